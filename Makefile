@@ -1,0 +1,51 @@
+# Everything here works on a fresh machine with python3, make and the package registries.
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest
+
+help: ## List what can be made
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+# The stamps are remade when pyproject.toml changes, so that a pull never runs on stale packages.
+$(VENV)/.stamp-run: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.stamp-dev: $(VENV)/.stamp-run
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev
+	@touch $@
+
+setup: $(VENV)/.stamp-dev ## Install limner and the tools to work on it into .venv
+
+demo: $(VENV)/.stamp-run ## Draw a picture offline and say where it is
+	@$(BIN)/limner demo
+
+test: $(VENV)/.stamp-dev ## Run the tests (REQUIRE=all runs the slow ones too and fails where a component is missing)
+	@$(PYTEST) $(if $(filter all,$(REQUIRE)),,-m "not slow") $(ARGS)
+
+check: $(VENV)/.stamp-dev ## Lint, types, layers and documentation
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+	$(BIN)/python scripts/reference.py --check
+
+format: $(VENV)/.stamp-dev ## Format the code and regenerate the reference pages
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format --quiet .
+	$(BIN)/python scripts/reference.py
+
+bench: $(VENV)/.stamp-dev ## Measure limner and its peers side by side
+	$(BIN)/python -m benchmarks
+
+fuzz: $(VENV)/.stamp-dev ## Run the property tests and attackers for long
+	LIMNER_FUZZ=long $(PYTEST) -m "slow or not slow" -k "property or attacker or hostile or kill" --timeout=3600 $(ARGS)
+
+clean: ## Remove what make made
+	rm -rf $(VENV) dist build .pytest_cache .ruff_cache .hypothesis
+
+.PHONY: help setup demo test check format bench fuzz clean

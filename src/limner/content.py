@@ -1,0 +1,30 @@
+"""The items that flow everywhere: text, and pictures by handle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A piece of text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """A picture that exists: its bytes were decoded in full and are in the blob store.
+
+    The handle is the sha256 of the bytes as received, in hex. It names the picture everywhere;
+    the bytes themselves are read from the blob store at the moment they are sent.
+    """
+
+    handle: str
+    mime: str
+    width: int
+    height: int
+    size_bytes: int
+
+
+Content = Text | Picture

@@ -1,0 +1,299 @@
+"""Everything that can go wrong, as one tree.
+
+Each class says what a program needs to know of it: a stable ``code``, the ``kind`` a tool result
+carries, whether trying again can help, whether money was (or may have been) spent, and the exit
+status of the command line.
+
+::
+
+    LimnerError                     execution_failed     exit 1
+    ├── UserError                   the caller must change something         exit 2
+    │   ├── InputInvalid              an argument is wrong; names the field    input_invalid
+    │   │   └── InvalidSize             INVALID_SIZE_FOR_PROVIDER
+    │   ├── SettingsError             a settings file or variable is wrong     input_invalid
+    │   ├── MissingExtra              an optional package is not installed     not_available
+    │   ├── NoProvider                IMAGE_GEN_NO_PROVIDER                    not_available
+    │   └── OutputExists              OUTPUT_EXISTS
+    ├── ProviderError               a service failed                         exit 3
+    │   ├── ProviderRefused           IMAGE_GEN_REJECTED; the model may rephrase
+    │   ├── ProviderRateLimited       IMAGE_GEN_QUOTA_EXCEEDED
+    │   ├── ProviderUnavailable       IMAGE_GEN_PROVIDER_UNAVAILABLE
+    │   ├── ProviderAuth              IMAGE_GEN_AUTH
+    │   ├── ProviderPaymentRequired   IMAGE_GEN_PAYMENT_REQUIRED
+    │   └── ProviderBadRequest        IMAGE_GEN_BAD_REQUEST
+    ├── ImageError                  bytes are not the picture promised       exit 4
+    │   ├── UnrecognizedImage         no known format
+    │   ├── CorruptImage              a known format that does not decode
+    │   ├── ImageTooLarge             over the byte, pixel, memory or time limit
+    │   ├── UnsafeSvg                 an SVG document that asks for more than drawing
+    │   └── BadProviderImage          IMAGE_GEN_BAD_RESPONSE
+    ├── Denied                      policy says no                           exit 5
+    │   ├── ReachDenied               OUTPUT_PATH_DENIED
+    │   ├── BudgetExceeded            BUDGET_EXCEEDED
+    │   └── ApprovalDenied            APPROVAL_DENIED
+    ├── StorageError                disk or database
+    ├── ToolTimeout                 TOOL_TIMEOUT
+    └── Cancelled                   the user stopped it                      exit 130
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+ErrorKind = Literal["not_available", "input_invalid", "execution_failed"]
+CostSource = Literal["provider", "computed", "table", "unknown"]
+
+NANO_PER_USD = 1_000_000_000
+
+
+class LimnerError(Exception):
+    """Something failed; the class and the fields say what to do about it.
+
+    Attributes:
+        message: one sentence for the reader, without the code.
+        hint: what to do next, or None.
+        retryable: the same call may work later.
+        billed: money was spent, or may have been (then ``cost_source`` is "unknown").
+        cost_nano: what it cost, in nano-dollars.
+        extras: facts a program may want, all JSON values (a job id, moderation categories).
+    """
+
+    code: str = "FAILED"
+    kind: ClassVar[ErrorKind] = "execution_failed"
+    exit_status: ClassVar[int] = 1
+    retryable: bool = False
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        code: str | None = None,
+        retryable: bool | None = None,
+        extras: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        if code is not None:
+            self.code = code
+        if retryable is not None:
+            self.retryable = retryable
+        self.extras: dict[str, Any] = dict(extras or {})
+        self.billed = False
+        self.cost_nano = 0
+        self.cost_source: CostSource = "table"
+
+    def charge(self, cost_nano: int, source: CostSource) -> None:
+        """Record what was spent before this went wrong, so that no failure loses its cost."""
+        self.billed = cost_nano > 0
+        self.cost_nano = cost_nano
+        self.cost_source = source
+
+    @property
+    def cost_usd(self) -> float:
+        """What it cost in dollars."""
+        return self.cost_nano / NANO_PER_USD
+
+    def as_json(self) -> dict[str, Any]:
+        """The object every door shows: code, message, retryable, billed, cost_usd, hint, extras."""
+        return {
+            "code": self.code,
+            "message": self.message,
+            "retryable": self.retryable,
+            "billed": self.billed,
+            "cost_usd": self.cost_usd,
+            "hint": self.hint,
+            **self.extras,
+        }
+
+
+class UserError(LimnerError):
+    """The caller must change something before it can work."""
+
+    code = "USAGE"
+    exit_status = 2
+
+
+class InputInvalid(UserError):
+    """An argument is missing, of the wrong type or out of range; ``field`` names it."""
+
+    code = "INPUT_INVALID"
+    kind = "input_invalid"
+
+    def __init__(self, message: str, *, field: str | None = None, **rest: Any) -> None:
+        super().__init__(message, **rest)
+        self.field = field
+
+
+class InvalidSize(InputInvalid):
+    """The provider cannot draw that size or quality; the hint names the nearest it can."""
+
+    code = "INVALID_SIZE_FOR_PROVIDER"
+
+
+class SettingsError(UserError):
+    """A settings file, variable or flag holds something limner does not know."""
+
+    code = "SETTINGS_INVALID"
+    kind = "input_invalid"
+
+
+class MissingExtra(UserError):
+    """An optional part of limner is not installed; the hint is the command that installs it."""
+
+    code = "MISSING_EXTRA"
+    kind = "not_available"
+
+
+class NoProvider(UserError):
+    """No service can draw this here; the hint names the keys to set."""
+
+    code = "IMAGE_GEN_NO_PROVIDER"
+    kind = "not_available"
+
+
+class OutputExists(UserError):
+    """The output file is already there and overwriting was not asked for."""
+
+    code = "OUTPUT_EXISTS"
+
+
+class ProviderError(LimnerError):
+    """A service failed; ``extras`` holds the provider, its status and its own error code.
+
+    ``may_be_billed`` is set where the request reached the service and nobody knows what became
+    of it: such a request is never sent again, and its quoted price stays counted.
+    """
+
+    code = "IMAGE_GEN_PROVIDER_UNAVAILABLE"
+    exit_status = 3
+
+    def __init__(self, message: str, *, may_be_billed: bool = False, **rest: Any) -> None:
+        super().__init__(message, **rest)
+        self.may_be_billed = may_be_billed
+
+
+class ProviderRefused(ProviderError):
+    """The service's policy refuses this prompt: never retried, the caller may rephrase."""
+
+    code = "IMAGE_GEN_REJECTED"
+
+
+class ProviderRateLimited(ProviderError):
+    """Too many requests or no quota left; ``retry_after_s`` where the service says."""
+
+    code = "IMAGE_GEN_QUOTA_EXCEEDED"
+    retryable = True
+
+    def __init__(self, message: str, *, retry_after_s: float | None = None, **rest: Any) -> None:
+        super().__init__(message, **rest)
+        self.retry_after_s = retry_after_s
+
+
+class ProviderUnavailable(ProviderError):
+    """A server error, a dropped connection or a time-out."""
+
+    code = "IMAGE_GEN_PROVIDER_UNAVAILABLE"
+    retryable = True
+
+
+class ProviderAuth(ProviderError):
+    """The key is wrong, or may not do this (401, 403)."""
+
+    code = "IMAGE_GEN_AUTH"
+
+
+class ProviderPaymentRequired(ProviderError):
+    """The account has no credit (402)."""
+
+    code = "IMAGE_GEN_PAYMENT_REQUIRED"
+
+
+class ProviderBadRequest(ProviderError):
+    """The service did not accept the request (other 4xx)."""
+
+    code = "IMAGE_GEN_BAD_REQUEST"
+
+
+class ImageError(LimnerError):
+    """Bytes are not the picture they were promised to be."""
+
+    code = "IMAGE_INVALID"
+    exit_status = 4
+
+
+class UnrecognizedImage(ImageError):
+    """The first bytes match no format that is accepted here."""
+
+    code = "IMAGE_UNRECOGNIZED"
+
+
+class CorruptImage(ImageError):
+    """The format is known, but the picture does not decode."""
+
+    code = "IMAGE_CORRUPT"
+
+
+class ImageTooLarge(ImageError):
+    """The picture is over the byte, pixel, memory or time limit."""
+
+    code = "IMAGE_TOO_LARGE"
+
+
+class UnsafeSvg(ImageError):
+    """The SVG document asks for something a drawing does not need."""
+
+    code = "SVG_REFUSED"
+
+
+class BadProviderImage(ImageError):
+    """The service answered without a usable picture."""
+
+    code = "IMAGE_GEN_BAD_RESPONSE"
+
+
+class Denied(LimnerError):
+    """A policy says no; nothing was sent and nothing was spent."""
+
+    code = "DENIED"
+    exit_status = 5
+
+
+class ReachDenied(Denied):
+    """The path is outside what may be written or read here."""
+
+    code = "OUTPUT_PATH_DENIED"
+
+
+class BudgetExceeded(Denied):
+    """The call would pass a cap; the message has the amount, the cap and what is left."""
+
+    code = "BUDGET_EXCEEDED"
+
+
+class ApprovalDenied(Denied):
+    """The user was asked, or had to be asked and could not be, and the answer is no."""
+
+    code = "APPROVAL_DENIED"
+
+
+class StorageError(LimnerError):
+    """The disk or the database failed."""
+
+    code = "STORAGE_FAILED"
+
+
+class ToolTimeout(LimnerError):
+    """A tool ran longer than its time limit and was stopped."""
+
+    code = "TOOL_TIMEOUT"
+    retryable = True
+
+
+class Cancelled(LimnerError):
+    """The user stopped the call."""
+
+    code = "CANCELLED"
+    exit_status = 130

@@ -1,0 +1,98 @@
+"""A request -> untrusted bytes in a sink, and a receipt: the protocol and the table of services.
+
+A provider draws and does nothing else: it does not verify, store, price, retry a paid request or
+log. A new one is a module here and a line in ``BUILT_IN``, or a package that names a
+``ProviderSpec`` under the entry-point group ``limner.providers``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any, Protocol, cast
+
+import httpx2
+
+from limner.catalogue.images import ImageModel
+from limner.pictures.order import Desk, ImageRequest, Job, Receipt, Sink
+
+# The order is the order of preference of `auto`; the embedded provider comes after all others.
+BUILT_IN = {
+    "openai-dalle": "limner.providers.openai_dalle:SPEC",
+    "openai-image": "limner.providers.openai_image:SPEC",
+    "replicate-flux": "limner.providers.replicate_flux:SPEC",
+}
+EMBEDDED = {"illustrator": "limner.providers.illustrator:SPEC"}
+ENTRY_POINT_GROUP = "limner.providers"
+
+
+class Provider(Protocol):
+    """A service that draws one picture a call."""
+
+    async def generate(self, request: ImageRequest, sink: Sink, desk: Desk) -> Receipt:
+        """Draw, pouring the bytes into the sink.
+
+        Raises:
+            ProviderError: the service failed; ``may_be_billed`` says whether money is at stake.
+            BadProviderImage: it answered, but with no picture.
+            asyncio.CancelledError: the caller gave up; the job was cancelled at the service.
+        """
+        ...
+
+
+class Resumable(Protocol):
+    """A provider whose work has an id and can be asked for again after a crash or time-out."""
+
+    async def find(self, request: ImageRequest, *, since_ms: int) -> Job | None:
+        """The job of a request that was sent but whose id never arrived, or None."""
+        ...
+
+    async def resume(self, job: Job, request: ImageRequest, sink: Sink, desk: Desk) -> Receipt:
+        """Wait for a job that was started earlier and fetch its picture; raises as generate."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection:
+    """What a provider is built from.
+
+    ``illustrate`` is the embedded illustrator: a request in, a PNG and facts about it out.
+    """
+
+    http: httpx2.AsyncClient
+    base_url: str
+    key: str
+    illustrate: Callable[[ImageRequest], Awaitable[tuple[bytes, Mapping[str, Any]]]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderSpec:
+    """The facts about a service, known without connecting to it.
+
+    ``key_env`` is None for a service that needs no key. The first model is the default.
+    """
+
+    name: str
+    key_env: str | None
+    base_url_env: str | None
+    base_url: str
+    models: tuple[ImageModel, ...]
+    build: Callable[[Connection], Provider]
+
+
+def load(reference: str) -> ProviderSpec:
+    """The spec that a ``"module:attribute"`` line of the table names."""
+    module, _, attribute = reference.partition(":")
+    return cast("ProviderSpec", getattr(import_module(module), attribute))
+
+
+def all_specs(*, embedded: bool) -> dict[str, ProviderSpec]:
+    """Every provider by name, in the order `auto` tries them."""
+    specs = {name: load(reference) for name, reference in BUILT_IN.items()}
+    for entry in entry_points(group=ENTRY_POINT_GROUP):
+        specs.setdefault(entry.name, cast("ProviderSpec", entry.load()))
+    if embedded:
+        specs |= {name: load(reference) for name, reference in EMBEDDED.items()}
+    return specs

@@ -1,0 +1,116 @@
+"""What a model can call: a tool is a value with one async function; content items come out."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from limner.content import Content
+from limner.errors import NANO_PER_USD, CostSource, ErrorKind
+from limner.pictures.order import Progress
+from limner.storage.reach import Reach
+
+DEFAULT_RESULT_BUDGET_CHARS = 80_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Something only the user can decide. ``amount_nano`` is set where it is about money."""
+
+    text: str
+    amount_nano: int | None = None
+
+
+async def ask_nobody(question: Question) -> bool:  # noqa: ARG001 - the shape of every asker
+    """The answer where nobody can be asked: no."""
+    return False
+
+
+def tell_nobody(progress: Progress) -> None:
+    """Progress where nobody is waiting."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolContext:
+    """Who is calling, from where, and how far they may go.
+
+    ``allowed`` names the tools of this turn's toolset; None means every registered tool.
+    Setting ``cancel`` stops the calls that are running.
+    """
+
+    session_id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    cwd: Path = field(default_factory=Path.cwd)
+    reach: Reach = field(default_factory=Reach.for_model)
+    allowed: frozenset[str] | None = None
+    result_budget_chars: int = DEFAULT_RESULT_BUDGET_CHARS
+    cancel: asyncio.Event | None = None
+    progress: Callable[[Progress], None] = tell_nobody
+    ask: Callable[[Question], Awaitable[bool]] = ask_nobody
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a tool's function returns: a JSON-able value, content for the model, and the cost."""
+
+    value: Mapping[str, Any]
+    content: tuple[Content, ...] = ()
+    cost_nano: int = 0
+    cost_source: CostSource = "table"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A name, a schema and a function."""
+
+    name: str
+    description: str
+    schema: Mapping[str, Any]
+    run: Callable[[Mapping[str, Any], ToolContext], Awaitable[Outcome]]
+    toolset: str
+    max_result_chars: int
+    timeout_s: float | None = None
+    available: Callable[[], bool] = lambda: True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """A model asks for a tool by name."""
+
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    call_id: str = field(default_factory=lambda: f"call_{uuid.uuid4().hex}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolResult:
+    """What became of one call. Cost is there on success and on failure alike.
+
+    On success ``value`` is a JSON text and ``code`` is None. On failure ``error`` is for the
+    reader, ``code`` is one of three kinds and ``domain_code`` the stable code of the failure.
+    """
+
+    call_id: str
+    name: str
+    ok: bool
+    value: str = ""
+    content: tuple[Content, ...] = ()
+    cost_nano: int = 0
+    cost_source: CostSource = "table"
+    code: ErrorKind | None = None
+    domain_code: str | None = None
+    error: str | None = None
+    hint: str | None = None
+    field: str | None = None
+    retryable: bool = False
+    billed: bool = False
+    extras: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    cut_chars: int = 0
+
+    @property
+    def cost_usd(self) -> float:
+        """What the call cost in dollars."""
+        return self.cost_nano / NANO_PER_USD
