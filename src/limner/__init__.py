@@ -1,3 +1,69 @@
-"""Pictures for AI agents: make them, look at them, carry them through every protocol."""
+"""Pictures for AI agents: make them, look at them, carry them through every protocol.
+
+Importing limner loads nothing else; each name is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+# Type checkers take this for true; importing `typing` for it would double the cost of the import.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from limner.blocking import generate
+    from limner.client import Limner, create_image_tools
+    from limner.content import Picture, Text
+    from limner.errors import LimnerError
+    from limner.providers.base import Connection, ProviderSpec
+    from limner.settings import Settings
+    from limner.tools.base import Tool, ToolCall, ToolContext, ToolResult
+    from limner.tools.drawing import GeneratedImage
+    from limner.tools.registry import ToolRegistry
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "Connection": "limner.providers.base",
+    "GeneratedImage": "limner.tools.drawing",
+    "Limner": "limner.client",
+    "LimnerError": "limner.errors",
+    "Picture": "limner.content",
+    "ProviderSpec": "limner.providers.base",
+    "Settings": "limner.settings",
+    "Text": "limner.content",
+    "Tool": "limner.tools.base",
+    "ToolCall": "limner.tools.base",
+    "ToolContext": "limner.tools.base",
+    "ToolRegistry": "limner.tools.registry",
+    "ToolResult": "limner.tools.base",
+    "create_image_tools": "limner.client",
+    "generate": "limner.blocking",
+}
+
+__all__ = [
+    "Connection",
+    "GeneratedImage",
+    "Limner",
+    "LimnerError",
+    "Picture",
+    "ProviderSpec",
+    "Settings",
+    "Text",
+    "Tool",
+    "ToolCall",
+    "ToolContext",
+    "ToolRegistry",
+    "ToolResult",
+    "create_image_tools",
+    "generate",
+]
+
+
+def __getattr__(name: str) -> object:
+    from importlib import import_module  # noqa: PLC0415 - `import limner` stays as cheap as a name
+
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

@@ -1,0 +1,1 @@
+"""Quote, reserve, settle: the only writer of the ledger."""

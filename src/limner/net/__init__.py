@@ -1,0 +1,1 @@
+"""Everything that crosses the network: clients, safe downloads, streamed JSON, redaction."""

@@ -8,14 +8,15 @@ log. A new one is a module here and a line in ``BUILT_IN``, or a package that na
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, cast, runtime_checkable
 
 import httpx2
 
 from limner.catalogue.images import ImageModel
+from limner.net.clock import Clock
 from limner.pictures.order import Desk, ImageRequest, Job, Receipt, Sink
 
 # The order is the order of preference of `auto`; the embedded provider comes after all others.
@@ -42,6 +43,7 @@ class Provider(Protocol):
         ...
 
 
+@runtime_checkable
 class Resumable(Protocol):
     """A provider whose work has an id and can be asked for again after a crash or time-out."""
 
@@ -56,15 +58,17 @@ class Resumable(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
-    """What a provider is built from.
+    """What a provider is built from, in the event loop it will be used in.
 
     ``illustrate`` is the embedded illustrator: a request in, a PNG and facts about it out.
+    ``base_url`` has no slash at its end.
     """
 
     http: httpx2.AsyncClient
     base_url: str
     key: str
     illustrate: Callable[[ImageRequest], Awaitable[tuple[bytes, Mapping[str, Any]]]]
+    clock: Clock = field(default_factory=Clock)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

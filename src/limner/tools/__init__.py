@@ -1,0 +1,1 @@
+"""What a model can call, and the one way to call it."""

@@ -104,11 +104,11 @@ class ToolResult:
     domain_code: str | None = None
     error: str | None = None
     hint: str | None = None
-    field: str | None = None
     retryable: bool = False
     billed: bool = False
     extras: Mapping[str, Any] = field(default_factory=dict[str, Any])
     cut_chars: int = 0
+    field: str | None = None  # last: in this class body its name hides dataclasses.field
 
     @property
     def cost_usd(self) -> float:

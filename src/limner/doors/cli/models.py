@@ -1,0 +1,89 @@
+"""The image models limner knows: prices, sizes, lifecycles, and what is usable now."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from dataclasses import dataclass
+from typing import Any
+
+from limner.catalogue.images import ImageModel, Size
+from limner.client import Limner
+from limner.doors.cli.terminal import print_json
+from limner.errors import NANO_PER_USD
+from limner.money.amounts import format_usd
+from limner.providers.base import ProviderSpec
+
+EXAMPLE = """\
+examples:
+  limner models
+  limner models --json
+"""
+PRICED_SIZE = Size(1024, 1024)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Line:
+    """One model as it stands here and today. ``obstacle`` is why it cannot be used."""
+
+    model: ImageModel
+    status: str
+    price_nano: int
+    obstacle: str | None
+
+
+def configure(parser: ArgumentParser) -> None:
+    """The command takes no arguments of its own."""
+
+
+def run(args: Namespace) -> int:
+    """List them in the order `auto` tries them."""
+    lim = Limner()
+    lines = [_line(lim, spec, model) for spec in lim.specs.values() for model in spec.models]
+    if args.json:
+        print_json({"models": [_as_json(line) for line in lines]})
+        return 0
+    width = max(len(line.model.name) for line in lines)
+    for line in lines:
+        price = "free" if line.price_nano == 0 else format_usd(line.price_nano)
+        usable = "usable" if line.obstacle is None else line.obstacle
+        print(f"{line.model.name:{width}}  {price:>8}  {line.status:8}  {usable}")
+    print(f"\nPrices are for {PRICED_SIZE}, standard quality, a short prompt at most.")
+    return 0
+
+
+def _line(lim: Limner, spec: ProviderSpec, model: ImageModel) -> _Line:
+    today = lim.clock().date()
+    if spec.key_env is not None and lim.keys.get(spec.key_env) is None:
+        obstacle = f"set {spec.key_env}"
+    elif model.is_retired(today):
+        obstacle = f"retired {model.retired}; use {model.successor}"
+    else:
+        obstacle = None
+    return _Line(
+        model=model,
+        status=model.status(today),
+        price_nano=model.quote(PRICED_SIZE, "standard", "").nano,
+        obstacle=obstacle,
+    )
+
+
+def _as_json(line: _Line) -> dict[str, Any]:
+    model = line.model
+    return {
+        "name": model.name,
+        "provider": model.provider,
+        "id": model.id,
+        "title": model.title,
+        "usable": line.obstacle is None,
+        "obstacle": line.obstacle,
+        "status": line.status,
+        "retired": model.retired,
+        "successor": model.successor,
+        "price_usd": line.price_nano / NANO_PER_USD,
+        "price": model.price,
+        "sizes": model.sizes,
+        "qualities": model.qualities,
+        "max_prompt_chars": model.max_prompt_chars,
+        "source": model.source,
+        "read": model.read,
+    }

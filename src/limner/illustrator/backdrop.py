@@ -1,0 +1,176 @@
+"""A scene -> its layers on a canvas, back to front, and where things can be in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from limner.illustrator import elsewhere, land, sky
+from limner.illustrator.canvas import Canvas, mix
+from limner.illustrator.scenes import INDOORS, Scene
+from limner.illustrator.sky import LIGHTS, Light
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """The room that a backdrop leaves for things, in pixels from the top.
+
+    Things stand with their feet between the two lines of ``ground`` and hang between those of
+    ``air``; what swims is between those of ``water``. Where ``afloat``, nothing has weight.
+    """
+
+    air: tuple[float, float]
+    ground: tuple[float, float]
+    water: tuple[float, float] | None = None
+    afloat: bool = False
+    shadows: bool = True
+
+
+def draw_backdrop(canvas: Canvas, scene: Scene, *, orb: bool, standing: bool) -> Stage:
+    """Draw the scene.
+
+    ``orb`` says whether the sky may have a sun or moon of its own, ``standing`` whether
+    something will need dry ground under its feet.
+    """
+    height = canvas.height
+    if scene.paper is not None or not scene.places:
+        elsewhere.draw_plain_paper(canvas, scene.paper or "#eef1f6")
+        return Stage(air=(0.06 * height, 0.5 * height), ground=(0.74 * height, 0.84 * height))
+    if scene.has(*INDOORS):
+        return _indoors(canvas, scene)
+    if scene.has("space", "moon"):
+        return _space(canvas, scene)
+    if scene.has("underwater"):
+        elsewhere.draw_underwater(canvas, floor=0.84 * height)
+        span = (0.1 * height, 0.9 * height)
+        return Stage(air=span, ground=(0.88 * height, 0.97 * height), water=span, afloat=True,
+                     shadows=False)  # fmt: skip
+    return _outdoors(canvas, scene, orb=orb, standing=standing)
+
+
+def draw_foreground(canvas: Canvas, scene: Scene) -> None:
+    """What lies over the finished picture: rain, flakes, the light of the hour."""
+    if scene.paper is not None or not scene.places or scene.has("space", "moon", "underwater"):
+        return
+    indoors = scene.has(*INDOORS)
+    if "rain" in scene.weather and not indoors:
+        sky.draw_rain(canvas)
+    if "snowfall" in scene.weather and not indoors:
+        sky.draw_snowfall(canvas)
+    if not indoors:
+        sky.draw_veil(canvas, LIGHTS[scene.hour])
+
+
+def _indoors(canvas: Canvas, scene: Scene) -> Stage:
+    room = next(place for place in scene.places if place in INDOORS)
+    floor = 0.66 * canvas.height
+    elsewhere.draw_room(canvas, elsewhere.ROOMS[room], hour=scene.hour, floor=floor)
+    return Stage(air=(0.06 * canvas.height, 0.4 * canvas.height),
+                 ground=(0.72 * canvas.height, 0.95 * canvas.height))  # fmt: skip
+
+
+def _space(canvas: Canvas, scene: Scene) -> Stage:
+    elsewhere.draw_space(canvas)
+    height = canvas.height
+    if scene.has("moon"):
+        elsewhere.draw_moon_ground(canvas, top=0.68 * height)
+        return Stage(air=(0.05 * height, 0.45 * height), ground=(0.76 * height, 0.95 * height))
+    return Stage(air=(0.08 * height, 0.92 * height), ground=(0.6 * height, 0.8 * height),
+                 afloat=True, shadows=False)  # fmt: skip
+
+
+def _outdoors(canvas: Canvas, scene: Scene, *, orb: bool, standing: bool) -> Stage:
+    light = _light(scene)
+    height = canvas.height
+    horizon = height * (0.5 if scene.has("sea", "beach", "lake") else 0.6)
+    sky.draw_sky(canvas, light, horizon=horizon, orb=orb)
+    if "aurora" in scene.weather:
+        sky.draw_aurora(canvas, bottom=horizon)
+    _draw_cloud_cover(canvas, scene, light, bottom=horizon)
+    if scene.places == ("sky",):
+        return Stage(air=(0.08 * height, 0.9 * height), ground=(0.6 * height, 0.8 * height),
+                     afloat=True, shadows=False)  # fmt: skip
+    before = len(canvas.shapes)
+    _draw_far(canvas, scene, light, horizon=horizon)
+    far = canvas.shapes[before:]
+    if scene.has("sea", "beach"):
+        stage = _sea(canvas, scene, light, horizon=horizon, standing=standing)
+    elif scene.has("lake"):
+        stage = _lake(canvas, scene, light, far, horizon=horizon, standing=standing)
+    else:
+        stage = _ground(canvas, scene, light, horizon=horizon)
+    if "fog" in scene.weather:
+        sky.draw_fog(canvas, light, horizon=horizon)
+    return stage
+
+
+def _light(scene: Scene) -> Light:
+    return LIGHTS["night" if "aurora" in scene.weather else scene.hour]
+
+
+def _draw_cloud_cover(canvas: Canvas, scene: Scene, light: Light, *, bottom: float) -> None:
+    heavy = bool(scene.weather & {"clouds", "rain"}) or scene.has("sky")
+    if scene.places == ("sky",):
+        sky.draw_clouds(canvas, light, bottom=canvas.height * 1.3, count=9, opacity=0.9)
+    elif heavy:
+        sky.draw_clouds(canvas, light, bottom=bottom, count=7, opacity=0.9)
+    elif not light.stars:
+        sky.draw_clouds(canvas, light, bottom=bottom, count=3, opacity=0.75)
+    if "rain" in scene.weather:
+        canvas.rect(0, 0, canvas.width, canvas.height, "#4c5a70", opacity="0.3")
+
+
+def _draw_far(canvas: Canvas, scene: Scene, light: Light, *, horizon: float) -> None:
+    height = canvas.height
+    if scene.has("mountains"):
+        land.draw_mountains(canvas, light, foot=horizon, height=min(0.38 * height, canvas.unit * 0.5))
+    if scene.has("city", "street"):
+        land.draw_skyline(canvas, light, foot=horizon, height=0.42 * height)
+    if scene.has("forest"):
+        leaves = "#b8702e" if "autumn" in scene.weather else "#2f6b45"
+        land.draw_forest(canvas, light, foot=horizon, height=0.36 * height, colour=leaves)
+    elif scene.has("lake", "snow"):
+        pines = mix("#2f6b45", "#ffffff", 0.3) if scene.has("snow") else "#2f6b45"
+        land.draw_forest(canvas, light, foot=horizon, height=0.09 * height, colour=pines)
+
+
+def _sea(canvas: Canvas, scene: Scene, light: Light, *, horizon: float, standing: bool) -> Stage:
+    height = canvas.height
+    land.draw_water(canvas, light, top=horizon, bottom=height, colour="#1b86c0")
+    shore = scene.has("beach") or standing
+    if shore:
+        land.draw_shore(canvas, light, top=0.68 * height)
+    water = (horizon + 0.06 * height, (0.66 if shore else 0.94) * height)
+    return Stage(air=(0.06 * height, 0.42 * height), ground=(0.76 * height, 0.94 * height),
+                 water=water)  # fmt: skip
+
+
+def _lake(
+    canvas: Canvas, scene: Scene, light: Light, far: list[str], *, horizon: float, standing: bool
+) -> Stage:
+    height = canvas.height
+    bank = (0.76 if standing else 0.9) * height
+    land.draw_reflection(canvas, light, far, shore=horizon, bottom=height)
+    land.draw_plain(canvas, light, top=bank, colours=_turf(scene))
+    land.draw_tufts(canvas, light, top=bank, blossoms=not scene.has("snow"))
+    return Stage(air=(0.05 * height, 0.4 * height), ground=(bank + 0.05 * height, 0.95 * height),
+                 water=(horizon + 0.08 * height, bank - 0.02 * height))  # fmt: skip
+
+
+def _ground(canvas: Canvas, scene: Scene, light: Light, *, horizon: float) -> Stage:
+    height = canvas.height
+    if scene.has("desert"):
+        land.draw_dunes(canvas, light, top=horizon)
+    elif scene.has("city", "street"):
+        land.draw_street(canvas, light, top=horizon)
+    else:
+        land.draw_hills(canvas, light, top=horizon, colours=_turf(scene))
+        if not scene.has("snow"):
+            flowers = "autumn" not in scene.weather
+            land.draw_tufts(canvas, light, top=0.76 * height, blossoms=flowers)
+    return Stage(air=(0.06 * height, 0.42 * height), ground=(0.72 * height, 0.94 * height))
+
+
+def _turf(scene: Scene) -> tuple[str, str, str]:
+    if scene.has("snow"):
+        return land.SNOW
+    return land.GRASS["autumn" if "autumn" in scene.weather else "summer"]

@@ -1,0 +1,230 @@
+"""The words of a prompt that say how many, what colour, how big, where and in what manner.
+
+They are tables, not rules: a word that is in none of them and names no picture is reported as
+not understood.
+"""
+
+from __future__ import annotations
+
+MAX_COUNT = 12
+
+NUMBERS = {
+    "two": 2,
+    "three": 3,
+    "four": 4,
+    "five": 5,
+    "six": 6,
+    "seven": 7,
+    "eight": 8,
+    "nine": 9,
+    "ten": 10,
+    "eleven": 11,
+    "twelve": 12,
+    "dozen": 12,
+    "pair": 2,
+    "couple": 2,
+    "both": 2,
+    "few": 3,
+    "some": 3,
+    "several": 4,
+    "group": 4,
+    "bunch": 4,
+    "flock": 6,
+    "herd": 5,
+    "row": 5,
+    "many": 7,
+    "lots": 8,
+    "hundred": 12,
+    "hundreds": 12,
+    "thousands": 12,
+    "plenty": 8,
+    "one": 1,
+    "single": 1,
+    "lone": 1,
+    "solitary": 1,
+}
+# What a plural without a number stands for.
+BARE_PLURAL = 3
+
+COLOURS = {
+    "red": "#e0242f",
+    "crimson": "#b81434",
+    "scarlet": "#e8281c",
+    "orange": "#f57c1f",
+    "yellow": "#f8c81c",
+    "golden": "#dfa524",
+    "gold": "#dfa524",
+    "green": "#35a544",
+    "turquoise": "#22b8b0",
+    "teal": "#148f8f",
+    "cyan": "#1fc3dc",
+    "blue": "#2a72d8",
+    "navy": "#223a78",
+    "purple": "#8145b8",
+    "violet": "#7a4fd0",
+    "magenta": "#d02a9a",
+    "pink": "#f573a8",
+    "brown": "#8a5634",
+    "black": "#26262e",
+    "white": "#ffffff",
+    "grey": "#8c8c96",
+    "gray": "#8c8c96",
+    "silver": "#b8bcc8",
+    "beige": "#e4d3b2",
+}
+# The words the index knows the colours of a picture by.
+BASIC_COLOUR = {
+    "crimson": "red",
+    "scarlet": "red",
+    "golden": "yellow",
+    "gold": "yellow",
+    "turquoise": "green",
+    "teal": "green",
+    "cyan": "blue",
+    "navy": "blue",
+    "violet": "purple",
+    "magenta": "pink",
+    "gray": "grey",
+    "silver": "grey",
+    "beige": "white",
+}
+
+SIZES = {
+    "tiny": 0.45,
+    "little": 0.7,
+    "small": 0.65,
+    "mini": 0.6,
+    "miniature": 0.5,
+    "big": 1.35,
+    "large": 1.35,
+    "tall": 1.3,
+    "huge": 1.7,
+    "giant": 1.8,
+    "gigantic": 1.9,
+    "enormous": 1.8,
+    "massive": 1.7,
+}
+
+# Phrase -> how the thing before it stands to the thing after it.
+RELATIONS = {
+    "on": "on",
+    "on top of": "on",
+    "atop": "on",
+    "upon": "on",
+    "onto": "on",
+    "sitting on": "on",
+    "standing on": "on",
+    "riding": "riding",
+    "riding on": "riding",
+    "rides": "riding",
+    "driving": "riding",
+    "drives": "riding",
+    "in": "in",
+    "inside": "in",
+    "inside of": "in",
+    "into": "in",
+    "under": "under",
+    "underneath": "under",
+    "below": "under",
+    "beneath": "under",
+    "above": "above",
+    "over": "above",
+    "jumping over": "above",
+    "flying over": "above",
+    "hovering over": "above",
+    "behind": "behind",
+    "in front of": "front",
+    "before": "front",
+    "between": "between",
+    "beside": "beside",
+    "next to": "beside",
+    "near": "beside",
+    "by": "beside",
+    "with": "beside",
+    "holding": "holding",
+    "holds": "holding",
+    "carrying": "holding",
+    "reading": "holding",
+    "reads": "holding",
+    "eating": "holding",
+    "eats": "holding",
+    "drinking": "holding",
+    "playing": "holding",
+    "using": "holding",
+    "wearing": "wearing",
+    "wears": "wearing",
+}
+
+NEGATIONS = frozenset({"no", "without", "not"})
+
+STOP_WORDS = frozenset(
+    """
+    a an the this that these those its it his her hers their my your our and or but of to at for
+    from as is are was be being been has have having there where which who whose while when than
+    then so very really quite just also with plus each other another every all any out up down off
+    around across along through against among into onto toward towards about like such via per
+    image picture pictures scene showing shows show depicting depicts featuring features feature
+    containing contains full view please draw make create generate give me i want need can you us we
+    side left right top bottom middle center centre foreground background front back edge
+    distance horizon day time o s t d et al him them they he she what how both only own same
+    called named says saying reads written text words word ing
+    """.split()
+)
+
+# Doing words that a still picture of ready-made figures can let pass.
+LIGHT_VERBS = frozenset(
+    """
+    sitting sits sit standing stands stand lying lies laying lays walking walks walk running runs
+    run flying flies jumping jumps jump swimming swims swim sleeping sleeps looking looks look
+    watching watches smiling smiles playing plays play eating eats eat drinking drinks drink
+    holding holds riding rides ride driving drives drive reading reads wearing wears resting rests
+    hanging hangs growing grows grow shining shines glowing glows floating floats float hovering
+    hovers rising rises setting going goes coming comes moving moves waiting waits staring stares
+    gazing gazes perched parked surrounded surrounding filled covered decorated placed set made
+    enjoying enjoys chasing chases carrying carries leaning leans crossing crosses following
+    follows facing faces using uses leaping leaps climbing climbs sailing sails drifting drifts
+    grazing grazes posing poses relaxing relaxes exploring explores towering overlooking meets
+    meeting together alone dressed seen falling falls blooming hopping hops travelling traveling
+    landing lands soaring soars reflected reflecting reflection taking takes having doing
+    """.split()
+)
+
+# A colour that is a thing of its own where no noun follows it.
+COLOUR_AS_THING = {"orange": "tangerine"}
+
+# How a picture should look; a vector drawing keeps its own manner and says so.
+STYLE_PHRASES = frozenset(
+    """
+    hero image|pixel art|line art|clip art|oil painting|water colour|water color|concept art
+    digital art|depth of field|high resolution|high quality|ultra detailed|highly detailed|close up
+    wide angle|wide shot|studio ghibli|van gogh|3d render|art style|stock photo|soft light
+    golden hour|children book|bird eye|low poly|flat design|vector art|award winning|black and white
+    children's book|ghibli style|comic book|pencil drawing|soft lighting|trending on artstation
+    """.strip()
+    .replace("\n", "|")
+    .split("|")
+)
+STYLE_WORDS = frozenset(
+    """
+    watercolor watercolour painting painted paint photo photograph photography photographic
+    photorealistic realistic realism hyperrealistic illustration illustrated drawing drawn sketch
+    sketched render rendered rendering cinematic 4k 8k hd uhd hdr cartoon cartoonish anime manga
+    comic vector minimalist minimal minimalistic flat style styled aesthetic art artwork artistic
+    impressionist impressionism surreal surrealist abstract detailed intricate masterpiece
+    professional portrait landscape panorama panoramic closeup macro bokeh shot lighting lit
+    dramatic vibrant colorful colourful pastel vivid bright soft moody cute adorable beautiful
+    lovely pretty nice cozy cosy charming happy cheerful funny silly whimsical magical dreamy
+    majestic stunning gorgeous epic amazing calm peaceful serene quiet tranquil friendly vintage
+    retro modern simple elegant stylized stylised isometric poster wallpaper animated pencil-drawn
+    ink charcoal gouache acrylic oil pastels papercut origami noir design graphic shiny misty-eyed
+    sweet brave playful curious sleepy young old wooden fluffy furry fresh ripe delicious tasty
+    warm cool gentle wild rustic classic fancy traditional typical ordinary regular
+    """.split()
+)
+
+# Words that ask for the thing alone, as on a sticker.
+ALONE_WORDS = frozenset({"icon", "sticker", "emoji", "clipart", "isolated", "cutout"})
+# What ready-made pictures cannot be, however much of the rest is known: drawn alone, and reported.
+NOT_OURS = frozenset(
+    {"logo", "logotype", "infographic", "diagram", "screenshot", "mockup", "website"}
+)

@@ -1,0 +1,265 @@
+"""A prompt -> the things, the scene and the manner it asks for, and the words not understood."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+
+from limner.illustrator import assets, grammar, scenes, vocabulary
+from limner.illustrator.scenes import Scene
+from limner.illustrator.words import singular, split
+
+MAX_THINGS = 12
+_PLAIN_WORDS = frozenset({"plain", "simple", "blank", "solid"})
+_BACKGROUND_WORDS = frozenset({"background", "backdrop"})
+# Where the thing after the word belongs to the thing before it, rather than the other way round.
+_BELONGS_TO_SUBJECT = frozenset({"holding", "wearing"})
+_LOOSE = frozenset({"beside"})
+
+
+@dataclass(frozen=True, slots=True)
+class Tie:
+    """How a thing stands to another one, by its place in the list of things."""
+
+    kind: str
+    to: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thing:
+    """Something to draw: a picture, how many of it, in what colour and how large."""
+
+    asset: str
+    words: str
+    count: int = 1
+    colour: str | None = None
+    scale: float = 1.0
+    tie: Tie | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What was understood of a prompt, and what was not.
+
+    ``scene`` holds what was asked for; ``texts`` are to be written on a sign. ``known`` counts
+    the things and scene words that were understood.
+    """
+
+    things: tuple[Thing, ...]
+    scene: Scene
+    texts: tuple[str, ...]
+    style: tuple[str, ...]
+    unmatched: tuple[str, ...]
+    left_out: tuple[str, ...]
+    known: int
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether a picture of what was understood is a picture of the prompt."""
+        return self.known > 0 and len(self.unmatched) <= self.known
+
+
+def read(prompt: str) -> Reading:
+    """Understand what can be understood of a prompt, the same way every time."""
+    parts = split(prompt)
+    reader = _Reader(words=parts.words)
+    reader.run()
+    texts = parts.quoted[:1]
+    return Reading(
+        things=tuple(reader.things),
+        scene=reader.scene(),
+        texts=texts,
+        style=tuple(dict.fromkeys(reader.style)),
+        unmatched=tuple(dict.fromkeys(reader.unmatched)),
+        left_out=tuple(dict.fromkeys(reader.left_out)),
+        known=len(reader.things) + len(set(reader.scene_words)) + len(texts),
+    )
+
+
+@cache
+def _longest() -> int:
+    tables: tuple[Mapping[tuple[str, ...], str], ...] = (
+        scenes.PLACE_PHRASES, scenes.HOUR_PHRASES, scenes.WEATHER_PHRASES,
+    )  # fmt: skip
+    longest_scene = max(len(words) for table in tables for words in table)
+    return max(longest_scene, vocabulary.longest_phrase())
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Walks over the words once, always taking the longest phrase that means something."""
+
+    words: Sequence[str]
+    at: int = 0
+    things: list[Thing] = field(default_factory=list[Thing])
+    style: list[str] = field(default_factory=list[str])
+    unmatched: list[str] = field(default_factory=list[str])
+    left_out: list[str] = field(default_factory=list[str])
+    scene_words: list[str] = field(default_factory=list[str])
+    places: list[str] = field(default_factory=list[str])
+    weather: set[str] = field(default_factory=set[str])
+    hour: str | None = None
+    paper: str | None = None
+    alone: bool = False
+    count: int | None = None
+    colour: str | None = None
+    scale: float = 1.0
+    relation: str | None = None
+    negated: bool = False
+
+    def run(self) -> None:
+        """Read to the end."""
+        while self.at < len(self.words):
+            self.at += self._take_phrase() or self._take_word()
+        self._drop_modifiers()
+
+    def scene(self) -> Scene:
+        """Where and when, as far as the prompt says."""
+        paper = self.paper or ("#ffffff" if self.alone and not self.places else None)
+        return Scene(
+            places=tuple(dict.fromkeys(self.places)),
+            hour=self.hour or "",
+            weather=frozenset(self.weather),
+            paper=paper,
+        )
+
+    def _take_phrase(self) -> int:
+        for length in range(min(_longest(), len(self.words) - self.at), 0, -1):
+            phrase = tuple(self.words[self.at : self.at + length])
+            text = " ".join(phrase)
+            if text in grammar.STYLE_PHRASES:
+                self.style.append(text)
+            elif text in grammar.RELATIONS:
+                self._drop_modifiers()
+                self.relation = grammar.RELATIONS[text]
+            elif not (self._take_scene(phrase) or self._take_thing(phrase)):
+                continue
+            return length
+        return 0
+
+    def _take_scene(self, phrase: tuple[str, ...]) -> bool:
+        counted = self.count is not None and self._picture(phrase) is not None
+        if counted or not _is_scene(phrase):
+            return False
+        if self._leave_out(phrase):
+            return True
+        if phrase in scenes.PLACE_PHRASES:
+            self.places.append(scenes.PLACE_PHRASES[phrase])
+        elif phrase in scenes.HOUR_PHRASES:
+            self.hour = scenes.HOUR_PHRASES[phrase]
+        else:
+            self.weather.add(scenes.WEATHER_PHRASES[phrase])
+        self.scene_words.append(" ".join(phrase))
+        self._clear()
+        return True
+
+    def _take_thing(self, phrase: tuple[str, ...]) -> bool:
+        name = self._picture(phrase)
+        if name is None:
+            return False
+        if self._leave_out(phrase):
+            return True
+        words = " ".join(phrase)
+        if self.things and assets.info(name).group in vocabulary.BODY_PARTS:
+            self.unmatched.append(words)
+        elif len(self.things) >= MAX_THINGS:
+            self.left_out.append(words)
+        else:
+            plural = phrase not in vocabulary.phrases() and singular(phrase[-1]) != phrase[-1]
+            count = self.count or (grammar.BARE_PLURAL if plural else 1)
+            self._add(Thing(asset=name, words=words, count=min(count, grammar.MAX_COUNT),
+                            colour=self.colour, scale=self.scale))  # fmt: skip
+        self._clear()
+        return True
+
+    def _picture(self, phrase: tuple[str, ...]) -> str | None:
+        known = vocabulary.phrases()
+        one = (*phrase[:-1], singular(phrase[-1]))
+        if self.count is not None and self.count > 1 and one in known:
+            return known[one]
+        return known.get(phrase) or known.get(one)
+
+    def _add(self, thing: Thing) -> None:
+        place, relation = len(self.things), self.relation
+        self.things.append(thing)
+        if relation is None or relation in _LOOSE or place == 0:
+            return
+        subject = self._subject(place - 1)
+        if relation in _BELONGS_TO_SUBJECT:
+            self.things[place] = replace(thing, tie=Tie(relation, subject))
+        elif self.things[subject].tie is None:
+            self.things[subject] = replace(self.things[subject], tie=Tie(relation, place))
+
+    def _subject(self, last: int) -> int:
+        """Who a further phrase is about: not the thing somebody holds, but its holder."""
+        tie = self.things[last].tie
+        return tie.to if tie is not None and tie.kind in _BELONGS_TO_SUBJECT else last
+
+    def _take_word(self) -> int:
+        word = self.words[self.at]
+        if not word[0].isalnum():
+            self._drop_modifiers()
+            self.relation, self.negated = None, False
+        elif word in grammar.NEGATIONS:
+            self.negated = True
+        elif not (self._take_modifier(word) or self._take_manner(word)):
+            self.unmatched.append(word)
+            self._clear()
+        return 1
+
+    def _take_modifier(self, word: str) -> bool:
+        if word in grammar.NUMBERS:
+            self.count = grammar.NUMBERS[word]
+        elif word.isdecimal():
+            self.count = min(int(word[:4]), grammar.MAX_COUNT) or None
+        elif word in grammar.COLOURS:
+            self.colour = word
+        elif word in grammar.SIZES:
+            self.scale = grammar.SIZES[word]
+        elif word in _BACKGROUND_WORDS and self.colour:
+            self.paper = grammar.COLOURS[self.colour]
+            self._clear()
+        else:
+            return False
+        return True
+
+    def _take_manner(self, word: str) -> bool:
+        if word in _PLAIN_WORDS and set(self.words[self.at + 1 : self.at + 2]) & _BACKGROUND_WORDS:
+            self.alone = True
+        elif word in grammar.ALONE_WORDS:
+            self.alone = True
+        elif word in grammar.NOT_OURS:
+            self.alone = True
+            self.unmatched.append(word)
+        elif word in grammar.STYLE_WORDS:
+            self.style.append(word)
+        else:
+            return word in grammar.STOP_WORDS or word in grammar.LIGHT_VERBS
+        return True
+
+    def _leave_out(self, phrase: tuple[str, ...]) -> bool:
+        if not self.negated:
+            return False
+        self.left_out.append(" ".join(phrase))
+        self._clear()
+        return True
+
+    def _drop_modifiers(self) -> None:
+        """A colour that no noun followed is a thing of its own, or was not understood."""
+        colour = self.colour
+        if colour in grammar.COLOUR_AS_THING:
+            self._add(Thing(asset=grammar.COLOUR_AS_THING[colour], words=colour,
+                            count=self.count or 1, scale=self.scale))  # fmt: skip
+        elif colour is not None:
+            self.unmatched.append(colour)
+        self.count, self.colour, self.scale = None, None, 1.0
+
+    def _clear(self) -> None:
+        self.count, self.colour, self.scale, self.relation = None, None, 1.0, None
+        self.negated = False
+
+
+def _is_scene(phrase: tuple[str, ...]) -> bool:
+    tables = (scenes.PLACE_PHRASES, scenes.HOUR_PHRASES, scenes.WEATHER_PHRASES)
+    return any(phrase in table for table in tables)

@@ -1,0 +1,168 @@
+"""The words of a prompt that say where and when, and the scene they make together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+PLACES = {
+    "beach": "beach, seaside, seashore, shore, coast, sandy beach, tropical beach, sand, seafront",
+    "sea": "sea, ocean, waves, open sea, high seas",
+    "lake": "lake, pond, river, lagoon, bay, fjord, waterside, lakeside, water",
+    "mountains": "mountain, mountains, alps, peak, peaks, mountainside, mountain range, summit, "
+    "snowy mountain, snow-capped mountain, snow capped mountains, cliff, valley",
+    "forest": "forest, woods, woodland, jungle, rainforest, rain forest, pine forest, trees",
+    "meadow": "meadow, field, grass, grassland, lawn, park, garden, farm, countryside, hill, hills, "
+    "hillside, prairie, pasture, backyard, yard, nature, outdoors, savanna, savannah, wildflowers, "
+    "grassy field, grassy hill",
+    "city": "city, skyline, cityscape, downtown, skyscrapers, skyscraper, city skyline, metropolis, "
+    "new york, tokyo, urban",
+    "street": "street, road, sidewalk, pavement, city street, highway, crosswalk",
+    "desert": "desert, dunes, sahara, sand dunes, sand dune, dune",
+    "snow": "snow, snowy, winter, ice, icy, frozen, arctic, antarctica, antarctic, north pole, "
+    "south pole, iceberg, tundra, snowy field, snowy landscape, wintry, snowfield",
+    "space": "space, outer space, galaxy, cosmos, universe, nebula, milky way, starfield, orbit, "
+    "deep space",
+    "moon": "on the moon, moon surface, lunar surface, surface of the moon",
+    "sky": "sky, skies, blue sky, clouds, above the clouds, in the clouds, in the air, mid air, "
+    "cloudy sky",
+    "underwater": "underwater, under water, under the sea, under the ocean, seabed, ocean floor, "
+    "coral reef, reef, deep sea, sea floor, aquarium, beneath the waves",
+    "room": "room, interior, indoors, indoor, inside a house, wall, floor, living space, workshop",
+    "bedroom": "bedroom, bed room",
+    "living room": "living room, lounge, livingroom, parlor, parlour",
+    "kitchen": "kitchen",
+    "library": "library, bookshop, bookstore, study room",
+    "office": "office, workplace, laboratory, lab, home office",
+    "classroom": "classroom, schoolroom",
+    "cafe": "cafe, café, coffee shop, coffeehouse, restaurant, diner, coffee house",
+}
+HOURS = {
+    "day": "daylight, daytime, sunny, noon, midday, afternoon, sunlit, sunny day, summer day",
+    "dawn": "dawn, sunrise, daybreak, morning, early morning",
+    "sunset": "sunset, sundown, setting sun, golden hour",
+    "dusk": "dusk, twilight, evening, nightfall",
+    "night": "night, midnight, nighttime, starry night, starry sky, starry, moonlight, moonlit, "
+    "night sky, stars, dark night, stargazing, night time, nocturnal",
+}
+WEATHERS = {
+    "rain": "rain, rainy, raining, storm, stormy, thunderstorm, drizzle, rainstorm, rainy day",
+    "snowfall": "snowing, snowfall, snowstorm, blizzard, falling snow, snowflakes",
+    "fog": "fog, foggy, mist, misty, haze, hazy",
+    "clouds": "cloudy, overcast",
+    "aurora": "aurora, northern lights, aurora borealis, polar lights",
+    "autumn": "autumn, autumnal, fall leaves, fall foliage, autumn leaves",
+    "spring": "spring, springtime",
+    "summer": "summer, summertime, summery",
+}
+INDOORS = frozenset(
+    {"room", "bedroom", "living room", "kitchen", "library", "office", "classroom", "cafe"}
+)
+
+# What a thing's surroundings are where the prompt does not say; the first thing that has some
+# decides. Groups of the index come after single pictures.
+USUAL_PLACES: Mapping[str, str] = {
+    "astronaut": "space",
+    "rocket": "space",
+    "satellite": "space",
+    "flying-saucer": "space",
+    "ringed-planet": "space",
+    "comet": "space",
+    "alien": "space",
+    "penguin": "snow",
+    "polar-bear-sitting": "snow",
+    "snowman": "snow",
+    "snowman-without-snow": "snow",
+    "sled": "snow",
+    "santa-claus": "snow",
+    "skier": "snow",
+    "snowboarder": "snow",
+    "seal": "snow",
+    "christmas-tree": "snow",
+    "camel": "desert",
+    "two-hump-camel": "desert",
+    "cactus": "desert",
+    "crab": "beach",
+    "palm-tree": "beach",
+    "spiral-shell": "beach",
+    "desert-island": "sea",
+    "person-surfing": "sea",
+    "table": "room",
+    "bookshelf": "library",
+    "duck": "lake",
+    "swan": "lake",
+    "airplane": "sky",
+    "helicopter": "sky",
+    "hot-air-balloon": "sky",
+    "parachute": "sky",
+    "animal-marine": "underwater",
+    "animal-mammal": "meadow",
+    "animal-bird": "meadow",
+    "animal-bug": "meadow",
+    "animal-reptile": "meadow",
+    "animal-amphibian": "meadow",
+    "plant-flower": "meadow",
+    "plant-other": "meadow",
+    "place-building": "meadow",
+    "place-religious": "meadow",
+    "place-other": "meadow",
+    "transport-water": "sea",
+    "transport-ground": "street",
+    "food-prepared": "room",
+    "household": "room",
+    "person-activity": "meadow",
+    "person-sport": "meadow",
+}
+# Things of the sky that say what hour it is.
+HOUR_OF = {
+    "full-moon": "night",
+    "crescent-moon": "night",
+    "star": "night",
+    "glowing-star": "night",
+    "owl": "night",
+    "bat": "night",
+    "ghost": "night",
+}
+
+
+def _by_phrase(table: Mapping[str, str]) -> dict[tuple[str, ...], str]:
+    return {
+        tuple(phrase.replace("-", " ").split()): key
+        for key, listed in table.items()
+        for phrase in listed.split(", ")
+    }
+
+
+PLACE_PHRASES = _by_phrase(PLACES)
+HOUR_PHRASES = _by_phrase(HOURS)
+WEATHER_PHRASES = _by_phrase(WEATHERS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """Where and when a picture plays. ``paper`` is a colour where it plays nowhere."""
+
+    places: tuple[str, ...] = ()
+    hour: str = "day"
+    weather: frozenset[str] = field(default_factory=frozenset[str])
+    paper: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The scene in words, for the caller."""
+        where = ", ".join(self.places) or "plain"
+        when = "" if self.hour == "day" or where == "plain" else f", {self.hour}"
+        return ", ".join((where + when, *sorted(self.weather)))
+
+    def has(self, *places: str) -> bool:
+        """Whether one of these places is part of the scene."""
+        return any(place in self.places for place in places)
+
+
+def usual_place(pictures: Iterable[tuple[str, str]]) -> str | None:
+    """Where things are found when nobody says: from pairs of picture and group, in order."""
+    pairs = list(pictures)
+    for name, _ in pairs:
+        if name in USUAL_PLACES:
+            return USUAL_PLACES[name]
+    return next((USUAL_PLACES[group] for _, group in pairs if group in USUAL_PLACES), None)

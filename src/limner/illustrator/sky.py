@@ -1,0 +1,200 @@
+"""What is above the horizon: the light of an hour of the day, and the weather, onto a canvas."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from limner.illustrator.canvas import Canvas, flowing, mix, number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Light:
+    """The colours an hour of the day gives to everything.
+
+    ``sky`` runs from the top to the horizon. ``veil`` lies over the whole picture at the end, so
+    that ready-made figures take on the light too. ``sun`` is the height of the sun over the
+    horizon as a share of the sky, or None.
+    """
+
+    sky: tuple[str, str, str]
+    shade: str
+    shade_share: float
+    veil: str
+    veil_opacity: float
+    cloud: str
+    sun: float | None = None
+    sun_colour: str = "#fff6d0"
+    stars: float = 0.0
+
+    def on(self, colour: str) -> str:
+        """A colour as it looks in this light."""
+        return mix(colour, self.shade, self.shade_share)
+
+    def far(self, colour: str, distance: float) -> str:
+        """A colour in this light, seen through air; distance 1 is the horizon."""
+        return mix(self.on(colour), self.sky[2], distance * 0.75)
+
+
+LIGHTS = {
+    "day": Light(
+        sky=("#3f9be8", "#8ccbf5", "#e2f4fb"),
+        shade="#ffffff",
+        shade_share=0.0,
+        veil="#fff4d8",
+        veil_opacity=0.0,
+        cloud="#ffffff",
+    ),
+    "dawn": Light(
+        sky=("#5f7cc0", "#e9a5b4", "#ffe2b4"),
+        shade="#b07a9a",
+        shade_share=0.25,
+        veil="#ff9e7d",
+        veil_opacity=0.07,
+        cloud="#ffd9cf",
+        sun=0.12,
+        sun_colour="#fff1c4",
+    ),
+    "sunset": Light(
+        sky=("#40407f", "#e0607a", "#ffb357"),
+        shade="#7a3a55",
+        shade_share=0.32,
+        veil="#ff7a3c",
+        veil_opacity=0.09,
+        cloud="#ffb08a",
+        sun=0.10,
+        sun_colour="#ffe08a",
+    ),
+    "dusk": Light(
+        sky=("#1d2756", "#67508f", "#e0917f"),
+        shade="#2c2a55",
+        shade_share=0.45,
+        veil="#2a2a66",
+        veil_opacity=0.16,
+        cloud="#8f6f9f",
+        stars=0.35,
+    ),
+    "night": Light(
+        sky=("#060a22", "#121b48", "#33467f"),
+        shade="#0d1538",
+        shade_share=0.58,
+        veil="#0a1440",
+        veil_opacity=0.24,
+        cloud="#4a5a8a",
+        stars=1.0,
+    ),
+}
+
+
+def draw_sky(canvas: Canvas, light: Light, *, horizon: float, orb: bool) -> None:
+    """The sky down to the horizon, with sun or moon where ``orb`` asks for one."""
+    canvas.rect(0, 0, canvas.width, canvas.height, light.sky[2])
+    canvas.rect(0, 0, canvas.width, horizon + 1, canvas.fade(*light.sky))
+    if light.stars:
+        draw_stars(canvas, bottom=horizon * 0.9, share=light.stars)
+    if orb and light.sun is not None:
+        _draw_sun(canvas, light, horizon=horizon)
+    elif orb and light.stars >= 1:
+        _draw_moon(canvas, horizon=horizon)
+
+
+def draw_stars(canvas: Canvas, *, bottom: float, share: float) -> None:
+    """Small lights, more of them on a larger canvas."""
+    area = canvas.width * bottom / max(canvas.unit, 1) ** 2
+    for _ in range(min(int(150 * area * share) + 10, 400)):
+        x, y = canvas.random.uniform(0, canvas.width), canvas.random.uniform(0, bottom)
+        radius = canvas.unit * canvas.random.choice((0.0008, 0.001, 0.0014, 0.0022))
+        opacity = number(canvas.random.uniform(0.4, 1.0))
+        canvas.ellipse(x, y, max(radius, 0.3), max(radius, 0.3), "#fff", opacity=opacity)
+
+
+def _draw_sun(canvas: Canvas, light: Light, *, horizon: float) -> None:
+    x = canvas.width * canvas.random.choice((0.3, 0.68, 0.74))
+    y = horizon * (1 - (light.sun or 0))
+    halo = canvas.glow(light.sun_colour, light.sun_colour, opacities=(0.85, 0))
+    canvas.ellipse(x, y, canvas.unit * 0.42, canvas.unit * 0.42, halo)
+    canvas.ellipse(x, y, canvas.unit * 0.075, canvas.unit * 0.075, light.sun_colour)
+
+
+def _draw_moon(canvas: Canvas, *, horizon: float) -> None:
+    x, y = canvas.width * canvas.random.choice((0.2, 0.8)), horizon * 0.26
+    halo = canvas.glow("#e9edff", "#e9edff", opacities=(0.5, 0))
+    canvas.ellipse(x, y, canvas.unit * 0.2, canvas.unit * 0.2, halo)
+    canvas.ellipse(x, y, canvas.unit * 0.055, canvas.unit * 0.055, "#f4f1dc")
+    for dx, dy, radius in ((-0.018, -0.012, 0.012), (0.016, 0.014, 0.016), (0.012, -0.024, 0.007)):
+        canvas.ellipse(
+            x + dx * canvas.unit, y + dy * canvas.unit, radius * canvas.unit,
+            radius * canvas.unit, "#dcd8bd",
+        )  # fmt: skip
+
+
+def draw_clouds(canvas: Canvas, light: Light, *, bottom: float, count: int, opacity: float) -> None:
+    """Soft heaps of cloud with a flat foot, spread over the sky."""
+    for place in range(count):
+        width = canvas.unit * canvas.random.uniform(0.16, 0.34)
+        x = canvas.width * (place + canvas.random.uniform(0.1, 0.9)) / max(count, 1)
+        y = bottom * canvas.random.uniform(0.12, 0.62)
+        fill = canvas.fade(light.cloud, mix(light.cloud, light.sky[1], 0.45))
+        puffs = ((-0.36, 0.02, 0.2), (-0.14, -0.1, 0.27), (0.14, -0.07, 0.23), (0.36, 0.03, 0.17))
+        canvas.add(f'<g opacity="{number(opacity)}">')
+        for dx, dy, radius in puffs:
+            canvas.ellipse(x + dx * width, y + dy * width, radius * width, radius * width * 0.8, fill)
+        canvas.rect(
+            x - 0.52 * width, y + 0.02 * width, 1.04 * width, 0.14 * width, fill,
+            rx=number(0.07 * width),
+        )  # fmt: skip
+        canvas.add("</g>")
+
+
+def draw_aurora(canvas: Canvas, *, bottom: float) -> None:
+    """Curtains of green and violet light."""
+    for colour, top in (("#53f0a8", 0.16), ("#7d7bff", 0.3), ("#46e0c8", 0.42)):
+        paint = canvas.fade(colour, colour, colour, opacities=(0, 0.55, 0))
+        swing = canvas.random.uniform(0, math.tau)
+        xs = [canvas.width * step / 6 for step in range(-1, 8)]
+        ys = [bottom * (top + 0.1 * math.sin(swing + step * 1.3)) for step in range(len(xs))]
+        upper = list(zip(xs, ys, strict=True))
+        lower = [(x, y + bottom * 0.34) for x, y in reversed(upper)]
+        back = flowing(lower).replace("M", "L", 1)
+        canvas.path(flowing(upper) + back + "Z", paint)
+
+
+def draw_rain(canvas: Canvas) -> None:
+    """Slanting drops over everything."""
+    for _ in range(_spread(canvas, 150)):
+        x = canvas.random.uniform(-0.1, 1.05) * canvas.width
+        y = canvas.random.uniform(-0.05, 1) * canvas.height
+        length = canvas.unit * canvas.random.uniform(0.02, 0.045)
+        data = f"M{number(x)} {number(y)}l{number(-length * 0.25)} {number(length)}"
+        canvas.line(data, "#dcebff", max(canvas.unit * 0.002, 0.5), opacity="0.55")
+
+
+def draw_snowfall(canvas: Canvas) -> None:
+    """Flakes over everything."""
+    for _ in range(_spread(canvas, 130)):
+        x, y = canvas.random.uniform(0, canvas.width), canvas.random.uniform(0, canvas.height)
+        radius = canvas.unit * canvas.random.uniform(0.0015, 0.006)
+        canvas.ellipse(x, y, radius, radius, "#fff", opacity="0.8")
+
+
+def draw_fog(canvas: Canvas, light: Light, *, horizon: float) -> None:
+    """Bands of mist about the horizon."""
+    pale = mix(light.sky[2], "#ffffff", 0.4)
+    for shift, depth in ((-0.16, 0.3), (0.0, 0.34), (0.14, 0.3)):
+        band = canvas.fade(pale, pale, pale, opacities=(0, 0.62, 0))
+        canvas.rect(
+            0, horizon + shift * canvas.height, canvas.width, depth * canvas.height, band
+        )
+
+
+def draw_veil(canvas: Canvas, light: Light) -> None:
+    """The light of the hour over the finished picture."""
+    if light.veil_opacity:
+        canvas.rect(
+            0, 0, canvas.width, canvas.height, light.veil, opacity=f"{light.veil_opacity:g}"
+        )
+
+
+def _spread(canvas: Canvas, count: int) -> int:
+    longer = max(canvas.width, canvas.height) / max(canvas.unit, 1)
+    return int(count * min(longer, 3))

@@ -1,0 +1,61 @@
+"""Which picture a word of a prompt stands for: the names of the pack, and synonyms.
+
+A picture's own name is a word for it unless it is listed here as misleading. Tags are not: they
+serve searching, where a person chooses, and would draw a coffee cup for "morning".
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from limner.illustrator import assets
+from limner.illustrator.synonyms import SYNONYMS
+
+# Names that are words of their own for something else, or pictures that bring their own sky.
+MISLEADING = frozenset(
+    """
+    bank biting-lip bridge-at-night bright-button broken-chain brick cancer
+    cityscape cityscape-at-dusk collision construction cooking copyright customs desert dizzy
+    elevator fireworks fog foggy free-button hole hot-springs hotel ice information infinity
+    label leo libra link locked mate memo metro milky-way minus moon-viewing-ceremony
+    mount-fuji mountain mountain-cableway mountain-railway motorway multiply national-park
+    night-with-stars om orange-circle package passport-control person pisces plus prohibited
+    railway-track record-button registered restroom ring-buoy robot seat selfie
+    shooting-star snow-capped-mountain sparkle sparkler sparkles station suspension-railway
+    sunrise sunrise-over-mountains sunset taurus tooth unlocked virgo warning water-closet
+    water-wave wavy-dash white-flower wireless zzz man woman boy girl child fox bear lion
+    wolf koala panda polar-bear raccoon hamster frog divide scorpio gemini aries
+    aquarius capricorn sagittarius ophiuchus
+    """.split()
+)
+# Groups of signs: their one-word names ("plus", "top-arrow") are ordinary words of a sentence.
+SIGN_GROUPS = frozenset(
+    """
+    alphanum arrow av-symbol currency emotion gender geometric hand-fingers-closed
+    hand-fingers-open hand-fingers-partial hand-prop hand-single-finger hands keycap math
+    other-symbol punctuation religion time transport-sign warning zodiac
+    """.split()
+)
+# Parts of a body are drawn only where nothing else is: "a woman with green eyes" has them already.
+BODY_PARTS = frozenset({"body-parts", *(g for g in SIGN_GROUPS if g.startswith("hand"))})
+
+
+@cache
+def phrases() -> dict[tuple[str, ...], str]:
+    """Every known phrase, as lower-case words in the singular, and its picture."""
+    found: dict[tuple[str, ...], str] = {}
+    for info in assets.every():
+        words = tuple(info.name.split("-"))
+        sign = info.group in SIGN_GROUPS and len(words) == 1
+        if info.name not in MISLEADING and not sign:
+            found[words] = info.name
+    for name, listed in SYNONYMS.items():
+        for phrase in listed.split(", "):
+            found[tuple(phrase.replace("-", " ").split())] = name
+    return found
+
+
+@cache
+def longest_phrase() -> int:
+    """How many words the longest known phrase has."""
+    return max(len(words) for words in phrases())

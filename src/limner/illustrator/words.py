@@ -1,0 +1,80 @@
+"""A prompt -> plain words: splitting it, and taking plurals and spellings back to their base."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+MAX_WORDS = 400
+_MAX_WORD_CHARS = 40
+_QUOTED = re.compile(r"[\"“«]([^\"”»]{1,80})[\"”»]|(?<!\w)'([^']{1,80})'(?!\w)")
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|[.,;:!?()]")
+
+IRREGULAR_PLURALS = {
+    "calves": "calf",
+    "children": "child",
+    "feet": "foot",
+    "firemen": "fireman",
+    "fungi": "fungus",
+    "geese": "goose",
+    "halves": "half",
+    "knives": "knife",
+    "leaves": "leaf",
+    "lice": "louse",
+    "loaves": "loaf",
+    "men": "man",
+    "mice": "mouse",
+    "oxen": "ox",
+    "people": "person",
+    "policemen": "policeman",
+    "scarves": "scarf",
+    "shelves": "shelf",
+    "snowmen": "snowman",
+    "teeth": "tooth",
+    "thieves": "thief",
+    "wolves": "wolf",
+    "women": "woman",
+    "cacti": "cactus",
+    "octopi": "octopus",
+    "elves": "elf",
+}
+_UNCHANGED = frozenset({"bus", "glass", "grass", "moss", "chess", "dress", "gas", "cactus", "octopus"})
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt taken apart: its words in order, and the texts it quotes."""
+
+    words: tuple[str, ...]
+    quoted: tuple[str, ...]
+
+
+def split(prompt: str) -> Prompt:
+    """The lower-case words and the commas and stops of a prompt, and what it puts in quotes."""
+    text = unicodedata.normalize("NFKC", prompt)
+    quoted = tuple(" ".join((a or b).split()) for a, b in _QUOTED.findall(text))
+    plain = _QUOTED.sub(" ", text).lower()
+    return Prompt(words=tuple(_words(plain)), quoted=tuple(q for q in quoted if q))
+
+
+def _words(text: str) -> Iterator[str]:
+    for number, match in enumerate(_WORD.finditer(text)):
+        if number >= MAX_WORDS:
+            return
+        word = match[0].replace("’", "'")
+        yield word.removesuffix("'s")[:_MAX_WORD_CHARS]
+
+
+def singular(word: str) -> str:
+    """The singular of an English noun, or the word itself where it looks like one already."""
+    if word in IRREGULAR_PLURALS:
+        return IRREGULAR_PLURALS[word]
+    if len(word) < 4 or not word.endswith("s") or word in _UNCHANGED or word.endswith(("ss", "us")):
+        return word
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    if word.endswith(("ches", "shes", "sses", "xes", "zes", "oes")):
+        return word[:-2]
+    return word[:-1]

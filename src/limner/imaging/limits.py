@@ -1,0 +1,33 @@
+"""How much one picture may ask of a worker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerLimits:
+    """The limits of one worker process and of every job it does.
+
+    ``memory_bytes`` is address space; the default lets every picture within ``max_pixels`` decode,
+    the hungriest being WebP. ``memory_bytes`` holds on Linux and ``cpu_s`` on POSIX; elsewhere the
+    pixel cap and the time limit do. ``cpu_s`` is below ``timeout_s`` so that a busy machine does
+    not fail an innocent job, and it also stops a worker whose host was killed mid-job.
+
+    ``max_svg_expanded`` and ``max_svg_depth`` count what a document becomes once every ``use`` and
+    ``url(#id)`` is followed; the renderer overflows its stack somewhere above 200 levels.
+    """
+
+    max_pixels: int = 100_000_000
+    memory_bytes: int = 2 << 30
+    cpu_s: int = 20
+    timeout_s: float = 30.0
+    max_answer_bytes: int = 512 << 20
+    max_svg_bytes: int = 4 << 20
+    max_svg_elements: int = 50_000
+    max_svg_expanded: int = 200_000
+    max_svg_depth: int = 100
+    max_svg_edge: int = 4096
+
+
+DEFAULT_LIMITS = WorkerLimits()

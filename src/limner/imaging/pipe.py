@@ -1,0 +1,41 @@
+"""Messages over a pipe: a small JSON header and raw bytes, each with its length in front."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+from typing import IO, Any
+
+# What a worker exits with where a job does not fit into its memory.
+EXIT_OUT_OF_MEMORY = 70
+
+_LENGTHS = struct.Struct(">IQ")
+_MAX_HEADER_BYTES = 64 << 10
+
+
+def send(stream: IO[bytes], header: Mapping[str, Any], payload: bytes = b"") -> None:
+    """Write one message and flush it."""
+    head = json.dumps(header).encode()
+    stream.write(_LENGTHS.pack(len(head), len(payload)) + head)
+    stream.write(payload)
+    stream.flush()
+
+
+def receive(stream: IO[bytes], *, max_payload_bytes: int) -> tuple[bytes, bytes]:
+    """Read one message: the header, still JSON, and the payload.
+
+    Raises:
+        EOFError: the other side is gone, or sends what no honest side would.
+    """
+    header_bytes, payload_bytes = _LENGTHS.unpack(_exactly(stream, _LENGTHS.size))
+    if header_bytes > _MAX_HEADER_BYTES or payload_bytes > max_payload_bytes:
+        raise EOFError("a message is longer than agreed")
+    return _exactly(stream, header_bytes), _exactly(stream, payload_bytes)
+
+
+def _exactly(stream: IO[bytes], size: int) -> bytes:
+    data = stream.read(size)
+    if len(data) != size:
+        raise EOFError("the pipe closed within a message")
+    return data

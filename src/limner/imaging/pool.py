@@ -1,0 +1,237 @@
+"""Untrusted bytes -> facts, PNG bytes or an ``ImageError``: the host's only door to pixels.
+
+Threads drive the worker processes and no asyncio object outlives a call, so one ``Imaging`` serves
+any number of event loops and threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import threading
+import weakref
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import msgspec
+
+from limner.errors import CorruptImage, ImageError
+from limner.imaging.facts import Facts, Preview
+from limner.imaging.limits import DEFAULT_LIMITS, WorkerLimits
+from limner.imaging.process import Answer, Job, WorkerProcess
+from limner.imaging.svg import Asset, mentioned_assets
+
+T = TypeVar("T")
+
+DEFAULT_WORKERS = min(2, os.cpu_count() or 1)
+
+
+class Imaging:
+    """A pool of warm workers that decode and draw; use it as an async context manager.
+
+    Workers start with the first job that needs them. One that dies or takes too long is replaced,
+    and only the job it had fails. Cancelling a call ends the worker that was busy with it.
+    """
+
+    def __init__(
+        self, *, workers: int = DEFAULT_WORKERS, limits: WorkerLimits = DEFAULT_LIMITS
+    ) -> None:
+        self._crew = _Crew(limits)
+        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="limner-imaging")
+        # Also runs when the pool is forgotten and at exit, so no process stays behind.
+        self._close = weakref.finalize(self, _close, self._crew, self._threads)
+
+    async def verify(self, data: bytes) -> Facts:
+        """Decode the picture in full and say what it is.
+
+        Raises:
+            UnrecognizedImage: the first bytes show no accepted format.
+            CorruptImage: a known format that is damaged or cut short.
+            ImageTooLarge: over the pixel, memory or time limit.
+        """
+        answer = await self._do("verify", data)
+        return _value(answer, Facts)
+
+    async def to_png(self, data: bytes, *, cover: tuple[int, int] | None = None) -> bytes:
+        """The first frame as an upright 8-bit sRGB PNG; alpha is kept, metadata is not.
+
+        With ``cover`` the picture is scaled, never stretched, until it covers that width and
+        height, and cropped from the centre to exactly them.
+
+        Raises:
+            ImageError: as `verify`.
+        """
+        return (await self._do("to_png", data, cover=cover)).payload
+
+    async def preview(self, data: bytes, *, columns: int, rows: int) -> Preview:
+        """A thumbnail within columns x rows pixels, in proportion, transparency shown on white.
+
+        Raises:
+            ImageError: as `verify`.
+        """
+        answer = await self._do("preview", data, columns=columns, rows=rows)
+        size = _value(answer, dict[str, int])
+        return Preview(width=size["width"], height=size["height"], rgb=answer.payload)
+
+    async def render_svg(
+        self, document: str, *, width: int, height: int, assets: Mapping[str, Asset]
+    ) -> bytes:
+        """Draw an SVG document as a PNG of exactly that size.
+
+        ``assets`` is asked only for the names the document mentions, so it may be a large or lazy
+        mapping.
+
+        Raises:
+            UnsafeSvg: the document asks for more than drawing; the message says what to remove.
+            CorruptImage: it is not an SVG document.
+            ImageTooLarge: over a limit of size, count, memory or time.
+        """
+        used = {name: assets[name] for name in mentioned_assets(document) if name in assets}
+        order = {"document": document, "assets": {name: asdict(used[name]) for name in used}}
+        payload = json.dumps(order).encode()
+        return (await self._do("render_svg", payload, width=width, height=height)).payload
+
+    async def aclose(self) -> None:
+        """End the workers; calls in flight fail with RuntimeError."""
+        await asyncio.to_thread(self._close)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    async def _do(self, op: str, payload: bytes, **arguments: Any) -> Answer:
+        shift = _Shift(self._crew, Job(header={"op": op, **arguments}, payload=payload))
+        future = self._threads.submit(shift.work)
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            shift.abandon()
+            raise
+
+
+class _Crew:
+    """The worker processes of one pool: those waiting for a job, and all of them."""
+
+    def __init__(self, limits: WorkerLimits) -> None:
+        self._limits = limits
+        self._lock = threading.Lock()
+        self._idle: list[WorkerProcess] = []
+        self._all: set[WorkerProcess] = set()
+        self._closed = False
+        self._owner_pid = os.getpid()
+
+    def take(self) -> WorkerProcess:
+        """The worker that was busy last, since it is the warmest, or a new one."""
+        while True:
+            with self._lock:
+                self.check_open()
+                worker = self._idle.pop() if self._idle else None
+            if worker is None:
+                return self._hire()
+            if worker.alive:
+                return worker
+            self.drop(worker)
+
+    def give_back(self, worker: WorkerProcess) -> None:
+        """Keep a worker for the next job."""
+        with self._lock:
+            if not self._closed:
+                self._idle.append(worker)
+                return
+        self.drop(worker)
+
+    def drop(self, worker: WorkerProcess) -> None:
+        """Forget a worker and clean up after it."""
+        with self._lock:
+            self._all.discard(worker)
+        worker.close()
+
+    def close(self) -> None:
+        """End every worker; the thread that waits for a busy one cleans up after it."""
+        # A forked copy of the host must not end the workers of the original.
+        if os.getpid() != self._owner_pid:
+            return
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+            busy = self._all.difference(idle)
+        for worker in busy:
+            worker.kill()
+        for worker in idle:
+            self.drop(worker)
+
+    def _hire(self) -> WorkerProcess:
+        worker = WorkerProcess(self._limits)
+        with self._lock:
+            self._all.add(worker)
+            closed = self._closed
+        if closed:
+            self.drop(worker)
+            self.check_open()
+        return worker
+
+    def check_open(self) -> None:
+        """Raise RuntimeError where the pool is closed, as for a job that was ended with it."""
+        if self._closed:
+            raise RuntimeError("this Imaging is closed")
+
+
+class _Shift:
+    """One job on its way through a worker; another thread may abandon it at any moment."""
+
+    def __init__(self, crew: _Crew, job: Job) -> None:
+        self._crew = crew
+        self._job = job
+        self._lock = threading.Lock()
+        self._worker: WorkerProcess | None = None
+        self._abandoned = False
+
+    def work(self) -> Answer:
+        """Do the job, on a thread of the pool."""
+        worker = self._crew.take()
+        with self._lock:
+            self._worker = worker
+            if self._abandoned:
+                worker.kill()
+        try:
+            return worker.do(self._job)
+        except ImageError:
+            self._crew.check_open()
+            raise
+        finally:
+            with self._lock:
+                self._worker = None
+            if worker.alive:
+                self._crew.give_back(worker)
+            else:
+                self._crew.drop(worker)
+
+    def abandon(self) -> None:
+        """End the worker that is busy with this job, if one is."""
+        with self._lock:
+            self._abandoned = True
+            if self._worker is not None:
+                self._worker.kill()
+
+
+def _close(crew: _Crew, threads: ThreadPoolExecutor) -> None:
+    threads.shutdown(wait=False)
+    crew.close()
+
+
+def _value(answer: Answer, kind: type[T]) -> T:
+    try:
+        return msgspec.convert(answer.value, kind)
+    except msgspec.ValidationError:
+        raise CorruptImage("the picture confused its decoder") from None

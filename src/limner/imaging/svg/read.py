@@ -1,0 +1,161 @@
+"""SVG text -> a tree of allowed elements, refused at the first thing that is not allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from xml.parsers import expat
+
+from limner.errors import CorruptImage, ImageTooLarge, UnsafeSvg
+from limner.imaging.limits import WorkerLimits
+from limner.imaging.svg import rules
+
+SVG_NAMESPACE = "http://www.w3.org/2000/svg"
+_XLINK_NAMESPACE = "http://www.w3.org/1999/xlink"
+_XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
+
+
+@dataclass(slots=True)
+class Element:
+    """One element: its tag without namespace, its attributes, its children and text in order."""
+
+    tag: str
+    attributes: dict[str, str] = field(default_factory=dict[str, str])
+    children: list[Element | str] = field(default_factory=list["Element | str"])
+
+    def elements(self) -> Iterator[Element]:
+        """This element and all below it, in document order."""
+        stack = [self]
+        while stack:
+            element = stack.pop()
+            yield element
+            stack += [child for child in reversed(element.children) if isinstance(child, Element)]
+
+    def to_text(self) -> str:
+        """The element as SVG text."""
+        parts: list[str] = []
+        self._write(parts)
+        return "".join(parts)
+
+    def _write(self, parts: list[str]) -> None:
+        attributes = "".join(f' {name}="{_escape(text)}"' for name, text in self.attributes.items())
+        parts.append(f"<{self.tag}{attributes}>")
+        for child in self.children:
+            if isinstance(child, Element):
+                child._write(parts)
+            else:
+                parts.append(_escape(child))
+        parts.append(f"</{self.tag}>")
+
+
+# xml.sax.saxutils does the same, and loads an HTTP client to do it.
+_ESCAPES = str.maketrans(
+    {
+        "&": "&amp;",
+        "<": "&lt;",
+        ">": "&gt;",
+        '"': "&quot;",
+        "\n": "&#10;",
+        "\t": "&#9;",
+        "\r": "&#13;",
+    }
+)
+
+
+def _escape(text: str) -> str:
+    return text.translate(_ESCAPES)
+
+
+def read(document: str, limits: WorkerLimits) -> Element:
+    """Parse a document whose root is ``svg``, keeping what may be drawn.
+
+    Raises:
+        UnsafeSvg: something in it is refused.
+        ImageTooLarge: too many elements.
+        CorruptImage: it is not well-formed XML, or not SVG.
+    """
+    reader = _Reader(limits)
+    parser = expat.ParserCreate("utf-8", namespace_separator=" ")
+    parser.buffer_text = True
+    parser.StartDoctypeDeclHandler = _refuse_doctype
+    parser.ProcessingInstructionHandler = _refuse_instruction
+    parser.StartElementHandler = reader.start
+    parser.EndElementHandler = reader.end
+    parser.CharacterDataHandler = reader.text
+    try:
+        parser.Parse(document.encode(), True)
+    except expat.ExpatError as error:
+        raise CorruptImage(f"the SVG document is not well-formed: {error}") from None
+    # Expat accepts no document without a root, and the reader none whose root is not svg.
+    assert reader.root is not None
+    return reader.root
+
+
+def _refuse_doctype(*_: object) -> None:
+    raise UnsafeSvg("remove <!DOCTYPE>: a drawing declares no document type and no entities")
+
+
+def _refuse_instruction(target: str, _: str) -> None:
+    raise UnsafeSvg(f"remove <?{target}?>: a drawing has no processing instructions")
+
+
+class _Reader:
+    """Builds the tree while expat reads, so that a limit stops the reading itself."""
+
+    def __init__(self, limits: WorkerLimits) -> None:
+        self.root: Element | None = None
+        self._limits = limits
+        self._open: list[Element] = []
+        self._dropped_depth = 0
+        self._count = 0
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        """Take an element in, drop it, or refuse the document."""
+        self._count += 1
+        if self._count > self._limits.max_svg_elements:
+            raise ImageTooLarge(f"more than {self._limits.max_svg_elements:,} elements")
+        if len(self._open) + self._dropped_depth >= self._limits.max_svg_depth:
+            raise ImageTooLarge(f"elements nest more than {self._limits.max_svg_depth} deep")
+        namespace, tag = _split(name)
+        if self.root is None and (namespace not in {"", SVG_NAMESPACE} or tag != "svg"):
+            raise CorruptImage(f"the root element is <{tag}>, not <svg>")
+        # Editors keep notes in namespaces of their own; a renderer ignores them as well.
+        if self._dropped_depth or namespace not in {"", SVG_NAMESPACE} or not rules.is_drawn(tag):
+            self._dropped_depth += 1
+            return
+        given = dict(filter(None, map(_plain_name, attributes.items())))
+        element = Element(tag, rules.kept_attributes(tag, given))
+        if self._open:
+            self._open[-1].children.append(element)
+        else:
+            self.root = element
+        self._open.append(element)
+
+    def end(self, _: str) -> None:
+        """Close the innermost element."""
+        if self._dropped_depth:
+            self._dropped_depth -= 1
+            return
+        element = self._open.pop()
+        if element.tag == "style":
+            css = "".join(child for child in element.children if isinstance(child, str))
+            rules.check_css(css, where="<style>")
+
+    def text(self, text: str) -> None:
+        """Keep text where it is drawn."""
+        if not self._dropped_depth and self._open[-1].tag in rules.TEXT_HOLDERS:
+            self._open[-1].children.append(text)
+
+
+def _split(name: str) -> tuple[str, str]:
+    namespace, _, local = name.rpartition(" ")
+    return namespace, local
+
+
+def _plain_name(attribute: tuple[str, str]) -> tuple[str, str] | None:
+    """The attribute under the name the rules know it by, or None for an editor's own."""
+    name, value = attribute
+    namespace, local = _split(name)
+    if namespace == "" or (namespace == _XLINK_NAMESPACE and local == "href"):
+        return local, value
+    return (f"xml:{local}", value) if namespace == _XML_NAMESPACE else None

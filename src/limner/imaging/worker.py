@@ -1,0 +1,113 @@
+"""Jobs on stdin -> answers on stdout: the isolated process that meets untrusted bytes.
+
+Started by `process` as ``python -P -m limner.imaging.worker LIMITS``. It says when it is ready,
+answers one job after the other, and ends when its stdin closes, so it never outlives its host.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import IO, Any
+
+from limner.errors import CorruptImage, ImageError, ImageTooLarge
+from limner.imaging import pipe, pixels
+from limner.imaging.limits import WorkerLimits
+from limner.imaging.lockdown import allow_cpu, lock_down
+from limner.imaging.svg import Asset
+from limner.imaging.svg.render import render
+
+_MAX_MESSAGE_CHARS = 300
+
+Answer = tuple[dict[str, Any], bytes]
+
+
+def main() -> None:
+    """Serve until stdin closes."""
+    limits = WorkerLimits(**json.loads(sys.argv[1]))
+    jobs, answers = _claim_pipes()
+    lock_down(limits)
+    pipe.send(answers, {"ready": True})
+    while _serve_one(jobs, answers, limits):
+        pass
+
+
+def _serve_one(jobs: IO[bytes], answers: IO[bytes], limits: WorkerLimits) -> bool:
+    """Do the next job, keeping nothing of it; False once there are no more."""
+    try:
+        header, payload = pipe.receive(jobs, max_payload_bytes=sys.maxsize)
+    except EOFError:
+        return False
+    except MemoryError:
+        # The rest of the job is still in the pipe: nothing after it can be understood.
+        sys.exit(pipe.EXIT_OUT_OF_MEMORY)
+    allow_cpu(limits.cpu_s)
+    pipe.send(answers, *answer(json.loads(header), payload, limits))
+    return True
+
+
+def answer(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Answer:
+    """Do one job; whatever goes wrong becomes an answer that names the error's class."""
+    try:
+        return _JOBS[job["op"]](job, payload, limits)
+    except ImageError as error:
+        return _failure(error)
+    except MemoryError:
+        mebibytes = limits.memory_bytes >> 20
+        return _failure(ImageTooLarge(f"the picture needs more than {mebibytes} MiB of memory"))
+    except BaseException as error:  # a panic in Rust is not an Exception
+        reason = " ".join(str(error).split()) or type(error).__name__
+        return _failure(CorruptImage(f"the picture does not decode: {reason}"))
+
+
+def _verify(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Answer:  # noqa: ARG001 - the shape of every job
+    return {"value": asdict(pixels.verify(payload, max_pixels=limits.max_pixels))}, b""
+
+
+def _to_png(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Answer:
+    cover = tuple(job["cover"]) if job["cover"] else None
+    return {}, pixels.to_png(payload, max_pixels=limits.max_pixels, cover=cover)
+
+
+def _preview(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Answer:
+    thumbnail = pixels.preview(
+        payload, max_pixels=limits.max_pixels, columns=job["columns"], rows=job["rows"]
+    )
+    return {"value": {"width": thumbnail.width, "height": thumbnail.height}}, thumbnail.rgb
+
+
+def _render_svg(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Answer:
+    order = json.loads(payload)
+    assets = {name: Asset(**asset) for name, asset in order["assets"].items()}
+    png = render(
+        order["document"], width=job["width"], height=job["height"], assets=assets, limits=limits
+    )
+    return {}, png
+
+
+_JOBS: dict[str, Callable[[dict[str, Any], bytes, WorkerLimits], Answer]] = {
+    "verify": _verify,
+    "to_png": _to_png,
+    "preview": _preview,
+    "render_svg": _render_svg,
+}
+
+
+def _failure(error: ImageError) -> Answer:
+    # A message may quote the document, which may hold a name of a million letters.
+    message = error.message[:_MAX_MESSAGE_CHARS]
+    return {"error": type(error).__name__, "message": message, "hint": error.hint}, b""
+
+
+def _claim_pipes() -> tuple[IO[bytes], IO[bytes]]:
+    """Keep the answer pipe to ourselves: what a library prints goes to stderr."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    return sys.stdin.buffer, answers
+
+
+if __name__ == "__main__":
+    main()

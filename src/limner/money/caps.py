@@ -1,0 +1,57 @@
+"""What a call may cost and what is counted so far -> leave to spend it, or an explained refusal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from limner.errors import NANO_PER_USD, BudgetExceeded
+from limner.money.amounts import format_usd
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caps:
+    """The most that may be spent; None is no limit, 0 allows only what is free."""
+
+    call_nano: int | None = None
+    session_nano: int | None = None
+    day_nano: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """What the session and the UTC day of a call have reserved and spent before it."""
+
+    session_nano: int
+    day_nano: int
+
+
+def refuse_over_cap(
+    quote_nano: int, *, caps: Caps, counted: Counted, call_cap_nano: int | None
+) -> None:
+    """Do nothing where every cap leaves room for the quote; what is free always has room.
+
+    Raises:
+        BudgetExceeded: a cap leaves less.
+    """
+    limits = (
+        ("call", call_cap_nano, 0, "raise the budget given with the call"),
+        ("call", caps.call_nano, 0, "raise budget.call_usd"),
+        ("session", caps.session_nano, counted.session_nano, "raise budget.session_usd"),
+        ("day", caps.day_nano, counted.day_nano, "raise budget.day_usd, or wait for midnight UTC"),
+    )
+    for name, cap_nano, counted_nano, remedy in limits:
+        if cap_nano is None:
+            continue
+        left_nano = max(0, cap_nano - counted_nano)
+        if quote_nano > left_nano:
+            raise BudgetExceeded(
+                f"This call may cost {format_usd(quote_nano)}, but of the {name} budget of "
+                f"{format_usd(cap_nano)} only {format_usd(left_nano)} is left",
+                hint=f"Ask for a cheaper picture, or {remedy}.",
+                extras={
+                    "cap": name,
+                    "cap_usd": cap_nano / NANO_PER_USD,
+                    "left_usd": left_nano / NANO_PER_USD,
+                    "quoted_usd": quote_nano / NANO_PER_USD,
+                },
+            )

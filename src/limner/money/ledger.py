@@ -1,0 +1,266 @@
+"""What a call may cost and what became of it -> rows of the ledger; nothing else writes them.
+
+Each method is one transaction. A reservation is counted and written in the same one, so that any
+number of calls, in any number of processes, together stay below every cap.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from limner.errors import BudgetExceeded, CostSource, StorageError
+from limner.money.caps import Caps, Counted, refuse_over_cap
+from limner.money.owners import Owner, is_alive, this_process
+from limner.money.records import JobRow, LedgerRow, Reservation, Spend, SpendLine
+from limner.storage.store import Row, Store, Transaction
+
+__all__ = ["Caps", "JobRow", "Money", "Reservation", "Spend"]
+
+OWNER_DIED = "OWNER_DIED"
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Money:
+    """The ledger of one limner home, and the caps on it.
+
+    The first use in a process concludes what processes that died have left: see `recover_dead`.
+    """
+
+    def __init__(self, store: Store, *, caps: Caps, clock: Callable[[], datetime]) -> None:
+        self._store, self._caps, self._clock = store, caps, clock
+        self._recovered = False
+
+    async def reserve(
+        self,
+        quote_nano: int,
+        *,
+        session_id: str,
+        tool: str,
+        provider: str,
+        model: str,
+        call_cap_nano: int | None = None,
+    ) -> Reservation:
+        """Set the quote aside if every cap leaves room for it.
+
+        Args:
+            quote_nano: the most the call can cost.
+            session_id: whose session budget it counts against.
+            tool: what is called.
+            provider: who will be paid.
+            model: what will be drawn with.
+            call_cap_nano: a cap on this call alone, beside the configured ones.
+
+        Raises:
+            BudgetExceeded: a cap leaves less; nothing was written.
+        """
+        call = {"session_id": session_id, "tool": tool, "provider": provider, "model": model}
+        await self._recover_once()
+        writing = asyncio.ensure_future(
+            self._store.write(
+                lambda tx: self._reserve(tx, quote_nano, call=call, call_cap_nano=call_cap_nano)
+            )
+        )
+        try:
+            return await asyncio.shield(writing)
+        except asyncio.CancelledError:
+            # The row may be there already, and nobody would ever hear of it.
+            await asyncio.shield(asyncio.ensure_future(self._take_back(writing)))
+            raise
+
+    async def sent(self, reservation: Reservation, *, request_json: str) -> str:
+        """Journal the request that is about to be sent; the answer is our id for the job."""
+        job_id = f"job_{secrets.token_hex(8)}"
+
+        def work(tx: Transaction) -> str:
+            now_ms = self._now_ms()
+            _move(tx, reservation.ledger_id, to="sent", now_ms=now_ms)
+            tx.insert(
+                "job_add",
+                id=job_id,
+                ledger_id=reservation.ledger_id,
+                provider=reservation.provider,
+                request=request_json,
+                now_ms=now_ms,
+            )
+            return job_id
+
+        return await self._store.write(work)
+
+    async def note_job(self, job_id: str, *, remote_id: str, remote_url: str) -> None:
+        """Journal how the service finds the job again."""
+
+        def work(tx: Transaction) -> None:
+            noted = tx.run(
+                "job_note",
+                id=job_id,
+                remote_id=remote_id,
+                remote_url=remote_url,
+                now_ms=self._now_ms(),
+            )
+            if noted != 1:
+                raise StorageError(f"There is no job {job_id!r}.")
+
+        await self._store.write(work)
+
+    async def settle(
+        self,
+        reservation: Reservation,
+        *,
+        cost_nano: int,
+        cost_source: CostSource,
+        picture: str | None,
+        error_code: str | None = None,
+    ) -> None:
+        """Record the price, even one above the quote: the ledger tells what happened.
+
+        ``picture`` is the handle of what was bought; without one, ``error_code`` says why.
+        """
+        await self._advance(
+            reservation,
+            to="settled",
+            cost_nano=cost_nano,
+            cost_source=cost_source,
+            picture=picture,
+            error_code=error_code,
+        )
+
+    async def release(self, reservation: Reservation, *, error_code: str | None = None) -> None:
+        """Give the money back: nothing was sent, or the service does not charge for it."""
+        await self._advance(reservation, to="released", error_code=error_code)
+
+    async def unknown(self, reservation: Reservation, *, error_code: str | None) -> None:
+        """Nobody knows whether it was charged: the quote stays counted."""
+        await self._advance(reservation, to="unknown", error_code=error_code)
+
+    async def place(self, reservation: Reservation, path: str) -> None:
+        """Record where the picture that was paid for was written."""
+        await self._advance(reservation, to="placed", path=path)
+
+    async def recover_dead(self) -> int:
+        """Conclude the calls of processes that died, and say how many there were.
+
+        What was not sent is released; what was sent may have been charged, and stays counted.
+        """
+
+        def work(tx: Transaction) -> int:
+            dead = [row for row in tx.all("ledger_unfinished") if not is_alive(_owner(row))]
+            for row in dead:
+                to = "released" if row["state"] == "reserved" else "unknown"
+                _move(tx, row["id"], to=to, now_ms=self._now_ms(), error_code=OWNER_DIED)
+            return len(dead)
+
+        concluded = await self._store.write(work)
+        self._recovered = True
+        return concluded
+
+    async def unfinished_jobs(self) -> list[JobRow]:
+        """The requests whose end is not known, oldest first."""
+        await self._recover_once()
+        rows = await self._store.read(lambda tx: tx.all("jobs_unfinished"))
+        return [JobRow(**row) for row in rows]
+
+    async def job(self, job_id: str) -> JobRow | None:
+        """A request by our id for it, whatever became of it."""
+        await self._recover_once()
+        row = await self._store.read(lambda tx: tx.one("job_by_id", id=job_id))
+        return None if row is None else JobRow(**row)
+
+    async def spent(self, *, session_id: str | None = None, day: date | None = None) -> int:
+        """What was paid or may have been, of one session, one UTC day, or in all; nano-dollars."""
+        await self._recover_once()
+        day_text = None if day is None else day.isoformat()
+        row = await self._store.read(
+            lambda tx: tx.one("ledger_spent", session_id=session_id, day=day_text)
+        )
+        assert row is not None, "a sum always has a row"
+        return row["nano"]
+
+    async def spend(self, *, recent: int = 20) -> Spend:
+        """The whole ledger in sums, and its last rows."""
+
+        def work(tx: Transaction) -> Spend:
+            def lines(query: str) -> tuple[SpendLine, ...]:
+                return tuple(SpendLine(**row) for row in tx.all(query))
+
+            by_state = tx.one("ledger_by_state")
+            assert by_state is not None, "a sum always has a row"
+            return Spend(
+                **by_state,
+                by_day=lines("ledger_by_day"),
+                by_model=lines("ledger_by_model"),
+                by_session=lines("ledger_by_session"),
+                recent=tuple(LedgerRow(**row) for row in tx.all("ledger_recent", count=recent)),
+            )
+
+        await self._recover_once()
+        return await self._store.read(work)
+
+    def _reserve(
+        self, tx: Transaction, quote_nano: int, *, call: dict[str, str], call_cap_nano: int | None
+    ) -> Reservation:
+        now = self._clock().astimezone(UTC)
+        day = now.date().isoformat()
+        counted = tx.one("ledger_counted", session_id=call["session_id"], day=day)
+        assert counted is not None, "a sum always has a row"
+        refuse_over_cap(
+            quote_nano, caps=self._caps, counted=Counted(**counted), call_cap_nano=call_cap_nano
+        )
+        owner = this_process()
+        ledger_id = tx.insert(
+            "ledger_reserve",
+            **call,
+            quoted_nano=quote_nano,
+            day=day,
+            now_ms=_milliseconds(now),
+            owner_pid=owner.pid,
+            owner_start=owner.start,
+            owner_boot=owner.boot,
+        )
+        return Reservation(ledger_id=ledger_id, quote_nano=quote_nano, **call)
+
+    async def _advance(self, reservation: Reservation, *, to: str, **facts: Any) -> None:
+        def work(tx: Transaction) -> None:
+            _move(tx, reservation.ledger_id, to=to, now_ms=self._now_ms(), **facts)
+
+        await self._store.write(work)
+
+    async def _take_back(self, writing: asyncio.Future[Reservation]) -> None:
+        """Release what a cancelled `reserve` wrote, if it wrote anything."""
+        try:
+            reservation = await writing
+        except (BudgetExceeded, StorageError):
+            return
+        await self.release(reservation)
+
+    async def _recover_once(self) -> None:
+        if not self._recovered:
+            await self.recover_dead()
+
+    def _now_ms(self) -> int:
+        return _milliseconds(self._clock())
+
+
+def _move(tx: Transaction, ledger_id: int, *, to: str, **facts: Any) -> None:
+    """Change a row's state.
+
+    Raises:
+        StorageError: the row is in a state from which this one cannot be reached.
+    """
+    if tx.run(f"ledger_{to}", id=ledger_id, **facts) == 1:
+        return
+    row = tx.one("ledger_state", id=ledger_id)
+    state = "missing" if row is None else row["state"]
+    raise StorageError(f"Ledger row {ledger_id} is {state}: it cannot become {to}.")
+
+
+def _owner(row: Row) -> Owner:
+    return Owner(pid=row["pid"], start=row["start"], boot=row["boot"])
+
+
+def _milliseconds(moment: datetime) -> int:
+    return (moment - _EPOCH) // timedelta(milliseconds=1)

@@ -1,0 +1,146 @@
+"""Rows of the ledger -> the values the rest of the program sees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from limner.errors import NANO_PER_USD, CostSource
+
+State = Literal["reserved", "sent", "settled", "unknown", "released"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reservation:
+    """Money set aside for one call; the ledger row it names tells what became of it."""
+
+    ledger_id: int
+    quote_nano: int
+    session_id: str
+    tool: str
+    provider: str
+    model: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRow:
+    """A request that was sent, and where its money stands.
+
+    ``request`` is the JSON text that was journalled; ``remote_id`` and ``remote_url`` are there
+    once the service has told them.
+    """
+
+    id: str
+    ledger_id: int
+    session_id: str
+    tool: str
+    provider: str
+    model: str
+    request: str
+    remote_id: str | None
+    remote_url: str | None
+    created_ms: int
+    state: State
+    quoted_nano: int
+
+    @property
+    def in_flight(self) -> bool:
+        """Whether a live process is still waiting for it: nobody else should fetch it then."""
+        return self.state == "sent"
+
+    @property
+    def reservation(self) -> Reservation:
+        """The money set aside for it, to be settled or released by whoever finds out."""
+        return Reservation(
+            ledger_id=self.ledger_id,
+            quote_nano=self.quoted_nano,
+            session_id=self.session_id,
+            tool=self.tool,
+            provider=self.provider,
+            model=self.model,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerRow:
+    """One call as `limner spend` shows it."""
+
+    id: int
+    created_ms: int
+    session_id: str
+    tool: str
+    provider: str
+    model: str
+    state: State
+    quoted_nano: int
+    cost_nano: int
+    cost_source: CostSource
+    error_code: str | None
+    picture: str | None
+    path: str | None
+
+    def as_json(self) -> dict[str, Any]:
+        """The row with its amounts in dollars."""
+        return {
+            "id": self.id,
+            "created_ms": self.created_ms,
+            "session_id": self.session_id,
+            "tool": self.tool,
+            "provider": self.provider,
+            "model": self.model,
+            "state": self.state,
+            "quoted_usd": self.quoted_nano / NANO_PER_USD,
+            "cost_usd": self.cost_nano / NANO_PER_USD,
+            "cost_source": self.cost_source,
+            "error_code": self.error_code,
+            "picture": self.picture,
+            "path": self.path,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpendLine:
+    """What was spent on one thing (a day, a model, a session), in how many calls."""
+
+    name: str
+    nano: int
+    calls: int
+
+    def as_json(self) -> dict[str, Any]:
+        """The line with its amount in dollars."""
+        return {"name": self.name, "usd": self.nano / NANO_PER_USD, "calls": self.calls}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spend:
+    """What the whole ledger says was spent.
+
+    The total, and each breakdown of it, is what was settled and what is unknown at its quote;
+    ``in_flight_nano`` is set aside for calls that have not ended and is not in the total.
+    """
+
+    settled_nano: int
+    unknown_nano: int
+    in_flight_nano: int
+    by_day: tuple[SpendLine, ...]
+    by_model: tuple[SpendLine, ...]
+    by_session: tuple[SpendLine, ...]
+    recent: tuple[LedgerRow, ...]
+
+    @property
+    def total_nano(self) -> int:
+        """What was paid, or may have been."""
+        return self.settled_nano + self.unknown_nano
+
+    def as_json(self) -> dict[str, Any]:
+        """The object `limner spend --json` prints; amounts are dollars."""
+        return {
+            "total_usd": self.total_nano / NANO_PER_USD,
+            "settled_usd": self.settled_nano / NANO_PER_USD,
+            "unknown_usd": self.unknown_nano / NANO_PER_USD,
+            "in_flight_usd": self.in_flight_nano / NANO_PER_USD,
+            "by_day": [line.as_json() for line in self.by_day],
+            "by_model": [line.as_json() for line in self.by_model],
+            "by_session": [line.as_json() for line in self.by_session],
+            "recent": [row.as_json() for row in self.recent],
+        }

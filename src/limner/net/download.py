@@ -1,0 +1,174 @@
+"""A service's own output address -> bytes in a sink, without being led anywhere else.
+
+The address comes from a stranger's answer. It is followed only to hosts the service is known to
+use, over https, and only where every address of the host is public; the connection then goes to
+an address that was judged, not to what the name means a moment later. The one exception is the
+host of the configured base URL, which the user has chosen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Collection, Mapping
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, field
+from urllib.request import getproxies, proxy_bypass
+
+import httpx2
+
+from limner.errors import BadProviderImage, ProviderUnavailable
+from limner.net.addresses import Resolve, is_public, resolve
+from limner.net.sink import Sink
+
+MAX_REDIRECTS = 5
+TOTAL_TIMEOUT_S = 300.0
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where a service's pictures may come from.
+
+    ``hosts`` are exact names, or ``*.name`` for a name and everything below it. ``headers`` carry
+    the credentials; they are sent to the base URL's own origin and to nobody else.
+    """
+
+    base_url: str
+    hosts: Collection[str]
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    resolve: Resolve = resolve
+
+    def is_own_origin(self, url: httpx2.URL) -> bool:
+        """Whether an address is at the very origin the user configured."""
+        return url.origin == httpx2.URL(self.base_url).origin
+
+    def is_own_host(self, url: httpx2.URL) -> bool:
+        """Whether an address is at the host the user configured, on any port."""
+        return url.host == httpx2.URL(self.base_url).host
+
+    def names(self, host: str) -> bool:
+        """Whether the service is known to use this host."""
+        return any(
+            host == name.removeprefix("*.")
+            or (name.startswith("*.") and host.endswith(name.removeprefix("*")))
+            for name in self.hosts
+        )
+
+
+async def download(url: str, sink: Sink, *, client: httpx2.AsyncClient, source: Source) -> None:
+    """Pour what is at an address into a sink.
+
+    Raises:
+        BadProviderImage: the address may not be followed, or nothing is there.
+        ProviderUnavailable: its host cannot be reached or broke off; the picture is paid for.
+    """
+    try:
+        async with (
+            asyncio.timeout(TOTAL_TIMEOUT_S),
+            _open(url, client=client, source=source) as response,
+            aclosing(response.aiter_bytes()) as chunks,
+        ):
+            async for chunk in chunks:
+                sink.write(chunk)
+    except (httpx2.RequestError, TimeoutError) as error:
+        raise _unreachable(f"could not be read ({type(error).__name__})") from error
+
+
+@asynccontextmanager
+async def _open(
+    url: str, *, client: httpx2.AsyncClient, source: Source
+) -> AsyncGenerator[httpx2.Response]:
+    """The answer at the end of the redirects, each of them judged like the first address."""
+    target = _parsed(url)
+    for _ in range(MAX_REDIRECTS + 1):
+        _judge(target, source)
+        response = await _get(target, client=client, source=source)
+        try:
+            if response.status_code not in _REDIRECTS:
+                yield _checked(response)
+                return
+            target = _parsed(str(target.join(response.headers.get("Location", ""))))
+        finally:
+            await response.aclose()
+    raise _refused(f"redirects more than {MAX_REDIRECTS} times")
+
+
+def _parsed(url: str) -> httpx2.URL:
+    try:
+        parsed = httpx2.URL(url)
+    except httpx2.InvalidURL:
+        raise _refused("is not an address") from None
+    if parsed.scheme not in ("http", "https") or not parsed.host or (parsed.port or 0) > 65535:
+        raise _refused("is not a web address")
+    return parsed
+
+
+def _judge(url: httpx2.URL, source: Source) -> None:
+    if url.userinfo:
+        raise _refused("carries a user name")
+    if url.scheme != "https" and not source.is_own_origin(url):
+        raise _refused("is not an https address")
+    if not source.is_own_host(url) and not source.names(url.host):
+        raise _refused(f"is at {url.host[:100]!r}, which is not a host of this service")
+
+
+async def _get(url: httpx2.URL, *, client: httpx2.AsyncClient, source: Source) -> httpx2.Response:
+    if source.is_own_host(url) or _is_proxied(url):
+        # A proxy looks names up itself, in its own network; it is given the name.
+        headers = source.headers if source.is_own_origin(url) else None
+        return await client.send(client.build_request("GET", url, headers=headers), stream=True)
+    try:
+        addresses = await source.resolve(url.host, url.port or 443)
+    except OSError as error:
+        raise _unreachable(f"has a host that cannot be looked up ({url.host[:100]!r})") from error
+    if not addresses or not all(map(is_public, addresses)):
+        raise _refused(f"is at {url.host[:100]!r}, which leads into a private network")
+    return await _get_at(url, addresses, client)
+
+
+async def _get_at(
+    url: httpx2.URL, addresses: Collection[str], client: httpx2.AsyncClient
+) -> httpx2.Response:
+    """Ask the first of the judged addresses that answers; the certificate is the name's."""
+    failure: httpx2.TransportError | None = None
+    for address in addresses:
+        request = client.build_request(
+            "GET",
+            url.copy_with(host=address),
+            # The pool knows connections by address: this one must not serve another name later.
+            headers={"Host": url.netloc.decode("ascii"), "Connection": "close"},
+            extensions={"sni_hostname": url.host},
+        )
+        try:
+            return await client.send(request, stream=True)
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+            failure = error
+    assert failure is not None
+    raise failure
+
+
+def _is_proxied(url: httpx2.URL) -> bool:
+    proxies = getproxies()
+    return ("https" in proxies or "all" in proxies) and not proxy_bypass(url.host)
+
+
+def _checked(response: httpx2.Response) -> httpx2.Response:
+    status = response.status_code
+    if status >= 500 or status in (408, 429):
+        raise _unreachable(f"answered {status}")
+    if status != 200:
+        raise _refused(f"answered {status}; it may have expired")
+    return response
+
+
+def _refused(why: str) -> BadProviderImage:
+    return BadProviderImage(f"The service's picture was not fetched: its address {why}")
+
+
+def _unreachable(why: str) -> ProviderUnavailable:
+    return ProviderUnavailable(
+        f"The picture was drawn, but its address {why}; it may be billed",
+        may_be_billed=True,
+        # Asking for the same picture again would pay for it again.
+        retryable=False,
+    )

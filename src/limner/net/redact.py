@@ -1,0 +1,65 @@
+"""Text that may hold keys -> text that holds none: for messages, debug lines and errors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+# Keys are ASCII, so no part of the mark can ever be part of one.
+MARK = "•••"
+
+_KEY_SHAPES = re.compile(
+    r"""
+      (?<![A-Za-z0-9])(?:sk-|r8_|xai-|hf_|ghp_|AIza)[A-Za-z0-9_*.-]{4,}
+    | (?P<scheme>\bAuthorization['"]?\s*[:=]\s*['"]?(?:(?:Bearer|Basic|Token)\s+)?)[^\s"',;]+
+    | (?P<bearer>\bBearer\s+)(?=\S*[\d._~+/=-])[^\s"',;]{8,}
+    | (?P<name>\b(?:[\w-]*key|[\w-]*token|[\w-]*secret|password|sig|signature)
+        (?:=|%3D|\\?"\s*:\s*\\?"))[^\s&"'\\;,]+
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+# Longer than any word or hash, shorter than the smallest picture worth sending.
+_BASE64 = re.compile(r"(?:data:[\w.+/;=-]{1,100},)?(?:[A-Za-z0-9+/_-]|\\/){160,}={0,2}")
+
+
+def redact(text: str, secrets: Iterable[str] = ()) -> str:
+    """Replace the given secrets, whatever looks like a key, and base64 pictures by a mark.
+
+    A secret is found in its plain form and also JSON-escaped or percent-encoded, in whole or in
+    part.
+    """
+    known = _pattern(tuple(sorted({secret for secret in secrets if secret})))
+    if known is not None:
+        text = known.sub(MARK, text)
+    return _KEY_SHAPES.sub(_marked, _BASE64.sub(MARK, text))
+
+
+def _marked(match: re.Match[str]) -> str:
+    return (match["scheme"] or match["bearer"] or match["name"] or "") + MARK
+
+
+@lru_cache(maxsize=16)
+def _pattern(secrets: tuple[str, ...]) -> re.Pattern[str] | None:
+    if not secrets:
+        return None
+    # The longest first: a key that begins with another key must not leave its own end behind.
+    longest_first = sorted(secrets, key=len, reverse=True)
+    return re.compile("|".join("".join(map(_any_spelling, secret)) for secret in longest_first))
+
+
+def _any_spelling(character: str) -> str:
+    """A pattern for one character as it is, behind JSON escapes, or percent-encoded."""
+    percent = "".join(f"%(?:25){{0,3}}(?i:{byte:02x})" for byte in _utf8(character))
+    units = _utf16_units(character)
+    escape = "".join(rf"\\{{1,8}}u(?i:{unit:04x})" for unit in units)
+    return rf"(?:\\{{0,8}}{re.escape(character)}|{escape}|{percent})"
+
+
+def _utf8(character: str) -> bytes:
+    return character.encode("utf-8", "surrogatepass")
+
+
+def _utf16_units(character: str) -> list[int]:
+    raw = character.encode("utf-16-be", "surrogatepass")
+    return [int.from_bytes(raw[at : at + 2], "big") for at in range(0, len(raw), 2)]

@@ -1,0 +1,33 @@
+"""The embedded illustrator as a provider: a request -> a PNG drawn here, for nothing."""
+
+from __future__ import annotations
+
+from limner.catalogue.images import image_models
+from limner.pictures.order import Desk, ImageRequest, Progress, Receipt, Sink
+from limner.providers.base import Connection, ProviderSpec
+
+NAME = "illustrator"
+
+
+class Illustrator:
+    """Draws without a network or a key."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._illustrate = connection.illustrate
+
+    async def generate(self, request: ImageRequest, sink: Sink, desk: Desk) -> Receipt:
+        """Draw, pouring the bytes into the sink; raises what the illustrator raises."""
+        desk.progress(Progress(message="The illustrator is drawing", elapsed_s=0.0))
+        png, facts = await self._illustrate(request)
+        sink.write(png)
+        return Receipt(prompt_used=request.prompt, cost_nano=0, extras=facts)
+
+
+SPEC = ProviderSpec(
+    name=NAME,
+    key_env=None,
+    base_url_env=None,
+    base_url="",
+    models=image_models(NAME),
+    build=Illustrator,
+)

@@ -1,0 +1,149 @@
+"""Replicate's predictions: start one, look at it, cancel it, find it again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from limner.errors import BadProviderImage
+from limner.pictures.order import Job, Sink
+from limner.providers.base import Connection
+from limner.providers.failures import Vendor
+from limner.providers.service import Service
+from limner.providers.untrusted import as_list, as_object
+
+BASE_URL = "https://api.replicate.com/v1"
+BASE_URL_ENV = "REPLICATE_BASE_URL"
+KEY_ENV = "REPLICATE_API_TOKEN"
+PICTURE_HOSTS = ("*.replicate.delivery",)
+ENDED = frozenset({"succeeded", "failed", "canceled", "aborted"})
+
+# The service may hold the first answer until the picture is there. A second is enough for a fast
+# model, and short enough for the id of a slow one to be written down soon.
+HOLD_S = 1
+CREATE_TIMEOUT_S = 60.0
+LOOK_TIMEOUT_S = 10.0
+MAX_PAGES = 10
+MAX_PAGE_BYTES = 8 * 1024 * 1024
+# Their clock and ours need not agree to the minute.
+CLOCK_SKEW_MS = 5 * 60 * 1000
+
+_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
+
+
+class Prediction(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of a model, as the service describes it."""
+
+    id: str
+    status: str
+    output: Any = None
+    error: Any = None
+    model: Any = None
+    input: Any = None
+    urls: Any = None
+    created_at: Any = None
+
+
+class Predictions:
+    """The predictions of one account."""
+
+    def __init__(self, connection: Connection, *, provider: str) -> None:
+        vendor = Vendor(
+            provider=provider,
+            title="Replicate",
+            key_env=KEY_ENV,
+            base_url_env=BASE_URL_ENV,
+            account_url="https://replicate.com/account/billing",
+        )
+        self.service = Service(connection, vendor, picture_hosts=PICTURE_HOSTS)
+
+    async def create(self, model: str, inputs: Mapping[str, Any], sink: Sink) -> Prediction:
+        """Start a prediction. A picture that comes with the answer goes into the sink."""
+        answer = await self.service.call(
+            "POST",
+            f"{self.service.base_url}/models/{model}/predictions",
+            body={"input": inputs},
+            headers={"Prefer": f"wait={HOLD_S}"},
+            read_timeout_s=CREATE_TIMEOUT_S,
+            paid=True,
+            wanted={"output"},
+            sink=sink,
+        )
+        return self._read(answer)
+
+    async def look(self, job: Job, sink: Sink, *, timeout_s: float = LOOK_TIMEOUT_S) -> Prediction:
+        """What became of a prediction. A picture that comes with it goes into the sink."""
+        answer = await self.service.call(
+            "GET",
+            job.url if self.service.is_own(job.url) else self._url(job.remote_id),
+            read_timeout_s=min(timeout_s, LOOK_TIMEOUT_S),
+            wanted={"output"},
+            sink=sink,
+        )
+        return self._read(answer)
+
+    async def cancel(self, job: Job) -> Prediction:
+        """Cancel a prediction. One that has already succeeded stays so."""
+        answer = await self.service.call(
+            "POST",
+            f"{self._url(job.remote_id)}/cancel",
+            read_timeout_s=LOOK_TIMEOUT_S,
+            wanted={"output"},
+        )
+        return self._read(answer)
+
+    async def search(self, *, since_ms: int) -> AsyncGenerator[Prediction]:
+        """The account's predictions since a moment, the newest first; a bounded number of them."""
+        url: object = f"{self.service.base_url}/predictions"
+        for _ in range(MAX_PAGES):
+            if not isinstance(url, str) or not self.service.is_own(url):
+                return
+            page = await self.service.call(
+                "GET",
+                url,
+                read_timeout_s=LOOK_TIMEOUT_S,
+                wanted={"results.output"},
+                max_json_bytes=MAX_PAGE_BYTES,
+            )
+            url = as_object(page).get("next")
+            for result in as_list(as_object(page).get("results")):
+                prediction = self._read(result)
+                if _created_ms(prediction) < since_ms - CLOCK_SKEW_MS:
+                    return
+                yield prediction
+
+    def job(self, prediction: Prediction) -> Job:
+        """How to find a prediction again. The key is only ever sent to the API's own origin."""
+        told = as_object(prediction.urls).get("get")
+        url = told if isinstance(told, str) and self.service.is_own(told) else None
+        return Job(remote_id=prediction.id, url=url or self._url(prediction.id))
+
+    def _url(self, prediction_id: str) -> str:
+        return f"{self.service.base_url}/predictions/{prediction_id}"
+
+    def _read(self, answer: object) -> Prediction:
+        try:
+            prediction = msgspec.convert(answer, Prediction)
+        except msgspec.ValidationError:
+            prediction = None
+        # The id becomes part of an address.
+        if prediction is None or not _ID.fullmatch(prediction.id):
+            raise BadProviderImage(
+                "Replicate's answer is not a prediction",
+                extras={"provider": self.service.vendor.provider},
+            )
+        return prediction
+
+
+def _created_ms(prediction: Prediction) -> float:
+    """When it was created; the end of time where that cannot be read, so that it is looked at."""
+    try:
+        created = datetime.fromisoformat(prediction.created_at)
+    except (TypeError, ValueError):
+        return float("inf")
+    aware = created if created.tzinfo else created.replace(tzinfo=UTC)
+    return aware.timestamp() * 1000

@@ -1,0 +1,230 @@
+"""Bytes -> a handle (their sha256) and one copy on disk; a handle -> the bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from limner.errors import ImageTooLarge, InputInvalid, StorageError
+from limner.storage.disk import disk_errors, storage_error
+from limner.storage.draft import Draft, sync_folder, write_all
+
+_HANDLE = re.compile(r"[0-9a-f]{64}")
+_READ_BYTES = 1 << 24
+
+
+def parse_handle(text: str) -> str:
+    """The handle that ``text`` is.
+
+    Raises:
+        InputInvalid: it is anything else, so it must not become part of a path.
+    """
+    if _HANDLE.fullmatch(text) is None:
+        raise InputInvalid(
+            f"{text[:80]!r} is not a picture handle.",
+            field="handle",
+            hint="A handle is the 64 hexadecimal digits that came with the picture.",
+        )
+    return text
+
+
+class Blobs:
+    """A folder with one file for each content, named by its sha256; only the owner reads it.
+
+    Making this value touches nothing. Everything blocks; an event loop calls it in a thread.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def writer(self, *, max_bytes: int) -> BlobWriter:
+        """Where the bytes of one picture can be poured as they arrive.
+
+        Raises:
+            StorageError: the folder cannot be made or written.
+        """
+        with disk_errors(doing="write", path=self._folder):
+            return BlobWriter(self._folder, max_bytes=max_bytes)
+
+    def add(self, data: bytes) -> str:
+        """Keep ``data`` and return its handle.
+
+        Raises:
+            StorageError: it cannot be written.
+        """
+        with self.writer(max_bytes=len(data)) as writer:
+            writer.write(data)
+            return writer.commit()
+
+    def path(self, handle: str) -> Path:
+        """Where the bytes of a handle are, if they are here.
+
+        Raises:
+            InputInvalid: it is not a handle.
+        """
+        return self._folder / _relative(parse_handle(handle))
+
+    def has(self, handle: str) -> bool:
+        """Whether the bytes of a handle are here."""
+        return self.path(handle).is_file()
+
+    def read(self, handle: str) -> bytes:
+        """The bytes of a handle.
+
+        Raises:
+            StorageError: they are not here (``PICTURE_MISSING``), or cannot be read.
+        """
+        path = self.path(handle)
+        try:
+            return path.read_bytes()
+        except FileNotFoundError:
+            raise StorageError(
+                f"The picture {handle} is not in this home.",
+                code="PICTURE_MISSING",
+                hint="Check LIMNER_HOME, or give the picture again.",
+            ) from None
+        except OSError as error:
+            raise storage_error(error, doing="read", path=path) from error
+
+    def remove(self, handle: str) -> bool:
+        """Delete the bytes of a handle; False where they were not here."""
+        path = self.path(handle)
+        try:
+            path.unlink()
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise storage_error(error, doing="delete", path=path) from error
+        return True
+
+    def handles(self) -> Iterator[str]:
+        """Every handle whose bytes are here, in no order."""
+        for file in self._folder.glob("[0-9a-f][0-9a-f]/*"):
+            if _HANDLE.fullmatch(file.name) and file.parent.name == file.name[:2]:
+                yield file.name
+
+
+class BlobWriter:
+    """One picture's bytes on their way in: hashed and capped as they arrive, kept by ``commit``.
+
+    Leaving the ``with`` block without a commit discards them. Until then the file has no name,
+    so a killed process leaves nothing behind where the system allows it (see ``draft``).
+    """
+
+    def __init__(self, folder: Path, *, max_bytes: int) -> None:
+        self._path = folder
+        self._max_bytes = max_bytes
+        self._hash = hashlib.sha256()
+        self.size_bytes = 0
+        # Bytes arrive on the event loop and are read and committed in threads; discarding must
+        # wait for those, since the number of a closed file may by then be another file's.
+        self._lock = threading.Lock()
+        self._draft = _draft_in(folder)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.discard()
+
+    def write(self, data: bytes | memoryview) -> None:
+        """Take the next bytes.
+
+        Raises:
+            ImageTooLarge: more bytes than a picture may have; the surplus is not written.
+            StorageError: the disk is full.
+        """
+        size_bytes = self.size_bytes + len(data)
+        if size_bytes > self._max_bytes:
+            raise ImageTooLarge(f"The picture is larger than {self._max_bytes:,} bytes.")
+        with self._lock:
+            self._check_open()
+            try:
+                write_all(self._draft.fd, data)
+            except OSError as error:
+                self._draft.close()  # a part may have been written, so the hash is no longer true
+                raise storage_error(error, doing="write", path=self._path) from error
+            self._hash.update(data)
+            self.size_bytes = size_bytes
+
+    def read_all(self) -> bytes:
+        """The bytes so far, to look at them before keeping them.
+
+        Raises:
+            StorageError: they cannot be read.
+        """
+        with self._lock, disk_errors(doing="read", path=self._path):
+            self._check_open()
+            os.lseek(self._draft.fd, 0, os.SEEK_SET)
+            parts: list[bytes] = []
+            while part := os.read(self._draft.fd, _READ_BYTES):
+                parts.append(part)
+            return b"".join(parts)
+
+    def commit(self) -> str:
+        """Keep the bytes and return their handle; the same bytes are kept once.
+
+        Raises:
+            StorageError: the disk is full.
+        """
+        with self._lock, disk_errors(doing="write", path=self._path):
+            self._check_open()
+            handle = self._hash.hexdigest()
+            if not self._is_kept(handle):
+                self._keep(handle)
+        self.discard()
+        return handle
+
+    def discard(self) -> None:
+        """Let go of the bytes, unless they were committed; harmless to call twice."""
+        with self._lock:
+            self._draft.close()
+
+    def _check_open(self) -> None:
+        if self._draft.closed:
+            raise StorageError("These bytes were already committed, discarded or lost on the way.")
+
+    def _is_kept(self, handle: str) -> bool:
+        try:
+            return (self._path / _relative(handle)).stat().st_size == self.size_bytes
+        except FileNotFoundError:
+            return False
+
+    def _keep(self, handle: str) -> None:
+        self._draft.sync()
+        shelf = self._path / handle[:2]
+        if not shelf.is_dir():
+            shelf.mkdir(mode=0o700, exist_ok=True)
+            sync_folder(self._path)
+        try:
+            self._draft.publish_new(_relative(handle))
+        except FileExistsError:
+            # Either somebody kept the same bytes a moment ago, or a damaged copy has the name.
+            if not self._is_kept(handle):
+                self._draft.publish_over(_relative(handle))
+
+
+def _relative(handle: str) -> str:
+    return f"{handle[:2]}/{handle}"
+
+
+def _draft_in(folder: Path) -> Draft:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if os.name == "nt":
+        return Draft(folder, mode=0o600)
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        return Draft(fd, mode=0o600)
+    finally:
+        os.close(fd)

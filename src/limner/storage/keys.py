@@ -1,0 +1,177 @@
+"""A key's name -> its secret value, from the environment or a file only its owner can read."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tomllib
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from limner.errors import InputInvalid, SettingsError
+from limner.storage.disk import disk_errors
+from limner.storage.files import write_new
+
+if sys.platform != "win32":
+    import fcntl
+
+_NAME = re.compile(r"[A-Z][A-Z0-9_]*")
+_OTHERS_MAY = 0o077
+_HEADING = (
+    "# Secrets of limner. Change them with `limner keys set NAME` and `limner keys remove NAME`.\n"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyEntry:
+    """A key that is set, safe to show: the value is masked."""
+
+    name: str
+    source: Literal["environment", "file"]
+    masked: str
+
+
+class Keys:
+    """The keys of one limner home. Making this value reads nothing.
+
+    Args:
+        path: the key file, which need not be there.
+        env: the environment, which wins over the file; a blank variable counts as unset.
+    """
+
+    def __init__(self, path: Path, env: Mapping[str, str]) -> None:
+        self._path = path
+        self._env = env
+
+    def get(self, name: str) -> str | None:
+        """The value of a key, or None where it is set nowhere.
+
+        Raises:
+            SettingsError: the key file is malformed, or others than its owner may read it.
+        """
+        return self._from_environment(name) or self._from_file().get(name)
+
+    def set(self, name: str, value: str) -> None:
+        """Keep a key in the file.
+
+        Raises:
+            InputInvalid: the name or the value cannot be a key's.
+            SettingsError: as ``get``.
+            StorageError: the file cannot be written.
+        """
+        if _NAME.fullmatch(name) is None:
+            raise InputInvalid(
+                f"{name[:80]!r} is not the name of a key.",
+                field="name",
+                hint="Names look like OPENAI_API_KEY: capitals, digits and underscores.",
+            )
+        value = value.strip()
+        if not value or not value.isprintable():
+            # The value is a secret even when it is wrong, so it is not shown.
+            raise InputInvalid(
+                f"The value given for {name} is empty or holds characters that do not print.",
+                field="value",
+                hint="Paste the key as one line of text.",
+            )
+        with self._locked():
+            self._save({**self._from_file(), name: value})
+
+    def remove(self, name: str) -> bool:
+        """Forget a key of the file; False where it was not there. Raises as ``set``."""
+        if name not in self._from_file():
+            return False
+        with self._locked():
+            kept = self._from_file()
+            kept.pop(name, None)
+            self._save(kept)
+        return True
+
+    def listing(self, known: Iterable[str] = ()) -> list[KeyEntry]:
+        """What is set, by name, with masked values.
+
+        Args:
+            known: names to look for in the environment; those in the file are always listed.
+        """
+        stored = self._from_file()
+        entries: list[KeyEntry] = []
+        for name in sorted({*stored, *known}):
+            if value := self._from_environment(name):
+                entries.append(KeyEntry(name=name, source="environment", masked=mask(value)))
+            elif value := stored.get(name):
+                entries.append(KeyEntry(name=name, source="file", masked=mask(value)))
+        return entries
+
+    def _from_environment(self, name: str) -> str | None:
+        return self._env.get(name, "").strip() or None
+
+    def _from_file(self) -> dict[str, str]:
+        with disk_errors(doing="read the keys in", path=self._path):
+            try:
+                file = self._path.open("rb")
+            except FileNotFoundError:
+                return {}
+            with file:
+                self._check_private(os.fstat(file.fileno()).st_mode)
+                text = file.read()
+        try:
+            table = tomllib.loads(text.decode())
+        except ValueError:
+            # The parser's own message would quote the line, and with it the secret.
+            raise self._malformed("it is not TOML") from None
+        for name, value in table.items():
+            if _NAME.fullmatch(name) is None or not isinstance(value, str):
+                raise self._malformed(f'{name[:80]!r} is not a line like NAME = "value"')
+        return table
+
+    def _check_private(self, mode: int) -> None:
+        if sys.platform != "win32" and mode & _OTHERS_MAY:
+            raise SettingsError(
+                f"Others than its owner may use the key file {str(self._path)!r}.",
+                hint=f"Run: chmod 600 {str(self._path)!r}",
+            )
+
+    def _malformed(self, trouble: str) -> SettingsError:
+        return SettingsError(
+            f"The key file {str(self._path)!r} cannot be used: {trouble}.",
+            hint="Mend the line, or delete the file and set the keys again.",
+        )
+
+    def _save(self, table: Mapping[str, str]) -> None:
+        lines = [f"{name} = {_quoted(value)}\n" for name, value in sorted(table.items())]
+        text = _HEADING + "".join(lines)
+        # The home may lie behind a symlink of the user's own; this path is nobody else's choice.
+        write_new(Path(os.path.realpath(self._path)), text.encode(), overwrite=True, mode=0o600)
+
+    @contextmanager
+    def _locked(self) -> Generator[None]:
+        """Keep other processes from changing the file between reading and writing it.
+
+        The lock is on the folder: the file itself is replaced at each change. Windows goes
+        without, so there the last of two simultaneous changes wins.
+        """
+        folder = self._path.parent
+        with disk_errors(doing="write the keys in", path=folder):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if sys.platform == "win32":
+                yield
+                return
+            fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX)
+                yield
+            finally:
+                os.close(fd)
+
+
+def mask(value: str) -> str:
+    """Enough of a secret to recognise it by, and never the most of it: ``sk-…9f2c``."""
+    return f"{value[:3]}…{value[-4:]}" if len(value) >= 20 else "…"
+
+
+def _quoted(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

@@ -1,0 +1,262 @@
+"""A path somebody chose -> the resolved path they may read or write, or a refusal."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from limner.errors import ReachDenied, SettingsError
+from limner.storage.floor import Floor, temp_folders
+from limner.storage.home import Home
+
+Action = Literal["read", "write"]
+
+_CODES: Mapping[Action, str] = {"read": "PATH_DENIED", "write": "OUTPUT_PATH_DENIED"}
+_TOKEN = re.compile(r"\$\{([^}]*)\}|\$\{.*$")
+_SHOWN_CHARS = 300
+
+
+def _floor_of_default_home() -> Floor:
+    return Floor.under(Home.default())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """How far somebody may go: the roots they may read and write, above a floor for all.
+
+    Roots are resolved when the value is made, so that swapping one for a symlink later widens
+    nothing. ``anywhere`` is a person: only the floor binds them.
+    """
+
+    read: tuple[Path, ...] = ()
+    write: tuple[Path, ...] = ()
+    anywhere: bool = False
+    floor: Floor = field(default_factory=_floor_of_default_home, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "read", _real_roots(self.read))
+        object.__setattr__(self, "write", _real_roots(self.write))
+
+    @classmethod
+    def for_person(cls, *, home: Path | None = None) -> Reach:
+        """Anything above the floor: for a path typed on the command line or in a program.
+
+        Args:
+            home: ``$LIMNER_HOME``; by default what the environment says.
+        """
+        return cls(anywhere=True, floor=Floor.under(_home(home)))
+
+    @classmethod
+    def for_model(cls, *, home: Path | None = None, cwd: Path | None = None) -> Reach:
+        """What a model may reach unless a personality says otherwise.
+
+        It writes the generated folder, the cwd and the temp folder; it reads those and the
+        user's home. A cwd that is the filesystem root, the home or above it grants nothing.
+
+        Args:
+            home: ``$LIMNER_HOME``; by default what the environment says.
+            cwd: the folder the model works in; by default the process's own.
+        """
+        limner_home = _home(home)
+        floor = Floor.under(limner_home)
+        offered = (Path.cwd() if cwd is None else cwd, *temp_folders())
+        write = (limner_home.generated, *(p for p in offered if not _too_wide(p, floor)))
+        read = write if _is_top(floor.homes[0]) else (*write, floor.homes[0])
+        return cls(read=read, write=write, floor=floor)
+
+    @classmethod
+    def from_lists(
+        cls,
+        *,
+        read: Iterable[str],
+        write: Iterable[str],
+        home: Path | None = None,
+        cwd: Path | None = None,
+        self_dir: Path | None = None,
+    ) -> Reach:
+        """The reach a personality declares, in place of the defaults.
+
+        Entries are absolute folders, or begin with ``~``, ``${LIMNER_HOME}``, ``${CWD}`` or
+        ``${self}``. ``${CWD}`` grants nothing where the cwd is too wide to be meant.
+
+        Raises:
+            SettingsError: an entry has an unknown or empty token, or is not absolute.
+        """
+        limner_home = _home(home)
+        floor = Floor.under(limner_home)
+        values = {"LIMNER_HOME": limner_home.folder, "CWD": cwd, "self": self_dir}
+
+        def roots(entries: Iterable[str]) -> tuple[Path, ...]:
+            expanded = ((entry, _expand(entry, values, floor.homes[0])) for entry in entries)
+            return tuple(
+                root
+                for entry, root in expanded
+                if "${CWD}" not in entry or not _too_wide(root, floor)
+            )
+
+        return cls(read=roots(read), write=roots(write), floor=floor)
+
+    def resolve_write(self, path: str | Path, *, cwd: Path) -> Path:
+        """Where a write to ``path`` would land, symlinks followed, if that is within reach.
+
+        Args:
+            path: as the caller gave it; ``~`` is the user's home.
+            cwd: what a relative path is relative to.
+
+        Raises:
+            ReachDenied: OUTPUT_PATH_DENIED; nothing was touched.
+        """
+        return self._resolve(path, cwd, "write", self.write)
+
+    def resolve_read(self, path: str | Path, *, cwd: Path) -> Path:
+        """What reading ``path`` would open, symlinks followed, if that is within reach.
+
+        Raises:
+            ReachDenied: PATH_DENIED; nothing was touched.
+        """
+        return self._resolve(path, cwd, "read", self.read)
+
+    def _resolve(
+        self, path: str | Path, cwd: Path, action: Action, roots: tuple[Path, ...]
+    ) -> Path:
+        if not cwd.is_absolute():
+            raise ValueError(f"the cwd of a reach must be absolute, not {str(cwd)!r}")
+        shown = _shown(str(path))
+        absolute = cwd / _literal(str(path), self.floor.homes[0], action, shown)
+        resolved = _resolved(absolute, action, shown)
+        if action == "write" and not _is_text(str(resolved)):
+            # Whoever asked is told the path as JSON, and the ledger keeps it as text.
+            raise _malformed(action, shown, "has bytes in it that are not UTF-8")
+        closed = self.floor.denies(resolved, writing=action == "write")
+        if closed or not (self.anywhere or any(resolved.is_relative_to(root) for root in roots)):
+            raise self._refusal(action, shown, roots)
+        return resolved
+
+    def _refusal(self, action: Action, shown: str, roots: tuple[Path, ...]) -> ReachDenied:
+        """Says no without saying where a symlink leads: the path is named only as it was given."""
+        if self.anywhere:
+            return ReachDenied(
+                f'{action} of "{shown}" is refused: system folders and places that hold secrets '
+                "are closed to everyone.",
+                code=_CODES[action],
+                hint="Choose a path in a folder of your own.",
+            )
+        allowed = ", ".join(_shown(str(root)) for root in roots)
+        return ReachDenied(
+            f'{action} of "{shown}" is outside what this agent may reach.',
+            code=_CODES[action],
+            hint=f"It may {action} in: {allowed}." if roots else f"It may {action} nowhere.",
+        )
+
+
+def _home(folder: Path | None) -> Home:
+    return Home.default() if folder is None else Home(folder.absolute())
+
+
+def _real_roots(roots: Iterable[Path]) -> tuple[Path, ...]:
+    return tuple(dict.fromkeys(Path(os.path.realpath(root)) for root in roots))
+
+
+def _is_top(folder: Path) -> bool:
+    return folder == Path(folder.anchor)
+
+
+def _too_wide(folder: Path, floor: Floor) -> bool:
+    """Whether a folder is the root, a home or above one: nobody means to grant all of that."""
+    real = Path(os.path.realpath(folder))
+    return _is_top(real) or any(home.is_relative_to(real) for home in _real_roots(floor.homes))
+
+
+def _expand(entry: str, values: Mapping[str, Path | None], user_home: Path) -> Path:
+    def replace(match: re.Match[str]) -> str:
+        if match[1] not in values:
+            raise SettingsError(
+                f"{match[0]!r} in the reach entry {entry!r} is not a name limner knows.",
+                hint="Known are ${LIMNER_HOME}, ${CWD} and ${self}.",
+            )
+        value = values[match[1]]
+        if value is None or not value.is_absolute():
+            raise SettingsError(
+                f"{match[0]} in the reach entry {entry!r} has no value here.",
+                hint="Remove the entry, or give the folder it stands for.",
+            )
+        return str(value)
+
+    text = _TOKEN.sub(replace, entry)
+    if text == "~" or text.startswith("~/"):
+        text = str(user_home) + text[1:]
+    if not Path(text).is_absolute() or "\0" in text:
+        raise SettingsError(
+            f"The reach entry {entry!r} is not an absolute folder.",
+            hint="Begin it with /, ~, ${LIMNER_HOME}, ${CWD} or ${self}.",
+        )
+    return Path(text)
+
+
+def _literal(path: str, user_home: Path, action: Action, shown: str) -> str:
+    """The path with ``~`` expanded; refuses what is no file name at all."""
+    if not path.strip():
+        raise _malformed(action, shown, "names no file")
+    if not _is_file_name(path):
+        raise _malformed(action, shown, "has characters in it that no file name can have")
+    if sys.platform == "win32" and ":" in Path(path).as_posix()[len(Path(path).drive) :]:
+        raise _malformed(action, shown, "names a stream inside a file")
+    first, *rest = re.split(r"[/\\]" if sys.platform == "win32" else "/", path, maxsplit=1)
+    if first == "~":
+        return str(user_home.joinpath(*rest))
+    if first.startswith("~") and rest:
+        raise _malformed(action, shown, "begins with ~, which stands only for your own home")
+    return path
+
+
+def _resolved(path: Path, action: Action, shown: str) -> Path:
+    """Where the path leads; what is not there yet is taken as it is written."""
+    try:
+        return Path(os.path.realpath(path, strict=True))
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise _malformed(action, shown, "is a symlink that leads back to itself") from None
+    except RecursionError:
+        raise _malformed(action, shown, "leads through too many symlinks") from None
+    try:
+        return Path(os.path.realpath(path))
+    except (OSError, RecursionError):  # a symlink became a folder between two looks at it
+        raise _malformed(action, shown, "changes while it is being looked at") from None
+
+
+def _is_file_name(path: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
+
+
+def _is_text(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _malformed(action: Action, shown: str, trouble: str) -> ReachDenied:
+    return ReachDenied(
+        f'{action} of "{shown}" is refused: the path {trouble}.',
+        code=_CODES[action],
+        hint="Give a plain file path, absolute or relative to the working folder.",
+    )
+
+
+def _shown(path: str) -> str:
+    """The path as a message may carry it: one line, no control characters, of bounded length."""
+    cut = path if len(path) <= _SHOWN_CHARS else path[:_SHOWN_CHARS] + "…"
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode()
+        for c in cut
+    )

@@ -1,0 +1,24 @@
+-- name: job_add
+INSERT INTO jobs (id, ledger_id, provider, request, created_ms, updated_ms)
+VALUES (:id, :ledger_id, :provider, :request, :now_ms, :now_ms);
+
+-- name: job_note
+UPDATE jobs SET remote_id = :remote_id, remote_url = :remote_url, updated_ms = :now_ms
+WHERE id = :id;
+
+-- name: job_by_id
+SELECT
+    jobs.id, jobs.ledger_id, ledger.session_id, ledger.tool, jobs.provider, ledger.model,
+    jobs.request, jobs.remote_id, jobs.remote_url, jobs.created_ms, ledger.state,
+    ledger.quoted_nano
+FROM jobs JOIN ledger ON ledger.id = jobs.ledger_id
+WHERE jobs.id = :id;
+
+-- name: jobs_unfinished
+SELECT
+    jobs.id, jobs.ledger_id, ledger.session_id, ledger.tool, jobs.provider, ledger.model,
+    jobs.request, jobs.remote_id, jobs.remote_url, jobs.created_ms, ledger.state,
+    ledger.quoted_nano
+FROM jobs JOIN ledger ON ledger.id = jobs.ledger_id
+WHERE ledger.state IN ('sent', 'unknown')
+ORDER BY ledger.id;

@@ -1,0 +1,247 @@
+"""A plan -> a paid-for picture on disk: the one way every generated picture takes.
+
+Nothing is sent before it is reserved and journalled, and nothing that was paid for is lost: the
+bytes are safe in the blob store before the ledger is settled, and the ledger is settled before
+the file appears. A crash between any two lines leaves a row that says how far it came.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from limner.catalogue.images import Size
+from limner.content import Picture
+from limner.errors import NANO_PER_USD, BadProviderImage, CostSource, ImageError, LimnerError
+from limner.money.ledger import JobRow, Money
+from limner.money.spending import Spending
+from limner.pictures.order import Desk, ImageRequest, Job, Progress, Receipt
+from limner.pictures.take import Pictures
+from limner.providers.base import Provider, Resumable
+from limner.providers.choose import Choice, Wish, choose
+from limner.storage.blobs import BlobWriter
+from limner.storage.files import write_new, write_numbered
+from limner.tools.base import ToolContext
+from limner.tools.consent import may_spend
+from limner.tools.ordering import Order, Plan, Planner
+
+T = TypeVar("T")
+TOOL = "image_generate"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GeneratedImage:
+    """A picture that is drawn, paid for and saved. ``image`` is the picture in the file."""
+
+    path: Path
+    image: Picture
+    cost_nano: int
+    cost_source: CostSource
+    provider: str
+    model: str
+    prompt_used: str
+    extras: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def dimensions(self) -> Size:
+        """Width and height of the picture in the file, measured from its bytes."""
+        return Size(self.image.width, self.image.height)
+
+    @property
+    def cost_usd(self) -> float:
+        """What it cost in dollars."""
+        return self.cost_nano / NANO_PER_USD
+
+
+class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """What the journal keeps of a request that was sent: enough to finish it after a crash."""
+
+    request: ImageRequest
+    target: str | None
+    overwrite: bool
+
+
+class Drawing:
+    """Draws orders, and recovers what a crash or a time-out left behind.
+
+    ``connect`` builds the provider of a choice. ``turn`` is entered for as long as a request is
+    with a provider, and bounds how many are there at once.
+    """
+
+    def __init__(
+        self,
+        *,
+        planner: Planner,
+        connect: Callable[[Choice], Provider],
+        turn: Callable[[], AbstractAsyncContextManager[Any]],
+        pictures: Pictures,
+        money: Money,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self.planner = planner
+        self._connect, self._turn = connect, turn
+        self._pictures, self._money, self._clock = pictures, money, clock
+
+    async def draw(self, order: Order, context: ToolContext) -> GeneratedImage:
+        """Plan, ask, reserve, send, verify, settle, save.
+
+        Raises:
+            LimnerError: it failed; the error carries the cost of what was spent before.
+        """
+        plan = await self.planner.plan(order, context, today=self._clock().date())
+        service = plan.choice.spec.name
+        await may_spend(
+            plan.quote.nano, f"A picture from {service}", context, self.planner.approval
+        )
+        reservation = await self._money.reserve(
+            plan.quote.nano,
+            session_id=context.session_id,
+            tool=TOOL,
+            provider=service,
+            model=plan.request.model,
+        )
+        spending = Spending(self._money, reservation, quote_source=plan.quote.source)
+        async with spending, self._turn():
+            provider = self._connect(plan.choice)
+            with self._pictures.sink() as sink:
+                await spending.send(_journal_entry(plan))
+                desk = _desk(spending, context.progress)
+                receipt = await provider.generate(plan.request, sink, desk)
+                return await _to_the_end(self._land(plan, receipt, sink, spending))
+
+    async def recover(
+        self, row: JobRow, *, progress: Callable[[Progress], None]
+    ) -> GeneratedImage | None:
+        """Bring in the picture of a request that was sent but never received.
+
+        None where the service cannot be asked, or does not know the request: then the row stays
+        as it is, counted at its quote.
+
+        Raises:
+            LimnerError: the job failed, or the service cannot be reached.
+        """
+        plan = self._plan_again(row)
+        provider = self._connect(plan.choice)
+        if not isinstance(provider, Resumable):
+            return None
+        if row.remote_id is not None and row.remote_url is not None:
+            job: Job | None = Job(remote_id=row.remote_id, url=row.remote_url)
+        else:
+            job = await provider.find(plan.request, since_ms=row.created_ms)
+        if job is None:
+            return None
+        spending = Spending(
+            self._money, row.reservation, quote_source=plan.quote.source, job_id=row.id
+        )
+        async with spending:
+            await spending.note_job(job.remote_id, job.url)
+            with self._pictures.sink() as sink:
+                desk = _desk(spending, progress)
+                receipt = await provider.resume(job, plan.request, sink, desk)
+                return await _to_the_end(self._land(plan, receipt, sink, spending))
+
+    async def _land(
+        self, plan: Plan, receipt: Receipt, sink: BlobWriter, spending: Spending
+    ) -> GeneratedImage:
+        """Verify and store the bytes, settle the price, write the file: in that order."""
+        spending.price(receipt.cost_nano, receipt.cost_source)
+        request, service = plan.request, plan.choice.spec.name
+        lineage = {"provider": service, "model": request.model, "prompt": request.prompt}
+        try:
+            master = await self._pictures.take(sink, lineage=lineage | {"seed": request.seed})
+        except ImageError as error:
+            raise BadProviderImage(
+                f"{service} answered, but not with a picture: {error.message}",
+                extras={"provider": service},
+            ) from error
+        await spending.settle(master.handle)
+        asked = (request.width, request.height)
+        try:
+            image = await self._pictures.png(
+                master, cover=asked if plan.choice.model.fit_to_size else None
+            )
+            path = await asyncio.to_thread(self._write, plan, self._pictures.path(image))
+        except LimnerError as error:
+            error.extras["kept_at"] = str(self._pictures.path(master))
+            raise
+        await spending.place(path)
+        extras: dict[str, Any] = dict(receipt.extras)
+        if plan.choice.notice is not None:
+            extras["notice"] = plan.choice.notice
+        if (master.width, master.height) != (image.width, image.height):
+            extras["drawn_size"] = str(Size(master.width, master.height))
+        return GeneratedImage(
+            path=path,
+            image=image,
+            cost_nano=spending.cost_nano,
+            cost_source=spending.cost_source,
+            provider=service,
+            model=request.model,
+            prompt_used=receipt.prompt_used,
+            extras=extras,
+        )
+
+    def _write(self, plan: Plan, source: Path) -> Path:
+        if plan.target is not None:
+            return write_new(plan.target, source, overwrite=plan.overwrite)
+        stem = str(int(self._clock().timestamp() * 1000))
+        return write_numbered(self.planner.generated, stem, ".png", source)
+
+    def _plan_again(self, row: JobRow) -> Plan:
+        entry = msgspec.json.decode(row.request, type=JournalEntry)
+        request = entry.request
+        size = Size(request.width, request.height)
+        choice = choose(
+            Wish(
+                provider=row.provider,
+                model=request.model,
+                size=size,
+                quality=request.quality,
+                has_svg=request.svg is not None,
+            ),
+            specs=self.planner.specs,
+            key_of=self.planner.key_of,
+            today=self._clock().date(),
+        )
+        target = None if entry.target is None else Path(entry.target)
+        return Plan(
+            request=request,
+            choice=choice,
+            quote=choice.model.quote(size, request.quality, request.prompt),
+            # Where something else took the place meanwhile, the picture gets a name of its own.
+            target=target if target is None or entry.overwrite or not target.exists() else None,
+            overwrite=entry.overwrite,
+        )
+
+
+def _journal_entry(plan: Plan) -> str:
+    target = None if plan.target is None else str(plan.target)
+    entry = JournalEntry(request=plan.request, target=target, overwrite=plan.overwrite)
+    return msgspec.json.encode(entry).decode()
+
+
+def _desk(spending: Spending, progress: Callable[[Progress], None]) -> Desk:
+    return Desk(
+        journal=lambda job: spending.note_job(job.remote_id, job.url),
+        progress=progress,
+        withdraw=spending.withdraw,
+    )
+
+
+async def _to_the_end(work: Coroutine[Any, Any, T]) -> T:
+    """Finish work on a picture that is paid for, even when the caller is cancelled meanwhile."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        if not task.cancelled():
+            task.exception()  # seen here, so that it is not reported as lost
+        raise

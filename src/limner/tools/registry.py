@@ -1,0 +1,280 @@
+"""A batch of tool calls -> their results, in order: checked, bounded, timed, and never raising."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import traceback
+from collections.abc import Collection, Generator, Iterable, Sequence
+from contextlib import contextmanager, suppress
+from difflib import get_close_matches
+
+from limner.errors import Cancelled, LimnerError, ToolTimeout
+from limner.net.loops import PerLoop
+from limner.net.redact import redact
+from limner.tools import arguments, budget
+from limner.tools.base import Outcome, Tool, ToolCall, ToolContext, ToolResult
+
+logger = logging.getLogger("limner")
+
+_CRASHED = "TOOL_CRASHED"
+_SHOWN_NAME_CHARS = 80
+
+
+class ToolRegistry:
+    """The tools of a program, and the one way to call them.
+
+    The same registry may be used under several event loops, one after another or side by side;
+    ``concurrency`` holds for each.
+
+    Args:
+        tools: what can be called; names are unique.
+        concurrency: how many calls run at once; the others wait their turn.
+        timeout_s: how long a tool may run that names no limit of its own.
+        cleanup_s: how long a stopped tool may take to tidy up. One that takes longer is left
+            behind: the call is answered, and its slot is free again.
+    """
+
+    def __init__(
+        self,
+        tools: Iterable[Tool],
+        *,
+        concurrency: int = 8,
+        timeout_s: float = 300,
+        cleanup_s: float = 10,
+    ) -> None:
+        if concurrency < 1:
+            raise ValueError(f"concurrency must be at least 1, not {concurrency}")
+        self._tools: dict[str, Tool] = {}
+        for tool in tools:
+            if tool.name in self._tools:
+                raise ValueError(f"two tools are named {tool.name!r}")
+            self._tools[tool.name] = tool
+        self._timeout_s, self._cleanup_s = timeout_s, cleanup_s
+        self._slots = PerLoop(lambda: asyncio.Semaphore(concurrency))
+        self._left_behind: set[asyncio.Future[Outcome]] = set()
+
+    def get(self, name: str) -> Tool | None:
+        """The tool of that name, available or not."""
+        return self._tools.get(name)
+
+    def definitions(self, allowed: Collection[str] | None = None) -> list[Tool]:
+        """The tools a model can be offered: available and allowed, in the order given.
+
+        Args:
+            allowed: the names of a toolset. None allows every tool, an empty one none.
+        """
+        tools = self._tools.values()
+        return [t for t in tools if (allowed is None or t.name in allowed) and _is_available(t)]
+
+    async def execute_parallel(
+        self, calls: Sequence[ToolCall], context: ToolContext
+    ) -> list[ToolResult]:
+        """Run the calls and return their results in the same order, whatever becomes of each.
+
+        The results together keep within ``context.result_budget_chars``, and each within its
+        tool's ``max_result_chars``. Once ``context.cancel`` is set, what is running or waiting
+        ends as CANCELLED.
+
+        Raises:
+            asyncio.CancelledError: the caller was cancelled; the tools have tidied up by then.
+        """
+        tasks = [asyncio.create_task(self._answer(call, context)) for call in calls]
+        with _cancelled_by(context.cancel, tasks):
+            results = await asyncio.gather(*tasks)
+        total = context.result_budget_chars
+        tools = [self._tools.get(call.name) for call in calls]
+        caps = [total if tool is None else tool.max_result_chars for tool in tools]
+        return budget.fit_all(results, caps=caps, total=total)
+
+    async def _answer(self, call: ToolCall, context: ToolContext) -> ToolResult:
+        try:
+            tool = self._tools.get(call.name)
+            if tool is None:
+                return self._unknown(call, context)
+            return _refusal(tool, call, context) or _success(
+                call, await self._attempt(tool, call, context)
+            )
+        except asyncio.CancelledError:
+            # If it is the whole batch that was cancelled, `gather` raises whatever this returns.
+            return _failure(call, Cancelled(f"{call.name} was cancelled"))
+        except LimnerError as error:
+            return _failure(call, error)
+        except Exception as error:
+            logger.exception("The tool %s crashed.", call.name)
+            return _failure(call, LimnerError(_crash_text(call, error), code=_CRASHED))
+
+    async def _attempt(self, tool: Tool, call: ToolCall, context: ToolContext) -> Outcome:
+        arguments.check(tool.schema, call.arguments)
+        async with self._slots.get():
+            if context.cancel is not None and context.cancel.is_set():
+                raise Cancelled(f"{tool.name} was cancelled before it began")
+            return await self._run(tool, call, context)
+
+    async def _run(self, tool: Tool, call: ToolCall, context: ToolContext) -> Outcome:
+        limit_s = self._timeout_s if tool.timeout_s is None else tool.timeout_s
+        work = asyncio.ensure_future(tool.run(call.arguments, context))
+        try:
+            async with asyncio.timeout(limit_s):
+                await asyncio.wait({work})
+        except TimeoutError:
+            return await self._stop(
+                work, ToolTimeout(f"{tool.name} was stopped after {limit_s:g} seconds")
+            )
+        except asyncio.CancelledError:
+            return await self._stop(work, Cancelled(f"{tool.name} was cancelled"))
+        return work.result()
+
+    async def _stop(self, work: asyncio.Future[Outcome], ending: LimnerError) -> Outcome:
+        """Cancel the work and wait for its cleanup; raises the ending, with what it had cost.
+
+        Work that finishes all the same is not thrown away: it may have been paid for.
+        """
+        work.cancel()
+        cleanup = asyncio.ensure_future(asyncio.wait({work}, timeout=self._cleanup_s))
+        while not cleanup.done():
+            # Cancelled twice is no reason to lose what the cleanup saves; its time is bounded.
+            with suppress(asyncio.CancelledError):
+                await asyncio.shield(cleanup)
+        if not work.done():
+            logger.warning("%s, but it is still running.", ending.message)
+            self._left_behind.add(work)  # the event loop alone would not keep it alive
+            work.add_done_callback(self._forget)
+            raise ending
+        if work.cancelled():
+            raise ending
+        error = work.exception()
+        if error is None:
+            return work.result()
+        if isinstance(error, LimnerError):
+            raise _with_last_words(ending, error) from error
+        logger.error("%s, and its cleanup failed.", ending.message, exc_info=error)
+        raise ending from error
+
+    def _forget(self, work: asyncio.Future[Outcome]) -> None:
+        self._left_behind.discard(work)
+        if not work.cancelled() and (error := work.exception()) is not None:
+            logger.error("A tool that was left behind failed.", exc_info=error)
+
+    def _unknown(self, call: ToolCall, context: ToolContext) -> ToolResult:
+        # Only tools of this turn are named: the others are none of the model's business.
+        names = [tool.name for tool in self.definitions(context.allowed)]
+        close = get_close_matches(call.name[:_SHOWN_NAME_CHARS], names, n=1, cutoff=0.5)
+        hint = f"Did you mean {close[0]}?" if close else f"The tools here: {', '.join(names)}."
+        return _not_available(
+            call,
+            "UNKNOWN_TOOL",
+            f"there is no tool {call.name[:_SHOWN_NAME_CHARS]!r}",
+            hint=hint if names else None,
+        )
+
+
+@contextmanager
+def _cancelled_by(
+    event: asyncio.Event | None, tasks: Sequence[asyncio.Task[ToolResult]]
+) -> Generator[None]:
+    """Cancel the tasks when the event is set."""
+    if event is None:
+        yield
+        return
+
+    async def watch() -> None:
+        await event.wait()
+        for task in tasks:
+            task.cancel()
+
+    # Made after the tasks: by its first step each of them has begun, and so answers.
+    watcher = asyncio.create_task(watch())
+    try:
+        yield
+    finally:
+        watcher.cancel()
+
+
+def _refusal(tool: Tool, call: ToolCall, context: ToolContext) -> ToolResult | None:
+    if context.allowed is not None and tool.name not in context.allowed:
+        return _not_available(
+            call, "TOOL_NOT_ALLOWED", f"{tool.name} is not among the tools of this turn"
+        )
+    if not _is_available(tool):
+        return _not_available(call, "TOOL_UNAVAILABLE", f"{tool.name} is not available right now")
+    return None
+
+
+def _is_available(tool: Tool) -> bool:
+    try:
+        return tool.available()
+    except Exception:
+        logger.exception("Whether the tool %s is available cannot be told.", tool.name)
+        return False
+
+
+def _success(call: ToolCall, outcome: Outcome) -> ToolResult:
+    try:
+        value = budget.to_json(outcome.value)
+    except (TypeError, ValueError, RecursionError) as error:
+        crash = LimnerError(f"{call.name} answered with something that is not JSON", code=_CRASHED)
+        crash.charge(outcome.cost_nano, outcome.cost_source)
+        raise crash from error
+    return ToolResult(
+        call_id=call.call_id,
+        name=call.name,
+        ok=True,
+        value=value,
+        content=outcome.content,
+        cost_nano=outcome.cost_nano,
+        cost_source=outcome.cost_source,
+        billed=outcome.cost_nano > 0,
+    )
+
+
+def _failure(call: ToolCall, error: LimnerError) -> ToolResult:
+    return ToolResult(
+        call_id=call.call_id,
+        name=call.name,
+        ok=False,
+        cost_nano=error.cost_nano,
+        cost_source=error.cost_source,
+        code=error.kind,
+        domain_code=error.code,
+        error=error.message,
+        hint=error.hint,
+        field=getattr(error, "field", None),
+        retryable=error.retryable,
+        billed=error.billed,
+        extras=error.extras,
+    )
+
+
+def _not_available(
+    call: ToolCall, domain_code: str, error: str, *, hint: str | None = None
+) -> ToolResult:
+    return ToolResult(
+        call_id=call.call_id,
+        name=call.name,
+        ok=False,
+        code="not_available",
+        domain_code=domain_code,
+        error=error,
+        hint=hint,
+    )
+
+
+def _with_last_words(ending: LimnerError, last: LimnerError) -> LimnerError:
+    """The ending, with what the tool itself still had to say about it."""
+    if isinstance(last, type(ending)):
+        return last
+    told = type(ending)(
+        f"{ending.message}: {last.message}",
+        hint=last.hint,
+        retryable=ending.retryable and last.retryable,
+        extras=last.extras,
+    )
+    told.billed, told.cost_nano, told.cost_source = last.billed, last.cost_nano, last.cost_source
+    return told
+
+
+def _crash_text(call: ToolCall, error: Exception) -> str:
+    """The type and text of an error nobody foresaw; a key in it must not reach the model."""
+    described = "".join(traceback.format_exception_only(error)).strip()
+    return f"{call.name} crashed: {redact(described)}"

@@ -1,0 +1,149 @@
+"""Every cap: what it refuses, what it lets pass, and what it says."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from money_clock import Clock
+
+from limner.errors import BudgetExceeded
+from limner.money.ledger import Caps, Money
+from limner.storage.store import Store
+
+CENT = 10_000_000
+CALL: dict[str, Any] = {"session_id": "s", "tool": "image_generate", "provider": "p", "model": "m"}
+
+
+async def refusal(money: Money, nano: int, **more: Any) -> dict[str, Any]:
+    with pytest.raises(BudgetExceeded) as caught:
+        await money.reserve(nano, **(CALL | more))
+    return caught.value.as_json()
+
+
+async def test_a_refusal_names_the_amount_the_cap_what_is_left_and_the_setting(
+    store: Store, clock: Clock
+) -> None:
+    money = Money(store, caps=Caps(session_nano=10 * CENT), clock=clock)
+    await money.reserve(8 * CENT, **CALL)
+    assert await refusal(money, 4 * CENT) == {
+        "code": "BUDGET_EXCEEDED",
+        "message": (
+            "This call may cost $0.04, but of the session budget of $0.10 only $0.02 is left"
+        ),
+        "retryable": False,
+        "billed": False,
+        "cost_usd": 0.0,
+        "hint": "Ask for a cheaper picture, or raise budget.session_usd.",
+        "cap": "session",
+        "cap_usd": 0.1,
+        "left_usd": 0.02,
+        "quoted_usd": 0.04,
+    }
+
+
+@pytest.mark.parametrize(
+    ("caps", "call_cap_nano", "cap", "remedy"),
+    [
+        (Caps(call_nano=3 * CENT), None, "call", "raise budget.call_usd"),
+        (Caps(), 3 * CENT, "call", "raise the budget given with the call"),
+        (Caps(call_nano=5 * CENT), 3 * CENT, "call", "raise the budget given with the call"),
+        (Caps(session_nano=3 * CENT), None, "session", "raise budget.session_usd"),
+        (
+            Caps(day_nano=3 * CENT),
+            None,
+            "day",
+            "raise budget.day_usd, or wait for midnight UTC",
+        ),
+    ],
+)
+async def test_each_cap_refuses_on_its_own(
+    store: Store, clock: Clock, caps: Caps, call_cap_nano: int | None, cap: str, remedy: str
+) -> None:
+    money = Money(store, caps=caps, clock=clock)
+    said = await refusal(money, 4 * CENT, call_cap_nano=call_cap_nano)
+    assert (said["cap"], said["left_usd"], said["hint"]) == (
+        cap,
+        0.03,
+        f"Ask for a cheaper picture, or {remedy}.",
+    )
+
+
+async def test_a_refusal_writes_nothing(store: Store, clock: Clock) -> None:
+    money = Money(store, caps=Caps(call_nano=CENT), clock=clock)
+    await refusal(money, 2 * CENT)
+    assert (await money.spend()).recent == ()
+
+
+async def test_a_call_may_use_a_cap_to_the_last_nano_dollar(store: Store, clock: Clock) -> None:
+    caps = Caps(call_nano=CENT, session_nano=CENT, day_nano=CENT)
+    money = Money(store, caps=caps, clock=clock)
+    await money.reserve(CENT, **CALL)
+    assert (await refusal(money, 1))["left_usd"] == 0.0
+
+
+async def test_a_cap_of_nothing_allows_what_is_free(store: Store, clock: Clock) -> None:
+    money = Money(store, caps=Caps(call_nano=0, session_nano=0, day_nano=0), clock=clock)
+    await money.reserve(0, **CALL)
+    await refusal(money, 1)
+
+
+async def test_without_caps_anything_goes(money: Money) -> None:
+    reservation = await money.reserve(10**15, **CALL)
+    assert reservation.quote_nano == 10**15
+
+
+async def test_a_price_above_its_quote_is_recorded_and_never_leaves_less_than_nothing(
+    store: Store, clock: Clock
+) -> None:
+    money = Money(store, caps=Caps(session_nano=10 * CENT), clock=clock)
+    reservation = await money.reserve(9 * CENT, **CALL)
+    await money.sent(reservation, request_json="{}")
+    await money.settle(reservation, cost_nano=12 * CENT, cost_source="provider", picture="h")
+    assert (await refusal(money, CENT))["left_usd"] == 0.0
+    assert await money.spent() == 12 * CENT
+    await money.reserve(0, **CALL)
+
+
+async def test_sessions_have_their_own_room_and_share_the_day(store: Store, clock: Clock) -> None:
+    money = Money(store, caps=Caps(session_nano=5 * CENT, day_nano=8 * CENT), clock=clock)
+    await money.reserve(5 * CENT, **CALL)
+    await money.reserve(3 * CENT, **dict(CALL, session_id="t"))
+    assert (await refusal(money, CENT))["cap"] == "session"
+    assert (await refusal(money, CENT, session_id="t"))["cap"] == "day"
+
+
+async def test_the_day_turns_at_midnight_utc_wherever_the_clock_is(
+    store: Store, clock: Clock
+) -> None:
+    money = Money(store, caps=Caps(day_nano=4 * CENT), clock=clock)
+    clock.now = datetime(2026, 11, 15, 23, 59, 59, 999_999, tzinfo=UTC)
+    await money.reserve(4 * CENT, **CALL)
+    tokyo = timezone(timedelta(hours=9))
+    clock.now = clock.now.astimezone(tokyo)  # the sixteenth there
+    await refusal(money, 4 * CENT)
+    clock.now += timedelta(microseconds=1)
+    await money.reserve(4 * CENT, **CALL)
+
+
+async def test_settling_below_the_quote_and_releasing_make_room_again(
+    store: Store, clock: Clock
+) -> None:
+    money = Money(store, caps=Caps(session_nano=10 * CENT), clock=clock)
+    cheap, free = [await money.reserve(5 * CENT, **CALL) for _ in range(2)]
+    await refusal(money, CENT)
+    await money.sent(cheap, request_json="{}")
+    await money.settle(cheap, cost_nano=CENT, cost_source="computed", picture="h")
+    await money.release(free)
+    await money.reserve(9 * CENT, **CALL)
+    await refusal(money, 1)
+
+
+async def test_what_may_have_been_charged_stays_counted(store: Store, clock: Clock) -> None:
+    money = Money(store, caps=Caps(session_nano=10 * CENT), clock=clock)
+    reservation = await money.reserve(8 * CENT, **CALL)
+    await money.sent(reservation, request_json="{}")
+    await money.unknown(reservation, error_code="IMAGE_GEN_PROVIDER_UNAVAILABLE")
+    assert (await refusal(money, 4 * CENT))["left_usd"] == 0.02
+    assert await money.spent() == 8 * CENT

@@ -1,0 +1,137 @@
+"""What processes that died leave behind: found out by really killing them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import money_child
+import pytest
+from money_child import CALL, FOUR_CENTS
+from money_clock import Clock
+
+from limner.errors import BudgetExceeded
+from limner.money.ledger import Caps, Money
+from limner.storage.store import Store
+
+
+@contextmanager
+def child_that_is_at(state: str, ledger_path: Path) -> Generator[subprocess.Popen[str]]:
+    """A process with one call in that state, waiting; killed at the end if it still lives."""
+    with subprocess.Popen(
+        [sys.executable, money_child.__file__, str(ledger_path), state],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "1\n"
+        yield child
+        child.kill()
+
+
+async def states(money: Money) -> list[tuple[str, int, str | None]]:
+    return [(row.state, row.cost_nano, row.error_code) for row in (await money.spend()).recent]
+
+
+@pytest.mark.parametrize("state", ["reserved", "sent"])
+async def test_the_calls_of_a_living_process_are_left_alone(
+    money: Money, ledger_path: Path, state: str
+) -> None:
+    with child_that_is_at(state, ledger_path):
+        assert await money.recover_dead() == 0
+        assert await states(money) == [(state, FOUR_CENTS, None)]
+
+
+@pytest.mark.parametrize(
+    ("state", "becomes"),
+    [
+        ("reserved", ("released", 0, "OWNER_DIED")),
+        ("sent", ("unknown", FOUR_CENTS, "OWNER_DIED")),
+    ],
+)
+async def test_the_calls_of_a_killed_process_are_concluded_once(
+    money: Money, ledger_path: Path, state: str, becomes: tuple[str, int, str]
+) -> None:
+    with child_that_is_at(state, ledger_path) as child:
+        child.kill()
+        child.wait()
+    assert [await money.recover_dead(), await money.recover_dead()] == [1, 0]
+    assert await states(money) == [becomes]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only /proc tells a zombie")
+async def test_a_killed_process_that_nobody_has_buried_is_dead(
+    money: Money, ledger_path: Path
+) -> None:
+    with child_that_is_at("sent", ledger_path) as child:
+        child.kill()
+        await asyncio.to_thread(os.waitid, os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        assert await money.recover_dead() == 1
+
+
+async def test_the_next_reservation_may_use_what_a_dead_process_never_sent(
+    store: Store, clock: Clock, ledger_path: Path
+) -> None:
+    with child_that_is_at("reserved", ledger_path) as child:
+        child.kill()
+        child.wait()
+    money = Money(store, caps=Caps(session_nano=FOUR_CENTS), clock=clock)
+    await money.reserve(FOUR_CENTS, **CALL)
+
+
+async def test_the_next_reservation_may_not_use_what_a_dead_process_had_sent(
+    store: Store, clock: Clock, ledger_path: Path
+) -> None:
+    with child_that_is_at("sent", ledger_path) as child:
+        child.kill()
+        child.wait()
+    money = Money(store, caps=Caps(session_nano=FOUR_CENTS), clock=clock)
+    with pytest.raises(BudgetExceeded):
+        await money.reserve(FOUR_CENTS, **CALL)
+    assert await money.spent() == FOUR_CENTS
+
+
+@pytest.mark.parametrize("use", ["spend", "spent", "unfinished_jobs"])
+async def test_the_first_look_at_the_ledger_concludes_too(
+    money: Money, ledger_path: Path, use: str
+) -> None:
+    with child_that_is_at("sent", ledger_path) as child:
+        child.kill()
+        child.wait()
+    await getattr(money, use)()
+    with closing(sqlite3.connect(ledger_path)) as connection:
+        assert connection.execute("SELECT state FROM ledger").fetchall() == [("unknown",)]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells start and boot")
+@pytest.mark.parametrize(
+    "change",
+    [
+        "owner_start = '1'",  # the number was given to another process
+        "owner_boot = 'the boot before'",
+    ],
+)
+async def test_a_living_process_with_the_owners_number_is_not_the_owner(
+    money: Money, ledger_path: Path, change: str
+) -> None:
+    reservation = await money.reserve(FOUR_CENTS, **CALL)
+    await money.sent(reservation, request_json="{}")
+    with closing(sqlite3.connect(ledger_path)) as connection, connection:
+        connection.execute(f"UPDATE ledger SET {change}")
+    assert await money.recover_dead() == 1
+    assert await states(money) == [("unknown", FOUR_CENTS, "OWNER_DIED")]
+
+
+async def test_a_call_taken_for_dead_may_still_be_settled_by_its_owner(money: Money) -> None:
+    reservation = await money.reserve(FOUR_CENTS, **CALL)
+    await money.sent(reservation, request_json="{}")
+    await money.unknown(reservation, error_code="OWNER_DIED")
+    await money.settle(reservation, cost_nano=FOUR_CENTS, cost_source="table", picture="h")
+    assert await states(money) == [("settled", FOUR_CENTS, None)]

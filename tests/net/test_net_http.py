@@ -1,0 +1,126 @@
+"""One client for each loop, closed with it; and what the tap shows."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import httpx2
+import pytest
+from tests.servers.wire import Reply, Seen, WireServer, bytes_reply, dropped, json_reply
+
+import limner
+from limner.net.http import Http
+
+
+class Echo(WireServer):
+    def answer(self, seen: Seen) -> Reply:
+        return json_reply({"ok": True}, headers={"Set-Cookie": "a=b; Path=/"})
+
+
+@pytest.fixture
+def server() -> Iterator[Echo]:
+    with Echo() as server:
+        yield server
+
+
+async def test_a_loop_has_one_client_until_it_is_closed(server: Echo) -> None:
+    http = Http()
+    first = http.client()
+    assert http.client() is first
+    await first.get(server.origin)
+    await http.aclose()
+    assert first.is_closed
+    assert http.client() is not first
+    await http.aclose()
+    await http.aclose()
+
+
+def test_loops_come_and_go_without_a_warning_and_close_their_clients(server: Echo) -> None:
+    http = Http()
+
+    async def ask() -> httpx2.AsyncClient:
+        client = http.client()
+        assert (await client.get(server.origin)).json() == {"ok": True}
+        return client
+
+    # Nobody closes here: each loop does when it ends. Warnings are errors in these tests.
+    clients = [asyncio.run(ask()) for _ in range(3)]
+    assert len(set(map(id, clients))) == 3
+    assert all(client.is_closed for client in clients)
+
+
+async def test_requests_say_who_we_are_keep_no_cookies_and_follow_no_redirect(
+    server: Echo,
+) -> None:
+    http = Http()
+    client = http.client()
+    await client.get(server.origin)
+    await client.get(server.origin)
+    server.script("any", Reply(status=302, headers={"Location": "/elsewhere"}))
+    assert (await client.get(server.origin)).status_code == 302
+    await http.aclose()
+    agent = f"limner/{limner.__version__}"
+    assert [
+        (seen.path, seen.headers["user-agent"], seen.headers["accept-encoding"])
+        for seen in server.requests
+    ] == [("/", agent, "identity")] * 3
+    assert not any("cookie" in seen.headers for seen in server.requests)
+
+
+async def test_a_request_is_sent_once_also_when_the_connection_drops(server: Echo) -> None:
+    http = Http()
+    server.script("any", dropped())
+    with pytest.raises(httpx2.RequestError):
+        await http.client().post(server.origin, json={})
+    await http.aclose()
+    assert len(server.requests) == 1
+
+
+async def test_the_tap_shows_requests_and_answers_without_secrets(server: Echo) -> None:
+    lines: list[str] = []
+    http = Http(observe=lines.append)
+    key = "plain-looking-key"
+    server.script("any", json_reply({"echo": f"you sent {key}"}, headers={"X-Id": "7"}))
+    answer = await http.client().post(
+        f"{server.origin}/v1?token=abc",
+        json={"prompt": "a fox"},
+        headers={"Authorization": f"Bearer {key}"},
+    )
+    await http.aclose()
+    assert answer.json() == {"echo": f"you sent {key}"}
+    sent, got = lines
+    assert sent.startswith(f"> POST {server.origin}/v1?token=••• ")
+    assert sent.endswith(""" '{"prompt":"a fox"}'""")
+    assert "authorization: 'Bearer •••'" in sent
+    assert got.startswith(f"< 200 POST {server.origin}/v1?token=••• ")
+    assert "x-id: '7'" in got
+    assert got.endswith(""" '{"echo": "you sent •••"}'""")
+
+
+async def test_the_tap_shows_the_beginning_of_a_long_answer_and_streams_the_rest(
+    server: Echo,
+) -> None:
+    lines: list[str] = []
+    http = Http(observe=lines.append)
+    key = "0123456789abcdef"
+    # The key straddles the end of what is looked at.
+    body = b"x y " * 510 + key.encode() * 3 + b"z" * 100_000
+    server.script("any", bytes_reply(body))
+    headers = {"Authorization": f"Bearer {key}"}
+    assert (await http.client().get(server.origin, headers=headers)).content == body
+    await http.aclose()
+    assert "x y x y" in lines[1]
+    assert lines[1].endswith("…'")
+    assert key[:4] not in lines[1]
+    assert len(lines[1]) < 3000
+
+
+async def test_the_tap_reports_an_answer_that_breaks_off(server: Echo) -> None:
+    lines: list[str] = []
+    http = Http(observe=lines.append)
+    server.script("any", Reply(pieces=(b"half",), length=8, ending="close"))
+    with pytest.raises(httpx2.RequestError):
+        await http.client().get(server.origin)
+    await http.aclose()
+    assert lines[1].endswith(" 'half'")

@@ -1,0 +1,89 @@
+"""Secrets do not survive, however they are spelled."""
+
+from __future__ import annotations
+
+import base64
+import json
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from limner.net.redact import MARK, redact
+
+# What an Authorization header can hold.
+secrets = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=6, max_size=40)
+words = st.text(max_size=40)
+
+
+def spellings(secret: str) -> list[str]:
+    escaped = "".join(f"\\u{ord(character):04x}" for character in secret)
+    return [
+        secret,
+        json.dumps(secret)[1:-1],
+        json.dumps(json.dumps(secret))[1:-1],
+        secret.replace("/", "\\/"),
+        escaped,
+        escaped.upper().replace("\\U", "\\u"),
+        secret[:3] + escaped[18:],
+        quote(secret, safe=""),
+        quote(quote(secret, safe=""), safe=""),
+        "".join(f"%{ord(character):02X}" for character in secret),
+    ]
+
+
+@given(secret=secrets, before=words, after=words)
+def test_property_a_registered_secret_never_survives(secret: str, before: str, after: str) -> None:
+    for spelling in spellings(secret):
+        shown = redact(f"{before}{spelling}{after}", [secret])
+        assert secret not in shown
+        assert spelling not in shown
+
+
+@given(one=secrets, more=secrets, text=words)
+def test_property_a_secret_that_begins_with_another_leaves_no_end_behind(
+    one: str, more: str, text: str
+) -> None:
+    assert redact(f"<{one}{more}>", [one, one + more]) == f"<{MARK}>"
+
+
+@given(text=st.text(st.sampled_from("abc dé—…🦊.,")), secret=secrets)
+def test_property_ordinary_text_is_left_alone(text: str, secret: str) -> None:
+    assert redact(text, [secret]) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (
+            "Incorrect API key provided: sk-proj-abc***********wxyz. Find yours",
+            f"Incorrect API key provided: {MARK} Find yours",
+        ),
+        ("token r8_0123456789abcdefABCDEF rejected", f"token {MARK} rejected"),
+        ("Authorization: Bearer abc.def-ghi/jkl=", f"Authorization: Bearer {MARK}"),
+        ("authorization: 'bearer xyz12345'", f"authorization: 'bearer {MARK}'"),
+        ("not a Bearer abc.def-ghi here", f"not a Bearer {MARK} here"),
+        ("a bearer of good news", "a bearer of good news"),
+        ("https://h/p?key=abc&size=1", f"https://h/p?key={MARK}&size=1"),
+        ("https://h/p?sig=a%2Bb%3D&se=2026", f"https://h/p?sig={MARK}&se=2026"),
+        ('{"api_key": "hunter2", "n": 1}', f'{{"api_key": "{MARK}", "n": 1}}'),
+        ("X-Api-Token=abc", f"X-Api-Token={MARK}"),
+        ("desk-chair for 1500 characters", "desk-chair for 1500 characters"),
+        ("the key to the city, a token of love", "the key to the city, a token of love"),
+        ("", ""),
+    ],
+)
+def test_what_looks_like_a_key_is_marked(text: str, shown: str) -> None:
+    assert redact(text) == shown
+
+
+@pytest.mark.parametrize("prefix", ["", "data:image/png;base64,"])
+def test_a_picture_in_base64_is_marked(prefix: str) -> None:
+    picture = base64.b64encode(bytes(range(256)) * 4).decode()
+    for spelling in (picture, picture.replace("/", "\\/")):
+        assert redact(f'{{"b64_json": "{prefix}{spelling}"}}') == f'{{"b64_json": "{MARK}"}}'
+
+
+def test_an_empty_secret_marks_nothing() -> None:
+    assert redact("a fox", ["", "wolf-key"]) == "a fox"

@@ -1,0 +1,51 @@
+"""Servers and connections for the provider tests."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+from tests.servers.openai_server import OpenAIServer
+from tests.servers.replicate_server import ReplicateServer
+
+from limner.net.http import Http
+from limner.pictures.order import ImageRequest
+from limner.providers.base import Connection
+from limner.testing import FakeClock
+
+KEY = "sk-test-0123456789abcdef"
+PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 1000
+
+
+@pytest.fixture
+def openai_server() -> Iterator[OpenAIServer]:
+    with OpenAIServer(PICTURE) as server:
+        yield server
+
+
+@pytest.fixture
+def replicate_server() -> Iterator[ReplicateServer]:
+    with ReplicateServer(PICTURE) as server:
+        yield server
+
+
+@pytest.fixture
+def time() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+async def connect(time: FakeClock) -> AsyncIterator[Callable[..., Connection]]:
+    """Build a connection to a base URL."""
+    http = Http()
+
+    def build(base_url: str, **rest: Any) -> Connection:
+        async def illustrate(request: ImageRequest) -> tuple[bytes, Mapping[str, Any]]:
+            return b"drawn here", {"matched": ["fox"]}
+
+        fields = {"key": KEY, "illustrate": illustrate, "clock": time.clock} | rest
+        return Connection(http=http.client(), base_url=base_url, **fields)
+
+    yield build
+    await http.aclose()

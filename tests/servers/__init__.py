@@ -1,0 +1,1 @@
+"""Local servers over real sockets that speak the vendors' wires; also runnable as processes."""

@@ -1,0 +1,369 @@
+"""The database: transactions, processes, migrations, cancellation, damage."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from limner.errors import StorageError
+from limner.storage.queries import migrations
+from limner.storage.store import Store, Transaction
+
+PICTURE = {"mime": "image/png", "width": 2, "height": 3, "size_bytes": 4, "lineage": "{}"}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "home" / "limner.db"
+
+
+@pytest.fixture
+async def store(path: Path) -> AsyncIterator[Store]:
+    made = Store(path)
+    yield made
+    await made.aclose()
+
+
+def touch(tx: Transaction, session: str = "s", now_ms: int = 1) -> int:
+    return tx.run("session_touch", id=session, now_ms=now_ms, cwd="/w")
+
+
+def sessions(tx: Transaction) -> list[dict[str, Any]]:
+    return [dict(row) for row in tx.all("session_recent", limit=100)]
+
+
+def start(script: str, *arguments: str | Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", textwrap.dedent(script), *map(str, arguments)]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)
+
+
+def test_a_store_that_is_never_used_touches_nothing(path: Path) -> None:
+    store = Store(path)
+    threads = threading.active_count()
+    store.close()
+    assert not path.parent.exists()
+    assert threading.active_count() == threads
+
+
+async def test_only_the_owner_can_read_the_database(store: Store, path: Path) -> None:
+    await store.write(touch)
+    modes = {file.name: file.stat().st_mode & 0o777 for file in path.parent.iterdir()}
+    assert modes == {"limner.db": 0o600, "limner.db-wal": 0o600, "limner.db-shm": 0o600}
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+
+
+async def test_the_connection_is_as_careful_as_money_needs(store: Store) -> None:
+    def pragmas(tx: Transaction) -> list[Any]:
+        connection: sqlite3.Connection = tx._connection  # pyright: ignore[reportPrivateUsage]
+        names = ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
+        return [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names]
+
+    assert await store.read(pragmas) == ["wal", 2, 1, 30_000]
+
+
+async def test_a_session_is_begun_once_and_touched_after(store: Store) -> None:
+    await store.write(lambda tx: (touch(tx, "a", 10), touch(tx, "b", 20)))
+    assert await store.write(lambda tx: touch(tx, "a", 30)) == 1
+    await store.write(lambda tx: touch(tx, "b", 15))
+    assert await store.read(sessions) == [
+        {"id": "a", "created_ms": 10, "updated_ms": 30, "cwd": "/w"},
+        {"id": "b", "created_ms": 20, "updated_ms": 20, "cwd": "/w"},
+    ]
+    row = await store.read(lambda tx: tx.one("session_get", id="b"))
+    assert row is not None
+    assert row["created_ms"] == 20
+    assert await store.read(lambda tx: tx.one("session_get", id="c")) is None
+
+
+async def test_a_picture_keeps_its_first_row(store: Store) -> None:
+    def add(tx: Transaction, handle: str, created_ms: int, parent: str | None = None) -> int:
+        row = {**PICTURE, "handle": handle, "created_ms": created_ms, "parent": parent}
+        return tx.run("picture_add", **row)
+
+    assert await store.write(lambda tx: add(tx, "b", 1)) == 1
+    assert await store.write(lambda tx: add(tx, "a", 2, "b")) == 1
+    assert await store.write(lambda tx: add(tx, "b", 3)) == 0
+    recent = await store.read(lambda tx: tx.all("picture_recent", limit=1))
+    assert [dict(row) for row in recent] == [
+        {**PICTURE, "handle": "a", "created_ms": 2, "parent": "b"}
+    ]
+    handles = await store.read(lambda tx: [row[0] for row in tx.all("picture_handles")])
+    assert handles == ["a", "b"]
+    row = await store.read(lambda tx: tx.one("picture_get", handle="b"))
+    assert row is not None
+    assert row["created_ms"] == 1
+    with pytest.raises(sqlite3.IntegrityError):  # a parent that is not there is a bug of ours
+        await store.write(lambda tx: add(tx, "c", 4, "missing"))
+
+
+async def test_inserting_gives_the_new_rowid(store: Store) -> None:
+    rowid = await store.write(lambda tx: tx.insert("session_touch", id="s", now_ms=1, cwd="/w"))
+    assert rowid == 1
+
+
+async def test_a_write_that_raises_changes_nothing(store: Store) -> None:
+    def fail(tx: Transaction) -> None:
+        touch(tx)
+        raise RuntimeError("half way")
+
+    with pytest.raises(RuntimeError, match="half way"):
+        await store.write(fail)
+    assert await store.read(sessions) == []
+    assert await store.write(touch) == 1
+
+
+async def test_a_read_cannot_write(store: Store) -> None:
+    with pytest.raises(StorageError, match="readonly"):
+        await store.read(touch)
+    assert await store.read(sessions) == []
+    assert await store.write(touch) == 1
+
+
+async def test_an_unknown_query_is_a_bug(store: Store) -> None:
+    with pytest.raises(KeyError, match="no_such_query"):
+        await store.read(lambda tx: tx.one("no_such_query"))
+
+
+def test_one_store_serves_one_event_loop_after_another(path: Path) -> None:
+    store = Store(path)
+    for n in range(3):
+        asyncio.run(store.write(lambda tx, n=n: touch(tx, f"s{n}")))
+    assert len(asyncio.run(store.read(sessions))) == 3
+    asyncio.run(store.aclose())
+    asyncio.run(store.aclose())
+    assert [file.name for file in path.parent.iterdir()] == ["limner.db"]
+
+
+async def test_a_write_cancelled_in_the_queue_never_starts(store: Store) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(tx: Transaction) -> None:
+        begun.set()
+        assert go_on.wait(30)
+        touch(tx, "slow")
+
+    running = asyncio.create_task(store.write(slow))
+    await asyncio.to_thread(begun.wait)
+    queued = asyncio.create_task(store.write(lambda tx: touch(tx, "queued")))
+    await asyncio.sleep(0)  # one turn of the loop, in which the write is submitted
+    queued.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await queued
+    go_on.set()
+    await running
+    assert [row["id"] for row in await store.read(sessions)] == ["slow"]
+
+
+async def test_a_write_cancelled_while_it_runs_completes(store: Store) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(tx: Transaction) -> None:
+        touch(tx, "first")
+        begun.set()
+        assert go_on.wait(30)
+        touch(tx, "second")
+
+    running = asyncio.create_task(store.write(slow))
+    await asyncio.to_thread(begun.wait)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    go_on.set()
+    assert sorted(row["id"] for row in await store.read(sessions)) == ["first", "second"]
+
+
+async def test_closing_finishes_what_is_queued(path: Path) -> None:
+    store = Store(path)
+    writes = [
+        asyncio.create_task(store.write(lambda tx, n=n: touch(tx, f"s{n}"))) for n in range(20)
+    ]
+    await asyncio.sleep(0)  # one turn of the loop, in which the writes are submitted
+    await store.aclose()
+    assert await asyncio.gather(*writes) == [1] * 20
+
+
+COUNT = """
+    import asyncio, sys
+    from pathlib import Path
+    from limner.storage.store import Store
+
+    def add_one(tx):
+        row = tx.one("session_get", id="counter")
+        before = 0 if row is None else int(row["cwd"])
+        tx.run("session_touch", id="counter", now_ms=1, cwd=str(before + 1))
+
+    async def main():
+        store = Store(Path(sys.argv[1]))
+        for _ in range(50):
+            await store.write(add_one)
+        await store.aclose()
+
+    asyncio.run(main())
+"""
+
+
+async def test_four_processes_counting_lose_no_count(store: Store, path: Path) -> None:
+    processes = [start(COUNT, path) for _ in range(4)]
+    codes = [await asyncio.to_thread(process.wait, 120) for process in processes]
+    for process in processes:
+        process.communicate()
+    assert codes == [0] * 4
+    row = await store.read(lambda tx: tx.one("session_get", id="counter"))
+    assert row is not None
+    assert row["cwd"] == "200"
+
+
+OPEN_TOGETHER = """
+    import asyncio, sys
+    from pathlib import Path
+    from limner.storage.store import Store
+    store = Store(Path(sys.argv[1]))
+    print("ready", flush=True)
+    sys.stdin.readline()
+    asyncio.run(store.write(lambda tx: tx.run("session_touch", id=sys.argv[2], now_ms=1, cwd="/")))
+    store.close()
+"""
+
+
+async def test_processes_that_open_a_fresh_home_at_once_all_succeed(tmp_path: Path) -> None:
+    for attempt in range(5):
+        path = tmp_path / str(attempt) / "limner.db"
+        processes = [start(OPEN_TOGETHER, path, f"p{n}") for n in range(4)]
+        for process in processes:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        for process in processes:
+            process.communicate(timeout=60)
+        assert [process.returncode for process in processes] == [0] * 4
+        store = Store(path)
+        found = await store.read(
+            lambda tx: {row["id"] for row in tx.all("session_recent", limit=9)}
+        )
+        await store.aclose()
+        assert found == {f"p{n}" for n in range(4)}
+
+
+async def test_the_version_is_the_number_of_the_last_migration(store: Store, path: Path) -> None:
+    await store.write(touch)
+    with sqlite3.connect(path) as connection:
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+    connection.close()
+    assert version == migrations()[-1][0]
+
+
+async def test_the_database_of_a_newer_limner_opens(path: Path) -> None:
+    first = Store(path)
+    await first.write(touch)
+    await first.aclose()
+    with sqlite3.connect(path) as connection:
+        connection.execute("ALTER TABLE sessions ADD COLUMN mood TEXT")
+        connection.execute("PRAGMA user_version = 9999")
+    connection.close()
+    again = Store(path)
+    assert len(await again.read(sessions)) == 1
+    assert await again.write(touch) == 1
+    await again.aclose()
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone()[0] == 9999
+    connection.close()
+
+
+@pytest.mark.parametrize("damage", ["not a database", "torn pages"])
+async def test_a_damaged_database_is_named_with_what_to_do(path: Path, damage: str) -> None:
+    if damage == "not a database":
+        path.parent.mkdir()
+        path.write_bytes(b"this is no database at all\n" * 100)
+    else:
+        store = Store(path)
+        await store.write(lambda tx: [touch(tx, f"{n:0500d}") for n in range(100)])
+        await store.aclose()
+        whole = bytearray(path.read_bytes())
+        whole[4096:] = os.urandom(len(whole) - 4096)
+        path.write_bytes(bytes(whole))
+    store = Store(path)
+    with pytest.raises(StorageError) as caught:
+        await store.read(sessions)
+    await store.aclose()
+    assert caught.value.message == f"The database {str(path)!r} is damaged."
+    assert caught.value.hint == (
+        "Move the file away (pictures on disk stay); limner then begins a new one."
+    )
+
+
+async def test_a_folder_in_place_of_the_database_is_said(path: Path) -> None:
+    path.mkdir(parents=True)
+    store = Store(path)
+    with pytest.raises(StorageError, match=r"Could not open the database .*: it is a folder"):
+        await store.read(sessions)
+    await store.aclose()
+
+
+async def test_a_store_recovers_when_the_trouble_is_gone(path: Path) -> None:
+    path.parent.parent.joinpath("home").write_bytes(b"in the way")
+    store = Store(path)
+    with pytest.raises(StorageError):
+        await store.write(touch)
+    path.parent.unlink()
+    assert await store.write(touch) == 1
+    await store.aclose()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+async def test_a_forked_child_is_told_to_make_its_own(store: Store) -> None:
+    await store.write(touch)
+
+    def use() -> None:
+        try:
+            asyncio.run(store.write(touch))
+        except StorageError as error:
+            os._exit(0 if error.hint == "Make a new Limner in the child process." else 2)
+        os._exit(3)
+
+    process = multiprocessing.get_context("fork").Process(target=use)
+    process.start()
+    await asyncio.to_thread(process.join, 60)
+    assert process.exitcode == 0
+
+
+KILLED = """
+    import asyncio, sys
+    from pathlib import Path
+    from limner.storage.store import Store
+
+    def half(tx):
+        tx.run("session_touch", id="half", now_ms=1, cwd="/")
+        print("half", flush=True)
+        sys.stdin.read()
+
+    store = Store(Path(sys.argv[1]))
+    asyncio.run(store.write(lambda tx: tx.run("session_touch", id="whole", now_ms=1, cwd="/")))
+    asyncio.run(store.write(half))
+"""
+
+
+async def test_kill_minus_nine_inside_a_write_leaves_all_before_it_and_none_of_it(
+    path: Path,
+) -> None:
+    with start(KILLED, path) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "half\n"
+        process.kill()
+    store = Store(path)
+    assert [row["id"] for row in await store.read(sessions)] == ["whole"]
+    await store.aclose()

@@ -1,0 +1,73 @@
+"""What `limner` promises to its importers."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import limner
+
+PROMISED = [
+    "Connection",
+    "GeneratedImage",
+    "Limner",
+    "LimnerError",
+    "Picture",
+    "ProviderSpec",
+    "Settings",
+    "Text",
+    "Tool",
+    "ToolCall",
+    "ToolContext",
+    "ToolRegistry",
+    "ToolResult",
+    "create_image_tools",
+    "generate",
+]
+
+
+def _modules_after(code: str) -> set[str]:
+    script = f"{code}\nimport sys; print(' '.join(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    return set(done.stdout.split())
+
+
+def test_the_public_names_are_exactly_the_promised_ones() -> None:
+    assert sorted(limner.__all__) == PROMISED
+
+
+def test_every_public_name_can_be_loaded() -> None:
+    assert [name for name in PROMISED if getattr(limner, name, None) is None] == []
+
+
+def test_a_name_that_does_not_exist_is_an_attribute_error() -> None:
+    assert not hasattr(limner, "no_such_name")
+
+
+def test_importing_limner_loads_nothing_but_limner() -> None:
+    added = _modules_after("import limner") - _modules_after("pass")
+    assert {name for name in added if not name.startswith("__")} == {"limner"}
+
+
+def test_the_overview_of_the_command_line_loads_no_heavy_module() -> None:
+    code = (
+        "import contextlib, io\n"
+        "from limner.doors.cli.main import main\n"
+        "with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n"
+        "    main(['--help'])"
+    )
+    heavy = {"asyncio", "dataclasses", "httpx2", "msgspec", "PIL", "sqlite3", "typing"}
+    assert _modules_after(code) & heavy == set()
+
+
+def test_importing_limner_touches_no_file(tmp_path: Path) -> None:
+    subprocess.run(
+        [sys.executable, "-c", "import limner; limner.Limner()"],
+        check=True,
+        env={"HOME": str(tmp_path), "LIMNER_HOME": str(tmp_path / "home"), "PATH": ""},
+        cwd=tmp_path,
+    )
+    assert list(tmp_path.iterdir()) == []
