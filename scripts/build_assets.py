@@ -230,7 +230,7 @@ def rendered(picture: Picture) -> Image.Image:
 
 def colour_word(red: int, green: int, blue: int) -> str:
     top, low = max(red, green, blue), min(red, green, blue)
-    if top - low < 32:
+    if top - low < max(32, 0.24 * top):
         return "black" if top < 80 else "white" if low > 205 else "grey"
     hue = (
         Image.new("RGB", (1, 1), (red, green, blue)).convert("HSV").getpixel((0, 0))[0] * 360 / 256
@@ -247,9 +247,19 @@ def colour_word(red: int, green: int, blue: int) -> str:
 
 
 def main_colours(image: Image.Image) -> str:
-    pixels = [p for p in image.resize((24, 24)).getdata() if p[3] > 128]
+    pixels = [p for p in image.resize((24, 24)).get_flattened_data() if p[3] > 128]
     shares = Counter(colour_word(*pixel[:3]) for pixel in pixels)
-    words = [word for word, count in shares.most_common(2) if count >= 0.25 * len(pixels)]
+    # A red bicycle is red, although more of it is tyres.
+    coloured = sum(n for word, n in shares.items() if word not in {"black", "white", "grey"})
+    words = [
+        word
+        for word, count in shares.most_common()
+        if count >= 0.25 * len(pixels)
+        or (
+            word not in {"black", "white", "grey"}
+            and count >= max(0.4 * coloured, 0.12 * len(pixels))
+        )
+    ]
     return " ".join(words)
 
 

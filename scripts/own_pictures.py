@@ -185,6 +185,44 @@ _HOT_AIR_BALLOON = OwnPicture(
     ),
 )
 
+_SIGNBOARD = OwnPicture(
+    name="signboard",
+    title="signboard",
+    group="other-object",
+    tags="sign,notice,board,wood,blank",
+    body=(
+        f"<defs>{_shade('post', '#A86D3B', '#7C4A26')}"
+        f"{_shade('board', '#F3D9AE', '#DDB57C')}</defs>"
+        '<path fill="url(#post)" d="M6 16h2.6v15H6zM23.4 16H26v15h-2.6z"/>'
+        '<rect x="1" y="3" width="30" height="15.4" rx="1.4" fill="#8A5630"/>'
+        '<rect x="2" y="4" width="28" height="13.4" rx="0.8" fill="url(#board)"/>'
+        '<g fill="#8A5630"><circle cx="3.4" cy="5.4" r="0.5"/><circle cx="28.6" cy="5.4" r="0.5"/>'
+        '<circle cx="3.4" cy="16" r="0.5"/><circle cx="28.6" cy="16" r="0.5"/></g>'
+    ),
+)
+
+_RAINBOW = OwnPicture(
+    name="rainbow-arch",
+    title="rainbow arch",
+    group="sky-weather",
+    tags="rainbow,sky,weather,colours",
+    body='<g fill="none" stroke-width="1.5" stroke-opacity="0.85">'
+    + "".join(
+        f'<path stroke="{colour}" d="M{16 - radius:g} 23a{radius:g} {radius:g} 0 0 1 '
+        f'{2 * radius:g} 0"/>'
+        for colour, radius in (
+            ("#F9485A", 14.8),
+            ("#FF8A3D", 13.4),
+            ("#FFD84D", 12.0),
+            ("#54C86A", 10.6),
+            ("#3FA0F5", 9.2),
+            ("#6A6AE8", 7.8),
+            ("#A45AD8", 6.4),
+        )
+    )
+    + "</g>",
+)
+
 _BOOK_COLOURS = ("#D13438", "#0F7B6C", "#F2A33A", "#3B6FB6", "#7A4E9C", "#E8DCC4", "#2F5D50")
 
 
@@ -228,6 +266,8 @@ OWN_PICTURES: tuple[OwnPicture, ...] = (
     _STREET_LAMP,
     _HOT_AIR_BALLOON,
     _BOOKSHELF,
+    _SIGNBOARD,
+    _RAINBOW,
     _ROBOT,
     _sitting(
         "fox",
@@ -271,15 +311,6 @@ OWN_PICTURES: tuple[OwnPicture, ...] = (
     _sitting("koala", coat="#A6A2AE", shade="#77727F", belly="#E2DFE8", paws="#5E5966"),
     _sitting("hamster", coat="#F2B878", shade="#D08A48", belly="#FFF1DE", paws="#F3A9A0"),
     _sitting("frog", coat="#4FD36B", shade="#1F9C46", belly="#E4F7B5", paws="#178A3C"),
-    _sitting(
-        "rabbit-face",
-        coat="#C9C2D6",
-        shade="#9C93AE",
-        belly="#F2EEF8",
-        paws="#DDD6E8",
-        tail=_THIN_TAIL,
-        tip="#FFFFFF",
-    ),
     _standing("boy", shirt="#3FA9F5", shade="#1B74D8", legs="#4B5B7A", shoes="#E8554E"),
     _standing("girl", shirt="#F77FB0", shade="#D8417F", legs="#7A5AA6", shoes="#5A3E8A"),
     _standing("child", shirt="#7CCB5A", shade="#3F9A3A", legs="#5A6B8C", shoes="#F2A33A"),

@@ -82,7 +82,8 @@ def models() -> Lines:
 
 def error_codes() -> Lines:
     yield "# Error codes\n\n"
-    yield "Every failure has a code that does not change. `kind` is the `code` of a tool result.\n\n"
+    yield "Every failure has a code that does not change; `kind` is the `code` of a tool result."
+    yield "\n\n"
     yield "| code | kind | exit | retryable | meaning |\n|---|---|---|---|---|\n"
     for value in vars(errors).values():
         if isinstance(value, type) and issubclass(value, errors.LimnerError):
@@ -96,7 +97,8 @@ def error_codes() -> Lines:
 
 def tools() -> Lines:
     yield "# Tools\n\n## image_generate\n\n"
-    yield f"{DESCRIPTION}\n\nToolset `image`; at most {MAX_RESULT_CHARS:,} characters of result.\n\n"
+    yield f"{DESCRIPTION}\n\n"
+    yield f"Toolset `image`; at most {MAX_RESULT_CHARS:,} characters of result.\n\n"
     yield "| parameter | type | required | default | description |\n|---|---|---|---|---|\n"
     for name, schema in SCHEMA["properties"].items():
         required = "yes" if name in SCHEMA["required"] else "no"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import atexit
 import os
 import threading
 from collections.abc import Coroutine
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,7 +21,7 @@ class _Background:
     """An event loop on a thread of its own, and the `Limner` that lives there."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._changing, self._starting = threading.Lock(), threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._limner: Limner | None = None
 
@@ -29,7 +29,7 @@ class _Background:
         """The shared object; a new one when the settings or the folder have changed."""
         cwd = Path.cwd()
         settings = load(env=os.environ, cwd=cwd)
-        with self._lock:
+        with self._changing:
             current = self._limner
             if current is None or (current.settings, current.cwd) != (settings, cwd):
                 if current is not None:
@@ -46,19 +46,13 @@ class _Background:
             future.cancel()
             raise
 
-    def close(self) -> None:
-        """Stop what runs in the background; called when the interpreter ends."""
-        if self._loop is None:
-            return
-        if self._limner is not None:
-            self._submit(self._limner.aclose()).result(timeout=10)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-
-    def _submit(self, work: Coroutine[Any, Any, T]) -> Any:
-        if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-            threading.Thread(target=self._loop.run_forever, name="limner", daemon=True).start()
-            atexit.register(self.close)
+    def _submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        with self._starting:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                # A daemon: at the end of the program the imaging workers and the database see to
+                # themselves, and there is nothing else to wait for.
+                threading.Thread(target=self._loop.run_forever, name="limner", daemon=True).start()
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import os
 import struct
-import termios
 import time
 import zlib
 from collections.abc import Callable
@@ -14,7 +12,19 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from hypothesis import HealthCheck, settings
 from PIL import Image
+
+LONG_FUZZ = 50 if os.environ.get("LIMNER_FUZZ") == "long" else 1
+
+
+def sample(max_examples: int) -> settings:
+    """How many examples a property test tries; a pool fixture holds nothing between them."""
+    return settings(
+        max_examples=max_examples * LONG_FUZZ,
+        deadline=None,
+        suppress_health_check=[HealthCheck.function_scoped_fixture],
+    )
 
 
 def encoded(image: Image.Image, kind: str, **options: Any) -> bytes:
@@ -57,8 +67,16 @@ def worker_pids(host: int | None = None) -> set[int]:
     return found
 
 
+def is_stopped(pid: int) -> bool:
+    """Whether a stop signal has taken effect, which it does in its own time."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
+
 def unread_job_bytes(pid: int) -> int:
     """How much lies in the pipe that a worker reads its jobs from."""
+    import fcntl
+    import termios
+
     with Path(f"/proc/{pid}/fd/0").open("rb", buffering=0) as jobs:
         return struct.unpack("i", fcntl.ioctl(jobs, termios.FIONREAD, bytes(4)))[0]
 

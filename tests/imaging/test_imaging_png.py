@@ -4,9 +4,9 @@ import struct
 import zlib
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from imaging_samples import chunk, decoded, encoded
+from imaging_samples import chunk, decoded, encoded, sample
 from PIL import Image, ImageCms
 
 from limner.errors import CorruptImage, ImageTooLarge
@@ -20,6 +20,10 @@ def near(actual: object, expected: tuple[int, ...], *, tolerance: int = 6) -> bo
     assert isinstance(actual, tuple)
     assert len(actual) == len(expected)
     return all(abs(a - e) <= tolerance for a, e in zip(actual, expected, strict=True))
+
+
+def colours(image: Image.Image) -> list[object]:
+    return [image.getpixel((x, y)) for y in range(image.height) for x in range(image.width)]
 
 
 def quarters(width: int, height: int, *, across: int, down: int) -> Image.Image:
@@ -77,16 +81,16 @@ async def test_palette_colours_survive_and_their_transparency_too(imaging: Imagi
     opaque = decoded(await imaging.to_png(encoded(image, "PNG")))
     clear = decoded(await imaging.to_png(encoded(image, "PNG", transparency=1)))
     gif = decoded(await imaging.to_png(encoded(image, "GIF", transparency=1)))
-    assert (opaque.mode, list(opaque.getdata())) == ("RGB", [RED, BLUE])
-    assert (clear.mode, list(clear.getdata())) == ("RGBA", [(*RED, 255), (*BLUE, 0)])
-    assert (gif.mode, list(gif.getdata())) == ("RGBA", [(*RED, 255), (*BLUE, 0)])
+    assert (opaque.mode, colours(opaque)) == ("RGB", [RED, BLUE])
+    assert (clear.mode, colours(clear)) == ("RGBA", [(*RED, 255), (*BLUE, 0)])
+    assert (gif.mode, colours(gif)) == ("RGBA", [(*RED, 255), (*BLUE, 0)])
 
 
 async def test_grey_with_alpha_becomes_rgba(imaging: Imaging) -> None:
     image = Image.new("LA", (2, 1))
     image.putdata([(10, 20), (200, 255)])
     result = decoded(await imaging.to_png(encoded(image, "PNG")))
-    assert (result.mode, list(result.getdata())) == (
+    assert (result.mode, colours(result)) == (
         "RGBA",
         [(10, 10, 10, 20), (200, 200, 200, 255)],
     )
@@ -97,13 +101,13 @@ async def test_grey_becomes_rgb(imaging: Imaging, mode: str) -> None:
     image = Image.new(mode, (2, 1))
     image.putdata([0, 255])
     result = decoded(await imaging.to_png(encoded(image, "PNG")))
-    assert (result.mode, list(result.getdata())) == ("RGB", [(0, 0, 0), WHITE])
+    assert (result.mode, colours(result)) == ("RGB", [(0, 0, 0), WHITE])
 
 
 async def test_sixteen_bit_grey_is_scaled_not_clipped(imaging: Imaging) -> None:
     result = decoded(await imaging.to_png(sixteen_bit_grey(0, 256, 32_768, 65_535)))
     greys = [(value,) * 3 for value in (0, 1, 128, 255)]
-    assert (result.mode, list(result.getdata())) == ("RGB", greys)
+    assert (result.mode, colours(result)) == ("RGB", greys)
 
 
 async def test_cmyk_becomes_rgb(imaging: Imaging) -> None:
@@ -113,7 +117,7 @@ async def test_cmyk_becomes_rgb(imaging: Imaging) -> None:
     assert near(result.getpixel((8, 8)), RED)
 
 
-def wide_profile() -> bytes:
+def swapped_profile() -> bytes:
     """sRGB's own profile with red and green exchanged: wrong in a way one can see."""
     profile = bytearray(ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes())
     swapped = profile.replace(b"rXYZ", b"tmp1").replace(b"gXYZ", b"rXYZ").replace(b"tmp1", b"gXYZ")
@@ -121,14 +125,14 @@ def wide_profile() -> bytes:
 
 
 async def test_a_colour_profile_is_applied_and_left_out(imaging: Imaging) -> None:
-    data = encoded(Image.new("RGB", (4, 4), RED), "PNG", icc_profile=wide_profile())
+    data = encoded(Image.new("RGB", (4, 4), RED), "PNG", icc_profile=swapped_profile())
     result = decoded(await imaging.to_png(data))
     assert near(result.getpixel((1, 1)), GREEN, tolerance=12)
     assert "icc_profile" not in result.info
 
 
 async def test_a_colour_profile_leaves_alpha_alone(imaging: Imaging) -> None:
-    data = encoded(Image.new("RGBA", (4, 4), (*RED, 77)), "PNG", icc_profile=wide_profile())
+    data = encoded(Image.new("RGBA", (4, 4), (*RED, 77)), "PNG", icc_profile=swapped_profile())
     result = decoded(await imaging.to_png(data))
     assert near(result.getpixel((1, 1)), (*GREEN, 77), tolerance=12)
 
@@ -154,9 +158,7 @@ async def test_an_animation_becomes_its_first_frame(imaging: Imaging) -> None:
 sides = st.integers(8, 120)
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@sample(60)
 @given(data=st.data(), size=st.tuples(sides, sides), cover=st.tuples(sides, sides))
 async def test_property_cover_scales_both_ways_alike_and_crops_from_the_centre(
     imaging: Imaging, data: st.DataObject, size: tuple[int, int], cover: tuple[int, int]
@@ -224,9 +226,7 @@ async def test_a_preview_of_a_sideways_photograph_is_upright(imaging: Imaging) -
     assert near(tuple(thumbnail.rgb[:3]), BLUE)
 
 
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@sample(40)
 @given(
     size=st.tuples(st.integers(1, 600), st.integers(1, 600)),
     columns=st.integers(1, 120),

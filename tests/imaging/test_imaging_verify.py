@@ -5,9 +5,9 @@ import zlib
 from io import BytesIO
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from imaging_samples import SMALL_PNG, chunk, encoded, png
+from imaging_samples import SMALL_PNG, chunk, encoded, png, sample
 from PIL import Image
 
 from limner.errors import CorruptImage, ImageError, ImageTooLarge, UnrecognizedImage
@@ -181,9 +181,7 @@ async def test_a_frame_count_is_counted_not_believed(imaging: Imaging) -> None:
     assert facts == Facts(mime="image/png", width=8, height=8, frames=1)
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@sample(60)
 @given(st.binary(max_size=300))
 async def test_property_random_bytes_are_refused_as_image_errors(
     imaging: Imaging, data: bytes
@@ -195,9 +193,7 @@ async def test_property_random_bytes_are_refused_as_image_errors(
 SEEDS = [encoded(SCENE, kind) for kind in ("PNG", "JPEG", "GIF", "WEBP")]
 
 
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@sample(150)
 @given(
     st.sampled_from(SEEDS),
     st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), min_size=1, max_size=8),

@@ -7,7 +7,7 @@ import json
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from limner.net.redact import MARK, redact
@@ -48,8 +48,9 @@ def test_property_a_secret_that_begins_with_another_leaves_no_end_behind(
     assert redact(f"<{one}{more}>", [one, one + more]) == f"<{MARK}>"
 
 
-@given(text=st.text(st.sampled_from("abc dé—…🦊.,")), secret=secrets)
+@given(text=st.text(st.sampled_from("abc dé—…🦊.,"), max_size=100), secret=secrets)
 def test_property_ordinary_text_is_left_alone(text: str, secret: str) -> None:
+    assume(secret not in text)
     assert redact(text, [secret]) == text
 
 
@@ -85,5 +86,5 @@ def test_a_picture_in_base64_is_marked(prefix: str) -> None:
         assert redact(f'{{"b64_json": "{prefix}{spelling}"}}') == f'{{"b64_json": "{MARK}"}}'
 
 
-def test_an_empty_secret_marks_nothing() -> None:
-    assert redact("a fox", ["", "wolf-key"]) == "a fox"
+def test_a_word_in_place_of_a_key_marks_nothing() -> None:
+    assert redact("a fox, none of it", ["", "x", "none", "EMPTY"]) == "a fox, none of it"

@@ -8,14 +8,12 @@ from typing import Any
 import pytest
 from tests.servers.openai_server import OpenAIServer
 from tests.servers.replicate_server import ReplicateServer
+from tests.servers.samples import KEY, PICTURE
 
 from limner.net.http import Http
 from limner.pictures.order import ImageRequest
 from limner.providers.base import Connection
 from limner.testing import FakeClock
-
-KEY = "sk-test-0123456789abcdef"
-PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 1000
 
 
 @pytest.fixture

@@ -158,6 +158,7 @@ def test_a_body_that_says_nothing_leaves_the_reason_phrase(body: bytes) -> None:
         (404, "Check the model's name, and ACME_BASE_URL where it is set."),
         (429, "Wait a little, or ask for fewer pictures at once."),
         (504, "Look at https://acme.example/usage before asking again."),
+        (307, "Set ACME_BASE_URL to the address that it redirects to."),
         (400, None),
         (500, None),
     ],

@@ -69,13 +69,13 @@ async def test_a_rate_limit_is_tried_again_with_growing_pauses_for_twenty_second
 
 async def test_a_pause_that_was_asked_for_is_kept_up_to_a_minute_in_all(time: FakeClock) -> None:
     assert await patiently(Attempts(limited(25), limited(0), limited(30)), time.clock) == "done"
-    assert time.slept == [25, 0, 30]
+    assert time.slept == [25, 0.5, 30]
     with pytest.raises(ProviderRateLimited):
         await patiently(Attempts(limited(25), limited(36)), time.clock)
-    assert time.slept == [25, 0, 30, 25]
+    assert time.slept == [25, 0.5, 30, 25]
     with pytest.raises(ProviderRateLimited):
         await patiently(Attempts(limited(61)), time.clock)
-    assert time.slept == [25, 0, 30, 25]
+    assert time.slept == [25, 0.5, 30, 25]
 
 
 async def test_a_service_that_is_not_reached_is_tried_again_for_a_few_seconds(
@@ -104,7 +104,7 @@ async def test_nothing_else_is_ever_tried_again(error: Exception, time: FakeCloc
 
 
 @pytest.mark.parametrize("key", ["sk-abc\n", "sk abc", "“sk-abc”", "sk-abc\r\nX: y", "\x00"])
-def test_a_key_that_cannot_be_one_is_named_before_anything_is_sent(
+async def test_a_key_that_cannot_be_one_is_named_before_anything_is_sent(
     key: str, connect: Callable[..., Connection]
 ) -> None:
     with pytest.raises(ProviderAuth) as caught:
@@ -114,7 +114,7 @@ def test_a_key_that_cannot_be_one_is_named_before_anything_is_sent(
 
 
 @pytest.mark.parametrize("base_url", ["", "localhost:80", "ftp://x", "https://", "http://h:port"])
-def test_a_base_url_that_is_no_address_is_a_setting_to_correct(
+async def test_a_base_url_that_is_no_address_is_a_setting_to_correct(
     base_url: str, connect: Callable[..., Connection]
 ) -> None:
     with pytest.raises(SettingsError, match="ACME_BASE_URL is not a web address"):

@@ -188,11 +188,15 @@ class WireServer:
         """Answer until told to stop (as a thread) or interrupted (as a process)."""
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         self._connections: set[asyncio.Task[None]] = set()
-        listener = socket.create_server(("127.0.0.1", self.port), backlog=256)
         server = await asyncio.start_server(
-            self._connected, sock=listener, limit=MAX_HEAD_BYTES, ssl=self._tls
+            self._connected,
+            "127.0.0.1",
+            self.port,
+            limit=MAX_HEAD_BYTES,
+            backlog=256,
+            ssl=self._tls,
         )
-        self.port = listener.getsockname()[1]
+        self.port = server.sockets[0].getsockname()[1]
         self._started.set()
         announce(self.port)
         try:

@@ -299,11 +299,11 @@ def test_variables_that_are_no_settings_are_left_alone(place: Place) -> None:
         ({"LIMNER_HOME": "/elsewhere"}, "/elsewhere"),
         ({"HOME": "/h", "LIMNER_HOME": "~"}, "/h"),
         ({"HOME": "/h", "LIMNER_HOME": "~/pictures"}, "/h/pictures"),
-        ({"HOME": "/h", "LIMNER_HOME": "here"}, "/work/here"),
+        ({"HOME": "/h", "LIMNER_HOME": "here"}, "/project/here"),
     ],
 )
 def test_the_home_is_where_the_environment_says(env: dict[str, str], home: str) -> None:
-    assert load(env=env, cwd=Path("/work")).home == Path(home)
+    assert load(env=env, cwd=Path("/project")).home == Path(home)
 
 
 def test_a_home_that_cannot_be_told_is_an_error_that_says_what_to_set() -> None:

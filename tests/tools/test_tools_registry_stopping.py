@@ -123,6 +123,19 @@ async def test_what_was_spent_before_a_time_out_is_not_lost() -> None:
     )
 
 
+async def test_a_tool_that_says_it_was_cancelled_after_a_time_out_is_still_timed_out() -> None:
+    result = await timed_out(Endless(ending=paid(Cancelled("the call was cancelled"))))
+    assert (result.domain_code, result.error) == (
+        "TOOL_TIMEOUT",
+        "draw was stopped after 0.01 seconds",
+    )
+    assert (result.cost_nano, result.cost_source, result.retryable) == (
+        40_000_000,
+        "unknown",
+        False,
+    )
+
+
 async def test_a_picture_that_is_finished_during_cleanup_is_not_thrown_away() -> None:
     result = await timed_out(Endless(ending=Outcome(value={"path": "/a.png"}, cost_nano=3)))
     assert (result.ok, result.value, result.cost_nano) == (True, '{"path":"/a.png"}', 3)

@@ -1,0 +1,1 @@
+"""Doors: each translates between one way in and a `Limner`."""

@@ -9,6 +9,8 @@ from limner.illustrator.canvas import Canvas, mix
 from limner.illustrator.scenes import INDOORS, Scene
 from limner.illustrator.sky import LIGHTS, Light
 
+_SEA = "#1b86c0"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
@@ -21,8 +23,8 @@ class Stage:
     air: tuple[float, float]
     ground: tuple[float, float]
     water: tuple[float, float] | None = None
+    water_colour: str | None = None
     afloat: bool = False
-    shadows: bool = True
 
 
 def draw_backdrop(canvas: Canvas, scene: Scene, *, orb: bool, standing: bool) -> Stage:
@@ -42,8 +44,7 @@ def draw_backdrop(canvas: Canvas, scene: Scene, *, orb: bool, standing: bool) ->
     if scene.has("underwater"):
         elsewhere.draw_underwater(canvas, floor=0.84 * height)
         span = (0.1 * height, 0.9 * height)
-        return Stage(air=span, ground=(0.88 * height, 0.97 * height), water=span, afloat=True,
-                     shadows=False)  # fmt: skip
+        return Stage(air=span, ground=(0.88 * height, 0.97 * height), afloat=True)
     return _outdoors(canvas, scene, orb=orb, standing=standing)
 
 
@@ -75,20 +76,21 @@ def _space(canvas: Canvas, scene: Scene) -> Stage:
         elsewhere.draw_moon_ground(canvas, top=0.68 * height)
         return Stage(air=(0.05 * height, 0.45 * height), ground=(0.76 * height, 0.95 * height))
     return Stage(air=(0.08 * height, 0.92 * height), ground=(0.6 * height, 0.8 * height),
-                 afloat=True, shadows=False)  # fmt: skip
+                 afloat=True)  # fmt: skip
 
 
 def _outdoors(canvas: Canvas, scene: Scene, *, orb: bool, standing: bool) -> Stage:
     light = _light(scene)
     height = canvas.height
     horizon = height * (0.5 if scene.has("sea", "beach", "lake") else 0.6)
-    sky.draw_sky(canvas, light, horizon=horizon, orb=orb)
+    open_view = not scene.has("mountains", "city", "street", "forest")
+    sky.draw_sky(canvas, light, horizon=horizon, orb=orb, open_view=open_view)
     if "aurora" in scene.weather:
         sky.draw_aurora(canvas, bottom=horizon)
     _draw_cloud_cover(canvas, scene, light, bottom=horizon)
     if scene.places == ("sky",):
         return Stage(air=(0.08 * height, 0.9 * height), ground=(0.6 * height, 0.8 * height),
-                     afloat=True, shadows=False)  # fmt: skip
+                     afloat=True)  # fmt: skip
     before = len(canvas.shapes)
     _draw_far(canvas, scene, light, horizon=horizon)
     far = canvas.shapes[before:]
@@ -122,7 +124,9 @@ def _draw_cloud_cover(canvas: Canvas, scene: Scene, light: Light, *, bottom: flo
 def _draw_far(canvas: Canvas, scene: Scene, light: Light, *, horizon: float) -> None:
     height = canvas.height
     if scene.has("mountains"):
-        land.draw_mountains(canvas, light, foot=horizon, height=min(0.38 * height, canvas.unit * 0.5))
+        land.draw_mountains(
+            canvas, light, foot=horizon, height=min(0.38 * height, canvas.unit * 0.5)
+        )
     if scene.has("city", "street"):
         land.draw_skyline(canvas, light, foot=horizon, height=0.42 * height)
     if scene.has("forest"):
@@ -135,13 +139,13 @@ def _draw_far(canvas: Canvas, scene: Scene, light: Light, *, horizon: float) -> 
 
 def _sea(canvas: Canvas, scene: Scene, light: Light, *, horizon: float, standing: bool) -> Stage:
     height = canvas.height
-    land.draw_water(canvas, light, top=horizon, bottom=height, colour="#1b86c0")
+    land.draw_water(canvas, light, top=horizon, bottom=height, colour=_SEA)
     shore = scene.has("beach") or standing
     if shore:
         land.draw_shore(canvas, light, top=0.68 * height)
     water = (horizon + 0.06 * height, (0.66 if shore else 0.94) * height)
     return Stage(air=(0.06 * height, 0.42 * height), ground=(0.76 * height, 0.94 * height),
-                 water=water)  # fmt: skip
+                 water=water, water_colour=mix(light.on(_SEA), light.sky[1], 0.45))  # fmt: skip
 
 
 def _lake(
@@ -153,7 +157,8 @@ def _lake(
     land.draw_plain(canvas, light, top=bank, colours=_turf(scene))
     land.draw_tufts(canvas, light, top=bank, blossoms=not scene.has("snow"))
     return Stage(air=(0.05 * height, 0.4 * height), ground=(bank + 0.05 * height, 0.95 * height),
-                 water=(horizon + 0.08 * height, bank - 0.02 * height))  # fmt: skip
+                 water=(horizon + 0.08 * height, bank - 0.02 * height),
+                 water_colour=mix(light.on(_SEA), light.sky[1], 0.5))  # fmt: skip
 
 
 def _ground(canvas: Canvas, scene: Scene, light: Light, *, horizon: float) -> Stage:

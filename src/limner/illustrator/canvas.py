@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from random import Random
 from xml.sax.saxutils import escape
 
@@ -30,7 +31,7 @@ def flowing(points: Sequence[Point]) -> str:
     """Path data of a smooth line from left to right through the points."""
     start = points[0]
     parts = [f"M{number(start[0])} {number(start[1])}"]
-    for (x0, y0), (x1, y1) in zip(points, points[1:], strict=False):
+    for (x0, y0), (x1, y1) in pairwise(points):
         middle = number((x0 + x1) / 2)
         parts.append(f"C{middle} {number(y0)} {middle} {number(y1)} {number(x1)} {number(y1)}")
     return "".join(parts)

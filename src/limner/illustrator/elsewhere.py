@@ -149,8 +149,10 @@ def _draw_shelves(canvas: Canvas, *, floor: float) -> None:
     size = min(floor * 0.98, canvas.unit * 0.62)
     count = int(canvas.width / (size * 0.875)) + 1
     left = (canvas.width - count * size * 0.875) / 2 - size * 0.0625
-    for place in range(count):
-        canvas.add(_asset("bookshelf", left + place * size * 0.875, floor - size * 0.97, size))
+    for row in range(int(floor / (size * 0.935)) + 1):
+        y = floor - size * (0.97 + 0.935 * row)
+        for place in range(count):
+            canvas.add(_asset("bookshelf", left + place * size * 0.875, y, size))
     canvas.rect(0, 0, canvas.width, floor, canvas.fade("#1a0e06", "#1a0e06", opacities=(0.5, 0.12)))
 
 

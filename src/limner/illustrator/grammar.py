@@ -6,6 +6,8 @@ not understood.
 
 from __future__ import annotations
 
+from limner.illustrator.words import listed
+
 MAX_COUNT = 12
 
 NUMBERS = {
@@ -157,7 +159,7 @@ RELATIONS = {
 
 NEGATIONS = frozenset({"no", "without", "not"})
 
-STOP_WORDS = frozenset(
+STOP_WORDS = listed(
     """
     a an the this that these those its it his her hers their my your our and or but of to at for
     from as is are was be being been has have having there where which who whose while when than
@@ -168,43 +170,46 @@ STOP_WORDS = frozenset(
     side left right top bottom middle center centre foreground background front back edge
     distance horizon day time o s t d et al him them they he she what how both only own same
     called named says saying reads written text words word ing
-    """.split()
+    """
 )
 
 # Doing words that a still picture of ready-made figures can let pass.
-LIGHT_VERBS = frozenset(
+LIGHT_VERBS = listed(
     """
     sitting sits sit standing stands stand lying lies laying lays walking walks walk running runs
-    run flying flies jumping jumps jump swimming swims swim sleeping sleeps looking looks look
-    watching watches smiling smiles playing plays play eating eats eat drinking drinks drink
-    holding holds riding rides ride driving drives drive reading reads wearing wears resting rests
-    hanging hangs growing grows grow shining shines glowing glows floating floats float hovering
-    hovers rising rises setting going goes coming comes moving moves waiting waits staring stares
-    gazing gazes perched parked surrounded surrounding filled covered decorated placed set made
-    enjoying enjoys chasing chases carrying carries leaning leans crossing crosses following
-    follows facing faces using uses leaping leaps climbing climbs sailing sails drifting drifts
-    grazing grazes posing poses relaxing relaxes exploring explores towering overlooking meets
-    meeting together alone dressed seen falling falls blooming hopping hops travelling traveling
-    landing lands soaring soars reflected reflecting reflection taking takes having doing
-    """.split()
+    run jumping jumps jump swimming swims swim sleeping sleeps looking looks look watching
+    watches smiling smiles playing plays play eating eats eat drinking drinks drink holding holds
+    riding rides ride driving drives drive reading reads wearing wears resting rests hanging
+    hangs growing grows grow shining shines glowing glows floats float rising rises setting going
+    goes coming comes moving moves waiting waits staring stares gazing gazes perched parked
+    surrounded surrounding filled covered decorated placed set made enjoying enjoys chasing
+    chases carrying carries leaning leans crossing crosses following follows facing faces using
+    uses leaping leaps climbing climbs sailing sails drifting drifts grazing grazes posing poses
+    relaxing relaxes exploring explores towering overlooking meets meeting together alone dressed
+    seen falling falls blooming hopping hops travelling traveling landing lands reflected
+    reflecting reflection taking takes having doing
+    """
 )
+
+# What lifts a thing off the ground.
+ALOFT_WORDS = frozenset({"flying", "flies", "soaring", "soars", "hovering", "hovers", "floating"})
 
 # A colour that is a thing of its own where no noun follows it.
 COLOUR_AS_THING = {"orange": "tangerine"}
 
-# How a picture should look; a vector drawing keeps its own manner and says so.
-STYLE_PHRASES = frozenset(
+# How a picture or a thing in it should look; ready-made pictures keep their own looks, and the
+# caller is told which of these words were passed over.
+STYLE_PHRASES = listed(
     """
-    hero image|pixel art|line art|clip art|oil painting|water colour|water color|concept art
-    digital art|depth of field|high resolution|high quality|ultra detailed|highly detailed|close up
-    wide angle|wide shot|studio ghibli|van gogh|3d render|art style|stock photo|soft light
-    golden hour|children book|bird eye|low poly|flat design|vector art|award winning|black and white
-    children's book|ghibli style|comic book|pencil drawing|soft lighting|trending on artstation
-    """.strip()
-    .replace("\n", "|")
-    .split("|")
+    hero image, pixel art, line art, clip art, oil painting, water colour, water color, concept art,
+    digital art, depth of field, high resolution, high quality, ultra detailed, highly detailed,
+    close up, wide angle, wide shot, studio ghibli, van gogh, 3d render, art style, stock photo,
+    soft light, bird eye, low poly, flat design, vector art, award winning, black and white,
+    children book, ghibli style, comic book, pencil drawing, soft lighting, trending on artstation
+    """,
+    separator=",",
 )
-STYLE_WORDS = frozenset(
+STYLE_WORDS = listed(
     """
     watercolor watercolour painting painted paint photo photograph photography photographic
     photorealistic realistic realism hyperrealistic illustration illustrated drawing drawn sketch
@@ -215,11 +220,15 @@ STYLE_WORDS = frozenset(
     dramatic vibrant colorful colourful pastel vivid bright soft moody cute adorable beautiful
     lovely pretty nice cozy cosy charming happy cheerful funny silly whimsical magical dreamy
     majestic stunning gorgeous epic amazing calm peaceful serene quiet tranquil friendly vintage
-    retro modern simple elegant stylized stylised isometric poster wallpaper animated pencil-drawn
-    ink charcoal gouache acrylic oil pastels papercut origami noir design graphic shiny misty-eyed
+    retro modern simple elegant stylized stylised isometric poster wallpaper animated
+    ink charcoal gouache acrylic oil pastels papercut origami noir design graphic shiny
     sweet brave playful curious sleepy young old wooden fluffy furry fresh ripe delicious tasty
-    warm cool gentle wild rustic classic fancy traditional typical ordinary regular
-    """.split()
+    warm cool gentle wild rustic classic fancy traditional typical ordinary regular long short round
+    heavy light dark fast slow strong clean dirty empty open closed hot cold wet dry lonely lazy
+    busy famous rich poor sad angry scary spooky mysterious ancient medieval futuristic tropical
+    exotic royal rusty broken enchanted glittering sparkling grumpy jolly proud elderly
+    deep distant far high low wide narrow lush striped spotted painted perfect
+    """
 )
 
 # Words that ask for the thing alone, as on a sticker.

@@ -33,7 +33,7 @@ def _draw_peak(
         (x + half * swing, foot - tall * up)
         for swing, up in ((0.05, 0.8), (-0.04, 0.6), (0.1, 0.38), (0.02, 0.18), (0.12, 0.0))
     ]
-    lit = canvas.fade(mix(colour, "#ffffff", 0.16), light.far("#7fa08a", 0.55))
+    lit = canvas.fade(mix(colour, "#ffffff", 0.16), light.far("#6f9a8c", 0.5))
     canvas.path(closed([*reversed(left), *right[1:]]), lit)
     canvas.path(closed([top, *spine, *reversed(right[1:])]), mix(colour, "#101830", 0.28),
                 opacity="0.55")  # fmt: skip
@@ -62,14 +62,12 @@ def _slope(canvas: Canvas, top: Point, bottom: Point) -> list[Point]:
     return points
 
 
-def draw_hills(
-    canvas: Canvas, light: Light, *, top: float, colours: tuple[str, str, str]
-) -> None:
+def draw_hills(canvas: Canvas, light: Light, *, top: float, colours: tuple[str, str, str]) -> None:
     """Three rolling layers from the line ``top`` to the bottom of the picture."""
     depth = canvas.height - top
     for layer, colour in enumerate(colours):
         rise = depth * (0.10 - 0.02 * layer)
-        y = top + depth * (0.0, 0.18, 0.48)[layer]
+        y = top + depth * (-0.06, 0.16, 0.48)[layer]
         points = [
             (canvas.width * step / 5, y + canvas.random.uniform(-rise, rise) * (step % 6 > 0))
             for step in range(-1, 7)
@@ -120,7 +118,9 @@ def draw_forest(
 
 
 def _draw_conifer(canvas: Canvas, *, x: float, foot: float, tall: float, colour: str) -> None:
-    canvas.rect(x - tall * 0.025, foot - tall * 0.12, tall * 0.05, tall * 0.14, mix(colour, "#3a2412", 0.5))
+    canvas.rect(
+        x - tall * 0.025, foot - tall * 0.12, tall * 0.05, tall * 0.14, mix(colour, "#3a2412", 0.5)
+    )
     for level, half in ((0.06, 0.22), (0.3, 0.18), (0.54, 0.13)):
         y = foot - tall * level
         points = [(x - tall * half, y), (x + tall * half, y), (x, y - tall * 0.44)]
@@ -130,7 +130,9 @@ def _draw_conifer(canvas: Canvas, *, x: float, foot: float, tall: float, colour:
 def draw_water(canvas: Canvas, light: Light, *, top: float, bottom: float, colour: str) -> None:
     """A sheet of water with the light of the sky on it."""
     deep = light.on(colour)
-    paint = canvas.fade(mix(deep, light.sky[2], 0.55), mix(deep, light.sky[1], 0.3), deep)
+    paint = canvas.fade(
+        mix(deep, light.sky[2], 0.55), mix(deep, light.sky[1], 0.45), mix(deep, light.sky[0], 0.25)
+    )
     canvas.rect(0, top, canvas.width, bottom - top, paint)
     _draw_ripples(canvas, light, top=top, bottom=bottom)
 
@@ -147,7 +149,9 @@ def _draw_ripples(canvas: Canvas, light: Light, *, top: float, bottom: float) ->
         canvas.line(data, mix(light.sky[2], "#ffffff", 0.5), width, opacity="0.4")
 
 
-def draw_reflection(canvas: Canvas, light: Light, drawn: list[str], *, shore: float, bottom: float) -> None:
+def draw_reflection(
+    canvas: Canvas, light: Light, drawn: list[str], *, shore: float, bottom: float
+) -> None:
     """What was drawn above a shore, upside down in still water below it."""
     mirror = number(2 * shore)
     clip = canvas.define(
@@ -161,7 +165,9 @@ def draw_reflection(canvas: Canvas, light: Light, drawn: list[str], *, shore: fl
         + "</g></g>"
     )
     deep = mix(light.on("#2b6a8f"), light.sky[0], 0.35)
-    canvas.rect(0, shore, canvas.width, bottom - shore, canvas.fade(deep, deep, opacities=(0.12, 0.6)))
+    canvas.rect(
+        0, shore, canvas.width, bottom - shore, canvas.fade(deep, deep, opacities=(0.12, 0.6))
+    )
     _draw_ripples(canvas, light, top=shore, bottom=bottom)
     canvas.rect(0, shore - canvas.unit * 0.003, canvas.width, canvas.unit * 0.006,
                 light.far("#5d7f5a", 0.3), opacity="0.7")  # fmt: skip
@@ -193,7 +199,9 @@ def draw_dunes(canvas: Canvas, light: Light, *, top: float) -> None:
             (canvas.width * step / 4, y - swell * ((step + layer) % 2)) for step in range(-1, 6)
         ]
         near = light.far(colour, 0.3 - 0.14 * layer)
-        _fill_below(canvas, points, canvas.fade(mix(near, "#ffffff", 0.12), mix(near, "#7a3d12", 0.25)))
+        _fill_below(
+            canvas, points, canvas.fade(mix(near, "#ffffff", 0.12), mix(near, "#7a3d12", 0.25))
+        )
 
 
 def draw_skyline(canvas: Canvas, light: Light, *, foot: float, height: float) -> None:
@@ -227,7 +235,9 @@ def _draw_windows(
 def draw_street(canvas: Canvas, light: Light, *, top: float) -> None:
     """A pavement and a road with a dashed line."""
     depth = canvas.height - top
-    canvas.rect(0, top, canvas.width, depth * 0.24, canvas.fade(light.on("#c9c6cf"), light.on("#aeaab8")))
+    canvas.rect(
+        0, top, canvas.width, depth * 0.24, canvas.fade(light.on("#c9c6cf"), light.on("#aeaab8"))
+    )
     canvas.rect(0, top + depth * 0.24, canvas.width, depth * 0.05, light.on("#8d8998"))
     road = canvas.fade(light.on("#5a5866"), light.on("#413f4c"))
     canvas.rect(0, top + depth * 0.29, canvas.width, depth, road)

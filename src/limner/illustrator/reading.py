@@ -28,13 +28,14 @@ class Tie:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thing:
-    """Something to draw: a picture, how many of it, in what colour and how large."""
+    """Something to draw: a picture, how many of it, in what colour, how large, up in the air."""
 
     asset: str
     words: str
     count: int = 1
     colour: str | None = None
     scale: float = 1.0
+    aloft: bool = False
     tie: Tie | None = None
 
 
@@ -43,7 +44,8 @@ class Reading:
     """What was understood of a prompt, and what was not.
 
     ``scene`` holds what was asked for; ``texts`` are to be written on a sign. ``known`` counts
-    the things and scene words that were understood.
+    the things and scene words that were understood; ``begins_known`` says that the first of all
+    was one of them.
     """
 
     things: tuple[Thing, ...]
@@ -53,11 +55,17 @@ class Reading:
     unmatched: tuple[str, ...]
     left_out: tuple[str, ...]
     known: int
+    begins_known: bool
 
     @property
     def is_enough(self) -> bool:
-        """Whether a picture of what was understood is a picture of the prompt."""
-        return self.known > 0 and len(self.unmatched) <= self.known
+        """Whether a picture of what was understood is a picture of the prompt.
+
+        It is where more was understood than not, or as much and the first thing is among it: a
+        pelican on a bicycle is not a picture of a bicycle.
+        """
+        missing = len(self.unmatched)
+        return self.known > missing or (self.known == missing and self.begins_known)
 
 
 def read(prompt: str) -> Reading:
@@ -74,6 +82,7 @@ def read(prompt: str) -> Reading:
         unmatched=tuple(dict.fromkeys(reader.unmatched)),
         left_out=tuple(dict.fromkeys(reader.left_out)),
         known=len(reader.things) + len(set(reader.scene_words)) + len(texts),
+        begins_known=reader.begins_known or False,
     )
 
 
@@ -107,11 +116,17 @@ class _Reader:
     scale: float = 1.0
     relation: str | None = None
     negated: bool = False
+    aloft: bool = False
+    begins_known: bool | None = None
+    # Things named one after another: all of "a dog and a cat on a sofa" are on it.
+    joined: list[int] = field(default_factory=list[int])
 
     def run(self) -> None:
         """Read to the end."""
         while self.at < len(self.words):
             self.at += self._take_phrase() or self._take_word()
+            if self.begins_known is None and (self.things or self.scene_words or self.unmatched):
+                self.begins_known = not self.unmatched
         self._drop_modifiers()
 
     def scene(self) -> Scene:
@@ -169,7 +184,8 @@ class _Reader:
             plural = phrase not in vocabulary.phrases() and singular(phrase[-1]) != phrase[-1]
             count = self.count or (grammar.BARE_PLURAL if plural else 1)
             self._add(Thing(asset=name, words=words, count=min(count, grammar.MAX_COUNT),
-                            colour=self.colour, scale=self.scale))  # fmt: skip
+                            colour=self.colour, scale=self.scale,
+                            aloft=self.aloft))  # fmt: skip
         self._clear()
         return True
 
@@ -184,12 +200,17 @@ class _Reader:
         place, relation = len(self.things), self.relation
         self.things.append(thing)
         if relation is None or relation in _LOOSE or place == 0:
+            self.joined.append(place)
             return
         subject = self._subject(place - 1)
         if relation in _BELONGS_TO_SUBJECT:
             self.things[place] = replace(thing, tie=Tie(relation, subject))
-        elif self.things[subject].tie is None:
-            self.things[subject] = replace(self.things[subject], tie=Tie(relation, place))
+            return
+        furniture = relation == "on" and assets.info(thing.asset).group == "household"
+        for one in {subject, *self.joined} if furniture else {subject}:
+            if self.things[one].tie is None:
+                self.things[one] = replace(self.things[one], tie=Tie(relation, place))
+        self.joined = [place]
 
     def _subject(self, last: int) -> int:
         """Who a further phrase is about: not the thing somebody holds, but its holder."""
@@ -203,10 +224,20 @@ class _Reader:
             self.relation, self.negated = None, False
         elif word in grammar.NEGATIONS:
             self.negated = True
+        elif word in grammar.ALOFT_WORDS:
+            self._lift()
         elif not (self._take_modifier(word) or self._take_manner(word)):
-            self.unmatched.append(word)
+            (self.left_out if self.negated else self.unmatched).append(word)
             self._clear()
         return 1
+
+    def _lift(self) -> None:
+        """A bird that is flying, or a flying pig: the thing just named, or the one to come."""
+        before = self.words[max(self.at - 1, 0)]
+        if self.things and self.things[-1].words.endswith(before):
+            self.things[-1] = replace(self.things[-1], aloft=True)
+        else:
+            self.aloft = True
 
     def _take_modifier(self, word: str) -> bool:
         if word in grammar.NUMBERS:
@@ -225,9 +256,9 @@ class _Reader:
         return True
 
     def _take_manner(self, word: str) -> bool:
-        if word in _PLAIN_WORDS and set(self.words[self.at + 1 : self.at + 2]) & _BACKGROUND_WORDS:
-            self.alone = True
-        elif word in grammar.ALONE_WORDS:
+        following = set(self.words[self.at + 1 : self.at + 2])
+        plain = word in _PLAIN_WORDS and bool(following & _BACKGROUND_WORDS)
+        if plain or word in grammar.ALONE_WORDS:
             self.alone = True
         elif word in grammar.NOT_OURS:
             self.alone = True
@@ -257,7 +288,7 @@ class _Reader:
 
     def _clear(self) -> None:
         self.count, self.colour, self.scale, self.relation = None, None, 1.0, None
-        self.negated = False
+        self.negated, self.aloft = False, False
 
 
 def _is_scene(phrase: tuple[str, ...]) -> bool:

@@ -12,11 +12,11 @@ PLACES = {
     "mountains": "mountain, mountains, alps, peak, peaks, mountainside, mountain range, summit, "
     "snowy mountain, snow-capped mountain, snow capped mountains, cliff, valley",
     "forest": "forest, woods, woodland, jungle, rainforest, rain forest, pine forest, trees",
-    "meadow": "meadow, field, grass, grassland, lawn, park, garden, farm, countryside, hill, hills, "
-    "hillside, prairie, pasture, backyard, yard, nature, outdoors, savanna, savannah, wildflowers, "
-    "grassy field, grassy hill",
-    "city": "city, skyline, cityscape, downtown, skyscrapers, skyscraper, city skyline, metropolis, "
-    "new york, tokyo, urban",
+    "meadow": "meadow, field, grass, grassland, lawn, park, garden, farm, countryside, hill, "
+    "hills, hillside, prairie, pasture, backyard, yard, nature, outdoors, savanna, savannah, "
+    "wildflowers, grassy field, grassy hill",
+    "city": "city, skyline, cityscape, downtown, skyscrapers, skyscraper, city skyline, "
+    "metropolis, new york, tokyo, urban",
     "street": "street, road, sidewalk, pavement, city street, highway, crosswalk",
     "desert": "desert, dunes, sahara, sand dunes, sand dune, dune",
     "snow": "snow, snowy, winter, ice, icy, frozen, arctic, antarctica, antarctic, north pole, "
@@ -87,6 +87,9 @@ USUAL_PLACES: Mapping[str, str] = {
     "spiral-shell": "beach",
     "desert-island": "sea",
     "person-surfing": "sea",
+    "bed": "bedroom",
+    "couch-and-lamp": "living room",
+    "chair": "room",
     "table": "room",
     "bookshelf": "library",
     "duck": "lake",

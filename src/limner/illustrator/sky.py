@@ -12,12 +12,13 @@ from limner.illustrator.canvas import Canvas, flowing, mix, number
 class Light:
     """The colours an hour of the day gives to everything.
 
-    ``sky`` runs from the top to the horizon. ``veil`` lies over the whole picture at the end, so
-    that ready-made figures take on the light too. ``sun`` is the height of the sun over the
-    horizon as a share of the sky, or None.
+    ``sky`` runs from the top to the horizon, ``haze`` is the air before far things. ``veil`` lies
+    over the whole picture at the end, so that ready-made figures take on the light too. ``sun``
+    is the height of the sun over the horizon as a share of the sky, or None.
     """
 
     sky: tuple[str, str, str]
+    haze: str
     shade: str
     shade_share: float
     veil: str
@@ -33,12 +34,13 @@ class Light:
 
     def far(self, colour: str, distance: float) -> str:
         """A colour in this light, seen through air; distance 1 is the horizon."""
-        return mix(self.on(colour), self.sky[2], distance * 0.75)
+        return mix(self.on(colour), self.haze, distance * 0.7)
 
 
 LIGHTS = {
     "day": Light(
         sky=("#3f9be8", "#8ccbf5", "#e2f4fb"),
+        haze="#cfe4f4",
         shade="#ffffff",
         shade_share=0.0,
         veil="#fff4d8",
@@ -47,8 +49,9 @@ LIGHTS = {
     ),
     "dawn": Light(
         sky=("#5f7cc0", "#e9a5b4", "#ffe2b4"),
-        shade="#b07a9a",
-        shade_share=0.25,
+        haze="#dcb3cf",
+        shade="#8f7ab0",
+        shade_share=0.22,
         veil="#ff9e7d",
         veil_opacity=0.07,
         cloud="#ffd9cf",
@@ -57,8 +60,9 @@ LIGHTS = {
     ),
     "sunset": Light(
         sky=("#40407f", "#e0607a", "#ffb357"),
-        shade="#7a3a55",
-        shade_share=0.32,
+        haze="#b8628c",
+        shade="#6b3a72",
+        shade_share=0.26,
         veil="#ff7a3c",
         veil_opacity=0.09,
         cloud="#ffb08a",
@@ -67,6 +71,7 @@ LIGHTS = {
     ),
     "dusk": Light(
         sky=("#1d2756", "#67508f", "#e0917f"),
+        haze="#7d5f95",
         shade="#2c2a55",
         shade_share=0.45,
         veil="#2a2a66",
@@ -76,24 +81,28 @@ LIGHTS = {
     ),
     "night": Light(
         sky=("#060a22", "#121b48", "#33467f"),
+        haze="#2c3f78",
         shade="#0d1538",
         shade_share=0.58,
         veil="#0a1440",
-        veil_opacity=0.24,
+        veil_opacity=0.18,
         cloud="#4a5a8a",
         stars=1.0,
     ),
 }
 
 
-def draw_sky(canvas: Canvas, light: Light, *, horizon: float, orb: bool) -> None:
-    """The sky down to the horizon, with sun or moon where ``orb`` asks for one."""
+def draw_sky(canvas: Canvas, light: Light, *, horizon: float, orb: bool, open_view: bool) -> None:
+    """The sky down to the horizon, with sun or moon where ``orb`` asks for one.
+
+    Where something high stands before the horizon the view is not open, and the sun is higher.
+    """
     canvas.rect(0, 0, canvas.width, canvas.height, light.sky[2])
     canvas.rect(0, 0, canvas.width, horizon + 1, canvas.fade(*light.sky))
     if light.stars:
         draw_stars(canvas, bottom=horizon * 0.9, share=light.stars)
     if orb and light.sun is not None:
-        _draw_sun(canvas, light, horizon=horizon)
+        _draw_sun(canvas, light, y=horizon * (1 - light.sun if open_view else 0.48))
     elif orb and light.stars >= 1:
         _draw_moon(canvas, horizon=horizon)
 
@@ -108,9 +117,8 @@ def draw_stars(canvas: Canvas, *, bottom: float, share: float) -> None:
         canvas.ellipse(x, y, max(radius, 0.3), max(radius, 0.3), "#fff", opacity=opacity)
 
 
-def _draw_sun(canvas: Canvas, light: Light, *, horizon: float) -> None:
+def _draw_sun(canvas: Canvas, light: Light, *, y: float) -> None:
     x = canvas.width * canvas.random.choice((0.3, 0.68, 0.74))
-    y = horizon * (1 - (light.sun or 0))
     halo = canvas.glow(light.sun_colour, light.sun_colour, opacities=(0.85, 0))
     canvas.ellipse(x, y, canvas.unit * 0.42, canvas.unit * 0.42, halo)
     canvas.ellipse(x, y, canvas.unit * 0.075, canvas.unit * 0.075, light.sun_colour)
@@ -134,13 +142,14 @@ def draw_clouds(canvas: Canvas, light: Light, *, bottom: float, count: int, opac
         width = canvas.unit * canvas.random.uniform(0.16, 0.34)
         x = canvas.width * (place + canvas.random.uniform(0.1, 0.9)) / max(count, 1)
         y = bottom * canvas.random.uniform(0.12, 0.62)
-        fill = canvas.fade(light.cloud, mix(light.cloud, light.sky[1], 0.45))
         puffs = ((-0.36, 0.02, 0.2), (-0.14, -0.1, 0.27), (0.14, -0.07, 0.23), (0.36, 0.03, 0.17))
         canvas.add(f'<g opacity="{number(opacity)}">')
         for dx, dy, radius in puffs:
-            canvas.ellipse(x + dx * width, y + dy * width, radius * width, radius * width * 0.8, fill)
+            canvas.ellipse(
+                x + dx * width, y + dy * width, radius * width, radius * width * 0.8, light.cloud
+            )
         canvas.rect(
-            x - 0.52 * width, y + 0.02 * width, 1.04 * width, 0.14 * width, fill,
+            x - 0.52 * width, y + 0.02 * width, 1.04 * width, 0.14 * width, light.cloud,
             rx=number(0.07 * width),
         )  # fmt: skip
         canvas.add("</g>")
@@ -182,9 +191,7 @@ def draw_fog(canvas: Canvas, light: Light, *, horizon: float) -> None:
     pale = mix(light.sky[2], "#ffffff", 0.4)
     for shift, depth in ((-0.16, 0.3), (0.0, 0.34), (0.14, 0.3)):
         band = canvas.fade(pale, pale, pale, opacities=(0, 0.62, 0))
-        canvas.rect(
-            0, horizon + shift * canvas.height, canvas.width, depth * canvas.height, band
-        )
+        canvas.rect(0, horizon + shift * canvas.height, canvas.width, depth * canvas.height, band)
 
 
 def draw_veil(canvas: Canvas, light: Light) -> None:

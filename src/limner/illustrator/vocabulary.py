@@ -10,31 +10,31 @@ from functools import cache
 
 from limner.illustrator import assets
 from limner.illustrator.synonyms import SYNONYMS
+from limner.illustrator.words import listed
 
 # Names that are words of their own for something else, or pictures that bring their own sky.
-MISLEADING = frozenset(
+MISLEADING = listed(
     """
-    bank biting-lip bridge-at-night bright-button broken-chain brick cancer
-    cityscape cityscape-at-dusk collision construction cooking copyright customs desert dizzy
-    elevator fireworks fog foggy free-button hole hot-springs hotel ice information infinity
-    label leo libra link locked mate memo metro milky-way minus moon-viewing-ceremony
-    mount-fuji mountain mountain-cableway mountain-railway motorway multiply national-park
-    night-with-stars om orange-circle package passport-control person pisces plus prohibited
-    railway-track record-button registered restroom ring-buoy robot seat selfie
-    shooting-star snow-capped-mountain sparkle sparkler sparkles station suspension-railway
-    sunrise sunrise-over-mountains sunset taurus tooth unlocked virgo warning water-closet
-    water-wave wavy-dash white-flower wireless zzz man woman boy girl child fox bear lion
-    wolf koala panda polar-bear raccoon hamster frog divide scorpio gemini aries
-    aquarius capricorn sagittarius ophiuchus
-    """.split()
+    aquarius aries bank bear biting-lip boy brick bridge-at-night bright-button broken-chain
+    cancer capricorn child cityscape cityscape-at-dusk collision construction cooking copyright
+    customs desert divide dizzy elevator fireworks fly fog foggy fox free-button frog gemini girl
+    hamster hole hot-springs ice infinity information koala label leo libra link lion locked man
+    mate memo metro milky-way minus moon-viewing-ceremony motorway mount-fuji mountain
+    mountain-cableway mountain-railway multiply national-park night-with-stars om ophiuchus
+    orange-circle package panda passport-control person pick pisces plus polar-bear prohibited
+    raccoon railway-track record-button registered restroom ring-buoy robot sagittarius scorpio
+    seat selfie shooting-star snow-capped-mountain sparkle sparkler sparkles station sunrise
+    sunrise-over-mountains sunset suspension-railway taurus tooth unlocked virgo warning
+    water-closet water-wave wavy-dash wedding white-flower wireless wolf woman zzz
+    """
 )
 # Groups of signs: their one-word names ("plus", "top-arrow") are ordinary words of a sentence.
-SIGN_GROUPS = frozenset(
+SIGN_GROUPS = listed(
     """
     alphanum arrow av-symbol currency emotion gender geometric hand-fingers-closed
     hand-fingers-open hand-fingers-partial hand-prop hand-single-finger hands keycap math
     other-symbol punctuation religion time transport-sign warning zodiac
-    """.split()
+    """
 )
 # Parts of a body are drawn only where nothing else is: "a woman with green eyes" has them already.
 BODY_PARTS = frozenset({"body-parts", *(g for g in SIGN_GROUPS if g.startswith("hand"))})
@@ -49,8 +49,8 @@ def phrases() -> dict[tuple[str, ...], str]:
         sign = info.group in SIGN_GROUPS and len(words) == 1
         if info.name not in MISLEADING and not sign:
             found[words] = info.name
-    for name, listed in SYNONYMS.items():
-        for phrase in listed.split(", "):
+    for name, synonyms in SYNONYMS.items():
+        for phrase in synonyms.split(", "):
             found[tuple(phrase.replace("-", " ").split())] = name
     return found
 

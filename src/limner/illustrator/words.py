@@ -10,7 +10,8 @@ from dataclasses import dataclass
 MAX_WORDS = 400
 _MAX_WORD_CHARS = 40
 _QUOTED = re.compile(r"[\"“«]([^\"”»]{1,80})[\"”»]|(?<!\w)'([^']{1,80})'(?!\w)")
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|[.,;:!?()]")
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?|[.,;:!?()]")
+_CURLY_APOSTROPHE = "\N{RIGHT SINGLE QUOTATION MARK}"
 
 IRREGULAR_PLURALS = {
     "calves": "calf",
@@ -40,7 +41,9 @@ IRREGULAR_PLURALS = {
     "octopi": "octopus",
     "elves": "elf",
 }
-_UNCHANGED = frozenset({"bus", "glass", "grass", "moss", "chess", "dress", "gas", "cactus", "octopus"})
+_UNCHANGED = frozenset(
+    {"bus", "glass", "grass", "moss", "chess", "dress", "gas", "cactus", "octopus"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ class Prompt:
 
 def split(prompt: str) -> Prompt:
     """The lower-case words and the commas and stops of a prompt, and what it puts in quotes."""
-    text = unicodedata.normalize("NFKC", prompt)
+    text = unicodedata.normalize("NFKC", prompt).replace(_CURLY_APOSTROPHE, "'")
     quoted = tuple(" ".join((a or b).split()) for a, b in _QUOTED.findall(text))
     plain = _QUOTED.sub(" ", text).lower()
     return Prompt(words=tuple(_words(plain)), quoted=tuple(q for q in quoted if q))
@@ -63,8 +66,12 @@ def _words(text: str) -> Iterator[str]:
     for number, match in enumerate(_WORD.finditer(text)):
         if number >= MAX_WORDS:
             return
-        word = match[0].replace("’", "'")
-        yield word.removesuffix("'s")[:_MAX_WORD_CHARS]
+        yield match[0].removesuffix("'s")[:_MAX_WORD_CHARS]
+
+
+def listed(text: str, *, separator: str | None = None) -> frozenset[str]:
+    """The words of a text as a set, or its phrases, for tables that read better as a paragraph."""
+    return frozenset(" ".join(part.split()) for part in text.split(separator))
 
 
 def singular(word: str) -> str:

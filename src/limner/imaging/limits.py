@@ -15,7 +15,7 @@ class WorkerLimits:
     not fail an innocent job, and it also stops a worker whose host was killed mid-job.
 
     ``max_svg_expanded`` and ``max_svg_depth`` count what a document becomes once every ``use`` and
-    ``url(#id)`` is followed; the renderer overflows its stack somewhere above 200 levels.
+    ``url(#id)`` is followed; the renderer overflows its stack at about 200 levels.
     """
 
     max_pixels: int = 100_000_000

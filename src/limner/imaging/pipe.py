@@ -26,11 +26,12 @@ def receive(stream: IO[bytes], *, max_payload_bytes: int) -> tuple[bytes, bytes]
     """Read one message: the header, still JSON, and the payload.
 
     Raises:
-        EOFError: the other side is gone, or sends what no honest side would.
+        EOFError: the other side is gone.
+        OverflowError: it announces more than was agreed; nothing after that can be understood.
     """
     header_bytes, payload_bytes = _LENGTHS.unpack(_exactly(stream, _LENGTHS.size))
     if header_bytes > _MAX_HEADER_BYTES or payload_bytes > max_payload_bytes:
-        raise EOFError("a message is longer than agreed")
+        raise OverflowError("a message is longer than agreed")
     return _exactly(stream, header_bytes), _exactly(stream, payload_bytes)
 
 

@@ -26,8 +26,6 @@ from limner.errors import CorruptImage, ImageTooLarge, UnrecognizedImage
 from limner.imaging.facts import Facts, Preview
 from limner.imaging.formats import DECODERS, HEAD_BYTES, NAMES, sniff, webp_canvas
 
-__all__ = ["preview", "to_png", "verify"]
-
 _PLUGINS = (GifImagePlugin, JpegImagePlugin, PngImagePlugin, WebPImagePlugin)
 
 # The one pixel cap is ours: Pillow's own warns at one size and raises at twice that.
@@ -59,7 +57,7 @@ def verify(data: bytes, *, max_pixels: int) -> Facts:
         CorruptImage: the picture is damaged or cut short.
     """
     mime, image = _open(data, max_pixels=max_pixels)
-    frames = _png_frames(data) if mime == "image/png" else _frames(mime, image)
+    frames = _checked_png_frames(data) if mime == "image/png" else _frames(mime, image)
     width, height = image.size
     image.load()
     return Facts(mime=mime, width=width, height=height, frames=frames)
@@ -132,7 +130,7 @@ def _check_pixels(size: tuple[int, int], *, max_pixels: int) -> None:
         raise ImageTooLarge(message, hint="scale the picture down first")
 
 
-def _png_frames(data: bytes) -> int:
+def _checked_png_frames(data: bytes) -> int:
     """Check every chunk up to the end marker and count the frames that are really there.
 
     Pillow skips the checksums of pixel data and believes the frame count in the header.

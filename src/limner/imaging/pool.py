@@ -11,7 +11,7 @@ import json
 import os
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from types import TracebackType
@@ -26,6 +26,8 @@ from limner.imaging.process import Answer, Job, WorkerProcess
 from limner.imaging.svg import Asset, mentioned_assets
 
 T = TypeVar("T")
+# Bytes, or how to get them: what waits for a free worker then holds no memory.
+Source = bytes | Callable[[], bytes]
 
 DEFAULT_WORKERS = min(2, os.cpu_count() or 1)
 
@@ -45,7 +47,7 @@ class Imaging:
         # Also runs when the pool is forgotten and at exit, so no process stays behind.
         self._close = weakref.finalize(self, _close, self._crew, self._threads)
 
-    async def verify(self, data: bytes) -> Facts:
+    async def verify(self, data: Source) -> Facts:
         """Decode the picture in full and say what it is.
 
         Raises:
@@ -53,10 +55,9 @@ class Imaging:
             CorruptImage: a known format that is damaged or cut short.
             ImageTooLarge: over the pixel, memory or time limit.
         """
-        answer = await self._do("verify", data)
-        return _value(answer, Facts)
+        return _value(await self._do("verify", data), Facts)
 
-    async def to_png(self, data: bytes, *, cover: tuple[int, int] | None = None) -> bytes:
+    async def to_png(self, data: Source, *, cover: tuple[int, int] | None = None) -> bytes:
         """The first frame as an upright 8-bit sRGB PNG; alpha is kept, metadata is not.
 
         With ``cover`` the picture is scaled, never stretched, until it covers that width and
@@ -67,15 +68,14 @@ class Imaging:
         """
         return (await self._do("to_png", data, cover=cover)).payload
 
-    async def preview(self, data: bytes, *, columns: int, rows: int) -> Preview:
+    async def preview(self, data: Source, *, columns: int, rows: int) -> Preview:
         """A thumbnail within columns x rows pixels, in proportion, transparency shown on white.
 
         Raises:
             ImageError: as `verify`.
         """
         answer = await self._do("preview", data, columns=columns, rows=rows)
-        size = _value(answer, dict[str, int])
-        return Preview(width=size["width"], height=size["height"], rgb=answer.payload)
+        return _value(answer, Preview, rgb=answer.payload)
 
     async def render_svg(
         self, document: str, *, width: int, height: int, assets: Mapping[str, Asset]
@@ -110,8 +110,8 @@ class Imaging:
     ) -> None:
         await self.aclose()
 
-    async def _do(self, op: str, payload: bytes, **arguments: Any) -> Answer:
-        shift = _Shift(self._crew, Job(header={"op": op, **arguments}, payload=payload))
+    async def _do(self, op: str, source: Source, **arguments: Any) -> Answer:
+        shift = _Shift(self._crew, {"op": op, **arguments}, source)
         future = self._threads.submit(shift.work)
         try:
             return await asyncio.wrap_future(future)
@@ -125,7 +125,8 @@ class _Crew:
 
     def __init__(self, limits: WorkerLimits) -> None:
         self._limits = limits
-        self._lock = threading.Lock()
+        # Re-entrant, since the finalizer of a forgotten pool may run on any thread at any point.
+        self._lock = threading.RLock()
         self._idle: list[WorkerProcess] = []
         self._all: set[WorkerProcess] = set()
         self._closed = False
@@ -190,9 +191,9 @@ class _Crew:
 class _Shift:
     """One job on its way through a worker; another thread may abandon it at any moment."""
 
-    def __init__(self, crew: _Crew, job: Job) -> None:
+    def __init__(self, crew: _Crew, header: Mapping[str, Any], source: Source) -> None:
         self._crew = crew
-        self._job = job
+        self._header, self._source = header, source
         self._lock = threading.Lock()
         self._worker: WorkerProcess | None = None
         self._abandoned = False
@@ -205,7 +206,8 @@ class _Shift:
             if self._abandoned:
                 worker.kill()
         try:
-            return worker.do(self._job)
+            payload = self._source if isinstance(self._source, bytes) else self._source()
+            return worker.do(Job(header=self._header, payload=payload))
         except ImageError:
             self._crew.check_open()
             raise
@@ -230,8 +232,9 @@ def _close(crew: _Crew, threads: ThreadPoolExecutor) -> None:
     crew.close()
 
 
-def _value(answer: Answer, kind: type[T]) -> T:
+def _value(answer: Answer, kind: type[T], **rest: bytes) -> T:
+    """The value of an answer as the type it must have; a worker's word is not taken for it."""
     try:
-        return msgspec.convert(answer.value, kind)
+        return msgspec.convert({**answer.value, **rest}, kind)
     except msgspec.ValidationError:
         raise CorruptImage("the picture confused its decoder") from None

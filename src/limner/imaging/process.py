@@ -117,8 +117,15 @@ class WorkerProcess:
                     self._answers, max_payload_bytes=self._limits.max_answer_bytes
                 )
             said = msgspec.json.decode(head, type=_Head)
-        except (OSError, EOFError, msgspec.DecodeError):
+        except (OSError, EOFError):
             raise self._obituary() from None
+        except OverflowError:
+            self.close()
+            mebibytes = self._limits.max_answer_bytes >> 20
+            raise ImageTooLarge(f"the result has more than {mebibytes} MiB") from None
+        except msgspec.DecodeError:
+            self.close()
+            raise CorruptImage("the picture confused its decoder") from None
         if said.error is not None:
             raise _ERRORS.get(said.error, CorruptImage)(said.message, hint=said.hint)
         return Answer(value=said.value, payload=payload)
@@ -156,7 +163,7 @@ class WorkerProcess:
         self.kill()
 
     def _obituary(self) -> ImageError:
-        """Why the worker is gone, or does not make sense any more, as the job's error."""
+        """Why the worker is gone, as the error of the job it had."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_EXIT_TIMEOUT_S)
         status = self._process.poll()

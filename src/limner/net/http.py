@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import NamedTuple
@@ -55,6 +57,7 @@ class Http:
                 # A picture does not compress; unpacking would only cost time and trust.
                 "Accept-Encoding": "identity",
             },
+            verify=_trusted(),
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
             timeout=httpx2.Timeout(READ_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
             limits=httpx2.Limits(
@@ -63,6 +66,12 @@ class Http:
             event_hooks=_tap(self._observe) if self._observe else None,
         )
         return _Held(client, _closed_with_loop(client))
+
+
+@functools.cache
+def _trusted() -> ssl.SSLContext:
+    """Whom to believe; reading the certificates takes longer than a request, so it is done once."""
+    return httpx2.create_ssl_context()
 
 
 def _closed_with_loop(client: httpx2.AsyncClient) -> AsyncGenerator[None]:

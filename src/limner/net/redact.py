@@ -8,13 +8,15 @@ from functools import lru_cache
 
 # Keys are ASCII, so no part of the mark can ever be part of one.
 MARK = "•••"
+# Servers without keys are given a word for one; hiding "x" or "none" would hide the message.
+MIN_SECRET_CHARS = 6
 
 _KEY_SHAPES = re.compile(
     r"""
       (?<![A-Za-z0-9])(?:sk-|r8_|xai-|hf_|ghp_|AIza)[A-Za-z0-9_*.-]{4,}
     | (?P<scheme>\bAuthorization['"]?\s*[:=]\s*['"]?(?:(?:Bearer|Basic|Token)\s+)?)[^\s"',;]+
     | (?P<bearer>\bBearer\s+)(?=\S*[\d._~+/=-])[^\s"',;]{8,}
-    | (?P<name>\b(?:[\w-]*key|[\w-]*token|[\w-]*secret|password|sig|signature)
+    | (?P<name>\b(?:[\w-]{0,32}(?:key|token|secret)|password|sig|signature)
         (?:=|%3D|\\?"\s*:\s*\\?"))[^\s&"'\\;,]+
     """,
     re.VERBOSE | re.IGNORECASE,
@@ -27,9 +29,11 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
     """Replace the given secrets, whatever looks like a key, and base64 pictures by a mark.
 
     A secret is found in its plain form and also JSON-escaped or percent-encoded, in whole or in
-    part.
+    part. One of fewer than six characters is not taken for one.
     """
-    known = _pattern(tuple(sorted({secret for secret in secrets if secret})))
+    known = _pattern(
+        tuple(sorted({secret for secret in secrets if len(secret) >= MIN_SECRET_CHARS}))
+    )
     if known is not None:
         text = known.sub(MARK, text)
     return _KEY_SHAPES.sub(_marked, _BASE64.sub(MARK, text))

@@ -180,6 +180,8 @@ def _hint(status: int, told: _Told, vendor: Vendor) -> str | None:
         return "Describe the picture in other words."
     if told.code in OUT_OF_QUOTA_CODES or status == 402:
         return f"Add credit at {vendor.account_url}"
+    if status < 400:
+        return f"Set {vendor.base_url_env} to the address that it redirects to."
     if status in FATE_UNKNOWN:
         return f"Look at {vendor.account_url} before asking again."
     hints = {

@@ -121,6 +121,7 @@ class ReplicateFlux:
             ended = await self._wait(job, prediction, sink, desk, began=began)
             await self._collect(ended, sink)
         except LimnerError as error:
+            error.extras.setdefault("provider", NAME)
             error.extras.setdefault("remote_id", job.remote_id)
             raise
         extras = {} if request.seed is None else {"seed": request.seed}
@@ -139,10 +140,11 @@ class ReplicateFlux:
                 raise _late(job)
             message = f"Flux is drawing ({elapsed_s:.0f} s)"
             desk.progress(Progress(message=message, elapsed_s=elapsed_s))
-            left_s = DEADLINE_S - elapsed_s
-            await self._clock.sleep(min(pause_s, left_s))
+            pause_s = min(pause_s, DEADLINE_S - elapsed_s)
+            await self._clock.sleep(pause_s)
+            left_s = max(DEADLINE_S - elapsed_s - pause_s, FIRST_POLL_S)
             prediction, told_s = await self._look(job, sink, timeout_s=left_s)
-            pause_s = told_s or min(max(pause_s * 1.5, FIRST_POLL_S), MAX_POLL_S)
+            pause_s = max(told_s or FIRST_POLL_S, min(pause_s * 1.5, MAX_POLL_S))
         return prediction
 
     async def _look(
@@ -167,9 +169,7 @@ class ReplicateFlux:
             return
         url = next((piece for piece in pieces if isinstance(piece, str) and piece), None)
         if url is None:
-            raise BadProviderImage(
-                "Replicate answered without a picture", extras={"provider": NAME}
-            )
+            raise BadProviderImage("Replicate answered without a picture")
         await self._fetch(url, sink)
 
     async def _fetch(self, url: str, sink: _Poured) -> None:
@@ -187,7 +187,7 @@ class ReplicateFlux:
         said = prediction.error if isinstance(prediction.error, str) else "no reason given"
         words = self._predictions.service.for_reader(said)[:MAX_MESSAGE_CHARS]
         text = f"Replicate says the prediction is {prediction.status}: {words}"
-        extras = {"provider": NAME, "provider_code": prediction.status}
+        extras = {"provider_code": prediction.status}
         if any(refusal in said for refusal in REFUSALS):
             hint = "Describe the picture in other words."
             return ProviderRefused(text, hint=hint, extras=extras)
@@ -287,7 +287,6 @@ def _late(job: Job) -> ProviderUnavailable:
         may_be_billed=True,
         retryable=False,
         hint="Run `limner jobs recover` to fetch the picture once it is there.",
-        extras={"provider": NAME},
     )
 
 

@@ -189,7 +189,7 @@ async def patiently(attempt: Callable[[], Awaitable[T]], clock: Clock) -> T:
             return await attempt()
         except ProviderError as error:
             told_s: float | None = error.extras.get("retry_after_s")
-            wait_s = pause_s if told_s is None else told_s
+            wait_s = pause_s if told_s is None else max(told_s, FIRST_RETRY_S)
             waited_s = clock.now() - began
             if not is_safe_to_resend(error) or waited_s + wait_s > _patience_s(error):
                 raise

@@ -106,6 +106,7 @@ def read_order(arguments: Mapping[str, Any], *, default_provider: str) -> Order:
     prompt: str = arguments["prompt"]
     if not prompt.strip():
         raise InputInvalid("prompt is required and must not be blank", field="prompt")
+    seed = arguments.get("seed")
     return Order(
         prompt=prompt,
         output_path=arguments.get("output_path"),
@@ -114,7 +115,7 @@ def read_order(arguments: Mapping[str, Any], *, default_provider: str) -> Order:
         provider=arguments.get("provider", default_provider),
         model=arguments.get("model"),
         svg=arguments.get("svg"),
-        seed=arguments.get("seed"),
+        seed=None if seed is None else int(seed),  # 1.0 is a whole number in JSON
         overwrite=arguments.get("overwrite", False),
     )
 

@@ -264,8 +264,10 @@ def _with_last_words(ending: LimnerError, last: LimnerError) -> LimnerError:
     """The ending, with what the tool itself still had to say about it."""
     if isinstance(last, type(ending)):
         return last
+    # Why the tool was stopped is known better here: all it saw is that it was cancelled.
+    more = "" if isinstance(last, Cancelled) else f": {last.message}"
     told = type(ending)(
-        f"{ending.message}: {last.message}",
+        ending.message + more,
         hint=last.hint,
         retryable=ending.retryable and last.retryable,
         extras=last.extras,

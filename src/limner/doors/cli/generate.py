@@ -75,24 +75,25 @@ def run(args: Namespace) -> int:
 
 
 def _input(args: Namespace) -> tuple[str, str | None]:
-    if args.prompt == "-" and args.svg == "-":
+    """The prompt and the SVG document; a document that comes alone is named after its file."""
+    prompt: str | None = args.prompt
+    file: str | None = args.svg
+    if prompt == file == "-":
         raise UserError("the prompt and the SVG document cannot both come from standard input")
-    svg = None
-    if args.svg is not None:
-        svg = sys.stdin.read() if args.svg == "-" else _read(Path(args.svg))
-    prompt = sys.stdin.read().strip() if args.prompt == "-" else args.prompt
-    if prompt is None and svg is not None:
-        prompt = f"SVG document {Path(args.svg).name}"
-    if prompt is None:
+    if prompt is None and file is None:
         raise UserError("say what to draw", hint='For example: limner generate "a robot"')
-    return prompt, svg
+    if prompt is None:
+        prompt = f"SVG document {file}"
+    elif prompt == "-":
+        prompt = sys.stdin.read().strip()
+    return prompt, None if file is None else _read_svg(file)
 
 
-def _read(path: Path) -> str:
+def _read_svg(file: str) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} cannot be read as SVG: {error}") from error
+        raise UserError(f"{file} cannot be read: {error}") from error
 
 
 def _print_plan(plan: Plan, *, as_json: bool) -> None:

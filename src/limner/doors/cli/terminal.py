@@ -10,7 +10,7 @@ import os
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -90,7 +90,7 @@ class Waiting:
         self._message = news.message
 
     @asynccontextmanager
-    async def shown(self) -> Any:
+    async def shown(self) -> AsyncGenerator[None]:
         """Keep a line on the terminal up to date; silent where standard error is no terminal."""
         if not sys.stderr.isatty():
             yield

@@ -49,7 +49,7 @@ class _Survey:
             if measured is None:
                 name = element.attributes.get("id", "")
                 raise UnsafeSvg(f"<{element.tag} id={name!r}> refers to itself")
-            self._check(depth + measured[1])
+            self._check(depth - 1 + measured[1])
             return measured
         self.known[key] = None
         self._check(depth)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import resvg_py
 
-from limner.errors import CorruptImage, ImageTooLarge
+from limner.errors import ImageTooLarge
 from limner.imaging.limits import WorkerLimits
 from limner.imaging.svg import Asset
 from limner.imaging.svg.assets import place_assets
@@ -70,17 +70,14 @@ def _set_size(root: Element, *, width: int, height: int) -> None:
 
 
 def _draw(text: str) -> bytes:
-    try:
-        return resvg_py.svg_to_bytes(
-            svg_string=text,
-            skip_system_fonts=True,
-            font_files=_FONT_FILES,
-            font_family=_FONT,
-            serif_family=_FONT,
-            sans_serif_family=_FONT,
-            cursive_family=_FONT,
-            fantasy_family=_FONT,
-            monospace_family=_FONT,
-        )
-    except ValueError as error:
-        raise CorruptImage(f"the SVG document cannot be drawn: {error}") from None
+    return resvg_py.svg_to_bytes(
+        svg_string=text,
+        skip_system_fonts=True,
+        font_files=_FONT_FILES,
+        font_family=_FONT,
+        serif_family=_FONT,
+        sans_serif_family=_FONT,
+        cursive_family=_FONT,
+        fantasy_family=_FONT,
+        monospace_family=_FONT,
+    )

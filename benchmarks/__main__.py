@@ -1,0 +1,15 @@
+"""Run every benchmark: `python -m benchmarks [NAME ...]`."""
+
+from __future__ import annotations
+
+import sys
+
+from benchmarks import in_flight, start_up
+
+BENCHMARKS = {"start_up": start_up.main, "in_flight": in_flight.main}
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or BENCHMARKS:
+        print(f"## {name}")
+        BENCHMARKS[name]()
+        print()

@@ -1,0 +1,163 @@
+"""How one picture hangs on another: on it, in it, behind it, held or worn by it.
+
+The unit is the canvas's shorter side and up is negative, as in ``grouping``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from limner.illustrator import figures
+from limner.illustrator.assets import AssetInfo
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One picture in a group: its square, and how near to the viewer it is."""
+
+    info: AssetInfo
+    left: float
+    top: float
+    size: float
+    nearness: int = 0
+    colour: str | None = None
+    mirrored: bool = False
+
+    @property
+    def drawn(self) -> tuple[float, float, float, float]:
+        """What is drawn of the square: left, top, right, bottom."""
+        left, top, right, bottom = self.info.box
+        if self.mirrored:
+            left, right = 1 - right, 1 - left
+        return (
+            self.left + left * self.size,
+            self.top + top * self.size,
+            self.left + right * self.size,
+            self.top + bottom * self.size,
+        )
+
+    @property
+    def width(self) -> float:
+        """How wide the drawn part is."""
+        return (self.info.box[2] - self.info.box[0]) * self.size
+
+    @property
+    def height(self) -> float:
+        """How tall the drawn part is."""
+        return (self.info.box[3] - self.info.box[1]) * self.size
+
+    def point(self, across: float, down: float) -> tuple[float, float]:
+        """A point of what is drawn, by shares of its width and height."""
+        left, top, right, bottom = self.drawn
+        return left + (right - left) * across, top + (bottom - top) * down
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Which one of several like things this is, where they share a place."""
+
+    nth: int = 0
+    of: int = 1
+
+    def across(self, spread: float) -> float:
+        """Where it goes from 0 (left) to 1, when all are spread evenly about the middle."""
+        return 0.5 + ((self.nth + 0.5) / self.of - 0.5) * spread
+
+
+def attach(part: Part, parent: Part, *, kind: str, slot: Slot) -> Part:
+    """The part at its place beside, on or behind its parent."""
+    return _PLACERS[kind](part, parent, slot)
+
+
+def _put(part: Part, parent: Part, *, size: float, foot: tuple[float, float], nearer: int) -> Part:
+    """The part at a size with the middle of its lower edge at a point."""
+    left, _, right, bottom = part.info.box
+    x, y = foot
+    return replace(
+        part,
+        size=size,
+        left=x - (left + right) / 2 * size,
+        top=y - bottom * size,
+        nearness=parent.nearness + nearer,
+    )
+
+
+def _on(part: Part, parent: Part, slot: Slot) -> Part:
+    down, across = figures.surface(parent.info)
+    astride = figures.carries_astride(parent.info)
+    room = parent.width * (0.8 if slot.of > 1 else 1.1)
+    size = min(part.size, room / slot.of, parent.height * (0.85 if astride else 1.3))
+    x, y = parent.point(across - 0.5 + slot.across(0.75), down)
+    if astride:
+        # A rider sinks in a little, so that seat and saddle meet.
+        return _put(part, parent, size=size, foot=(x, y + size * 0.1), nearer=-1)
+    return _put(part, parent, size=size, foot=(x, y), nearer=1)
+
+
+def _in(part: Part, parent: Part, slot: Slot) -> Part:
+    if parent.info.name not in figures.CONTAINERS:
+        return _in_front(part, parent, slot)
+    size = min(part.size, parent.width * 0.75, parent.height * 0.9)
+    return _put(part, parent, size=size, foot=parent.point(slot.across(1), 0.55), nearer=-1)
+
+
+def _under(part: Part, parent: Part, slot: Slot) -> Part:
+    size = min(part.size, parent.height * 0.6)
+    return _put(part, parent, size=size, foot=parent.point(slot.across(0.7), 1.03), nearer=1)
+
+
+def _above(part: Part, parent: Part, slot: Slot) -> Part:
+    x, y = parent.point(slot.across(0.9), 0.0)
+    return _put(part, parent, size=part.size, foot=(x, y - part.size * 0.12), nearer=0)
+
+
+def _behind(part: Part, parent: Part, slot: Slot) -> Part:
+    foot = parent.point(0.78 + 0.5 * slot.nth / slot.of, 0.9)
+    return _put(part, parent, size=part.size, foot=foot, nearer=-1)
+
+
+def _in_front(part: Part, parent: Part, slot: Slot) -> Part:
+    size = min(part.size, parent.height * 0.7, parent.width * 1.1 / slot.of)
+    x, y = parent.point(slot.across(1) if slot.of > 1 else 0.12, 1.0)
+    return _put(part, parent, size=size, foot=(x, y + size * 0.12), nearer=1)
+
+
+def _held(part: Part, parent: Part, slot: Slot) -> Part:
+    sideways = figures.looks_left(parent.info)
+    if part.info.name in figures.HELD_HIGH:
+        size = min(part.size, parent.height * 0.8)
+        return _put(part, parent, size=size, foot=parent.point(0.95, 0.62), nearer=-1)
+    size = min(part.size, parent.height * 0.42)
+    if part.info.name in figures.READABLE and not sideways:
+        return _put(part, parent, size=size, foot=parent.point(0.5, 0.9), nearer=1)
+    across, down = (0.0, 0.68) if sideways else (0.9, 0.9)
+    foot = parent.point(across, down - 0.2 * slot.nth / slot.of)
+    return _put(part, parent, size=size, foot=foot, nearer=1)
+
+
+def _worn(part: Part, parent: Part, slot: Slot) -> Part:
+    """On the head for a hat, before the eyes for glasses, else on the chest; one above another."""
+    sideways = figures.looks_left(parent.info)
+    head = 0.2 if sideways else 0.42 if parent.info.name.endswith("-sitting") else 0.5
+    if part.info.name in figures.HATS:
+        across, down, share = head, 0.2 if sideways else 0.13, 0.42 if sideways else 0.6
+    elif part.info.name in figures.EYEWEAR:
+        across, down, share = head, 0.36 if sideways else 0.34, 0.34 if sideways else 0.5
+    else:
+        across, down, share = 0.3 if sideways else head, 0.75, 0.45
+    foot = parent.point(across, down - 0.2 * slot.nth)
+    return _put(part, parent, size=parent.width * share, foot=foot, nearer=1)
+
+
+_PLACERS: Mapping[str, Callable[[Part, Part, Slot], Part]] = {
+    "on": _on,
+    "riding": _on,
+    "in": _in,
+    "under": _under,
+    "above": _above,
+    "behind": _behind,
+    "front": _in_front,
+    "holding": _held,
+    "wearing": _worn,
+}

@@ -1,0 +1,176 @@
+"""What was understood of a prompt -> the finished SVG document and the pictures it uses."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from random import Random
+
+from limner.illustrator import assets, figures, grammar
+from limner.illustrator.assets import AssetInfo
+from limner.illustrator.attaching import Part
+from limner.illustrator.backdrop import draw_backdrop, draw_foreground
+from limner.illustrator.canvas import Canvas, mix, number
+from limner.illustrator.grouping import group
+from limner.illustrator.placing import Placed, place
+from limner.illustrator.reading import Reading, Thing, Tie
+from limner.illustrator.scenes import HOUR_OF, INDOORS, Scene, usual_place
+
+SIGN = "signboard"
+_ASSET_NAME = re.compile(r'<asset name="([^"]+)"')
+
+
+def compose(reading: Reading, *, width: int, height: int, random: Random) -> tuple[str, Scene]:
+    """Draw the scene, the things in it and the light over them."""
+    things = _with_sign(reading)
+    infos = [assets.info(thing.asset) for thing in things]
+    scene = _whole_scene(reading.scene, things)
+    things = _with_table(things, scene)
+    canvas = Canvas(width=width, height=height, random=random)
+    dry = any(not figures.flies(info) and not figures.swims(info) for info in infos)
+    stage = draw_backdrop(canvas, scene, orb=not any(map(figures.is_orb, infos)), standing=dry)
+    placed = place(group(things), stage, width=width, height=height, random=random)
+    for one in sorted(placed, key=lambda one: (one.grounded, one.y)):
+        _draw(canvas, one, text=reading.texts[0] if reading.texts else None)
+        if one.wet and stage.water_colour:
+            _draw_waterline(canvas, one, stage.water_colour)
+    draw_foreground(canvas, scene)
+    return canvas.document(), scene
+
+
+def used_assets(document: str) -> list[str]:
+    """The names of the pictures that a document of our own places."""
+    return list(dict.fromkeys(_ASSET_NAME.findall(document)))
+
+
+def _with_sign(reading: Reading) -> list[Thing]:
+    things = list(reading.things)
+    if reading.texts and all(thing.asset != SIGN for thing in things):
+        things.append(Thing(asset=SIGN, words=reading.texts[0]))
+    return things
+
+
+def _with_table(things: list[Thing], scene: Scene) -> list[Thing]:
+    """Indoors, small things that would lie on the floor get a table under them."""
+    loose = [
+        place
+        for place, thing in enumerate(things)
+        if thing.tie is None and figures.is_tabletop(assets.info(thing.asset))
+    ]
+    tables = [place for place, thing in enumerate(things) if thing.asset == "table"]
+    if not loose or not scene.has(*INDOORS) or any(things[table].tie for table in tables):
+        return things
+    table = tables[0] if tables else len(things)
+    tied = [
+        replace(thing, tie=Tie("on", table)) if place in loose else thing
+        for place, thing in enumerate(things)
+    ]
+    return tied if tables else [*tied, Thing(asset="table", words="table")]
+
+
+def _whole_scene(asked: Scene, things: list[Thing]) -> Scene:
+    """The scene with what the prompt leaves open filled in from the things in it."""
+    infos = [assets.info(thing.asset) for thing in things]
+    hours = [HOUR_OF[thing.asset] for thing in things if thing.asset in HOUR_OF]
+    hour = asked.hour or (hours[0] if hours else "day")
+    places = asked.places
+    if asked.paper is None and (not places or _needs_ground(places, infos)):
+        found = usual_place((info.name, info.group) for info in infos)
+        if found is None and (places or asked.hour or asked.weather or hours):
+            found = "meadow"
+        places = tuple(dict.fromkeys((*places, found))) if found else places
+    if hour == "dawn" and set(places) & INDOORS:
+        hour = "day"
+    return replace(asked, places=places, hour=hour)
+
+
+def _needs_ground(places: tuple[str, ...], infos: list[AssetInfo]) -> bool:
+    """A rainbow in the sky over a house: the sky alone would leave the house hanging in it."""
+    return places == ("sky",) and not all(figures.flies(info) for info in infos)
+
+
+def _draw(canvas: Canvas, placed: Placed, *, text: str | None) -> None:
+    if placed.grounded:
+        left, _, right, bottom = placed.group.parts[0].drawn
+        half = (right - left) / 2 * placed.scale
+        middle = placed.x + (left + right) / 2 * placed.scale
+        shadow = canvas.glow("#000000", "#000000", opacities=(0.38, 0))
+        canvas.ellipse(middle, placed.y + bottom * placed.scale, half * 1.08, half * 0.16, shadow)
+    for part in placed.parts():
+        _draw_part(canvas, part)
+        if part.info.name == SIGN and text:
+            _draw_lettering(canvas, part, text)
+
+
+def _draw_waterline(canvas: Canvas, placed: Placed, colour: str) -> None:
+    """Let a thing sink into the water a little, with a ring of foam around it."""
+    left, top, right, bottom = placed.group.parts[0].drawn
+    half, tall = (right - left) / 2 * placed.scale, (bottom - top) * placed.scale
+    middle = placed.x + (left + right) / 2 * placed.scale
+    y = placed.y + bottom * placed.scale
+    wave = canvas.fade(colour, colour, colour, opacities=(0.0, 0.9, 0.0))
+    canvas.ellipse(middle, y, half * 1.5, tall * 0.2, wave)
+    for spread, lift in ((1.15, -0.02), (0.8, 0.045)):
+        data = (
+            f"M{number(middle - half * spread)} {number(y + tall * lift)}"
+            f"q{number(half * spread)} {number(tall * 0.035)} {number(half * spread * 2)} 0"
+        )
+        canvas.line(data, "#ffffff", max(tall * 0.008, 0.5), opacity="0.5")
+
+
+def _draw_part(canvas: Canvas, part: Part) -> None:
+    flip = ' flip="horizontal"' if part.mirrored else ""
+    picture = (
+        f'<asset name="{part.info.name}" x="{number(part.left)}" y="{number(part.top)}" '
+        f'size="{number(part.size)}"{flip}/>'
+    )
+    if part.colour is None or _has_colour(part, part.colour):
+        canvas.add(picture)
+    else:
+        canvas.add(f'<g filter="{_tint(canvas, part.colour)}">{picture}</g>')
+
+
+def _has_colour(part: Part, colour: str) -> bool:
+    return grammar.BASIC_COLOUR.get(colour, colour) in part.info.colours
+
+
+def _tint(canvas: Canvas, colour: str) -> str:
+    """A filter that keeps light and shade and replaces the colours with shades of one."""
+    middle = grammar.COLOURS[colour]
+    dark, light = mix(middle, "#101018", 0.72), mix(middle, "#ffffff", 0.82)
+    channels = ""
+    for channel, at in (("R", 1), ("G", 3), ("B", 5)):
+        values = " ".join(
+            f"{int(shade[at : at + 2], 16) / 255:.3f}" for shade in (dark, middle, light)
+        )
+        channels += f'<feFunc{channel} type="table" tableValues="{values}"/>'
+    grey = " ".join(["0.3 0.55 0.15 0 0"] * 3)
+    return canvas.define(
+        '<filter id="{id}" color-interpolation-filters="sRGB">'
+        f'<feColorMatrix type="matrix" values="{grey} 0 0 0 1 0"/>'
+        f"<feComponentTransfer>{channels}</feComponentTransfer></filter>"
+    )
+
+
+def _draw_lettering(canvas: Canvas, part: Part, text: str) -> None:
+    """Text on the board of a sign, in as many lines as make it largest."""
+    lines = _lines(text)
+    longest = max(len(line) for line in lines)
+    # Inter is about 0.62 of its size wide on average, in bold capitals a little more.
+    size = min(part.size * 0.8 / (longest * 0.66), part.size * 0.36 / len(lines))
+    x = part.left + part.size / 2
+    y = part.top + part.size * 0.335 - (len(lines) - 1) * size * 0.55 + size * 0.36
+    for row, line in enumerate(lines):
+        canvas.text(x, y + row * size * 1.1, size, "#4a2c14", line)
+
+
+def _lines(text: str) -> list[str]:
+    words = text.split() or [""]
+    target = 8 if len(text) <= 24 else 16
+    lines = [words[0]]
+    for word in words[1:]:
+        if len(lines[-1]) + 1 + len(word) <= target:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return lines[:5]

@@ -1,0 +1,303 @@
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from imaging_samples import (
+    SMALL_PNG,
+    encoded,
+    is_stopped,
+    png,
+    unread_job_bytes,
+    until,
+    worker_pids,
+)
+from PIL import Image
+
+from limner.errors import CorruptImage, ImageTooLarge, LimnerError
+from limner.imaging.facts import Facts
+from limner.imaging.limits import WorkerLimits
+from limner.imaging.pool import Imaging
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc")
+
+SMALL = Facts(mime="image/png", width=3, height=2, frames=1)
+
+
+class Lone:
+    """A pool with one worker, already warm."""
+
+    def __init__(self, pool: Imaging, pid: int) -> None:
+        self.pool = pool
+        self.pid = pid
+
+    async def frozen_job(self) -> asyncio.Task[Facts]:
+        """A job that its worker has been handed and will never finish."""
+        os.kill(self.pid, signal.SIGSTOP)
+        await until(lambda: is_stopped(self.pid))
+        task = asyncio.create_task(self.pool.verify(SMALL_PNG))
+        await until(lambda: unread_job_bytes(self.pid) > 0)
+        return task
+
+
+@asynccontextmanager
+async def lone(limits: WorkerLimits) -> AsyncIterator[Lone]:
+    before = worker_pids()
+    async with Imaging(workers=1, limits=limits) as pool:
+        assert await pool.verify(SMALL_PNG) == SMALL
+        (pid,) = worker_pids() - before
+        yield Lone(pool, pid)
+
+
+@pytest.fixture
+async def alone() -> AsyncIterator[Lone]:
+    async with lone(WorkerLimits()) as pool:
+        yield pool
+
+
+async def test_a_worker_is_kept_warm_and_used_again(alone: Lone) -> None:
+    before = worker_pids()
+    for _ in range(3):
+        assert await alone.pool.verify(SMALL_PNG) == SMALL
+    assert worker_pids() == before
+
+
+async def test_a_worker_killed_in_mid_job_is_replaced(alone: Lone) -> None:
+    task = await alone.frozen_job()
+    os.kill(alone.pid, signal.SIGKILL)
+    with pytest.raises(CorruptImage, match=r"crashed its decoder \(status -9\)"):
+        await task
+    assert await alone.pool.verify(SMALL_PNG) == SMALL
+    assert alone.pid not in worker_pids()
+
+
+async def test_a_worker_killed_while_idle_fails_no_job(alone: Lone) -> None:
+    watched = os.pidfd_open(alone.pid)
+    os.kill(alone.pid, signal.SIGKILL)
+    assert select.select([watched], [], [], 60)[0]
+    os.close(watched)
+    assert await alone.pool.verify(SMALL_PNG) == SMALL
+
+
+async def test_a_cancelled_call_ends_its_worker_and_frees_its_place(alone: Lone) -> None:
+    task = await alone.frozen_job()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await alone.pool.verify(SMALL_PNG) == SMALL
+    assert alone.pid not in worker_pids()
+
+
+async def test_a_call_cancelled_in_the_queue_never_runs(alone: Lone) -> None:
+    running = await alone.frozen_job()
+    waiting = asyncio.create_task(alone.pool.verify(SMALL_PNG))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    os.kill(alone.pid, signal.SIGCONT)
+    assert await running == SMALL
+
+
+async def test_a_job_over_the_time_limit_is_stopped() -> None:
+    async with lone(WorkerLimits(timeout_s=1)) as alone:
+        task = await alone.frozen_job()
+        with pytest.raises(ImageTooLarge, match="the picture took more than 1 s"):
+            await task
+        assert alone.pid not in worker_pids()
+        assert await alone.pool.verify(SMALL_PNG) == SMALL
+
+
+async def test_a_job_over_the_memory_limit_is_refused_and_the_worker_lives() -> None:
+    async with lone(WorkerLimits(memory_bytes=96 << 20)) as alone:
+        with pytest.raises(ImageTooLarge, match="needs more than 96 MiB of memory"):
+            await alone.pool.verify(png(9_900, 9_900))
+        assert await alone.pool.verify(SMALL_PNG) == SMALL
+        assert alone.pid in worker_pids()
+
+
+async def test_a_file_larger_than_the_memory_of_a_worker_is_refused() -> None:
+    async with lone(WorkerLimits(memory_bytes=128 << 20)) as alone:
+        with pytest.raises(ImageTooLarge, match="needs more than 128 MiB of memory"):
+            await alone.pool.verify(SMALL_PNG + bytes(200 << 20))
+        assert await alone.pool.verify(SMALL_PNG) == SMALL
+
+
+async def test_an_answer_larger_than_agreed_is_not_read() -> None:
+    async with lone(WorkerLimits(max_answer_bytes=1 << 20)) as alone:
+        with pytest.raises(ImageTooLarge, match="the result has more than 1 MiB"):
+            await alone.pool.to_png(encoded(Image.effect_noise((1024, 1024), 50), "PNG"))
+        assert await alone.pool.verify(SMALL_PNG) == SMALL
+
+
+async def test_jobs_beside_a_bad_one_are_unharmed() -> None:
+    good = encoded(Image.effect_noise((300, 200), 50), "PNG")
+    jobs = [good, png(60_000, 60_000), good, good[:5000], good, b"no", good]
+    async with Imaging(workers=2) as pool:
+        results = await asyncio.gather(*map(pool.verify, jobs), return_exceptions=True)
+    facts = Facts(mime="image/png", width=300, height=200, frames=1)
+    assert [result for result in results if isinstance(result, Facts)] == [facts] * 4
+    assert [type(result).__name__ for result in results if not isinstance(result, Facts)] == [
+        "ImageTooLarge",
+        "CorruptImage",
+        "UnrecognizedImage",
+    ]
+
+
+def test_one_pool_serves_many_event_loops_at_once(imaging: Imaging) -> None:
+    def on_a_loop_of_its_own(_: int) -> list[Facts]:
+        async def several() -> list[Facts]:
+            return await asyncio.gather(*(imaging.verify(SMALL_PNG) for _ in range(5)))
+
+        return asyncio.run(several())
+
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(on_a_loop_of_its_own, range(4))) == [[SMALL] * 5] * 4
+
+
+async def test_a_worker_sees_no_secret_of_its_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
+    async with lone(WorkerLimits()) as alone:
+        environment = Path(f"/proc/{alone.pid}/environ").read_bytes()
+        variables = {entry.split(b"=")[0] for entry in environment.split(b"\0") if entry}
+        allowed = {b"PYTHONPATH", b"LD_LIBRARY_PATH", b"LC_CTYPE"}
+        assert b"PYTHONPATH" in variables
+        assert variables <= allowed
+        assert Path(f"/proc/{alone.pid}/cwd").readlink() == Path("/")
+
+
+async def test_a_worker_holds_no_more_than_its_own_pipes_and_limits(alone: Lone) -> None:
+    lines = Path(f"/proc/{alone.pid}/limits").read_text().splitlines()
+    limits = {line[:26].strip(): line[26:].split()[:2] for line in lines}
+    assert limits["Max address space"] == [str(2 << 30)] * 2
+    assert limits["Max core file size"] == ["0", "0"]
+    assert limits["Max file size"] == ["0", "0"]
+    assert limits["Max open files"] == ["32", "32"]
+    assert limits["Max processes"] == ["0", "0"]
+    assert int(limits["Max cpu time"][0]) <= 30
+    assert "NoNewPrivs:\t1\n" in Path(f"/proc/{alone.pid}/status").read_text()
+    # stdin, stdout and stderr, and the pipe kept for answers.
+    assert len(list(Path(f"/proc/{alone.pid}/fd").iterdir())) == 4
+
+
+async def test_closing_ends_the_workers_and_every_call(alone: Lone) -> None:
+    running = await alone.frozen_job()
+    waiting = asyncio.create_task(alone.pool.verify(SMALL_PNG))
+    await asyncio.sleep(0)
+    await alone.pool.aclose()
+    for task in (running, waiting):
+        with pytest.raises(RuntimeError, match="this Imaging is closed"):
+            await task
+    with pytest.raises(RuntimeError):
+        await alone.pool.verify(SMALL_PNG)
+    assert alone.pid not in worker_pids()
+    await alone.pool.aclose()
+
+
+async def test_a_forgotten_pool_leaves_no_process_behind() -> None:
+    before = worker_pids()
+    pool = Imaging(workers=1)
+    await pool.verify(SMALL_PNG)
+    assert len(worker_pids() - before) == 1
+    del pool
+    gc.collect()
+    assert worker_pids() == before
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        ("/bin/false", "the imaging worker ended with status 1 at its start"),
+        ("/bin/nothing-here", "the imaging worker could not be started"),
+    ],
+)
+async def test_a_worker_that_cannot_start_is_not_the_pictures_fault(
+    monkeypatch: pytest.MonkeyPatch, program: str, message: str
+) -> None:
+    monkeypatch.setattr(sys, "executable", program)
+    async with Imaging(workers=1) as pool:
+        with pytest.raises(LimnerError, match=message) as caught:
+            await pool.verify(SMALL_PNG)
+    assert type(caught.value) is LimnerError
+
+
+HOST = """
+import asyncio, os, sys
+from limner.imaging.pool import Imaging
+
+pool = Imaging(workers=1)
+picture, then = bytes.fromhex(sys.argv[1]), sys.argv[2]
+asyncio.run(pool.verify(picture))
+print("ready", flush=True)
+if then == "wait":
+    sys.stdin.readline()
+if then == "fork":
+    if os.fork() == 0:
+        os.close(2)
+        sys.exit()
+    os.wait()
+    os.kill(int(sys.stdin.readline()), 0)
+    asyncio.run(pool.verify(picture))
+"""
+
+
+def start_host(then: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-X", "dev", "-W", "error", "-c", HOST, SMALL_PNG.hex(), then]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+
+
+def test_workers_die_with_a_host_that_is_killed() -> None:
+    with start_host("wait") as host:
+        assert host.stdout is not None
+        assert host.stdout.readline() == "ready\n"
+        (pid,) = worker_pids(host.pid)
+        watched = os.pidfd_open(pid)
+        host.kill()
+        assert select.select([watched], [], [], 60)[0], "the worker outlived its host"
+        os.close(watched)
+
+
+def test_a_host_that_forgets_to_close_ends_in_silence() -> None:
+    with start_host("leave") as host:
+        output, errors = host.communicate(timeout=60)
+    assert (output, errors, host.returncode) == ("ready\n", "", 0)
+
+
+def test_a_fork_of_the_host_leaves_its_workers_alone() -> None:
+    with start_host("fork") as host:
+        assert host.stdout is not None
+        assert host.stdout.readline() == "ready\n"
+        (pid,) = worker_pids(host.pid)
+        output, errors = host.communicate(f"{pid}\n", timeout=60)
+    assert (output, errors, host.returncode) == ("", "", 0)
+
+
+def test_a_stray_print_in_a_worker_does_not_disturb_its_answers() -> None:
+    script = (
+        "import sys; from limner.imaging import worker, pixels\n"
+        "verify = pixels.verify\n"
+        "def noisy(*a, **k): print('noise', flush=True); return verify(*a, **k)\n"
+        "pixels.verify = noisy\n"
+        "worker.main()\n"
+    )
+    header = json.dumps({"op": "verify"}).encode()
+    job = len(header).to_bytes(4, "big") + len(SMALL_PNG).to_bytes(8, "big") + header + SMALL_PNG
+    done = subprocess.run(
+        [sys.executable, "-c", script, "{}"], input=job, capture_output=True, timeout=60, check=True
+    )
+    assert done.stderr == b"noise\n"
+    assert done.stdout.endswith(
+        b'{"value": {"mime": "image/png", "width": 3, "height": 2, "frames": 1}}'
+    )

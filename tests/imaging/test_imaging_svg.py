@@ -1,0 +1,295 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from imaging_samples import decoded, sample
+from PIL import Image
+
+from limner.errors import CorruptImage, ImageError, ImageTooLarge, UnsafeSvg
+from limner.imaging.pool import Imaging
+from limner.imaging.svg import Asset, mentioned_assets
+
+RED, BLUE, CLEAR = (255, 0, 0, 255), (0, 0, 255, 255), (0, 0, 0, 0)
+# Left half red, right half blue, in a box twice as wide as high.
+FLAG = Asset(
+    view_box="0 0 20 10",
+    body='<g fill="url(#a)"><rect width="20" height="10"/></g>'
+    '<linearGradient id="a"><stop offset="0.5" stop-color="red"/>'
+    '<stop offset="0.5" stop-color="blue"/></linearGradient>',
+)
+
+
+async def drawn(
+    imaging: Imaging,
+    document: str,
+    *,
+    width: int = 100,
+    height: int = 100,
+    assets: Mapping[str, Asset] | None = None,
+) -> Image.Image:
+    return decoded(
+        await imaging.render_svg(document, width=width, height=height, assets=assets or {})
+    )
+
+
+def svg(body: str) -> str:
+    return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 100">{body}</svg>'
+
+
+async def test_a_drawing_is_a_png_of_exactly_the_size_asked_for(imaging: Imaging) -> None:
+    image = await drawn(
+        imaging, svg('<rect width="50" height="100" fill="red"/>'), width=200, height=100
+    )
+    assert (image.format, image.mode, image.size) == ("PNG", "RGBA", (200, 100))
+    # The square view box is centred in the wide picture; the rest is transparent.
+    colours = [image.getpixel((x, 50)) for x in (25, 75, 125, 175)]
+    assert colours == [CLEAR, RED, CLEAR, CLEAR]
+
+
+@pytest.mark.parametrize(
+    ("root", "corner", "middle"),
+    [
+        ('<svg width="10" height="10">', RED, RED),
+        ('<svg width="10px" height=" 10.0 ">', RED, RED),
+        ('<svg width="1e9" height="1e9" viewBox="0 0 10 10">', RED, RED),
+        ('<svg viewBox="0 0 20 20" preserveAspectRatio="none">', CLEAR, RED),
+        ('<svg width="100%">', CLEAR, CLEAR),
+        ("<svg>", CLEAR, CLEAR),
+        ('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 10 10">', RED, RED),
+        ('<s:svg xmlns:s="http://www.w3.org/2000/svg" viewBox="0 0 10 10">', RED, RED),
+        ("<?xml version='1.0' encoding='ISO-8859-1'?><svg viewBox='0 0 10 10'>", RED, RED),
+    ],
+)
+async def test_the_view_box_or_else_the_documents_own_size_is_scaled(
+    imaging: Imaging, root: str, corner: object, middle: object
+) -> None:
+    prefix = "s:" if root.startswith("<s:") else ""
+    document = f'{root}<{prefix}rect width="10" height="10" fill="red"/></{prefix}svg>'
+    image = await drawn(imaging, document)
+    assert (image.getpixel((99, 99)), image.getpixel((49, 49))) == (corner, middle)
+
+
+def ink(image: Image.Image) -> int:
+    """How many pixels anything was drawn on."""
+    return sum(image.getchannel("A").histogram()[1:])
+
+
+@pytest.mark.parametrize(
+    "family", ["", "Inter", "serif", "monospace", "Comic Sans MS", "'No Such', fantasy"]
+)
+async def test_text_is_drawn_whatever_its_font_family(imaging: Imaging, family: str) -> None:
+    plain = await drawn(imaging, svg('<text y="50" font-size="30">Ag&amp;Ж</text>'))
+    named = await drawn(
+        imaging, svg(f'<text y="50" font-size="30" font-family="{family}">Ag&amp;Ж</text>')
+    )
+    assert ink(plain) > 400
+    assert named.tobytes() == plain.tobytes()
+
+
+async def test_bold_text_is_bolder(imaging: Imaging) -> None:
+    regular, bold = [
+        ink(await drawn(imaging, svg(f'<text y="50" font-size="40" font-weight="{w}">Il</text>')))
+        for w in (400, 700)
+    ]
+    assert bold > regular * 1.2
+
+
+async def test_gradients_styles_clips_filters_and_uses_are_drawn(imaging: Imaging) -> None:
+    document = svg(
+        """
+        <title>A test</title><metadata><x:y xmlns:x="urn:x"/></metadata>
+        <style type="text/css"><![CDATA[
+          .warm { fill: url(#g) } .cold > rect { fill: blue }
+        ]]></style>
+        <defs>
+          <linearGradient id="g"><stop stop-color="red"/></linearGradient>
+          <clipPath id="c"><rect width="50" height="100"/></clipPath>
+          <filter id="f"><feFlood flood-color="blue"/></filter>
+        </defs>
+        <g clip-path="url('#c')"><rect class="warm" width="100" height="50"/></g>
+        <g class="cold"><rect id="r" x="50" width="50" height="50"/></g>
+        <rect y="50" width="50" height="50" filter="url(#f)" style="fill: red"/>
+        <use xmlns:xlink="http://www.w3.org/1999/xlink" xlink:href="#r" y="50"/>
+        """
+    )
+    image = await drawn(imaging, document)
+    colours = [image.getpixel(place) for place in ((25, 25), (75, 25), (25, 75), (75, 75))]
+    assert colours == [RED, BLUE, BLUE, BLUE]
+
+
+async def test_notes_of_editors_are_dropped(imaging: Imaging) -> None:
+    document = (
+        '<svg viewBox="0 0 9 9" xmlns:inkscape="urn:inkscape" xmlns:sodipodi="urn:sodipodi">'
+        '<sodipodi:namedview inkscape:zoom="2"><script/></sodipodi:namedview><!-- a note -->'
+        '<rect width="9" height="9" fill="red" inkscape:label="x" data-x="y" aria-label="z"/></svg>'
+    )
+    assert (await drawn(imaging, document)).getpixel((50, 50)) == RED
+
+
+async def test_of_two_elements_with_one_id_the_first_is_meant(imaging: Imaging) -> None:
+    document = svg(
+        '<defs><rect id="a" width="100" height="100" fill="red"/>'
+        '<rect id="a" width="100" height="100" fill="blue"/></defs><use href="#a"/>'
+    )
+    assert (await drawn(imaging, document)).getpixel((50, 50)) == RED
+
+
+@pytest.mark.parametrize(
+    ("attributes", "row"),
+    [
+        ('size="100"', [RED, RED, BLUE, BLUE]),
+        ('size="50"', [RED, BLUE, CLEAR, CLEAR]),
+        ('x="50" size="50"', [CLEAR, CLEAR, RED, BLUE]),
+        ('width="100" height="100"', [RED, RED, BLUE, BLUE]),
+        ('size="100" flip="horizontal"', [BLUE, BLUE, RED, RED]),
+        ('size="100" flip="vertical"', [RED, RED, BLUE, BLUE]),
+        ('size="100" rotate="180"', [BLUE, BLUE, RED, RED]),
+        ('size="100" rotate="180" flip="horizontal"', [RED, RED, BLUE, BLUE]),
+        ('size="100" transform="translate(50)"', [CLEAR, CLEAR, RED, RED]),
+        ('size="100" opacity="0"', [CLEAR] * 4),
+    ],
+)
+async def test_an_asset_is_placed_by_name(
+    imaging: Imaging, attributes: str, row: list[object]
+) -> None:
+    # At half the height of a box of 50 or 100, the flag is drawn in both cases.
+    height = 25 if 'size="50"' in attributes else 50
+    document = svg(f'<asset name="flag" {attributes}/>')
+    image = await drawn(imaging, document, assets={"flag": FLAG})
+    assert [image.getpixel((x, height)) for x in (12, 37, 62, 87)] == row
+
+
+async def test_assets_keep_their_ids_to_themselves(imaging: Imaging) -> None:
+    other = Asset("0 0 10 10", FLAG.body.replace("red", "lime").replace("blue", "lime"))
+    document = svg(
+        '<linearGradient id="a"><stop stop-color="black"/></linearGradient>'
+        '<asset name="other" size="10"/><asset name="flag" y="10" size="40"/>'
+        '<asset name="other" x="50" size="10"/>'
+    )
+    image = await drawn(imaging, document, assets={"flag": FLAG, "other": other})
+    lime = (0, 255, 0, 255)
+    assert [image.getpixel(place) for place in ((5, 5), (55, 5), (5, 30), (35, 30))] == [
+        lime,
+        lime,
+        RED,
+        BLUE,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("element", "message"),
+    [
+        ('<asset name="fox" size="9"/><asset name="owl"/>', "no asset is named 'fox', 'owl'"),
+        ('<asset size="9"/>', "no asset is named ''"),
+        ('<asset name="flag"/>', "width of <asset name='flag'> is missing: give a number"),
+        ('<asset name="flag" size="big"/>', "width of <asset name='flag'> is 'big': give a number"),
+        ('<asset name="flag" size="9" x="nan"/>', "x of <asset name='flag'> is 'nan'"),
+        (
+            '<asset name="flag" size="9" rotate="1e999"/>',
+            "rotate of <asset name='flag'> is '1e999'",
+        ),
+        ('<asset name="flag" size="9" flip="up"/>', "flip of <asset> is 'up': use 'horizontal' or"),
+    ],
+)
+async def test_a_wrong_asset_element_says_what_to_mend(
+    imaging: Imaging, element: str, message: str
+) -> None:
+    with pytest.raises(UnsafeSvg) as caught:
+        await drawn(imaging, svg(element), assets={"flag": FLAG})
+    assert caught.value.message.startswith(message)
+    if "no asset" in message:
+        assert caught.value.hint == "find names with `limner assets search WORD`"
+
+
+async def test_an_asset_is_checked_like_any_document(imaging: Imaging) -> None:
+    bad = Asset("0 0 9 9", '<image href="/etc/passwd"/>')
+    with pytest.raises(UnsafeSvg, match="the asset 'bad' cannot be drawn: remove <image>"):
+        await drawn(imaging, svg('<asset name="bad" size="9"/>'), assets={"bad": bad})
+
+
+class Library(Mapping[str, Asset]):
+    """A mapping that remembers what it was asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def __getitem__(self, name: str) -> Asset:
+        self.asked.append(name)
+        return FLAG
+
+    def __contains__(self, name: object) -> bool:
+        return name in {"flag", "fox"}
+
+    def __iter__(self) -> Iterator[str]:
+        raise AssertionError("nobody needs all of it")
+
+    def __len__(self) -> int:
+        return 2
+
+
+async def test_only_the_assets_that_are_mentioned_are_looked_up(imaging: Imaging) -> None:
+    library = Library()
+    await imaging.render_svg(
+        svg('<asset name="flag" size="9"/>'), width=9, height=9, assets=library
+    )
+    assert library.asked == ["flag"]
+
+
+def test_assets_are_found_in_the_text_of_a_document() -> None:
+    document = """<svg><asset name="a"/><asset
+        x='1' name = 'b' /><s:asset name="c"></s:asset><assets name="no"/><g name="no"/>"""
+    assert mentioned_assets(document) == {"a", "b", "c"}
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ("", "the SVG document is not well-formed: no element found"),
+        ("a fox", "the SVG document is not well-formed: syntax error: line 1, column 0"),
+        (
+            "<svg><g></svg>",
+            "the SVG document is not well-formed: mismatched tag: line 1, column 10",
+        ),
+        ("<svg><a:b/></svg>", "the SVG document is not well-formed: unbound prefix"),
+        ("<svg>&nbsp;</svg>", "the SVG document is not well-formed: undefined entity"),
+        ("<html/>", "the root element is <html>, not <svg>"),
+        ('<svg xmlns="urn:other"/>', "the root element is <svg>, not <svg>"),
+        ("<svg>\ud800</svg>", "the picture does not decode: 'utf-8' codec can't encode"),
+    ],
+)
+async def test_a_broken_document_is_corrupt_and_says_where(
+    imaging: Imaging, document: str, message: str
+) -> None:
+    with pytest.raises(CorruptImage) as caught:
+        await drawn(imaging, document)
+    assert caught.value.message.startswith(message)
+
+
+@pytest.mark.parametrize("size", [(0, 10), (10, -1), (4097, 10), (10, 10**9)])
+async def test_only_a_sensible_size_is_drawn(imaging: Imaging, size: tuple[int, int]) -> None:
+    with pytest.raises(ImageTooLarge, match="a drawing may be 1 to 4096 pixels on each side"):
+        await drawn(imaging, svg(""), width=size[0], height=size[1])
+
+
+tags = st.sampled_from(["svg", "g", "rect", "text", "use", "style", "asset", "script", "!--", "?x"])
+pieces = st.one_of(
+    tags.map(lambda tag: f"<{tag}>"),
+    tags.map(lambda tag: f"</{tag}>"),
+    st.sampled_from(['<rect id="a" fill="url(#a)"/>', '<use href="#a"/>', "&lt;", "&#0;", "]]>"]),
+    st.text(max_size=8),
+)
+
+
+@sample(100)
+@given(st.lists(pieces, max_size=12))
+async def test_property_any_text_is_a_picture_or_an_image_error(
+    imaging: Imaging, parts: list[str]
+) -> None:
+    try:
+        image = await drawn(imaging, f"<svg>{''.join(parts)}</svg>", width=8, height=8)
+    except ImageError:
+        return
+    assert image.size == (8, 8)

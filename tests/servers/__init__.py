@@ -1,1 +1,0 @@
-"""Local servers over real sockets that speak the vendors' wires; also runnable as processes."""
