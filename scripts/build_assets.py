@@ -284,9 +284,8 @@ def write(pictures: list[Picture]) -> None:
     with (DATA / "pictures.xz").open("wb") as pack:
         for start in range(0, len(pictures), PICTURES_A_STREAM):
             part = pictures[start : start + PICTURES_A_STREAM]
-            raw = "\n".join(picture.body for picture in part).encode()
+            raw = "".join(f"{picture.body}\n" for picture in part).encode()
             stream = lzma.compress(raw, check=lzma.CHECK_CRC32, filters=filters)
-            # Concatenated xz streams are one valid xz file when each is a multiple of four long.
             pack.write(stream)
             for line, picture in enumerate(part):
                 image = rendered(picture)

@@ -1,4 +1,4 @@
-"""`Limner`, the composition root: Settings in, everything built and connected; every door holds one."""
+"""`Limner`, the composition root: Settings in; everything built, connected and ready out."""
 
 from __future__ import annotations
 
@@ -97,6 +97,7 @@ class Limner:
             turn=self._turns.get,
             pictures=self.pictures,
             money=self.money,
+            session_id=self.session_id,
             clock=clock,
         )
 
@@ -144,7 +145,6 @@ class Limner:
     ) -> ToolContext:
         """The context of a call that a person typed: only the floor bounds its paths."""
         return ToolContext(
-            session_id=self.session_id,
             cwd=self.cwd,
             reach=Reach.for_person(home=self.home.folder),
             progress=progress,

@@ -319,7 +319,24 @@ async def test_example_hd_portrait_with_explicit_provider(
     assert "retired" in answer["notice"]
 
 
+# Known limitations: lifted
+
+
+async def test_limitation_cloud_only_is_lifted_by_the_embedded_illustrator(
+    studio: Studio,
+) -> None:
+    result = await studio.call(prompt="A watercolor painting of a mountain lake at dawn")
+    answer = value(result)
+    assert (answer["provider"], answer["cost_usd"]) == ("illustrator", 0.0)
+    assert "OPENAI_API_KEY" in answer["note"]
+    assert on_disk(answer) == ("PNG", (1024, 1024))
+
+
 # Known limitations: kept
+
+
+def test_limitation_generation_is_from_text_alone() -> None:
+    assert {"image", "images", "mask", "reference"} & set(SCHEMA["properties"]) == set()
 
 
 async def test_limitation_no_retry_on_a_policy_rejection(

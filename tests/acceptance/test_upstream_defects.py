@@ -147,6 +147,18 @@ async def test_p14_calls_from_a_script_count_like_any_other(
     assert len(openai.requests) == 1
 
 
+async def test_p14_a_budget_of_an_object_holds_for_every_turn_of_its_tools(
+    studio: Studio, openai: OpenAIServer
+) -> None:
+    studio.connect(openai)
+    call = ToolCall(name="image_generate", arguments={"prompt": "a fox"})
+    async with studio.open(at=SPRING, budget_usd="0.05") as lim:
+        registry = lim.registry()
+        (first,) = await registry.execute_parallel([call], studio.context())
+        (second,) = await registry.execute_parallel([call], studio.context())
+    assert (first.ok, second.domain_code) == (True, "BUDGET_EXCEEDED")
+
+
 async def test_p5_a_cancelled_call_stops_at_once_and_stays_counted(
     studio: Studio, openai: OpenAIServer
 ) -> None:

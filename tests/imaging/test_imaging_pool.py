@@ -110,6 +110,31 @@ async def test_a_call_cancelled_in_the_queue_never_runs(alone: Lone) -> None:
     assert await running == SMALL
 
 
+async def test_a_source_is_read_only_once_a_worker_is_free(alone: Lone) -> None:
+    reads: list[str] = []
+
+    def read() -> bytes:
+        reads.append("read")
+        return SMALL_PNG
+
+    running = await alone.frozen_job()
+    waiting = asyncio.create_task(alone.pool.verify(read))
+    await asyncio.sleep(0)
+    assert reads == []
+    os.kill(alone.pid, signal.SIGCONT)
+    assert [await running, await waiting, reads] == [SMALL, SMALL, ["read"]]
+
+
+async def test_a_source_that_cannot_be_read_harms_no_worker(alone: Lone) -> None:
+    def read() -> bytes:
+        raise FileNotFoundError("gone")
+
+    with pytest.raises(FileNotFoundError, match="gone"):
+        await alone.pool.verify(read)
+    assert await alone.pool.verify(SMALL_PNG) == SMALL
+    assert alone.pid in worker_pids()
+
+
 async def test_a_job_over_the_time_limit_is_stopped() -> None:
     async with lone(WorkerLimits(timeout_s=1)) as alone:
         task = await alone.frozen_job()

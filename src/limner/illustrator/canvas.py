@@ -136,4 +136,4 @@ def _attributes(more: dict[str, str]) -> str:
 
 def _printable(text: str) -> str:
     """Text without the characters that XML cannot hold."""
-    return "".join(c for c in text if c.isprintable() and not 0xD800 <= ord(c) <= 0xDFFF)
+    return "".join(character for character in text if character.isprintable())

@@ -69,8 +69,9 @@ def _from_prompt(prompt: str, width: int, height: int, seed: int | None) -> Draw
     reading = read(prompt)
     if not reading.is_enough:
         raise _refusal(reading)
-    # Not a secret: the arrangement must be the same for the same prompt and seed.
-    random = Random(f"{prompt}\n{seed}")  # noqa: S311 - arranges pictures
+    # A prompt may hold lone surrogates, which a seed of text could not.
+    start = f"{prompt}\n{seed}".encode(errors="surrogatepass")
+    random = Random(start)  # noqa: S311 - arranges pictures, the same way every time
     document, scene = compose(reading, width=width, height=height, random=random)
     matched = [
         {
@@ -112,7 +113,7 @@ def _drawing(
 
 def _refusal(reading: Reading) -> NoProvider:
     known = [thing.words for thing in reading.things]
-    known += [*reading.scene.places, *reading.scene.weather]
+    known += [*reading.scene.places, *sorted(reading.scene.weather)]
     known += [reading.scene.hour] if reading.scene.hour else []
     return NoProvider(
         "The embedded illustrator knows too little of this prompt "

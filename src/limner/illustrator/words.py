@@ -56,7 +56,8 @@ class Prompt:
 
 def split(prompt: str) -> Prompt:
     """The lower-case words and the commas and stops of a prompt, and what it puts in quotes."""
-    text = unicodedata.normalize("NFKC", prompt).replace(_CURLY_APOSTROPHE, "'")
+    sound = prompt.encode(errors="ignore").decode()
+    text = unicodedata.normalize("NFKC", sound).replace(_CURLY_APOSTROPHE, "'")
     quoted = tuple(" ".join((a or b).split()) for a, b in _QUOTED.findall(text))
     plain = _QUOTED.sub(" ", text).lower()
     return Prompt(words=tuple(_words(plain)), quoted=tuple(q for q in quoted if q))

@@ -38,11 +38,12 @@ def tell_nobody(progress: Progress) -> None:
 class ToolContext:
     """Who is calling, from where, and how far they may go.
 
+    Without a ``session_id`` a call belongs to the session of the `Limner` whose tool it is.
     ``allowed`` names the tools of this turn's toolset; None means every registered tool.
     Setting ``cancel`` stops the calls that are running.
     """
 
-    session_id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    session_id: str | None = None
     cwd: Path = field(default_factory=Path.cwd)
     reach: Reach = field(default_factory=Reach.for_model)
     allowed: frozenset[str] | None = None

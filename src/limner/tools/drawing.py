@@ -72,7 +72,8 @@ class Drawing:
     """Draws orders, and recovers what a crash or a time-out left behind.
 
     ``connect`` builds the provider of a choice. ``turn`` is entered for as long as a request is
-    with a provider, and bounds how many are there at once.
+    with a provider, and bounds how many are there at once. ``session_id`` is whose budget pays
+    for a call that names no session.
     """
 
     def __init__(
@@ -83,11 +84,13 @@ class Drawing:
         turn: Callable[[], AbstractAsyncContextManager[Any]],
         pictures: Pictures,
         money: Money,
+        session_id: str,
         clock: Callable[[], datetime],
     ) -> None:
         self.planner = planner
         self._connect, self._turn = connect, turn
         self._pictures, self._money, self._clock = pictures, money, clock
+        self._session_id = session_id
 
     async def draw(self, order: Order, context: ToolContext) -> GeneratedImage:
         """Plan, ask, reserve, send, verify, settle, save.
@@ -102,7 +105,7 @@ class Drawing:
         )
         reservation = await self._money.reserve(
             plan.quote.nano,
-            session_id=context.session_id,
+            session_id=context.session_id or self._session_id,
             tool=TOOL,
             provider=service,
             model=plan.request.model,
