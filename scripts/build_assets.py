@@ -34,6 +34,7 @@ from PIL import Image
 DATA = Path(__file__).resolve().parents[1] / "src" / "limner" / "illustrator" / "data"
 PICTURES_A_STREAM = 40
 PROBE_PX = 100
+NEUTRAL = frozenset({"black", "white", "grey"})
 SKIN_TONES = ("-light", "-medium-light", "-medium", "-medium-dark", "-dark")
 HARD_ALPHA = "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 127 0"
 
@@ -230,12 +231,15 @@ def rendered(picture: Picture) -> Image.Image:
 
 def colour_word(red: int, green: int, blue: int) -> str:
     top, low = max(red, green, blue), min(red, green, blue)
+    if top < 110 and low < 60 and blue == top:
+        # The set draws its blacks as a very dark violet.
+        return "black"
     if top - low < max(32, 0.24 * top):
         return "black" if top < 80 else "white" if low > 205 else "grey"
     hue = (
         Image.new("RGB", (1, 1), (red, green, blue)).convert("HSV").getpixel((0, 0))[0] * 360 / 256
     )
-    if 12 <= hue < 50 and top < 190:
+    if top < 190 and (12 <= hue < 50 or (hue < 12 and top - low < 0.6 * top)):
         return "brown"
     if (hue >= 285 or hue < 12) and low > 125:
         return "pink"
@@ -249,18 +253,13 @@ def colour_word(red: int, green: int, blue: int) -> str:
 def main_colours(image: Image.Image) -> str:
     pixels = [p for p in image.resize((24, 24)).get_flattened_data() if p[3] > 128]
     shares = Counter(colour_word(*pixel[:3]) for pixel in pixels)
+    words = {word for word, count in shares.items() if count >= 0.25 * len(pixels)}
     # A red bicycle is red, although more of it is tyres.
-    coloured = sum(n for word, n in shares.items() if word not in {"black", "white", "grey"})
-    words = [
-        word
-        for word, count in shares.most_common()
-        if count >= 0.25 * len(pixels)
-        or (
-            word not in {"black", "white", "grey"}
-            and count >= max(0.4 * coloured, 0.12 * len(pixels))
-        )
-    ]
-    return " ".join(words)
+    brightest = next((word for word, _ in shares.most_common() if word not in NEUTRAL), None)
+    coloured = sum(count for word, count in shares.items() if word not in NEUTRAL)
+    if brightest is not None and shares[brightest] >= 0.3 * coloured > 10:
+        words.add(brightest)
+    return " ".join(sorted(words, key=lambda word: (-shares[word], word)))
 
 
 def drawn_box(image: Image.Image) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,42 +21,57 @@ class _Background:
     """An event loop on a thread of its own, and the `Limner` that lives there."""
 
     def __init__(self) -> None:
-        self._changing, self._starting = threading.Lock(), threading.Lock()
+        self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._limner: Limner | None = None
 
-    def limner(self) -> Limner:
+    def run(self, call: Callable[[Limner], Coroutine[Any, Any, T]]) -> T:
+        """Run a call to its end; an interrupt (Ctrl-C) cancels it and waits for its clean-up."""
+        with self._lock:
+            # Begun under the lock: whoever replaces the Limner next knows of this call.
+            task = self._submit(_begin(call(self._current()))).result()
+        try:
+            return self._submit(_outcome(task)).result()
+        except KeyboardInterrupt:
+            self._submit(_stop(task)).result()
+            raise
+
+    def _current(self) -> Limner:
         """The shared object; a new one when the settings or the folder have changed."""
         cwd = Path.cwd()
         settings = load(env=os.environ, cwd=cwd)
-        with self._changing:
-            current = self._limner
-            if current is None or (current.settings, current.cwd) != (settings, cwd):
-                if current is not None:
-                    self._submit(current.aclose()).result()
-                self._limner = current = Limner(settings, cwd=cwd)
-            return current
-
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run to the end; an interrupt (Ctrl-C) cancels the work and waits for its clean-up."""
-        future = self._submit(work)
-        try:
-            return future.result()
-        except KeyboardInterrupt:
-            future.cancel()
-            raise
+        current = self._limner
+        if current is None or (current.settings, current.cwd) != (settings, cwd):
+            if current is not None:
+                # It closes when its last call has ended, which nobody here waits for.
+                self._submit(current.aclose())
+            self._limner = current = Limner(settings, cwd=cwd)
+        return current
 
     def _submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        with self._starting:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                # A daemon: at the end of the program the imaging workers and the database see to
-                # themselves, and there is nothing else to wait for.
-                threading.Thread(target=self._loop.run_forever, name="limner", daemon=True).start()
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            # A daemon: at the end of the program the imaging workers and the database see to
+            # themselves, and there is nothing else to wait for.
+            threading.Thread(target=self._loop.run_forever, name="limner", daemon=True).start()
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
 
-_background = _Background()
+async def _begin(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    return asyncio.ensure_future(work)
+
+
+async def _outcome(task: asyncio.Task[T]) -> T:
+    return await task
+
+
+async def _stop(task: asyncio.Task[Any]) -> None:
+    task.cancel()
+    await asyncio.wait([task])
+
+
+# One for each process: a fork takes neither the thread nor the event loop along.
+_backgrounds: dict[int, _Background] = {}
 
 
 def generate(prompt: str, **arguments: Any) -> GeneratedImage:
@@ -67,4 +82,5 @@ def generate(prompt: str, **arguments: Any) -> GeneratedImage:
     Raises:
         LimnerError: with code, retryable, billed and cost.
     """
-    return _background.run(_background.limner().generate(prompt, **arguments))
+    background = _backgrounds.setdefault(os.getpid(), _Background())
+    return background.run(lambda lim: lim.generate(prompt, **arguments))

@@ -6,13 +6,14 @@ import asyncio
 import os
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from limner.illustrator.draw import draw as illustrate
+from limner import illustrator
 from limner.imaging.pool import Imaging
 from limner.money.amounts import usd_to_nano
 from limner.money.ledger import Caps, JobRow, Money
@@ -152,10 +153,12 @@ class Limner:
         )
 
     async def aclose(self) -> None:
-        """Stop the imaging workers, close connections and the database."""
-        await self.imaging.aclose()
-        await self._http.aclose()
-        await self.store.aclose()
+        """Wait for pictures under way, then stop the workers and close connections and database."""
+        async with AsyncExitStack() as last:
+            last.push_async_callback(self.store.aclose)
+            last.push_async_callback(self._http.aclose)
+            last.push_async_callback(self.imaging.aclose)
+            await self.drawing.aclose()
 
     async def __aenter__(self) -> Self:
         return self
@@ -187,7 +190,7 @@ class Limner:
 
     async def _illustrate(self, request: ImageRequest) -> tuple[bytes, Mapping[str, Any]]:
         drawing = await asyncio.to_thread(
-            illustrate,
+            illustrator.illustrate,
             prompt=request.prompt,
             svg=request.svg,
             width=request.width,

@@ -23,7 +23,6 @@ class Stage:
     air: tuple[float, float]
     ground: tuple[float, float]
     water: tuple[float, float] | None = None
-    water_colour: str | None = None
     afloat: bool = False
 
 
@@ -65,8 +64,10 @@ def _indoors(canvas: Canvas, scene: Scene) -> Stage:
     room = next(place for place in scene.places if place in INDOORS)
     floor = 0.66 * canvas.height
     elsewhere.draw_room(canvas, elsewhere.ROOMS[room], hour=scene.hour, floor=floor)
-    return Stage(air=(0.06 * canvas.height, 0.4 * canvas.height),
-                 ground=(0.72 * canvas.height, 0.95 * canvas.height))  # fmt: skip
+    return Stage(
+        air=(0.06 * canvas.height, 0.4 * canvas.height),
+        ground=(0.72 * canvas.height, 0.95 * canvas.height),
+    )
 
 
 def _space(canvas: Canvas, scene: Scene) -> Stage:
@@ -75,8 +76,9 @@ def _space(canvas: Canvas, scene: Scene) -> Stage:
     if scene.has("moon"):
         elsewhere.draw_moon_ground(canvas, top=0.68 * height)
         return Stage(air=(0.05 * height, 0.45 * height), ground=(0.76 * height, 0.95 * height))
-    return Stage(air=(0.08 * height, 0.92 * height), ground=(0.6 * height, 0.8 * height),
-                 afloat=True)  # fmt: skip
+    return Stage(
+        air=(0.08 * height, 0.92 * height), ground=(0.6 * height, 0.8 * height), afloat=True
+    )
 
 
 def _outdoors(canvas: Canvas, scene: Scene, *, orb: bool, standing: bool) -> Stage:
@@ -84,18 +86,20 @@ def _outdoors(canvas: Canvas, scene: Scene, *, orb: bool, standing: bool) -> Sta
     height = canvas.height
     horizon = height * (0.5 if scene.has("sea", "beach", "lake") else 0.6)
     open_view = not scene.has("mountains", "city", "street", "forest")
-    sky.draw_sky(canvas, light, horizon=horizon, orb=orb, open_view=open_view)
+    sun = sky.draw_sky(canvas, light, horizon=horizon, orb=orb, open_view=open_view)
     if "aurora" in scene.weather:
         sky.draw_aurora(canvas, bottom=horizon)
     _draw_cloud_cover(canvas, scene, light, bottom=horizon)
     if scene.places == ("sky",):
-        return Stage(air=(0.08 * height, 0.9 * height), ground=(0.6 * height, 0.8 * height),
-                     afloat=True)  # fmt: skip
+        return Stage(
+            air=(0.08 * height, 0.9 * height), ground=(0.6 * height, 0.8 * height), afloat=True
+        )
     before = len(canvas.shapes)
     _draw_far(canvas, scene, light, horizon=horizon)
     far = canvas.shapes[before:]
     if scene.has("sea", "beach"):
-        stage = _sea(canvas, scene, light, horizon=horizon, standing=standing)
+        dry = standing or scene.has("beach")
+        stage = _sea(canvas, light, horizon=horizon, dry=dry, sun=sun if open_view else None)
     elif scene.has("lake"):
         stage = _lake(canvas, scene, light, far, horizon=horizon, standing=standing)
     else:
@@ -137,15 +141,17 @@ def _draw_far(canvas: Canvas, scene: Scene, light: Light, *, horizon: float) -> 
         land.draw_forest(canvas, light, foot=horizon, height=0.09 * height, colour=pines)
 
 
-def _sea(canvas: Canvas, scene: Scene, light: Light, *, horizon: float, standing: bool) -> Stage:
+def _sea(canvas: Canvas, light: Light, *, horizon: float, dry: bool, sun: float | None) -> Stage:
     height = canvas.height
-    land.draw_water(canvas, light, top=horizon, bottom=height, colour=_SEA)
-    shore = scene.has("beach") or standing
-    if shore:
-        land.draw_shore(canvas, light, top=0.68 * height)
-    water = (horizon + 0.06 * height, (0.66 if shore else 0.94) * height)
-    return Stage(air=(0.06 * height, 0.42 * height), ground=(0.76 * height, 0.94 * height),
-                 water=water, water_colour=mix(light.on(_SEA), light.sky[1], 0.45))  # fmt: skip
+    shore = (0.68 if dry else 1.0) * height
+    land.draw_water(canvas, light, top=horizon, bottom=shore + 2, colour=_SEA, sun=sun)
+    if dry:
+        land.draw_shore(canvas, light, top=shore)
+    return Stage(
+        air=(0.06 * height, 0.42 * height),
+        ground=(0.76 * height, 0.94 * height),
+        water=(horizon + 0.06 * height, shore - (0.02 if dry else 0.06) * height),
+    )
 
 
 def _lake(
@@ -156,9 +162,11 @@ def _lake(
     land.draw_reflection(canvas, light, far, shore=horizon, bottom=height)
     land.draw_plain(canvas, light, top=bank, colours=_turf(scene))
     land.draw_tufts(canvas, light, top=bank, blossoms=not scene.has("snow"))
-    return Stage(air=(0.05 * height, 0.4 * height), ground=(bank + 0.05 * height, 0.95 * height),
-                 water=(horizon + 0.08 * height, bank - 0.02 * height),
-                 water_colour=mix(light.on(_SEA), light.sky[1], 0.5))  # fmt: skip
+    return Stage(
+        air=(0.05 * height, 0.4 * height),
+        ground=(bank + 0.05 * height, 0.95 * height),
+        water=(horizon + 0.08 * height, bank - 0.02 * height),
+    )
 
 
 def _ground(canvas: Canvas, scene: Scene, light: Light, *, horizon: float) -> Stage:

@@ -32,8 +32,8 @@ def compose(reading: Reading, *, width: int, height: int, random: Random) -> tup
     placed = place(group(things), stage, width=width, height=height, random=random)
     for one in sorted(placed, key=lambda one: (one.grounded, one.y)):
         _draw(canvas, one, text=reading.texts[0] if reading.texts else None)
-        if one.wet and stage.water_colour:
-            _draw_waterline(canvas, one, stage.water_colour)
+        if one.wet:
+            _draw_foam(canvas, one)
     draw_foreground(canvas, scene)
     return canvas.document(), scene
 
@@ -102,14 +102,14 @@ def _draw(canvas: Canvas, placed: Placed, *, text: str | None) -> None:
             _draw_lettering(canvas, part, text)
 
 
-def _draw_waterline(canvas: Canvas, placed: Placed, colour: str) -> None:
-    """Let a thing sink into the water a little, with a ring of foam around it."""
+def _draw_foam(canvas: Canvas, placed: Placed) -> None:
+    """Foam where a thing meets the water."""
     left, top, right, bottom = placed.group.parts[0].drawn
     half, tall = (right - left) / 2 * placed.scale, (bottom - top) * placed.scale
     middle = placed.x + (left + right) / 2 * placed.scale
     y = placed.y + bottom * placed.scale
-    wave = canvas.fade(colour, colour, colour, opacities=(0.0, 0.9, 0.0))
-    canvas.ellipse(middle, y, half * 1.5, tall * 0.2, wave)
+    foam = canvas.glow("#ffffff", "#ffffff", opacities=(0.5, 0))
+    canvas.ellipse(middle, y, half * 1.3, tall * 0.09, foam)
     for spread, lift in ((1.15, -0.02), (0.8, 0.045)):
         data = (
             f"M{number(middle - half * spread)} {number(y + tall * lift)}"

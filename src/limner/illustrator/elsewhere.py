@@ -17,8 +17,13 @@ def draw_space(canvas: Canvas) -> None:
         ("#2f8cff", 0.62, 0.18, 0.4),
     ):
         gas = canvas.glow(colour, colour, opacities=(0.32, 0))
-        canvas.ellipse(canvas.width * x, canvas.height * y, canvas.unit * radius * 1.3,
-                       canvas.unit * radius, gas)  # fmt: skip
+        canvas.ellipse(
+            canvas.width * x,
+            canvas.height * y,
+            canvas.unit * radius * 1.3,
+            canvas.unit * radius,
+            gas,
+        )
     draw_stars(canvas, bottom=canvas.height, share=1.0)
 
 
@@ -42,10 +47,16 @@ def draw_underwater(canvas: Canvas, *, floor: float) -> None:
         slant = canvas.unit * 0.16
         canvas.path(
             f"M{number(x)} 0H{number(x + width)}L{number(x + width * 1.8 - slant)} {number(floor)}"
-            f"H{number(x - slant)}Z", ray,
-        )  # fmt: skip
-    canvas.ellipse(canvas.width * 0.5, canvas.height * 1.02, canvas.width * 0.75,
-                   (canvas.height - floor) * 1.05, canvas.fade("#e6cf98", "#b79a63"))  # fmt: skip
+            f"H{number(x - slant)}Z",
+            ray,
+        )
+    canvas.ellipse(
+        canvas.width * 0.5,
+        canvas.height * 1.02,
+        canvas.width * 0.75,
+        (canvas.height - floor) * 1.05,
+        canvas.fade("#e6cf98", "#b79a63"),
+    )
     for _ in range(9):
         _draw_weed(canvas, floor=floor)
     for _ in range(26):
@@ -71,8 +82,9 @@ def draw_plain_paper(canvas: Canvas, colour: str) -> None:
     """One colour, a little lighter in the middle."""
     canvas.rect(0, 0, canvas.width, canvas.height, colour)
     shine = canvas.glow("#ffffff", "#ffffff", opacities=(0.55, 0))
-    canvas.ellipse(canvas.width / 2, canvas.height * 0.45, canvas.width * 0.7,
-                   canvas.height * 0.6, shine)  # fmt: skip
+    canvas.ellipse(
+        canvas.width / 2, canvas.height * 0.45, canvas.width * 0.7, canvas.height * 0.6, shine
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +112,8 @@ def draw_room(canvas: Canvas, room: Room, *, hour: str, floor: float) -> None:
     """The wall with its furniture, then the floor in front of it."""
     light = LIGHTS["day"] if hour == "day" else LIGHTS["dusk"]
     wall, ground = mix(room.wall, light.shade, light.shade_share * 0.5), room.floor
-    canvas.rect(0, 0, canvas.width, floor, canvas.fade(mix(wall, "#ffffff", 0.14), wall))
+    # The wall goes on behind the floor, so that no seam shows between them.
+    canvas.rect(0, 0, canvas.width, floor + 2, canvas.fade(mix(wall, "#ffffff", 0.14), wall))
     if room.furniture == "bookshelves":
         _draw_shelves(canvas, floor=floor)
     else:
@@ -115,10 +128,16 @@ def draw_room(canvas: Canvas, room: Room, *, hour: str, floor: float) -> None:
     elif room.furniture == "lamps":
         _draw_lamps(canvas)
     ground = mix(ground, light.shade, light.shade_share * 0.5)
-    canvas.rect(0, floor, canvas.width, canvas.height - floor,
-                canvas.fade(mix(ground, "#ffffff", 0.1), mix(ground, "#2a1608", 0.25)))  # fmt: skip
-    canvas.rect(0, floor - canvas.unit * 0.018, canvas.width, canvas.unit * 0.022,
-                mix(wall, "#ffffff", 0.5))  # fmt: skip
+    canvas.rect(
+        0,
+        floor,
+        canvas.width,
+        canvas.height - floor,
+        canvas.fade(mix(ground, "#ffffff", 0.1), mix(ground, "#2a1608", 0.25)),
+    )
+    canvas.rect(
+        0, floor - canvas.unit * 0.018, canvas.width, canvas.unit * 0.022, mix(wall, "#ffffff", 0.5)
+    )
     _draw_planks(canvas, mix(ground, "#2a1608", 0.4), floor=floor)
 
 
@@ -138,8 +157,13 @@ def _draw_window(canvas: Canvas, light: Light, *, floor: float) -> None:
     if light.stars:
         for _ in range(14):
             radius = canvas.unit * 0.0016
-            canvas.ellipse(x + width * canvas.random.random(), y + tall * canvas.random.random(),
-                           radius, radius, "#fff")  # fmt: skip
+            canvas.ellipse(
+                x + width * canvas.random.random(),
+                y + tall * canvas.random.random(),
+                radius,
+                radius,
+                "#fff",
+            )
     canvas.rect(x + width / 2 - edge / 3, y, edge * 0.66, tall, "#fbf6ec")
     canvas.rect(x, y + tall / 2 - edge / 3, width, edge * 0.66, "#fbf6ec")
     canvas.rect(x - edge * 2, y + tall + edge, width + 4 * edge, edge * 1.2, "#efe5d2")
@@ -165,10 +189,21 @@ def _draw_counter(canvas: Canvas, *, floor: float) -> None:
     canvas.rect(0, top, canvas.width, depth * 0.14, "#f3ead9")
     door = canvas.unit * 0.17
     for step in range(int(canvas.width / door) + 1):
-        canvas.rect(step * door + door * 0.06, top + depth * 0.24, door * 0.88, depth * 0.64,
-                    "#a6c4b8", rx=number(canvas.unit * 0.006))  # fmt: skip
-        canvas.ellipse(step * door + door * 0.5, top + depth * 0.34, canvas.unit * 0.007,
-                       canvas.unit * 0.007, "#f3ead9")  # fmt: skip
+        canvas.rect(
+            step * door + door * 0.06,
+            top + depth * 0.24,
+            door * 0.88,
+            depth * 0.64,
+            "#a6c4b8",
+            rx=number(canvas.unit * 0.006),
+        )
+        canvas.ellipse(
+            step * door + door * 0.5,
+            top + depth * 0.34,
+            canvas.unit * 0.007,
+            canvas.unit * 0.007,
+            "#f3ead9",
+        )
 
 
 def _draw_board(canvas: Canvas, *, floor: float) -> None:
@@ -188,8 +223,9 @@ def _draw_lamps(canvas: Canvas) -> None:
         canvas.ellipse(x, drop + size * 0.4, size * 3, size * 3, halo)
         canvas.path(
             f"M{number(x - size)} {number(drop + size)}Q{number(x)} {number(drop - size)} "
-            f"{number(x + size)} {number(drop + size)}Z", "#3a241a",
-        )  # fmt: skip
+            f"{number(x + size)} {number(drop + size)}Z",
+            "#3a241a",
+        )
 
 
 def _asset(name: str, x: float, y: float, size: float) -> str:

@@ -257,5 +257,11 @@ def surface(info: AssetInfo) -> tuple[float, float]:
 def carries_astride(info: AssetInfo) -> bool:
     """Whether a rider sits behind the near side of it, rather than on top."""
     return info.group == "animal-mammal" or info.name in {
-        "bicycle", "motorcycle", "motor-scooter", "horse", "dragon", "unicorn", "rocket",
-    }  # fmt: skip
+        "bicycle",
+        "motorcycle",
+        "motor-scooter",
+        "horse",
+        "dragon",
+        "unicorn",
+        "rocket",
+    }

@@ -187,7 +187,8 @@ LIGHT_VERBS = listed(
     uses leaping leaps climbing climbs sailing sails drifting drifts grazing grazes posing poses
     relaxing relaxes exploring explores towering overlooking meets meeting together alone dressed
     seen falling falls blooming hopping hops travelling traveling landing lands reflected
-    reflecting reflection taking takes having doing
+    reflecting reflection taking takes having doing making makes pulling pulls pushing pushes
+    throwing throws catching catches waving
     """
 )
 
@@ -230,6 +231,21 @@ STYLE_WORDS = listed(
     deep distant far high low wide narrow lush striped spotted painted perfect
     """
 )
+
+# Names made of words that mean something else alone: a mountain lion is no lion on a mountain.
+OTHER_THINGS = listed(
+    """
+    ant man, bat man, bird cage, black widow, book worm, car wash, cat fish, cat woman, chess board,
+    coffee machine, coffee table, cow boy, cow girl, dog house, dragon fly, dragon fruit,
+    fire place, gold fish, green house, guinea fowl, ice rink, iron man, killer bee, light house,
+    mountain lion, mouse pad, pool table, prairie dog, red panda, sea horse, sea lion, sea urchin,
+    shoe box, snow globe, spider man, star fish, star fruit, star wars, sun dial, sword fish,
+    tree house, water fall, wind mill, wonder woman
+    """,
+    separator=",",
+)
+# Endings of a word after a noun that is rather about the noun than a further part of its name.
+NOT_A_NOUN = ("ing", "ed", "ly", "s")
 
 # Words that ask for the thing alone, as on a sticker.
 ALONE_WORDS = frozenset({"icon", "sticker", "emoji", "clipart", "isolated", "cutout"})

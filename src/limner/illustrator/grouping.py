@@ -98,8 +98,13 @@ def _stand(thing: Thing) -> Part:
     info = assets.info(thing.asset)
     size = figures.size(info) * thing.scale
     left, _, right, bottom = info.box
-    return Part(info=info, left=-(left + right) / 2 * size, top=-bottom * size, size=size,
-                colour=thing.colour)  # fmt: skip
+    return Part(
+        info=info,
+        left=-(left + right) / 2 * size,
+        top=-bottom * size,
+        size=size,
+        colour=thing.colour,
+    )
 
 
 def _with_tied(

@@ -12,9 +12,9 @@ SAND = ("#f6dfa8", "#efcf8c", "#e3bb74")
 
 def draw_mountains(canvas: Canvas, light: Light, *, foot: float, height: float) -> None:
     """Two ranges of snow-capped peaks that stand on the line ``foot``."""
-    for distance, share, count, colour in ((0.75, 1.0, 5, "#7c86a8"), (0.25, 0.72, 4, "#5b6690")):
+    for distance, share, count, colour in ((0.7, 1.0, 5, "#6577b4"), (0.2, 0.72, 4, "#43558f")):
         base = light.far(colour, distance)
-        places = [(number_ + 0.5) / count for number_ in range(count)]
+        places = [(peak + 0.5) / count for peak in range(count)]
         canvas.random.shuffle(places)
         for place in places:
             x = canvas.width * (place + canvas.random.uniform(-0.06, 0.06))
@@ -35,15 +35,18 @@ def _draw_peak(
     ]
     lit = canvas.fade(mix(colour, "#ffffff", 0.16), light.far("#6f9a8c", 0.5))
     canvas.path(closed([*reversed(left), *right[1:]]), lit)
-    canvas.path(closed([top, *spine, *reversed(right[1:])]), mix(colour, "#101830", 0.28),
-                opacity="0.55")  # fmt: skip
+    canvas.path(
+        closed([top, *spine, *reversed(right[1:])]), mix(colour, "#101830", 0.28), opacity="0.55"
+    )
     snow = light.on("#ffffff")
     edge_left, edge_right = left[2], right[2]
     zigzag = [
-        (edge_right[0] + (edge_left[0] - edge_right[0]) * step,
-         edge_right[1] + (edge_left[1] - edge_right[1]) * step + tall * dip)
+        (
+            edge_right[0] + (edge_left[0] - edge_right[0]) * step,
+            edge_right[1] + (edge_left[1] - edge_right[1]) * step + tall * dip,
+        )
         for step, dip in ((0.2, -0.04), (0.38, 0.06), (0.55, -0.03), (0.72, 0.05), (0.86, -0.02))
-    ]  # fmt: skip
+    ]
     canvas.path(closed([top, *right[1:3], *zigzag, *reversed(left[1:3])]), snow, opacity="0.92")
 
 
@@ -113,8 +116,9 @@ def draw_forest(
         for place in range(count + 1):
             x = canvas.width * (place + canvas.random.uniform(-0.3, 0.3)) / count
             tall = height * share * canvas.random.uniform(0.65, 1.0)
-            _draw_conifer(canvas, x=x, foot=foot + (1 - distance) * height * 0.12, tall=tall,
-                          colour=shade)  # fmt: skip
+            _draw_conifer(
+                canvas, x=x, foot=foot + (1 - distance) * height * 0.12, tall=tall, colour=shade
+            )
 
 
 def _draw_conifer(canvas: Canvas, *, x: float, foot: float, tall: float, colour: str) -> None:
@@ -127,14 +131,29 @@ def _draw_conifer(canvas: Canvas, *, x: float, foot: float, tall: float, colour:
         canvas.path(closed(points), mix(colour, "#ffffff", level * 0.12))
 
 
-def draw_water(canvas: Canvas, light: Light, *, top: float, bottom: float, colour: str) -> None:
-    """A sheet of water with the light of the sky on it."""
-    deep = light.on(colour)
-    paint = canvas.fade(
-        mix(deep, light.sky[2], 0.55), mix(deep, light.sky[1], 0.45), mix(deep, light.sky[0], 0.25)
-    )
-    canvas.rect(0, top, canvas.width, bottom - top, paint)
+def draw_water(
+    canvas: Canvas, light: Light, *, top: float, bottom: float, colour: str, sun: float | None
+) -> None:
+    """A sheet of water with the light of the sky on it, and the sun's path where it is low."""
+    canvas.rect(0, top, canvas.width, bottom - top, canvas.fade(*light.on_water(colour)))
+    if sun is not None:
+        _draw_sun_path(canvas, light, x=sun, top=top, bottom=bottom)
     _draw_ripples(canvas, light, top=top, bottom=bottom)
+
+
+def _draw_sun_path(canvas: Canvas, light: Light, *, x: float, top: float, bottom: float) -> None:
+    for step in range(16):
+        depth = step / 16
+        half = canvas.unit * (0.055 + 0.07 * depth) * canvas.random.uniform(0.5, 1.1)
+        y = top + (bottom - top) * (depth + 0.02)
+        canvas.ellipse(
+            x,
+            y,
+            half,
+            canvas.unit * (0.0025 + 0.003 * depth),
+            light.sun_colour,
+            opacity=f"{0.75 - 0.5 * depth:.2f}",
+        )
 
 
 def _draw_ripples(canvas: Canvas, light: Light, *, top: float, bottom: float) -> None:
@@ -169,8 +188,14 @@ def draw_reflection(
         0, shore, canvas.width, bottom - shore, canvas.fade(deep, deep, opacities=(0.12, 0.6))
     )
     _draw_ripples(canvas, light, top=shore, bottom=bottom)
-    canvas.rect(0, shore - canvas.unit * 0.003, canvas.width, canvas.unit * 0.006,
-                light.far("#5d7f5a", 0.3), opacity="0.7")  # fmt: skip
+    canvas.rect(
+        0,
+        shore - canvas.unit * 0.003,
+        canvas.width,
+        canvas.unit * 0.006,
+        light.far("#5d7f5a", 0.3),
+        opacity="0.7",
+    )
 
 
 def draw_shore(canvas: Canvas, light: Light, *, top: float) -> None:
@@ -228,8 +253,14 @@ def _draw_windows(
     for row in range(rows):
         for column in range(columns):
             if canvas.random.random() < (0.45 if dark else 0.75):
-                canvas.rect(left + (column + 0.22) * cell, top + (row + 0.7) * cell, cell * 0.55,
-                            cell * 0.5, pane, opacity="0.75")  # fmt: skip
+                canvas.rect(
+                    left + (column + 0.22) * cell,
+                    top + (row + 0.7) * cell,
+                    cell * 0.55,
+                    cell * 0.5,
+                    pane,
+                    opacity="0.75",
+                )
 
 
 def draw_street(canvas: Canvas, light: Light, *, top: float) -> None:

@@ -126,8 +126,11 @@ class _Field:
             left, upper, right, lower = group.bounds
             tall, wide = lower - upper, right - left
             room = (bottom - top) * (1.25 if alone else 0.85)
-            scale = min(self.unit * (1.2 if alone else 1.0), room / tall,
-                        self.width * 0.9 / len(groups) / wide)  # fmt: skip
+            scale = min(
+                self.unit * (1.2 if alone else 1.0),
+                room / tall,
+                self.width * 0.9 / len(groups) / wide,
+            )
             slot = (number + 0.5) / len(groups)
             if len(groups) == 1 and not alone:
                 slot = self.random.choice((0.2, 0.78))

@@ -89,8 +89,10 @@ def read(prompt: str) -> Reading:
 @cache
 def _longest() -> int:
     tables: tuple[Mapping[tuple[str, ...], str], ...] = (
-        scenes.PLACE_PHRASES, scenes.HOUR_PHRASES, scenes.WEATHER_PHRASES,
-    )  # fmt: skip
+        scenes.PLACE_PHRASES,
+        scenes.HOUR_PHRASES,
+        scenes.WEATHER_PHRASES,
+    )
     longest_scene = max(len(words) for table in tables for words in table)
     return max(longest_scene, vocabulary.longest_phrase())
 
@@ -148,6 +150,8 @@ class _Reader:
             elif text in grammar.RELATIONS:
                 self._drop_modifiers()
                 self.relation = grammar.RELATIONS[text]
+            elif text in grammar.OTHER_THINGS:
+                self._miss(text)
             elif not (self._take_scene(phrase) or self._take_thing(phrase)):
                 continue
             return length
@@ -178,14 +182,19 @@ class _Reader:
         words = " ".join(phrase)
         if self.things and assets.info(name).group in vocabulary.BODY_PARTS:
             self.unmatched.append(words)
-        elif len(self.things) >= MAX_THINGS:
-            self.left_out.append(words)
         else:
             plural = phrase not in vocabulary.phrases() and singular(phrase[-1]) != phrase[-1]
             count = self.count or (grammar.BARE_PLURAL if plural else 1)
-            self._add(Thing(asset=name, words=words, count=min(count, grammar.MAX_COUNT),
-                            colour=self.colour, scale=self.scale,
-                            aloft=self.aloft))  # fmt: skip
+            self._add(
+                Thing(
+                    asset=name,
+                    words=words,
+                    count=min(count, grammar.MAX_COUNT),
+                    colour=self.colour,
+                    scale=self.scale,
+                    aloft=self.aloft,
+                )
+            )
         self._clear()
         return True
 
@@ -198,6 +207,9 @@ class _Reader:
 
     def _add(self, thing: Thing) -> None:
         place, relation = len(self.things), self.relation
+        if place >= MAX_THINGS:
+            self.left_out.append(thing.words)
+            return
         self.things.append(thing)
         if relation is None or relation in _LOOSE or place == 0:
             self.joined.append(place)
@@ -227,14 +239,42 @@ class _Reader:
         elif word in grammar.ALOFT_WORDS:
             self._lift()
         elif not (self._take_modifier(word) or self._take_manner(word)):
-            (self.left_out if self.negated else self.unmatched).append(word)
-            self._clear()
+            self._miss(word)
         return 1
+
+    def _miss(self, words: str) -> None:
+        """Note what was not understood, with the noun before it where it goes on with its name."""
+        before = self.words[self.at - 1] if self.at else ""
+        if self._just_named(before) and not words.endswith(grammar.NOT_A_NOUN):
+            words = self._longer_name(words)
+        (self.left_out if self.negated else self.unmatched).append(words)
+        self._clear()
+
+    def _just_named(self, before: str) -> bool:
+        return bool(self.things) and self.things[-1].words.split()[-1] == before
+
+    def _longer_name(self, rest: str) -> str:
+        """Take the last thing back where it was only the beginning of a name.
+
+        The coffee of a coffee grinder is no coffee; a robot barista is a robot all the same.
+        """
+        group = assets.info(self.things[-1].asset).group
+        if group.startswith("person") or group == "face-costume":
+            return rest
+        thing = self.things.pop()
+        place = len(self.things)
+        self.joined = [one for one in self.joined if one != place]
+        self.things = [
+            replace(one, tie=None) if one.tie is not None and one.tie.to == place else one
+            for one in self.things
+        ]
+        if not (self.things or self.scene_words or self.unmatched):
+            self.begins_known = None
+        return f"{thing.words} {rest}"
 
     def _lift(self) -> None:
         """A bird that is flying, or a flying pig: the thing just named, or the one to come."""
-        before = self.words[max(self.at - 1, 0)]
-        if self.things and self.things[-1].words.endswith(before):
+        if self._just_named(self.words[max(self.at - 1, 0)]):
             self.things[-1] = replace(self.things[-1], aloft=True)
         else:
             self.aloft = True
@@ -280,8 +320,14 @@ class _Reader:
         """A colour that no noun followed is a thing of its own, or was not understood."""
         colour = self.colour
         if colour in grammar.COLOUR_AS_THING:
-            self._add(Thing(asset=grammar.COLOUR_AS_THING[colour], words=colour,
-                            count=self.count or 1, scale=self.scale))  # fmt: skip
+            self._add(
+                Thing(
+                    asset=grammar.COLOUR_AS_THING[colour],
+                    words=colour,
+                    count=self.count or 1,
+                    scale=self.scale,
+                )
+            )
         elif colour is not None:
             self.unmatched.append(colour)
         self.count, self.colour, self.scale = None, None, 1.0

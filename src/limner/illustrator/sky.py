@@ -24,13 +24,20 @@ class Light:
     veil: str
     veil_opacity: float
     cloud: str
+    glow_share: float = 0.0
     sun: float | None = None
     sun_colour: str = "#fff6d0"
     stars: float = 0.0
 
     def on(self, colour: str) -> str:
         """A colour as it looks in this light."""
-        return mix(colour, self.shade, self.shade_share)
+        return mix(mix(colour, self.shade, self.shade_share), self.sky[2], self.glow_share)
+
+    def on_water(self, colour: str) -> tuple[str, str, str]:
+        """Water from the far shore to the near one: the more coloured the sky, the less its own."""
+        share = min(0.45 + 1.6 * self.shade_share, 0.88)
+        near, middle, far = (mix(self.on(colour), sky, share) for sky in self.sky)
+        return far, middle, mix(near, self.on(colour), 0.35)
 
     def far(self, colour: str, distance: float) -> str:
         """A colour in this light, seen through air; distance 1 is the horizon."""
@@ -55,6 +62,7 @@ LIGHTS = {
         veil="#ff9e7d",
         veil_opacity=0.07,
         cloud="#ffd9cf",
+        glow_share=0.1,
         sun=0.12,
         sun_colour="#fff1c4",
     ),
@@ -66,6 +74,7 @@ LIGHTS = {
         veil="#ff7a3c",
         veil_opacity=0.09,
         cloud="#ffb08a",
+        glow_share=0.18,
         sun=0.10,
         sun_colour="#ffe08a",
     ),
@@ -92,19 +101,23 @@ LIGHTS = {
 }
 
 
-def draw_sky(canvas: Canvas, light: Light, *, horizon: float, orb: bool, open_view: bool) -> None:
+def draw_sky(
+    canvas: Canvas, light: Light, *, horizon: float, orb: bool, open_view: bool
+) -> float | None:
     """The sky down to the horizon, with sun or moon where ``orb`` asks for one.
 
     Where something high stands before the horizon the view is not open, and the sun is higher.
+    Returns how far across the sun is, where there is one.
     """
     canvas.rect(0, 0, canvas.width, canvas.height, light.sky[2])
     canvas.rect(0, 0, canvas.width, horizon + 1, canvas.fade(*light.sky))
     if light.stars:
         draw_stars(canvas, bottom=horizon * 0.9, share=light.stars)
     if orb and light.sun is not None:
-        _draw_sun(canvas, light, y=horizon * (1 - light.sun if open_view else 0.48))
-    elif orb and light.stars >= 1:
+        return _draw_sun(canvas, light, y=horizon * (1 - light.sun if open_view else 0.48))
+    if orb and light.stars >= 1:
         _draw_moon(canvas, horizon=horizon)
+    return None
 
 
 def draw_stars(canvas: Canvas, *, bottom: float, share: float) -> None:
@@ -117,11 +130,12 @@ def draw_stars(canvas: Canvas, *, bottom: float, share: float) -> None:
         canvas.ellipse(x, y, max(radius, 0.3), max(radius, 0.3), "#fff", opacity=opacity)
 
 
-def _draw_sun(canvas: Canvas, light: Light, *, y: float) -> None:
+def _draw_sun(canvas: Canvas, light: Light, *, y: float) -> float:
     x = canvas.width * canvas.random.choice((0.3, 0.68, 0.74))
     halo = canvas.glow(light.sun_colour, light.sun_colour, opacities=(0.85, 0))
     canvas.ellipse(x, y, canvas.unit * 0.42, canvas.unit * 0.42, halo)
     canvas.ellipse(x, y, canvas.unit * 0.075, canvas.unit * 0.075, light.sun_colour)
+    return x
 
 
 def _draw_moon(canvas: Canvas, *, horizon: float) -> None:
@@ -131,9 +145,12 @@ def _draw_moon(canvas: Canvas, *, horizon: float) -> None:
     canvas.ellipse(x, y, canvas.unit * 0.055, canvas.unit * 0.055, "#f4f1dc")
     for dx, dy, radius in ((-0.018, -0.012, 0.012), (0.016, 0.014, 0.016), (0.012, -0.024, 0.007)):
         canvas.ellipse(
-            x + dx * canvas.unit, y + dy * canvas.unit, radius * canvas.unit,
-            radius * canvas.unit, "#dcd8bd",
-        )  # fmt: skip
+            x + dx * canvas.unit,
+            y + dy * canvas.unit,
+            radius * canvas.unit,
+            radius * canvas.unit,
+            "#dcd8bd",
+        )
 
 
 def draw_clouds(canvas: Canvas, light: Light, *, bottom: float, count: int, opacity: float) -> None:
@@ -149,9 +166,13 @@ def draw_clouds(canvas: Canvas, light: Light, *, bottom: float, count: int, opac
                 x + dx * width, y + dy * width, radius * width, radius * width * 0.8, light.cloud
             )
         canvas.rect(
-            x - 0.52 * width, y + 0.02 * width, 1.04 * width, 0.14 * width, light.cloud,
+            x - 0.52 * width,
+            y + 0.02 * width,
+            1.04 * width,
+            0.14 * width,
+            light.cloud,
             rx=number(0.07 * width),
-        )  # fmt: skip
+        )
         canvas.add("</g>")
 
 

@@ -21,6 +21,7 @@ import msgspec
 
 from limner.errors import CorruptImage, ImageError
 from limner.imaging.facts import Facts, Preview
+from limner.imaging.fit import FitRequest, Fitted
 from limner.imaging.limits import DEFAULT_LIMITS, WorkerLimits
 from limner.imaging.process import Answer, Job, WorkerProcess
 from limner.imaging.svg import Asset, mentioned_assets
@@ -67,6 +68,15 @@ class Imaging:
             ImageError: as `verify`.
         """
         return (await self._do("to_png", data, cover=cover)).payload
+
+    async def fit(self, data: Source, request: FitRequest) -> tuple[Fitted, bytes]:
+        """The picture as a model should get it, and what was done to it.
+
+        Raises:
+            ImageError: as `verify`, and where the region lies outside the picture.
+        """
+        answer = await self._do("fit", data, request=asdict(request))
+        return _value(answer, Fitted), answer.payload
 
     async def preview(self, data: Source, *, columns: int, rows: int) -> Preview:
         """A thumbnail within columns x rows pixels, in proportion, transparency shown on white.

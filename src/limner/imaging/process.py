@@ -62,14 +62,14 @@ class Job:
 class Answer:
     """What a worker says of a job that went well: facts, and bytes."""
 
-    value: Mapping[str, int | str]
+    value: Mapping[str, Any]
     payload: bytes
 
 
 class _Head(msgspec.Struct):
     """The header of an answer: a value, or the class and the text of an error."""
 
-    value: dict[str, int | str] = msgspec.field(default_factory=dict[str, int | str])
+    value: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
     error: str | None = None
     message: str = ""
     hint: str | None = None

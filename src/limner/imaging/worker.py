@@ -10,17 +10,23 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from typing import IO, Any
 
 from limner.errors import CorruptImage, ImageError, ImageTooLarge
 from limner.imaging import pipe, pixels
+from limner.imaging.fit import FitRequest, Region
+from limner.imaging.fit.engine import Engine
 from limner.imaging.limits import WorkerLimits
 from limner.imaging.lockdown import allow_cpu, lock_down
 from limner.imaging.svg import Asset
 from limner.imaging.svg.render import render
 
 _MAX_MESSAGE_CHARS = 300
+
+# A second thread for encoders. It is begun before the lock-down, which allows no new ones.
+_aside = ThreadPoolExecutor(1)
 
 Answer = tuple[dict[str, Any], bytes]
 
@@ -29,6 +35,7 @@ def main() -> None:
     """Serve until stdin closes."""
     limits = WorkerLimits(**json.loads(sys.argv[1]))
     jobs, answers = _claim_pipes()
+    _aside.submit(int).result()
     lock_down(limits)
     pipe.send(answers, {"ready": True})
     while _serve_one(jobs, answers, limits):
@@ -88,11 +95,21 @@ def _render_svg(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> An
     return {}, png
 
 
+def _fit(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Answer:
+    asked: dict[str, Any] = job["request"]
+    asked["formats"] = tuple(asked["formats"])
+    asked["region"] = Region(**asked["region"]) if asked["region"] else None
+    engine = Engine(aside=_aside, max_pixels=limits.max_pixels)
+    fitted, data = engine.fit(payload, FitRequest(**asked))
+    return {"value": asdict(fitted)}, data
+
+
 _JOBS: dict[str, Callable[[dict[str, Any], bytes, WorkerLimits], Answer]] = {
     "verify": _verify,
     "to_png": _to_png,
     "preview": _preview,
     "render_svg": _render_svg,
+    "fit": _fit,
 }
 
 

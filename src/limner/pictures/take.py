@@ -44,6 +44,7 @@ class Pictures:
 
         Raises:
             ImageError: the bytes are not a whole picture of a known format.
+            StorageError: they cannot be kept; or they are, at ``kept_at``, but not recorded.
         """
         # The bytes are read on the worker's own thread: pictures that wait for their turn to be
         # verified stay on disk.
@@ -55,7 +56,11 @@ class Pictures:
             height=facts.height,
             size_bytes=poured.size_bytes,
         )
-        await self._record(picture, lineage=lineage, parent=parent)
+        try:
+            await self._record(picture, lineage=lineage, parent=parent)
+        except StorageError as error:
+            error.extras["kept_at"] = str(self.path(picture))
+            raise
         return picture
 
     async def png(self, picture: Picture, *, cover: tuple[int, int] | None = None) -> Picture:

@@ -57,7 +57,7 @@ def choose(
         NoProvider: nothing that could draw has its key.
     """
     if wish.has_svg:
-        return _illustrator(wish, specs)
+        return _named(wish, _illustrator(wish, specs), key_of=key_of, today=today)
     if wish.provider != AUTO:
         return _named(wish, _known(wish.provider, specs), key_of=key_of, today=today)
     if wish.model is not None:
@@ -65,7 +65,7 @@ def choose(
     return _automatic(wish, specs, key_of=key_of, today=today)
 
 
-def _illustrator(wish: Wish, specs: Mapping[str, ProviderSpec]) -> Choice:
+def _illustrator(wish: Wish, specs: Mapping[str, ProviderSpec]) -> ProviderSpec:
     (name,) = EMBEDDED
     if wish.provider not in (AUTO, name):
         raise InputInvalid(
@@ -77,8 +77,7 @@ def _illustrator(wish: Wish, specs: Mapping[str, ProviderSpec]) -> Choice:
             "The embedded illustrator, which draws SVG documents, is switched off.",
             hint="Set images.embedded = true.",
         )
-    spec = specs[name]
-    return _checked(Choice(spec=spec, model=spec.models[0], key=""), wish)
+    return specs[name]
 
 
 def _known(name: str, specs: Mapping[str, ProviderSpec]) -> ProviderSpec:
@@ -137,22 +136,38 @@ def _automatic(
     key_of: Callable[[str], str | None],
     today: date,
 ) -> Choice:
-    keyed = [
-        Choice(spec=spec, model=model, key=key)
+    ready = [
+        (spec, key)
         for name, spec in specs.items()
         if name not in EMBEDDED and (key := _key(spec, key_of)) is not None
+    ]
+    living = [
+        Choice(spec=spec, model=model, key=key)
+        for spec, key in ready
         if (model := _first_living(spec.models, today)) is not None
     ]
-    for choice in keyed:
+    for choice in living:
         if choice.model.can_draw(wish.size, wish.quality):
             return choice
-    if keyed:
-        raise _invalid_size(keyed[0], wish)
+    keyed = [spec for spec, key in ready if key]
     (embedded,) = EMBEDDED
-    if embedded not in specs:
-        raise NoProvider(NO_KEY_MESSAGE, hint=NO_KEY_HINT)
-    spec = specs[embedded]
-    return _checked(Choice(spec=spec, model=spec.models[0], key=""), wish)
+    if not keyed and embedded in specs:
+        spec = specs[embedded]
+        return _checked(Choice(spec=spec, model=spec.models[0], key=""), wish)
+    if living:
+        raise _invalid_size(living[0], wish)
+    raise _nobody(keyed)
+
+
+def _nobody(keyed: Sequence[ProviderSpec]) -> NoProvider:
+    """Why nothing can draw: no key is set, or only keys for what is retired."""
+    if not keyed:
+        return NoProvider(NO_KEY_MESSAGE, hint=NO_KEY_HINT)
+    names = ", ".join(row.name for spec in keyed for row in spec.models)
+    return NoProvider(
+        f"A key is set, but the models it is for are retired: {names}.",
+        hint="Name the provider where a proxy still serves it, or set another key.",
+    )
 
 
 def _key(spec: ProviderSpec, key_of: Callable[[str], str | None]) -> str | None:
@@ -176,7 +191,8 @@ def _invalid_size(choice: Choice, wish: Wish) -> LimnerError:
 def _retirement(model: ImageModel, today: date) -> str | None:
     if not model.is_retired(today):
         return None
+    successor = "" if model.successor is None else f" Its successor is {model.successor}."
     return (
         f"{model.title} was retired by its maker on {model.retired}; "
-        f"this only works where a proxy still serves it. Its successor is {model.successor}."
+        f"this only works where a proxy still serves it.{successor}"
     )

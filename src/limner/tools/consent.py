@@ -69,7 +69,8 @@ async def writable(path: str, context: ToolContext, approval: Approval, *, gener
         if approval.policy == "never" or not await _allows(resolved, context):
             raise
         return resolved
-    must_ask = approval.policy == "untrusted" and not resolved.is_relative_to(generated)
+    is_ours = resolved.is_relative_to(generated.resolve())
+    must_ask = approval.policy == "untrusted" and not is_ours
     if must_ask and not await _allows(resolved, context):
         raise ApprovalDenied(
             f'write of "{resolved}" needs the user\'s approval, and there was none.'

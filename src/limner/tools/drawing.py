@@ -8,20 +8,30 @@ the file appears. A crash between any two lines leaves a row that says how far i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
-from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Mapping
+from concurrent.futures import Future
+from contextlib import AbstractAsyncContextManager, contextmanager
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
 from limner.catalogue.images import Size
 from limner.content import Picture
-from limner.errors import NANO_PER_USD, BadProviderImage, CostSource, ImageError, LimnerError
+from limner.errors import (
+    NANO_PER_USD,
+    BadProviderImage,
+    CostSource,
+    ImageError,
+    LimnerError,
+    OutputExists,
+    ReachDenied,
+    StorageError,
+)
 from limner.money.ledger import JobRow, Money
-from limner.money.spending import Spending
+from limner.money.spending import Spending, to_the_end
 from limner.pictures.order import Desk, ImageRequest, Job, Progress, Receipt
 from limner.pictures.take import Pictures
 from limner.providers.base import Provider, Resumable
@@ -32,7 +42,6 @@ from limner.tools.base import ToolContext
 from limner.tools.consent import may_spend
 from limner.tools.ordering import Order, Plan, Planner
 
-T = TypeVar("T")
 TOOL = "image_generate"
 
 
@@ -65,7 +74,10 @@ class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     request: ImageRequest
     target: str | None
-    overwrite: bool
+
+
+Write = Callable[[Plan, Path], Path]
+"""Puts the file of a picture where a plan says, and tells where that is."""
 
 
 class Drawing:
@@ -91,6 +103,8 @@ class Drawing:
         self._connect, self._turn = connect, turn
         self._pictures, self._money, self._clock = pictures, money, clock
         self._session_id = session_id
+        self._under_way: set[Future[None]] = set()
+        self._closed = False
 
     async def draw(self, order: Order, context: ToolContext) -> GeneratedImage:
         """Plan, ask, reserve, send, verify, settle, save.
@@ -98,26 +112,28 @@ class Drawing:
         Raises:
             LimnerError: it failed; the error carries the cost of what was spent before.
         """
-        plan = await self.planner.plan(order, context, today=self._clock().date())
-        service = plan.choice.spec.name
-        await may_spend(
-            plan.quote.nano, f"A picture from {service}", context, self.planner.approval
-        )
-        reservation = await self._money.reserve(
-            plan.quote.nano,
-            session_id=context.session_id or self._session_id,
-            tool=TOOL,
-            provider=service,
-            model=plan.request.model,
-        )
-        spending = Spending(self._money, reservation, quote_source=plan.quote.source)
-        async with spending, self._turn():
-            provider = self._connect(plan.choice)
-            with self._pictures.sink() as sink:
-                await spending.send(_journal_entry(plan))
-                desk = _desk(spending, context.progress)
-                receipt = await provider.generate(plan.request, sink, desk)
-                return await _to_the_end(self._land(plan, receipt, sink, spending))
+        with self._working():
+            plan = await self.planner.plan(order, context, today=self._clock().date())
+            service = plan.choice.spec.name
+            await may_spend(
+                plan.quote.nano, f"A picture from {service}", context, self.planner.approval
+            )
+            reservation = await self._money.reserve(
+                plan.quote.nano,
+                session_id=context.session_id or self._session_id,
+                tool=TOOL,
+                provider=service,
+                model=plan.request.model,
+            )
+            spending = Spending(self._money, reservation, quote_source=plan.quote.source)
+            async with spending, self._turn():
+                self._check_open()
+                provider = self._connect(plan.choice)
+                with self._pictures.sink() as sink:
+                    await spending.send(_journal_entry(plan))
+                    desk = _desk(spending, context.progress)
+                    receipt = await provider.generate(plan.request, sink, desk)
+                    return await to_the_end(self._land(plan, receipt, sink, spending, self._write))
 
     async def recover(
         self, row: JobRow, *, progress: Callable[[Progress], None]
@@ -125,33 +141,44 @@ class Drawing:
         """Bring in the picture of a request that was sent but never received.
 
         None where the service cannot be asked, or does not know the request: then the row stays
-        as it is, counted at its quote.
+        as it is, counted at its quote. Nothing is overwritten: where the place it was meant for is
+        taken by now, the picture gets a name of its own.
 
         Raises:
             LimnerError: the job failed, or the service cannot be reached.
+            UserError: somebody else brought it in meanwhile (JOB_ALREADY_RECEIVED).
         """
         plan = self._plan_again(row)
         provider = self._connect(plan.choice)
         if not isinstance(provider, Resumable):
             return None
-        if row.remote_id is not None and row.remote_url is not None:
-            job: Job | None = Job(remote_id=row.remote_id, url=row.remote_url)
-        else:
-            job = await provider.find(plan.request, since_ms=row.created_ms)
-        if job is None:
-            return None
-        spending = Spending(
-            self._money, row.reservation, quote_source=plan.quote.source, job_id=row.id
-        )
-        async with spending:
-            await spending.note_job(job.remote_id, job.url)
-            with self._pictures.sink() as sink:
-                desk = _desk(spending, progress)
-                receipt = await provider.resume(job, plan.request, sink, desk)
-                return await _to_the_end(self._land(plan, receipt, sink, spending))
+        with self._working():
+            if row.remote_id is not None and row.remote_url is not None:
+                job: Job | None = Job(remote_id=row.remote_id, url=row.remote_url)
+            else:
+                job = await provider.find(plan.request, since_ms=row.created_ms)
+            if job is None:
+                return None
+            spending = Spending(
+                self._money, row.reservation, quote_source=plan.quote.source, job_id=row.id
+            )
+            async with spending:
+                await spending.note_job(job.remote_id, job.url)
+                with self._pictures.sink() as sink:
+                    desk = _desk(spending, progress)
+                    receipt = await provider.resume(job, plan.request, sink, desk)
+                    return await to_the_end(
+                        self._land(plan, receipt, sink, spending, self._write_somewhere)
+                    )
+
+    async def aclose(self) -> None:
+        """Send nothing more, and wait for the pictures under way: they may be paid for."""
+        self._closed = True
+        while self._under_way:
+            await asyncio.gather(*map(asyncio.wrap_future, tuple(self._under_way)))
 
     async def _land(
-        self, plan: Plan, receipt: Receipt, sink: BlobWriter, spending: Spending
+        self, plan: Plan, receipt: Receipt, sink: BlobWriter, spending: Spending, write: Write
     ) -> GeneratedImage:
         """Verify and store the bytes, settle the price, write the file: in that order."""
         spending.price(receipt.cost_nano, receipt.cost_source)
@@ -164,13 +191,13 @@ class Drawing:
                 f"{service} answered, but not with a picture: {error.message}",
                 extras={"provider": service},
             ) from error
-        await spending.settle(master.handle)
         asked = (request.width, request.height)
         try:
+            await spending.settle(master.handle)
             image = await self._pictures.png(
                 master, cover=asked if plan.choice.model.fit_to_size else None
             )
-            path = await asyncio.to_thread(self._write, plan, self._pictures.path(image))
+            path = await asyncio.to_thread(write, plan, self._pictures.path(image))
         except LimnerError as error:
             error.extras["kept_at"] = str(self._pictures.path(master))
             raise
@@ -197,8 +224,35 @@ class Drawing:
         stem = str(int(self._clock().timestamp() * 1000))
         return write_numbered(self.planner.generated, stem, ".png", source)
 
+    def _write_somewhere(self, plan: Plan, source: Path) -> Path:
+        """Where it was meant to go, or under a name of its own where that is not to be had."""
+        try:
+            return self._write(plan, source)
+        except (OutputExists, ReachDenied, StorageError):
+            return self._write(replace(plan, target=None), source)
+
+    @contextmanager
+    def _working(self) -> Generator[None]:
+        """Have `aclose` wait for what happens inside, in whatever event loop that is."""
+        done = Future[None]()
+        done.set_running_or_notify_cancel()  # whoever gives up waiting for it must not end it
+        self._under_way.add(done)
+        try:
+            self._check_open()
+            yield
+        finally:
+            self._under_way.discard(done)
+            done.set_result(None)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise RuntimeError("this Limner is closed")
+
     def _plan_again(self, row: JobRow) -> Plan:
-        entry = msgspec.json.decode(row.request, type=JournalEntry)
+        try:
+            entry = msgspec.json.decode(row.request, type=JournalEntry)
+        except msgspec.DecodeError as error:
+            raise StorageError(f"The journal of {row.id} cannot be read: {error}") from error
         request = entry.request
         size = Size(request.width, request.height)
         choice = choose(
@@ -207,26 +261,26 @@ class Drawing:
                 model=request.model,
                 size=size,
                 quality=request.quality,
-                has_svg=request.svg is not None,
+                has_svg=False,
             ),
             specs=self.planner.specs,
             key_of=self.planner.key_of,
             today=self._clock().date(),
         )
-        target = None if entry.target is None else Path(entry.target)
         return Plan(
             request=request,
             choice=choice,
             quote=choice.model.quote(size, request.quality, request.prompt),
-            # Where something else took the place meanwhile, the picture gets a name of its own.
-            target=target if target is None or entry.overwrite or not target.exists() else None,
-            overwrite=entry.overwrite,
+            target=None if entry.target is None else Path(entry.target),
+            # What is there now may be newer than this picture.
+            overwrite=False,
         )
 
 
 def _journal_entry(plan: Plan) -> str:
     target = None if plan.target is None else str(plan.target)
-    entry = JournalEntry(request=plan.request, target=target, overwrite=plan.overwrite)
+    # Only the illustrator draws documents, and it has nothing to be asked for again.
+    entry = JournalEntry(request=replace(plan.request, svg=None), target=target)
     return msgspec.json.encode(entry).decode()
 
 
@@ -236,15 +290,3 @@ def _desk(spending: Spending, progress: Callable[[Progress], None]) -> Desk:
         progress=progress,
         withdraw=spending.withdraw,
     )
-
-
-async def _to_the_end(work: Coroutine[Any, Any, T]) -> T:
-    """Finish work on a picture that is paid for, even when the caller is cancelled meanwhile."""
-    task = asyncio.ensure_future(work)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task])
-        if not task.cancelled():
-            task.exception()  # seen here, so that it is not reported as lost
-        raise

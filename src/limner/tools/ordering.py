@@ -12,6 +12,7 @@ from pathlib import Path
 from limner.catalogue.images import Size
 from limner.catalogue.prices import Quote
 from limner.errors import InputInvalid
+from limner.imaging.limits import DEFAULT_LIMITS
 from limner.pictures.order import ImageRequest
 from limner.providers.base import ProviderSpec
 from limner.providers.choose import Choice, Wish, choose
@@ -64,7 +65,9 @@ class Planner:
         Raises:
             UserError: the order cannot be drawn as it is.
             ReachDenied: the output path may not be written.
+            StorageError: it cannot be written.
         """
+        _check_text(order)
         choice = choose(
             Wish(
                 provider=order.provider,
@@ -104,9 +107,27 @@ class Planner:
 
     async def _target(self, order: Order, context: ToolContext) -> Path | None:
         if order.output_path is None:
-            # The name is found when the picture is there; that it may be written is known now.
-            context.reach.resolve_write(self.generated / "new.png", cwd=context.cwd)
+            # The name is found when the picture is there; that one can be written is known now.
+            some_name = context.reach.resolve_write(self.generated / "new.png", cwd=context.cwd)
+            await asyncio.to_thread(check_new, some_name, overwrite=True)
             return None
         path = await writable(order.output_path, context, self.approval, generated=self.generated)
         await asyncio.to_thread(check_new, path, overwrite=order.overwrite)
         return path
+
+
+def _check_text(order: Order) -> None:
+    """Refuse what can neither be sent nor written down, and a document nobody will draw."""
+    _size_bytes(order.prompt, field="prompt")
+    most = DEFAULT_LIMITS.max_svg_bytes
+    if order.svg is not None and _size_bytes(order.svg, field="svg") > most:
+        raise InputInvalid(f"svg has more than {most:,} bytes", field="svg")
+
+
+def _size_bytes(text: str, *, field: str) -> int:
+    try:
+        return len(text.encode())
+    except UnicodeEncodeError as error:
+        raise InputInvalid(
+            f"{field} holds half of a character at position {error.start}", field=field
+        ) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from limner.doors.cli.terminal import print_json, say
+from limner.doors.cli.answer import Answer
 from limner.errors import UserError
 from limner.illustrator import assets
 
@@ -20,23 +20,25 @@ def configure(parser: ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("action", choices=["search", "licences"])
     parser.add_argument("word", nargs="?", help="what the picture should show")
-    parser.add_argument("--limit", type=int, default=20, help="how many at most; default 20")
+    parser.add_argument(
+        "--limit", type=int, default=20, metavar="N", help="how many at most; default 20"
+    )
 
 
-def run(args: Namespace) -> int:
+def run(args: Namespace) -> Answer:
     """Search, or tell whose pictures they are."""
     if args.action == "licences":
-        text = assets.licences()
-        print_json({"licences": text}) if args.json else print(text)
-        return 0
+        if args.word is not None:
+            raise UserError("assets licences takes no word: it tells about all pictures")
+        licences = assets.licences()
+        return Answer(value={"licences": licences}, text=licences.rstrip())
     if args.word is None:
         raise UserError("say what to look for", hint="For example: limner assets search robot")
+    if args.limit < 1:
+        raise UserError("--limit must be at least 1")
     found = assets.search(args.word, limit=args.limit)
-    if args.json:
-        print_json({"assets": found})
-        return 0
-    for asset in found:
-        print(f"{asset.name:32}{', '.join(asset.tags[:6])}")
-    if not found:
-        say(f"No picture matches {args.word!r}.")
-    return 0
+    return Answer(
+        value={"assets": found},
+        text="\n".join(f"{asset.name:32}{', '.join(asset.tags[:6])}" for asset in found),
+        notes=() if found else (f"No picture matches {args.word!r}.",),
+    )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from limner.doors.cli import generate
+from limner.doors.cli.answer import Answer
+from limner.doors.cli.generate import draw
 
 EXAMPLE = """\
 examples:
@@ -19,9 +20,6 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("--show", action="store_true", help="show the picture in the terminal")
 
 
-def run(args: Namespace) -> int:
+def run(args: Namespace) -> Answer:
     """Draw the demo picture with the embedded illustrator, whatever keys are set."""
-    words = [PROMPT, "--provider", "illustrator", *(["--show"] if args.show else [])]
-    parser = ArgumentParser()
-    generate.configure(parser)
-    return generate.run(Namespace(**vars(parser.parse_args(words)), json=args.json))
+    return draw(PROMPT, {"provider": "illustrator"}, args)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import shutil
 import sys
@@ -12,8 +13,9 @@ from importlib.util import find_spec
 
 from limner import __version__
 from limner.client import Limner
-from limner.doors.cli.terminal import print_json, wait_for
-from limner.errors import LimnerError
+from limner.doors.cli.answer import Answer
+from limner.doors.cli.terminal import wait_for
+from limner.errors import LimnerError, NoProvider, SettingsError, StorageError
 from limner.illustrator import assets
 
 EXAMPLE = """\
@@ -27,7 +29,7 @@ TEST_CARD = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """What one check found."""
 
@@ -40,45 +42,66 @@ def configure(parser: ArgumentParser) -> None:
     """The command takes no arguments of its own."""
 
 
-def run(args: Namespace) -> int:
+def run(_: Namespace) -> Answer:
     """Run every check; the exit status is 1 when one failed."""
     findings = wait_for(_examine)
     healthy = all(finding.ok for finding in findings)
-    if args.json:
-        print_json({"ok": healthy, "checks": [asdict(finding) for finding in findings]})
-    else:
-        for finding in findings:
-            print(f"{'ok  ' if finding.ok else 'FAIL'}  {finding.name:10}  {finding.detail}")
-    return 0 if healthy else 1
+    return Answer(
+        value={"ok": healthy, "checks": [asdict(finding) for finding in findings]},
+        text="\n".join(
+            f"{'ok  ' if finding.ok else 'FAIL'}  {finding.name:10}  {finding.detail}"
+            for finding in findings
+        ),
+        status=0 if healthy else LimnerError.exit_status,
+    )
 
 
 async def _examine() -> list[Finding]:
     version = f"limner {__version__}, Python {platform.python_version()}, {platform.platform()}"
     findings = [Finding(name="version", ok=sys.version_info >= (3, 11), detail=version)]
-    async with Limner() as lim:
-        checks: dict[str, Callable[[Limner], Awaitable[str]]] = {
-            "home": _home,
-            "database": _database,
-            "imaging": _imaging,
-            "assets": _assets,
-            "providers": _providers,
-            "extras": _extras,
-        }
+    try:
+        lim = Limner()
+    except SettingsError as error:
+        return [*findings, _failed("settings", error)]
+    checks: dict[str, Callable[[Limner], Awaitable[str]]] = {
+        "settings": _settings,
+        "home": _home,
+        "database": _database,
+        "imaging": _imaging,
+        "assets": _assets,
+        "providers": _providers,
+        "extras": _extras,
+    }
+    async with lim:
         for name, check in checks.items():
             try:
                 findings.append(Finding(name=name, ok=True, detail=await check(lim)))
             except LimnerError as error:
-                advice = f" {error.hint}" if error.hint else ""
-                findings.append(Finding(name=name, ok=False, detail=error.message + advice))
+                findings.append(_failed(name, error))
     return findings
+
+
+def _failed(name: str, error: LimnerError) -> Finding:
+    advice = f" {error.hint}" if error.hint else ""
+    return Finding(name=name, ok=False, detail=error.message + advice)
+
+
+async def _settings(lim: Limner) -> str:
+    files = [str(path) for path in (lim.home.config, lim.cwd / "limner.toml") if path.exists()]
+    return ", ".join(files) or "no file, so defaults and variables"
 
 
 async def _home(lim: Limner) -> str:
     folder = lim.home.folder
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    if not (existing.is_dir() and os.access(existing, os.W_OK)):
+        raise StorageError(
+            f"{existing} is not a folder that may be written.",
+            hint="Set LIMNER_HOME to one.",
+        )
     free = shutil.disk_usage(existing).free
     if free < LITTLE_DISK_BYTES:
-        raise LimnerError(
+        raise StorageError(
             f"{folder}: only {free // 1024**2} MiB of disk are free.",
             hint="Free some, or set LIMNER_HOME to another disk.",
         )
@@ -87,8 +110,7 @@ async def _home(lim: Limner) -> str:
 
 async def _database(lim: Limner) -> str:
     jobs = await lim.money.unfinished_jobs()
-    waiting = f", {len(jobs)} open jobs (limner jobs list)" if jobs else ""
-    return f"{lim.home.database}{waiting}"
+    return f"{lim.home.database}, open jobs: {len(jobs)}" + (" (limner jobs list)" if jobs else "")
 
 
 async def _imaging(lim: Limner) -> str:
@@ -103,22 +125,23 @@ async def _assets(_: Limner) -> str:
 
 async def _providers(lim: Limner) -> str:
     today = lim.clock().date()
-    usable = [
-        name
+    current = {
+        name: spec
         for name, spec in lim.specs.items()
-        if spec.key_env is None or lim.keys.get(spec.key_env) is not None
         if any(not model.is_retired(today) for model in spec.models)
-    ]
-    missing = sorted(
-        {spec.key_env for name, spec in lim.specs.items() if spec.key_env and name not in usable}
-        - {spec.key_env for name, spec in lim.specs.items() if name in usable}
-    )
-    advice = f"; set {' or '.join(missing)} for more" if missing else ""
-    return f"usable: {', '.join(usable) or 'none'}{advice}"
+    }
+    missing = {
+        name: spec.key_env
+        for name, spec in current.items()
+        if spec.key_env is not None and lim.keys.get(spec.key_env) is None
+    }
+    usable = [name for name in current if name not in missing]
+    keys = " or ".join(dict.fromkeys(missing.values()))
+    if not usable:
+        raise NoProvider("Nothing here can draw.", hint=f"Set {keys}.")
+    return f"usable: {', '.join(usable)}" + (f"; set {keys} for more" if keys else "")
 
 
 async def _extras(_: Limner) -> str:
-    fast = (
-        "installed" if find_spec("cykooz_resizer") else "not installed (pip install limner[fast])"
-    )
+    fast = "installed" if find_spec("cykooz_resizer") else "not installed: pip install limner[fast]"
     return f"fast resizing {fast}"

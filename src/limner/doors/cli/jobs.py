@@ -11,10 +11,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from limner.client import Limner
-from limner.doors.cli.terminal import Waiting, print_json, say, wait_for
+from limner.doors.cli.answer import Answer
+from limner.doors.cli.terminal import Waiting, say, wait_for
 from limner.errors import NANO_PER_USD, LimnerError, UserError
 from limner.money.amounts import format_usd
 from limner.money.records import JobRow
+from limner.pictures.order import Progress
 from limner.tools.image_generate import as_value
 
 EXAMPLE = """\
@@ -24,6 +26,7 @@ examples:
   limner jobs recover job_1f0c…       this one
 """
 CANNOT_ASK = "its service cannot be asked what became of it; it stays counted"
+STILL_WAITING = "another process is waiting for it"
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -32,53 +35,53 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("job", nargs="?", metavar="ID", help="one job instead of all")
 
 
-def run(args: Namespace) -> int:
+def run(args: Namespace) -> Answer:
     """List or recover."""
-    return wait_for(lambda: _list(args) if args.action == "list" else _recover(args))
+    return wait_for(lambda: (_list if args.action == "list" else _recover)(args))
 
 
-async def _list(args: Namespace) -> int:
+async def _list(args: Namespace) -> Answer:
     async with Limner() as lim:
         rows = await _rows(lim, args.job)
-    if args.json:
-        print_json({"jobs": [_as_json(row) for row in rows]})
-        return 0
-    for row in rows:
-        when = datetime.fromtimestamp(row.created_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M")
-        standing = "waiting" if row.in_flight else "open"
-        print(f"{row.id}  {when}  {format_usd(row.quoted_nano)}  {standing}  {row.provider}")
-    if not rows:
-        say("Every request that was sent has been received.")
-    return 0
+    return Answer(
+        value={"jobs": [_as_json(row) for row in rows]},
+        text="\n".join(map(_line, rows)),
+        notes=() if rows else ("No job is open.",),
+    )
 
 
-async def _recover(args: Namespace) -> int:
+async def _recover(args: Namespace) -> Answer:
     outcomes: list[dict[str, Any]] = []
+    statuses: set[int] = set()
     async with Limner() as lim:
         for row in await _rows(lim, args.job):
-            if row.in_flight:
-                outcomes.append({"job": row.id, "state": "waiting"})
-                continue
-            outcomes.append(await _recover_one(lim, row))
-            if not args.json:
-                _print_outcome(outcomes[-1])
-    if args.json:
-        print_json({"jobs": outcomes})
-    elif not outcomes:
-        say("Nothing to recover.")
-    return 1 if any("error" in outcome for outcome in outcomes) else 0
+            outcome: dict[str, Any] = {"job": row.id}
+            try:
+                outcome |= await _recover_one(lim, row)
+            except LimnerError as error:
+                outcome |= {"state": "failed", "error": error.as_json()}
+                statuses.add(error.exit_status)
+            outcomes.append(outcome)
+            # Said at once: an interruption must not hide what has been brought in before it.
+            say(f"{row.id}: {_in_words(outcome)}")
+    return Answer(
+        value={"jobs": outcomes},
+        text="\n".join(outcome["path"] for outcome in outcomes if "path" in outcome),
+        notes=() if outcomes else ("Nothing to recover.",),
+        status=_one_of(statuses),
+    )
 
 
 async def _recover_one(lim: Limner, row: JobRow) -> dict[str, Any]:
-    waiting = Waiting(f"asking {row.provider} about {row.id} …")
-    try:
-        async with waiting.shown():
-            drawn = await lim.recover(row, progress=waiting.progress)
-    except LimnerError as error:
-        return {"job": row.id, "state": "failed", "error": error.as_json()}
+    if row.in_flight:
+        return {"state": "waiting", "reason": STILL_WAITING}
+    waiting = Waiting()
+    waiting.progress(Progress(message=f"asking {row.provider} about {row.id}", elapsed_s=0.0))
+    async with waiting.shown():
+        drawn = await lim.recover(row, progress=waiting.progress)
     if drawn is None:
-        return {"job": row.id, "state": "unknown", "reason": CANNOT_ASK}
-    return {"job": row.id, "state": "recovered", **as_value(drawn)}
+        return {"state": "unknown", "reason": CANNOT_ASK}
+    return {"state": "recovered", **as_value(drawn)}
 
 
 async def _rows(lim: Limner, job_id: str | None) -> list[JobRow]:
@@ -91,6 +94,15 @@ async def _rows(lim: Limner, job_id: str | None) -> list[JobRow]:
     return chosen
 
 
+def _standing(row: JobRow) -> str:
+    return "waiting" if row.in_flight else "open"
+
+
+def _line(row: JobRow) -> str:
+    when = datetime.fromtimestamp(row.created_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M")
+    return f"{row.id}  {when}  {format_usd(row.quoted_nano)}  {_standing(row)}  {row.provider}"
+
+
 def _as_json(row: JobRow) -> dict[str, Any]:
     return {
         "id": row.id,
@@ -98,17 +110,23 @@ def _as_json(row: JobRow) -> dict[str, Any]:
         "model": row.model,
         "remote_id": row.remote_id,
         "created_ms": row.created_ms,
-        "state": "waiting" if row.in_flight else "open",
+        "state": _standing(row),
         "quoted_usd": row.quoted_nano / NANO_PER_USD,
     }
 
 
-def _print_outcome(outcome: dict[str, Any]) -> None:
+def _in_words(outcome: dict[str, Any]) -> str:
     match outcome["state"]:
         case "recovered":
-            print(outcome["path"])
-            say(f"{outcome['job']}: recovered")
+            return f"recovered to {outcome['path']}"
         case "failed":
-            say(f"{outcome['job']}: {outcome['error']['message']}")
+            return outcome["error"]["message"]
         case _:
-            say(f"{outcome['job']}: {outcome['reason']}")
+            return outcome["reason"]
+
+
+def _one_of(statuses: set[int]) -> int:
+    """The status that says what failed, where all failures were of one kind."""
+    if not statuses:
+        return 0
+    return statuses.pop() if len(statuses) == 1 else LimnerError.exit_status

@@ -11,8 +11,9 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from limner.doors.cli.terminal import print_json, say
+from limner.doors.cli.answer import Answer
 from limner.errors import UserError
+from limner.providers.base import all_specs
 from limner.settings import load
 from limner.storage.home import Home
 from limner.storage.keys import Keys
@@ -23,6 +24,7 @@ examples:
   limner keys list
   limner keys remove OPENAI_API_KEY
 """
+SEE_LIST = "limner keys list shows them"
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -31,42 +33,42 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", help="the variable's name, such as OPENAI_API_KEY")
 
 
-def run(args: Namespace) -> int:
+def run(args: Namespace) -> Answer:
     """Do the one thing asked."""
     settings = load(env=os.environ, cwd=Path.cwd())
     keys = Keys(Home(settings.home).keys, env=os.environ)
     if args.action == "list":
-        return _list(keys, as_json=args.json)
+        if args.name is not None:
+            raise UserError("keys list takes no name: it lists every key")
+        return _list(keys)
     if args.name is None:
-        raise UserError(f"say which key to {args.action}", hint="limner keys list shows them")
+        raise UserError(f"say which key to {args.action}", hint=SEE_LIST)
     if args.action == "set":
         keys.set(args.name, _value(args.name))
         done = f"{args.name} is stored for this user."
     elif keys.remove(args.name):
         done = f"{args.name} is removed."
     else:
-        raise UserError(f"no key {args.name!r} is stored", hint="limner keys list shows them")
-    if args.json:
-        print_json({"name": args.name, "action": args.action})
-    else:
-        say(done)
-    return 0
+        raise UserError(f"no key {args.name!r} is stored", hint=SEE_LIST)
+    return Answer(value={"name": args.name, "action": args.action}, notes=(done,))
 
 
 def _value(name: str) -> str:
     # Never an argument: those end up in shell histories and process lists.
-    if sys.stdin.isatty():
-        return getpass.getpass(f"{name}: ").strip()
-    return sys.stdin.readline().strip()
+    if not sys.stdin.isatty():
+        return sys.stdin.buffer.readline().decode("utf-8", "surrogateescape")
+    try:
+        return getpass.getpass(f"{name}: ")
+    except EOFError:
+        return ""
 
 
-def _list(keys: Keys, *, as_json: bool) -> int:
-    listing = keys.listing()
-    if as_json:
-        print_json({"keys": listing})
-        return 0
-    for key in listing:
-        print(f"{key.name}  {key.masked}  ({key.source})")
-    if not listing:
-        say("No key is set. limner keys set OPENAI_API_KEY stores one.")
-    return 0
+def _list(keys: Keys) -> Answer:
+    known = {spec.key_env for spec in all_specs(embedded=False).values() if spec.key_env}
+    listing = keys.listing(known)
+    width = max((len(key.name) for key in listing), default=0)
+    return Answer(
+        value={"keys": listing},
+        text="\n".join(f"{key.name:{width}}  {key.masked:8}  {key.source}" for key in listing),
+        notes=() if listing else ("No key is set. limner keys set OPENAI_API_KEY stores one.",),
+    )

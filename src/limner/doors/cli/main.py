@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from argparse import SUPPRESS, ArgumentParser, RawDescriptionHelpFormatter
 from importlib import import_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NoReturn
+    from typing import Any, NoReturn
 
-# Each command is a module of this package with `configure(parser)` and `run(args) -> exit status`.
+# Each command is a module of this package with `configure(parser)` and `run(args) -> Answer`.
 COMMANDS = {
     "generate": "draw a picture from words",
     "models": "image models: prices, lifecycles, what is usable now",
@@ -28,65 +29,90 @@ examples:
   limner generate "a robot" --dry-run     what it would cost
   limner COMMAND --help                   what a command takes
 """
+USAGE_STATUS = 2
+INTERRUPTED_STATUS = 130
 
 
 class Parser(ArgumentParser):
-    """Tells about bad usage in JSON where JSON was asked for."""
+    """Tells about bad usage as every other failure is told: in JSON where the words ask for it."""
+
+    def __init__(self, words: list[str], **about: Any) -> None:
+        # No abbreviations: one that works today is ambiguous after the next option.
+        super().__init__(allow_abbrev=False, formatter_class=RawDescriptionHelpFormatter, **about)
+        self._as_json = "--json" in words
 
     def error(self, message: str) -> NoReturn:
         """End with status 2 and what was wrong."""
-        if "--json" in sys.argv:
-            # Loaded here because only this path needs it.
-            from limner.doors.cli.terminal import print_json  # noqa: PLC0415
-            from limner.errors import UserError  # noqa: PLC0415
+        # Loaded here because only a mistake needs them.
+        from limner.doors.cli.answer import deliver, failure  # noqa: PLC0415
+        from limner.errors import UserError  # noqa: PLC0415
 
-            error = UserError(message, hint=f"See: {self.prog} --help")
-            print_json({"error": error.as_json()})
-            self.exit(error.exit_status)
-        super().error(message)
+        mistake = UserError(message, hint=f"See: {self.prog} --help")
+        self.exit(deliver(failure(mistake), as_json=self._as_json))
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return its exit status."""
     words = sys.argv[1:] if argv is None else argv
-    if words and words[0] in COMMANDS:
-        return _run(words[0], words[1:])
-    parser = _overview()
-    parser.parse_args(words)
-    parser.print_help()
-    return 2
+    _prepare_streams()
+    try:
+        if words and words[0] in COMMANDS:
+            return _command(words[0], words[1:])
+        return _overview(words)
+    except KeyboardInterrupt:
+        # While a module was being loaded: a command that runs sees to its own interruption.
+        return INTERRUPTED_STATUS
+    finally:
+        _flush()
 
 
-def _overview() -> ArgumentParser:
+def _overview(words: list[str]) -> int:
     from limner import __version__  # noqa: PLC0415 - with the rest of what only help needs
 
     listing = "\n".join(f"  {name:10}{summary}" for name, summary in COMMANDS.items())
     parser = Parser(
+        words,
         prog="limner",
+        usage="limner [-h] [--version] COMMAND …",
         description="Pictures for AI agents: make them, look at them, carry them.",
         epilog=f"commands:\n{listing}\n\n{EXAMPLE}",
-        formatter_class=RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"limner {__version__}")
-    parser.add_argument("command", choices=[*COMMANDS], metavar="COMMAND", nargs="?")
-    return parser
+    parser.add_argument("command", choices=[*COMMANDS], metavar="COMMAND", nargs="?", help=SUPPRESS)
+    parser.parse_args(words)
+    parser.print_help(sys.stderr)
+    return USAGE_STATUS
 
 
-def _run(name: str, words: list[str]) -> int:
+def _command(name: str, words: list[str]) -> int:
     module = import_module(f"limner.doors.cli.{name}")
-    parser = Parser(
-        prog=f"limner {name}",
-        description=module.__doc__,
-        epilog=module.EXAMPLE,
-        formatter_class=RawDescriptionHelpFormatter,
-    )
+    parser = Parser(words, prog=f"limner {name}", description=module.__doc__, epilog=module.EXAMPLE)
     module.configure(parser)
     parser.add_argument(
         "--json", action="store_true", help="print exactly one JSON object on standard output"
     )
     args = parser.parse_args(words)
-    terminal = import_module("limner.doors.cli.terminal")
-    return terminal.guarded(module.run, args)
+    answer = import_module("limner.doors.cli.answer")
+    return answer.answer(lambda: module.run(args), as_json=args.json)
+
+
+def _prepare_streams() -> None:
+    """Make the standard streams usable however the program was started."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # closed by the caller, as in `limner models >&-`
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
+    if (reconfigure := getattr(sys.stdout, "reconfigure", None)) is not None:
+        # A path is the bytes it is and JSON is UTF-8, whatever the locale.
+        reconfigure(encoding="utf-8", errors="surrogateescape")
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            # The reader went away (`| head`) or the disk is full: Python must not try at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 if __name__ == "__main__":

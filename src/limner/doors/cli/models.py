@@ -8,7 +8,7 @@ from typing import Any
 
 from limner.catalogue.images import ImageModel, Size
 from limner.client import Limner
-from limner.doors.cli.terminal import print_json
+from limner.doors.cli.answer import Answer
 from limner.errors import NANO_PER_USD
 from limner.money.amounts import format_usd
 from limner.providers.base import ProviderSpec
@@ -19,9 +19,10 @@ examples:
   limner models --json
 """
 PRICED_SIZE = Size(1024, 1024)
+PRICED_AS = f"A price is the most that {PRICED_SIZE} in standard quality costs, the prompt apart."
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Line:
     """One model as it stands here and today. ``obstacle`` is why it cannot be used."""
 
@@ -35,28 +36,28 @@ def configure(parser: ArgumentParser) -> None:
     """The command takes no arguments of its own."""
 
 
-def run(args: Namespace) -> int:
+def run(_: Namespace) -> Answer:
     """List them in the order `auto` tries them."""
     lim = Limner()
     lines = [_line(lim, spec, model) for spec in lim.specs.values() for model in spec.models]
-    if args.json:
-        print_json({"models": [_as_json(line) for line in lines]})
-        return 0
-    width = max(len(line.model.name) for line in lines)
-    for line in lines:
-        price = "free" if line.price_nano == 0 else format_usd(line.price_nano)
-        usable = "usable" if line.obstacle is None else line.obstacle
-        print(f"{line.model.name:{width}}  {price:>8}  {line.status:8}  {usable}")
-    print(f"\nPrices are for {PRICED_SIZE}, standard quality, a short prompt at most.")
-    return 0
+    width = max((len(line.model.name) for line in lines), default=0)
+    return Answer(
+        value={"models": [_as_json(line) for line in lines]},
+        text="\n".join(
+            f"{line.model.name:{width}}  {_price(line):>8}  {line.status:8}  "
+            f"{line.obstacle or 'usable'}"
+            for line in lines
+        ),
+        notes=(PRICED_AS,),
+    )
 
 
 def _line(lim: Limner, spec: ProviderSpec, model: ImageModel) -> _Line:
     today = lim.clock().date()
-    if spec.key_env is not None and lim.keys.get(spec.key_env) is None:
-        obstacle = f"set {spec.key_env}"
-    elif model.is_retired(today):
+    if model.is_retired(today):
         obstacle = f"retired {model.retired}; use {model.successor}"
+    elif spec.key_env is not None and lim.keys.get(spec.key_env) is None:
+        obstacle = f"set {spec.key_env}"
     else:
         obstacle = None
     return _Line(
@@ -65,6 +66,10 @@ def _line(lim: Limner, spec: ProviderSpec, model: ImageModel) -> _Line:
         price_nano=model.quote(PRICED_SIZE, "standard", "").nano,
         obstacle=obstacle,
     )
+
+
+def _price(line: _Line) -> str:
+    return format_usd(line.price_nano) if line.price_nano else "free"
 
 
 def _as_json(line: _Line) -> dict[str, Any]:

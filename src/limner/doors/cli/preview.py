@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import base64
 import os
-import shutil
-import sys
 from collections.abc import Iterator
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from limner.client import Limner
+from limner.content import Picture
+from limner.doors.cli.terminal import is_live, say, size, write
 
 Protocol = Literal["kitty", "iterm", "blocks"]
 
@@ -18,29 +18,41 @@ MAX_ROWS = 24
 KITTY_CHUNK = 4096
 
 
-def can_show() -> bool:
+class Box(NamedTuple):
+    """The cells a picture may take; a cell is about twice as high as wide."""
+
+    columns: int
+    rows: int
+
+
+def shows_pictures() -> bool:
     """Whether the terminal shows real pictures, so that one is worth showing unasked."""
-    return sys.stderr.isatty() and _protocol() != "blocks"
+    return is_live() and _protocol() != "blocks"
 
 
-async def show(data: bytes, lim: Limner) -> None:
+async def show(picture: Picture, lim: Limner) -> None:
     """Show a PNG on standard error, beside the result on standard output."""
+    if not is_live():
+        say("The picture is not shown: standard error is not a terminal that can.")
+        return
+    terminal = size()
+    # Two lines are left for the path and the prompt that follows it.
+    box = Box(min(terminal.columns, MAX_COLUMNS), min(max(terminal.lines - 2, 1), MAX_ROWS))
+    png = lim.pictures.path(picture).read_bytes()
     match _protocol():
         case "kitty":
-            _write("".join(_kitty(data)))
+            write("".join(_kitty(png, picture, box)) + "\n")
         case "iterm":
-            _write(_iterm(data))
+            write(_iterm(png, box) + "\n")
         case "blocks":
-            terminal = shutil.get_terminal_size()
-            columns = min(terminal.columns, MAX_COLUMNS)
-            rows = min(terminal.lines - 2, MAX_ROWS)
-            preview = await lim.imaging.preview(data, columns=columns, rows=2 * rows)
-            _write("\n".join(_half_blocks(preview.rgb, preview.width, preview.height)))
+            preview = await lim.imaging.preview(png, columns=box.columns, rows=2 * box.rows)
+            for line in _half_blocks(preview.rgb, preview.width, preview.height):
+                write(line + "\n")
 
 
 def _protocol() -> Protocol:
     env = os.environ
-    if "TMUX" in env or env.get("TERM", "").startswith("screen"):
+    if "TMUX" in env or env.get("TERM", "").startswith(("screen", "tmux")):
         return "blocks"  # multiplexers swallow the picture protocols
     if "KITTY_WINDOW_ID" in env or env.get("TERM", "") in {"xterm-kitty", "xterm-ghostty"}:
         return "kitty"
@@ -49,18 +61,22 @@ def _protocol() -> Protocol:
     return "blocks"
 
 
-def _kitty(png: bytes) -> Iterator[str]:
+def _kitty(png: bytes, picture: Picture, box: Box) -> Iterator[str]:
+    """The picture in chunks; given one side of the box, the terminal keeps the proportions."""
+    is_tall = picture.height * box.columns > 2 * box.rows * picture.width
+    side = f"r={box.rows}" if is_tall else f"c={box.columns}"
     text = base64.b64encode(png).decode()
     starts = range(0, len(text), KITTY_CHUNK)
     for start in starts:
         more = 0 if start == starts[-1] else 1
-        control = f"a=T,f=100,c={MAX_COLUMNS},m={more}" if start == 0 else f"m={more}"
+        control = f"a=T,f=100,{side},m={more}" if start == 0 else f"m={more}"
         yield f"\x1b_G{control};{text[start : start + KITTY_CHUNK]}\x1b\\"
 
 
-def _iterm(png: bytes) -> str:
-    text = base64.b64encode(png).decode()
-    return f"\x1b]1337;File=inline=1;size={len(png)};width={MAX_COLUMNS}:{text}\x07"
+def _iterm(png: bytes, box: Box) -> str:
+    """The picture in one piece; the terminal fits it into the box in proportion."""
+    place = f"inline=1;size={len(png)};width={box.columns};height={box.rows}"
+    return f"\x1b]1337;File={place}:{base64.b64encode(png).decode()}\x07"
 
 
 def _half_blocks(rgb: bytes, width: int, height: int) -> Iterator[str]:
@@ -76,8 +92,3 @@ def _half_blocks(rgb: bytes, width: int, height: int) -> Iterator[str]:
             for i in range(0, stride, 3)
         )
         yield "".join(cells) + "\x1b[0m"
-
-
-def _write(text: str) -> None:
-    sys.stderr.write(text + "\n")
-    sys.stderr.flush()

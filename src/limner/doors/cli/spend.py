@@ -1,14 +1,16 @@
-"""What was spent, by day and by model, and what is still open."""
+"""What was spent, by day and by model, and what is still open. Days and times are UTC."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from limner.client import Limner
-from limner.doors.cli.terminal import print_json, wait_for
+from limner.doors.cli.answer import Answer
+from limner.doors.cli.terminal import wait_for
 from limner.money.amounts import format_usd
-from limner.money.records import Spend
+from limner.money.records import LedgerRow, Spend, SpendLine
 
 EXAMPLE = """\
 examples:
@@ -21,32 +23,39 @@ def configure(parser: ArgumentParser) -> None:
     """The command takes no arguments of its own."""
 
 
-def run(args: Namespace) -> int:
-    """Print the whole ledger's sums."""
+def run(_: Namespace) -> Answer:
+    """Tell the whole ledger's sums."""
+    spend = wait_for(_spend)
+    return Answer(value=spend.as_json(), text="\n".join(_lines(spend)))
 
-    async def work() -> Spend:
-        async with Limner() as lim:
-            return await lim.money.spend()
 
-    spend = wait_for(work)
-    if args.json:
-        print_json(spend.as_json())
-        return 0
-    print(f"{format_usd(spend.total_nano)} in all")
+async def _spend() -> Spend:
+    async with Limner() as lim:
+        return await lim.money.spend()
+
+
+def _lines(spend: Spend) -> Iterator[str]:
+    yield f"{format_usd(spend.total_nano)} in all"
     if spend.unknown_nano:
-        print(f"{format_usd(spend.unknown_nano)} of it may not have been charged: limner jobs list")
+        yield f"{format_usd(spend.unknown_nano)} of it may not have been charged: limner jobs list"
     if spend.in_flight_nano:
-        print(f"{format_usd(spend.in_flight_nano)} more is set aside for calls in flight")
-    for title, lines in (("by day", spend.by_day), ("by model", spend.by_model)):
+        yield f"{format_usd(spend.in_flight_nano)} more is set aside for calls in flight"
+    for title, lines in (
+        ("by day", [_sum(line) for line in spend.by_day]),
+        ("by model", [_sum(line) for line in spend.by_model]),
+        ("last calls", [_call(row) for row in spend.recent]),
+    ):
         if lines:
-            print(f"\n{title}")
-        for line in lines:
-            calls = "1 call" if line.calls == 1 else f"{line.calls} calls"
-            print(f"  {format_usd(line.nano):>10}  {line.name}  ({calls})")
-    if spend.recent:
-        print("\nlast calls")
-    for row in spend.recent:
-        when = datetime.fromtimestamp(row.created_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M")
-        where = row.path or row.error_code or ""
-        print(f"  {when}  {format_usd(row.cost_nano):>10}  {row.state:8}  {row.provider}  {where}")
-    return 0
+            yield from ("", title, *lines)
+
+
+def _sum(line: SpendLine) -> str:
+    calls = "1 call" if line.calls == 1 else f"{line.calls} calls"
+    return f"  {format_usd(line.nano):>12}  {line.name}  ({calls})"
+
+
+def _call(row: LedgerRow) -> str:
+    when = datetime.fromtimestamp(row.created_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M")
+    became = row.path or row.error_code or ""
+    cost = format_usd(row.cost_nano)
+    return f"  {cost:>12}  {when}  {row.state:8}  {row.provider:14}  {became}".rstrip()

@@ -1,22 +1,20 @@
-"""Results, errors, progress and questions <-> the person at the terminal.
-
-Standard output carries the result and nothing else; everything else goes to standard error.
-"""
+"""Progress, questions and notes <-> the person at the terminal, all on standard error."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import re
 import sys
+import threading
 import time
-from argparse import Namespace
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from concurrent.futures import Future
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import TypeVar
 
-import msgspec
-
-from limner.errors import Cancelled, LimnerError
+from limner.errors import Cancelled
 from limner.money.spending import told_cost
 from limner.pictures.order import Progress
 from limner.tools.base import Question
@@ -24,75 +22,124 @@ from limner.tools.base import Question
 T = TypeVar("T")
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 TICK_S = 0.1
-
-
-def print_json(value: Mapping[str, Any]) -> None:
-    """Print the one JSON object of this run."""
-    sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
+CLEAR_LINE = "\r\x1b[2K"
+ANSWER_BYTES = 1024
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def say(text: str) -> None:
     """Tell the person something that is not the result."""
-    print(text, file=sys.stderr)
+    write(f"{harmless(text)}\n")
 
 
-def guarded(run: Callable[[Namespace], int], args: Namespace) -> int:
-    """Run a command; errors become a message, or JSON where that was asked for."""
-    try:
-        return run(args)
-    except LimnerError as error:
-        return _report(error, as_json=args.json)
-    except KeyboardInterrupt:
-        return _report(Cancelled("Interrupted."), as_json=args.json)
-    except BrokenPipeError:
-        # The reader went away (`| head`): that is no failure, and Python must not flush again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+def harmless(text: str) -> str:
+    """Text for a terminal: what a server or a file name holds must not move the cursor."""
+    return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def write(text: str) -> None:
+    """Put text on standard error; nobody reading it is no reason to fail."""
+    with contextlib.suppress(OSError):
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
+def is_live() -> bool:
+    """Whether standard error is a terminal that can redraw a line and knows our characters."""
+    has_cursor = sys.stderr.isatty() and os.environ.get("TERM", "") != "dumb"
+    return has_cursor and (sys.stderr.encoding or "").lower().startswith("utf")
+
+
+def size() -> os.terminal_size:
+    """Columns and lines of the terminal at standard error; some do not tell theirs."""
+    columns, lines = 0, 0
+    with contextlib.suppress(OSError):
+        columns, lines = os.get_terminal_size(sys.stderr.fileno())
+    return os.terminal_size((columns or 80, lines or 24))
 
 
 def wait_for(work: Callable[[], Awaitable[T]]) -> T:
-    """Run async work to its end; Ctrl-C cancels it and lets it clean up."""
+    """Run async work to its end; Ctrl-C cancels it and lets it clean up.
+
+    Raises:
+        Cancelled: it was interrupted; the error says what that cost, where anybody knows.
+    """
+    told: Cancelled | None = None
 
     async def main() -> T:
+        nonlocal told
         try:
             return await work()
         except asyncio.CancelledError as stop:
-            if (told := told_cost(stop)) is not None:
-                raise told from stop
+            told = told_cost(stop)
             raise
 
-    return asyncio.run(main())
+    try:
+        return asyncio.run(main())
+    except KeyboardInterrupt as stop:
+        if told is None:
+            told = Cancelled("Interrupted.", hint="limner spend shows what was spent.")
+        elif not told.billed:
+            told.hint = "It cost nothing."
+        raise told from stop
 
 
 async def ask(question: Question) -> bool:
     """Put a question to the person; where nobody can be asked the answer is no."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    print(f"{question.text} [y/N] ", end="", file=sys.stderr, flush=True)
-    answer = await asyncio.to_thread(sys.stdin.readline)
-    return answer.strip().lower() in {"y", "yes"}
+    write(f"{harmless(question.text)} [y/N] ")
+    reply: Future[bytes] = Future()
+
+    def read() -> None:
+        try:
+            reply.set_result(os.read(sys.stdin.fileno(), ANSWER_BYTES))
+        except OSError:  # the terminal is gone, or belongs to another program now
+            reply.set_result(b"")
+
+    # A thread that nobody waits for, so that Ctrl-C ends the program and not just the question.
+    threading.Thread(target=read, daemon=True).start()
+    line = b""
+    try:
+        line = await asyncio.wrap_future(reply)
+    finally:
+        if not line.endswith(b"\n"):
+            write("\n")  # neither Ctrl-C nor Ctrl-D ends the line of the question
+    return line.strip().lower() in {b"y", b"yes"}
 
 
 class Waiting:
-    """What a person sees while something slow runs: the latest news and the time it takes."""
+    """What a person sees while something slow runs: the latest news and the time it takes.
 
-    def __init__(self, first_message: str) -> None:
-        self._message = first_message
-        self._started = time.monotonic()
+    The line appears with the first news, so that questions asked before it have the terminal to
+    themselves.
+    """
+
+    def __init__(self) -> None:
+        self._message = ""
+        self._began = time.monotonic()
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds since the waiting began."""
-        return time.monotonic() - self._started
+        """Seconds since the first news."""
+        return time.monotonic() - self._began
 
     def progress(self, news: Progress) -> None:
         """Show this message from now on."""
+        if not self._message:
+            self._began = time.monotonic()
         self._message = news.message
+
+    def say(self, text: str) -> None:
+        """Say something while the line is shown; it goes on below."""
+        if is_live():
+            write(CLEAR_LINE)
+        say(text)
 
     @asynccontextmanager
     async def shown(self) -> AsyncGenerator[None]:
-        """Keep a line on the terminal up to date; silent where standard error is no terminal."""
-        if not sys.stderr.isatty():
+        """Keep the line up to date; silent where standard error is no terminal."""
+        if not is_live():
             yield
             return
         ticking = asyncio.create_task(self._tick())
@@ -100,31 +147,15 @@ class Waiting:
             yield
         finally:
             ticking.cancel()
-            sys.stderr.write("\r\x1b[2K")
-            sys.stderr.flush()
+            if self._message:
+                write(CLEAR_LINE)
 
     async def _tick(self) -> None:
         turn = 0
         while True:
-            sign = SPINNER[turn % len(SPINNER)]
-            sys.stderr.write(f"\r\x1b[2K{sign} {self._message} {self.elapsed_s:.0f} s")
-            sys.stderr.flush()
+            if self._message:
+                line = f"{SPINNER[turn % len(SPINNER)]} {self._message} {self.elapsed_s:.0f} s"
+                # A line that wraps could not be cleared again.
+                write(f"{CLEAR_LINE}{line[: size().columns - 1]}")
             turn += 1
             await asyncio.sleep(TICK_S)
-
-
-def _report(error: LimnerError, *, as_json: bool) -> int:
-    if as_json:
-        print_json({"error": error.as_json()})
-        return error.exit_status
-    say(f"limner: {error.message}")
-    if error.billed:
-        certainty = "may have cost" if error.cost_source == "unknown" else "cost"
-        say(f"  It {certainty} ${error.cost_usd:.4f}.")
-    if "job_id" in error.extras:
-        say(f"  Job: {error.extras['job_id']}")
-    if "kept_at" in error.extras:
-        say(f"  The picture is kept at {error.extras['kept_at']}")
-    if error.hint is not None:
-        say(f"  {error.hint}")
-    return error.exit_status

@@ -1,0 +1,92 @@
+"""Orders on stdin -> answers on stdout: the fits that run in Python, each in a process of its own.
+
+Three orders, one JSON object on a line each: ``load`` reads a picture, ``fit`` fits it, ``save``
+writes what came out. Only ``fit`` is measured, from outside, so no peer's files count. Nobody's
+libraries are loaded for another, since memory is measured too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from pathlib import Path
+from typing import Any, Literal
+
+Mode = Literal["seed", "fast"]
+# Bytes, MIME type, width, height.
+Fitted = tuple[bytes, str, int, int]
+Fit = Callable[[bytes, Mode], Awaitable[Fitted]]
+
+
+@contextlib.asynccontextmanager
+async def limner() -> AsyncGenerator[Fit]:
+    """Ours: a warm pool as the program itself holds one; its worker counts as ours too."""
+    from limner.imaging.fit import FitRequest
+    from limner.imaging.pool import Imaging
+
+    async with Imaging() as imaging:
+
+        async def ours(data: bytes, mode: Mode) -> Fitted:
+            fitted, sent = await imaging.fit(data, FitRequest(mode=mode))
+            return sent, fitted.mime, fitted.width, fitted.height
+
+        yield ours
+
+
+@contextlib.asynccontextmanager
+async def pillow() -> AsyncGenerator[Fit]:
+    """The seed's ladder as someone writes it with Pillow alone."""
+    from benchmarks.fit_pillow import ladder
+
+    async def fit(data: bytes, mode: Mode) -> Fitted:  # noqa: ARG001 - knows one mode only
+        return ladder(data)
+
+    yield fit
+
+
+@contextlib.asynccontextmanager
+async def floor() -> AsyncGenerator[Fit]:
+    """The least the work can be: scaled decode, SIMD resize, one JPEG."""
+    from benchmarks.fit_floor import Floor
+
+    least = Floor()
+
+    async def fit(data: bytes, mode: Mode) -> Fitted:  # noqa: ARG001 - knows one mode only
+        return least.fit(data)
+
+    yield fit
+
+
+PEERS: dict[str, Callable[[], contextlib.AbstractAsyncContextManager[Fit]]] = {
+    "pillow": pillow,
+    "floor": floor,
+    "limner": limner,
+}
+
+
+async def serve(name: str) -> None:
+    """Answer orders until stdin closes."""
+    data, result = b"", b""
+    async with PEERS[name]() as fit:
+        for line in sys.stdin:  # blocks the loop, which has nothing else to do between orders
+            order: dict[str, Any] = json.loads(line)
+            answer: dict[str, str | int] = {}
+            try:
+                match order["do"]:
+                    case "load":
+                        data = Path(order["path"]).read_bytes()
+                    case "fit":
+                        result, mime, width, height = await fit(data, order["mode"])
+                        answer = {"mime": mime, "width": width, "height": height}
+                    case _:
+                        Path(order["path"]).write_bytes(result)
+            except Exception as error:  # a failure is a result here
+                answer = {"error": f"{type(error).__name__}: {error}"}
+            print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(sys.argv[1]))

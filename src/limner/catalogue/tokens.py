@@ -1,0 +1,263 @@
+"""A picture's size and a detail -> how many input tokens a vision model counts, and what it sees.
+
+Each rule is one vendor's arithmetic. All of it is on integers and fractions: where the vendors
+multiply floats, the same steps are taken exactly, so that no picture is a pixel off by accident.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from math import ceil, isqrt
+from typing import TypeVar
+
+import msgspec
+
+from limner.catalogue.sizes import Size
+from limner.errors import ImageTooLarge, InputInvalid
+
+OPENAI_PATCH = 32
+CLAUDE_PATCH = 28
+TILE = 512
+TILED_MAX_EDGE = 2048
+TILED_SHORT_EDGE = 768
+
+_Level = TypeVar("_Level")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """What looking at a picture once takes.
+
+    Attributes:
+        tokens: the input tokens it is billed as.
+        width: how wide the picture is when the model sees it, after its own resizing.
+        height: how high it is then.
+        exact: the count follows a published rule, to a token; otherwise it is an upper bound.
+    """
+
+    tokens: int
+    width: int
+    height: int
+    exact: bool
+
+    @property
+    def size(self) -> Size:
+        """The picture as the model sees it."""
+        return Size(self.width, self.height)
+
+
+class _Rule(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"
+):
+    """What the token rules share: where they were read, and whether they are the vendor's word."""
+
+    source: str
+    read: date
+    exact: bool = True
+
+
+class Frame(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a picture is shrunk at one detail: inside a square, then to a number of patches.
+
+    Above ``refused_above_patches`` the service refuses the picture instead of shrinking it.
+    """
+
+    max_edge: int
+    max_patches: int | None = None
+    refused_above_patches: int | None = None
+
+    def seen(self, size: Size) -> Size:
+        """The size the model works on."""
+        inside = _fit_edge(size, self.max_edge)
+        return inside if self.max_patches is None else _fit_patches(inside, self.max_patches)
+
+    def accepted(self, size: Size) -> Size:
+        """The size the model works on, small enough not to be refused."""
+        seen = self.seen(size)
+        most = self.refused_above_patches
+        return seen if most is None else _fit_patches(seen, most)
+
+
+class OpenAIPatches(_Rule, frozen=True, tag="openai_patches"):
+    """Patches of 32 pixels worth ``multiplier`` tokens each; ``auto`` names one of the frames."""
+
+    multiplier: Decimal
+    auto: str
+    frames: dict[str, Frame]
+
+    def look(self, size: Size, detail: str) -> Look:
+        """What a picture takes at one detail.
+
+        Raises:
+            InputInvalid: the model has no such detail.
+            ImageTooLarge: the service refuses a picture of so many patches; the hint has a size.
+        """
+        frame = self._frame(detail)
+        seen, accepted = frame.seen(size), frame.accepted(size)
+        if seen != accepted:
+            raise ImageTooLarge(
+                f"A picture of {size} is more than {frame.refused_above_patches} patches",
+                hint=f"Send it at {accepted}, or ask for less detail.",
+            )
+        tokens = ceil(_cells(seen, OPENAI_PATCH) * self.multiplier)
+        return Look(tokens=tokens, width=seen.width, height=seen.height, exact=self.exact)
+
+    def useful(self, size: Size, detail: str) -> Size:
+        """The largest size worth sending.
+
+        Raises:
+            InputInvalid: the model has no such detail.
+        """
+        return self._frame(detail).accepted(size)
+
+    def _frame(self, detail: str) -> Frame:
+        return _level(self.frames, detail, auto=self.auto)
+
+
+class OpenAITiles(_Rule, frozen=True, tag="openai_tiles"):
+    """Tiles of 512 pixels on top of a base price; at low detail the base price alone."""
+
+    base_tokens: int
+    tile_tokens: int
+
+    def look(self, size: Size, detail: str) -> Look:
+        """What a picture takes at one detail; the vendor may choose either where it is auto.
+
+        Raises:
+            InputInvalid: the model has no such detail.
+        """
+        seen = self.useful(size, detail)
+        tiles = 0 if detail == "low" else _cells(seen, TILE)
+        return Look(
+            tokens=self.base_tokens + self.tile_tokens * tiles,
+            width=seen.width,
+            height=seen.height,
+            exact=self.exact and detail != "auto",
+        )
+
+    def useful(self, size: Size, detail: str) -> Size:
+        """The largest size worth sending.
+
+        Raises:
+            InputInvalid: the model has no such detail.
+        """
+        inside = _fit_edge(size, _level({"low": TILE, "high": TILED_MAX_EDGE}, detail, auto="high"))
+        shortest = min(inside)
+        if shortest <= TILED_SHORT_EDGE:
+            return inside
+        width, height = (edge * TILED_SHORT_EDGE // shortest for edge in inside)
+        return Size(width, height)
+
+
+class ClaudePatches(_Rule, frozen=True, tag="claude_patches"):
+    """Patches of 28 pixels, one token each, within an edge and a number of tokens."""
+
+    max_edge: int
+    max_tokens: int
+
+    def look(self, size: Size, detail: str) -> Look:
+        """What a picture takes; there is but one detail.
+
+        Raises:
+            InputInvalid: a detail other than auto.
+        """
+        seen = self.useful(size, detail)
+        tokens = _cells(seen, CLAUDE_PATCH)
+        return Look(tokens=tokens, width=seen.width, height=seen.height, exact=self.exact)
+
+    def useful(self, size: Size, detail: str) -> Size:
+        """The largest size worth sending.
+
+        Raises:
+            InputInvalid: a detail other than auto.
+        """
+        _level({"auto": None}, detail, auto="auto")
+        if self._fits(size):
+            return size
+        # Edges sort by whether they fit, so the number of those that do is the longest that does.
+        edges = range(1, max(size))
+        longest = bisect_left(edges, True, key=lambda edge: not self._fits(_scale(size, edge)))
+        return _scale(size, longest)
+
+    def _fits(self, size: Size) -> bool:
+        padded = _divide_up(max(size), CLAUDE_PATCH) * CLAUDE_PATCH
+        return padded <= self.max_edge and _cells(size, CLAUDE_PATCH) <= self.max_tokens
+
+
+class MediaResolution(_Rule, frozen=True, tag="media_resolution"):
+    """A number of tokens for each detail, whatever the size; how it is resized is not told."""
+
+    tokens: dict[str, int]
+    auto: str
+
+    def look(self, size: Size, detail: str) -> Look:
+        """What a picture takes at one detail.
+
+        Raises:
+            InputInvalid: the model has no such detail.
+        """
+        tokens = _level(self.tokens, detail, auto=self.auto)
+        return Look(tokens=tokens, width=size.width, height=size.height, exact=self.exact)
+
+    def useful(self, size: Size, detail: str) -> Size:
+        """The size itself: nobody says from where on more pixels are of no use.
+
+        Raises:
+            InputInvalid: the model has no such detail.
+        """
+        _level(self.tokens, detail, auto=self.auto)
+        return size
+
+
+TokenRule = OpenAIPatches | OpenAITiles | ClaudePatches | MediaResolution
+
+
+def _level(levels: Mapping[str, _Level], detail: str, *, auto: str) -> _Level:
+    """What a model does at a detail."""
+    try:
+        return levels[auto if detail == "auto" else detail]
+    except KeyError:
+        raise InputInvalid(
+            f"The model has no detail {detail[:40]!r}",
+            field="detail",
+            hint=f"Use {' or '.join(dict.fromkeys(['auto', *levels]))}.",
+        ) from None
+
+
+def _cells(size: Size, edge: int) -> int:
+    """How many squares with that edge cover a picture."""
+    return _divide_up(size.width, edge) * _divide_up(size.height, edge)
+
+
+def _divide_up(amount: int, by: int) -> int:
+    return -(-amount // by)
+
+
+def _scale(size: Size, longest: int) -> Size:
+    """The same shape with another longer edge; half a pixel goes to the even one."""
+    width, height = (max(1, round(Fraction(edge * longest, max(size)))) for edge in size)
+    return Size(width, height)
+
+
+def _fit_edge(size: Size, max_edge: int) -> Size:
+    return size if max(size) <= max_edge else _scale(size, max_edge)
+
+
+def _fit_patches(size: Size, budget: int) -> Size:
+    """Shrink to at most so many patches, so that one edge ends where a patch does.
+
+    The vendor scales by sqrt(budget * 32² / area), then by what takes an edge down to whole
+    patches: of the two edges, the one that has to shrink more. This is the same in integers.
+    """
+    if _cells(size, OPENAI_PATCH) <= budget:
+        return size
+    width, height = size
+    columns, rows = isqrt(budget * width // height), isqrt(budget * height // width)
+    if columns * height <= rows * width:
+        return Size(columns * OPENAI_PATCH, columns * OPENAI_PATCH * height // width)
+    return Size(rows * OPENAI_PATCH * width // height, rows * OPENAI_PATCH)

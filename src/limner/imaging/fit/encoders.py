@@ -1,0 +1,91 @@
+"""Pixels -> the bytes of one format. Runs inside a worker only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from io import BytesIO
+
+from PIL import Image
+
+from limner.imaging.fit.request import JPEG, PNG, WEBP
+
+# What most programs write: slower levels save little, faster ones make a candidate lose.
+_PNG_LEVEL = 6
+_WEBP_METHOD = 4
+_PALETTE_COLOURS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One encoding of a picture at one size."""
+
+    mime: str
+    data: bytes
+    size: tuple[int, int]
+
+
+def jpeg(image: Image.Image, quality: int, *, full_colour: bool = False) -> Candidate:
+    """As JPEG; transparency is shown on white. ``full_colour`` keeps coloured edges sharp."""
+    picture = on_white(image)
+    out = BytesIO()
+    picture.save(out, "JPEG", quality=quality, subsampling=0 if full_colour else 2)
+    return Candidate(JPEG, out.getvalue(), image.size)
+
+
+def webp(image: Image.Image, quality: int, *, method: int = _WEBP_METHOD) -> Candidate:
+    """As lossy WebP."""
+    out = BytesIO()
+    image.save(out, "WEBP", quality=quality, method=method)
+    return Candidate(WEBP, out.getvalue(), image.size)
+
+
+def lossless_webp(image: Image.Image) -> Candidate:
+    """As lossless WebP, by the quickest method."""
+    out = BytesIO()
+    image.save(out, "WEBP", lossless=True, quality=0, method=0)
+    return Candidate(WEBP, out.getvalue(), image.size)
+
+
+def png(image: Image.Image, most: Callable[[], int]) -> Candidate | None:
+    """As PNG, or None as soon as it has more bytes than ``most`` says at that moment."""
+    out = _Bounded(most)
+    try:
+        image.save(out, "PNG", compress_level=_PNG_LEVEL)
+    except _OutgrownError:
+        return None
+    return Candidate(PNG, out.getvalue(), image.size)
+
+
+def palette_png(image: Image.Image) -> Candidate:
+    """As PNG of 256 colours, which flat pictures hardly miss."""
+    colours = image.quantize(_PALETTE_COLOURS, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+    out = BytesIO()
+    colours.save(out, "PNG", compress_level=_PNG_LEVEL)
+    return Candidate(PNG, out.getvalue(), image.size)
+
+
+def on_white(image: Image.Image) -> Image.Image:
+    """The picture without transparency."""
+    if image.mode != "RGBA":
+        return image
+    white = Image.new("RGBA", image.size, "white")
+    return Image.alpha_composite(white, image).convert("RGB")
+
+
+class _OutgrownError(Exception):
+    """A file has grown past the point at which it could still be chosen."""
+
+
+class _Bounded(BytesIO):
+    """A file that refuses to grow past a limit, which may come down while it is written."""
+
+    def __init__(self, most: Callable[[], int]) -> None:
+        super().__init__()
+        self._most = most
+
+    def write(self, data: bytes, /) -> int:  # pyright: ignore[reportIncompatibleMethodOverride]
+        written = super().write(data)
+        if self.tell() > self._most():
+            raise _OutgrownError
+        return written

@@ -1,0 +1,63 @@
+"""A picture and a request -> what is sent: the original where it fits, else an encoding of it."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from limner.imaging.fit.dimensions import inside
+from limner.imaging.fit.encoders import Candidate
+from limner.imaging.fit.faithful import encode_once
+from limner.imaging.fit.ladder import descend
+from limner.imaging.fit.request import FitRequest, Fitted
+from limner.imaging.fit.source import Source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    """Fits pictures inside one worker; ``aside`` is its second thread."""
+
+    aside: ThreadPoolExecutor
+    max_pixels: int
+
+    def fit(self, data: bytes, request: FitRequest) -> tuple[Fitted, bytes]:
+        """What is to be sent.
+
+        Raises:
+            ImageError: the bytes are not a picture that can be sent.
+        """
+        source = Source(data, region=request.region, max_pixels=self.max_pixels)
+        if _is_good_as_it_is(source, data, request):
+            return _described(source, Candidate(source.mime, data, source.size), untouched=True)
+        match request.mode:
+            case "seed":
+                chosen = descend(source, request, self.aside)
+            case "fast":
+                chosen = encode_once(source, request)
+        return _described(source, chosen, untouched=False)
+
+
+def _is_good_as_it_is(source: Source, data: bytes, request: FitRequest) -> bool:
+    """Within the box, a quarter of the byte limit, upright and of a type that may be sent."""
+    return (
+        source.is_whole
+        and source.is_upright
+        and source.size == inside(source.size, request.max_width, request.max_height)
+        and len(data) * 4 <= request.max_bytes
+        and source.mime in request.formats
+    )
+
+
+def _described(source: Source, chosen: Candidate, *, untouched: bool) -> tuple[Fitted, bytes]:
+    width, height = chosen.size
+    fitted = Fitted(
+        mime=chosen.mime,
+        width=width,
+        height=height,
+        original_width=source.size[0],
+        original_height=source.size[1],
+        part=source.part,
+        animated=source.animated,
+        untouched=untouched,
+    )
+    return fitted, chosen.data

@@ -1,0 +1,67 @@
+"""What is asked of the fit engine, and what it answers; these values cross to the worker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Mode = Literal["seed", "fast"]
+
+PNG, JPEG, WEBP, GIF = "image/png", "image/jpeg", "image/webp", "image/gif"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Region:
+    """A part of a picture, in pixels of the upright original."""
+
+    x: int
+    y: int
+    width: int
+    height: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitRequest:
+    """The box and the byte limit a picture has to fit, and how to get it there.
+
+    ``formats`` are the types that may be sent; JPEG or PNG is among them, and GIF is only ever
+    sent as it came. With ``region`` only
+    that part of the original is sent, at its full detail.
+    """
+
+    mode: Mode = "seed"
+    max_width: int = 1568
+    max_height: int = 1568
+    max_bytes: int = 500 * 1024
+    quality: int = 75
+    formats: tuple[str, ...] = (PNG, JPEG, WEBP, GIF)
+    region: Region | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fitted:
+    """What the engine made of a picture.
+
+    Width and height are those of the bytes that are sent; ``part`` is the part of the upright
+    original they show. Of an ``animated`` one they are the first frame. ``untouched`` says that the
+    bytes are the original's own.
+    """
+
+    mime: str
+    width: int
+    height: int
+    original_width: int
+    original_height: int
+    part: Region
+    animated: bool
+    untouched: bool
+
+    @property
+    def scale_x(self) -> float:
+        """Original pixels across for each sent one; add ``part.x`` to map a point back."""
+        return self.part.width / self.width
+
+    @property
+    def scale_y(self) -> float:
+        """Original pixels down for each sent one; add ``part.y`` to map a point back."""
+        return self.part.height / self.height

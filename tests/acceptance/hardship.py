@@ -1,0 +1,70 @@
+"""What can befall a program from outside, brought about for real."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import resource
+import signal
+import sys
+import time
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.servers.openai_server import OpenAIServer
+from tests.servers.wire import Gate, Reply
+
+LIMNER = Path(sys.executable).with_name("limner")
+GUARD_S = 60.0
+
+
+@contextmanager
+def full_disk() -> Generator[None]:
+    """No file of this process can grow, as on a disk that is full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def held_back(server: OpenAIServer, gate: Gate, *, from_piece: int = 0) -> Reply:
+    """OpenAI's answer, held back at one of its three pieces: before, within, after the picture."""
+    pieces = server.drawn({"model": "dall-e-3", "response_format": "b64_json"}).pieces
+    length = sum(len(piece) for piece in pieces if isinstance(piece, bytes))
+    return Reply(pieces=(*pieces[:from_piece], gate, *pieces[from_piece:]), length=length)
+
+
+async def start(*words: str, env: Mapping[str, str], cwd: Path) -> Process:
+    """The command line as a process of its own, with nothing in its environment but ``env``."""
+    return await asyncio.create_subprocess_exec(
+        LIMNER, *words, env=env, cwd=cwd, stdout=PIPE, stderr=PIPE
+    )
+
+
+async def limner(*words: str, env: Mapping[str, str], cwd: Path) -> tuple[int, Any]:
+    """Run the command line with ``--json``; its exit status and what it printed."""
+    process = await start(*words, "--json", env=env, cwd=cwd)
+    out, err = await process.communicate()
+    assert process.returncode is not None
+    assert out, err.decode()
+    return process.returncode, json.loads(out)
+
+
+async def kill(process: Process) -> None:
+    """End a process as a power cut would, and see that it is gone."""
+    os.kill(process.pid, signal.SIGKILL)
+    await process.communicate()
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for something that another process or thread is about to do."""
+    deadline = time.monotonic() + GUARD_S
+    while not condition():
+        assert time.monotonic() < deadline, "it never happened"
+        await asyncio.sleep(0.001)

@@ -1,0 +1,316 @@
+"""`kill -9` at any moment of many calls: the ledger, the pictures and the files always agree."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import os
+import random
+import re
+import sqlite3
+from asyncio.subprocess import Process
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from PIL import Image
+from tests.acceptance.conftest import Studio
+from tests.acceptance.hardship import kill, limner, start
+from tests.acceptance.kill_servers import (
+    FAILS_EVERY,
+    PROMPT,
+    Delays,
+    SlowOpenAI,
+    SlowReplicate,
+    handle_of,
+    number_of,
+)
+from tests.servers.openai_server import USAGE
+
+from limner.catalogue.images import cost_of_usage, image_models
+
+CALLS = 1_000 if os.environ.get("LIMNER_FUZZ") == "long" else 200
+AT_ONCE = 4
+SEED = 20261115
+FLUX_NANO = 3_000_000
+OPENAI_NANO = cost_of_usage(image_models("openai-image")[0], USAGE)
+
+Anchor = Literal["start", "request", "blob"]
+# How long after each of these moments the blow may fall: between them, every step is hit.
+REACH_S: dict[Anchor, float] = {"start": 0.45, "request": 0.9, "blob": 0.04}
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """One call, and the moment it is killed."""
+
+    number: int
+    provider: str
+    anchor: Anchor
+    delay_s: float
+    out: str | None
+
+
+def planned(rng: random.Random) -> Iterator[Call]:
+    for number in range(CALLS):
+        anchor = rng.choices([*REACH_S], weights=[3, 4, 4])[0]
+        yield Call(
+            number=number,
+            provider=rng.choice(["replicate-flux", "replicate-flux", "openai-image"]),
+            anchor=anchor,
+            delay_s=rng.uniform(0, REACH_S[anchor]),
+            out=f"out/{number}.png" if rng.random() < 0.5 else None,
+        )
+
+
+@dataclass
+class Massacre:
+    """A home, its services, and processes that are killed while they work there."""
+
+    studio: Studio
+    openai: SlowOpenAI
+    replicate: SlowReplicate
+    arrivals: dict[int, asyncio.Event]
+    ends: dict[int, int] = field(default_factory=dict)
+
+    async def run(self, calls: Iterator[Call]) -> None:
+        """Make and kill the calls, a few at a time."""
+
+        async def one_after_the_other() -> None:
+            for call in calls:
+                self.ends[call.number] = await self._one(call)
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(AT_ONCE):
+                group.create_task(one_after_the_other())
+
+    async def _one(self, call: Call) -> int:
+        size = "512x512" if call.provider == "replicate-flux" else "1024x1024"
+        words = ["generate", PROMPT.format(call.number), "--json", "--size", size]
+        words += ["--provider", call.provider]
+        words += ["--out", call.out] if call.out else []
+        process = await start(*words, env=self.studio.env, cwd=self.studio.cwd)
+        ended = asyncio.create_task(process.wait())
+        moment = asyncio.create_task(self._moment(call))
+        await asyncio.wait([ended, moment], return_when=asyncio.FIRST_COMPLETED)
+        moment.cancel()
+        await bury(process)
+        return await ended
+
+    async def _moment(self, call: Call) -> None:
+        if call.anchor == "request":
+            await self.arrivals[call.number].wait()
+        if call.anchor == "blob":
+            handle = handle_of(call.number)
+            blob = self.studio.home / "blobs" / handle[:2] / handle
+            while not blob.exists():
+                await asyncio.sleep(0.0005)
+                continue
+        await asyncio.sleep(call.delay_s)
+
+    async def recover(self) -> list[dict[str, Any]]:
+        _, said = await limner("jobs", "recover", env=self.studio.env, cwd=self.studio.cwd)
+        return said["jobs"]
+
+    async def spent_usd(self) -> float:
+        """What a fresh process says; it concludes what the dead have left."""
+        _, said = await limner("spend", env=self.studio.env, cwd=self.studio.cwd)
+        return said["total_usd"]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The ledger as it is on disk, with the number of each call that was journalled."""
+        query = """
+            SELECT ledger.*, jobs.request, jobs.remote_id
+            FROM ledger LEFT JOIN jobs ON jobs.ledger_id = ledger.id
+        """
+        found = self._query(query)
+        for row in found:
+            entry = json.loads(row["request"]) if row["request"] else None
+            row["number"] = None if entry is None else number_of(entry["request"]["prompt"])
+            row["seed"] = None if entry is None else entry["request"]["seed"]
+        return found
+
+    def roots(self) -> dict[str, str]:
+        """Of each picture, the one that it was made of, or itself."""
+        pictures = self._query("SELECT handle, parent FROM pictures")
+        return {row["handle"]: row["parent"] or row["handle"] for row in pictures}
+
+    def files(self) -> list[Path]:
+        """Every file where pictures are put."""
+        folders = (self.studio.home / "generated", self.studio.cwd)
+        return [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+
+    def _query(self, query: str) -> list[dict[str, Any]]:
+        path = self.studio.home / "limner.db"
+        with closing(sqlite3.connect(path)) as connection:
+            connection.row_factory = sqlite3.Row
+            return [dict(row) for row in connection.execute(query)]
+
+
+async def bury(process: Process) -> None:
+    if process.returncode is None:
+        await kill(process)
+    else:
+        await process.communicate()
+
+
+@pytest.fixture
+async def massacre(studio: Studio) -> AsyncIterator[Massacre]:
+    loop = asyncio.get_running_loop()
+    arrivals = {number: asyncio.Event() for number in range(CALLS)}
+
+    def arrived(number: int) -> None:
+        loop.call_soon_threadsafe(arrivals[number].set)
+
+    with (
+        SlowOpenAI(Delays(SEED, arrived)) as openai,
+        SlowReplicate(Delays(SEED + 1, arrived)) as replicate,
+    ):
+        studio.connect(openai, replicate)
+        yield Massacre(studio, openai, replicate, arrivals)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(2 * CALLS + 200)
+async def test_kill_at_any_moment_loses_no_picture_and_no_money(massacre: Massacre) -> None:
+    rng = random.Random(SEED)
+    await massacre.run(planned(rng))
+    logger.warning("Phases hit: %s", dict(sorted(phases(massacre).items())))
+    await assert_the_books_are_right(massacre)
+
+    for _ in range(CALLS // 40):
+        await kill_a_recovery(massacre, after_s=rng.uniform(0.2, 1.5))
+        await assert_the_books_are_right(massacre)
+
+    await massacre.recover()
+    await assert_the_books_are_right(massacre)
+    assert_every_prediction_was_brought_in_once(massacre)
+    files = {path: path.read_bytes() for path in massacre.files()}
+    again = await massacre.recover()
+    assert {job["state"] for job in again} <= {"unknown"}
+    assert {path: path.read_bytes() for path in massacre.files()} == files
+
+
+async def kill_a_recovery(massacre: Massacre, *, after_s: float) -> None:
+    words = ("jobs", "recover", "--json")
+    process = await start(*words, env=massacre.studio.env, cwd=massacre.studio.cwd)
+    ended = asyncio.create_task(process.wait())
+    await asyncio.wait([ended], timeout=after_s)
+    await bury(process)
+
+
+async def assert_the_books_are_right(massacre: Massacre) -> None:
+    spent_usd = await massacre.spent_usd()
+    rows = massacre.rows()
+    assert {row["state"] for row in rows} <= {"settled", "released", "unknown"}
+    assert spent_usd == sum(row["cost_nano"] for row in rows) / 1_000_000_000
+    for row in rows:
+        assert_row_is_right(row)
+    assert_nothing_was_bought_twice_or_unseen(massacre, rows)
+    settled = [row for row in rows if row["state"] == "settled"]
+    assert_blobs_are_right(massacre, settled)
+    assert_files_are_right(massacre, settled)
+
+
+def assert_row_is_right(row: dict[str, Any]) -> None:
+    price = FLUX_NANO if row["provider"] == "replicate-flux" else OPENAI_NANO
+    match row["state"]:
+        case "settled":
+            assert (row["cost_nano"], row["picture"]) == (price, handle_of(row["number"]))
+        case "released":
+            assert (row["cost_nano"], row["picture"], row["path"]) == (0, None, None)
+        case "unknown":
+            assert (row["cost_nano"], row["picture"]) == (row["quoted_nano"], None)
+            assert row["number"] is not None
+
+
+def assert_nothing_was_bought_twice_or_unseen(
+    massacre: Massacre, rows: list[dict[str, Any]]
+) -> None:
+    bought = [seen.json()["prompt"] for seen in massacre.openai.sent("generate")]
+    bought += [seen.json()["input"]["prompt"] for seen in massacre.replicate.sent("create")]
+    numbers = [number_of(prompt) for prompt in bought]
+    assert len(numbers) == len(set(numbers))
+    # Whatever reached a service is in the ledger, and counted unless the service says it failed.
+    by_number = {row["number"]: row for row in rows if row["number"] is not None}
+    for number in numbers:
+        row = by_number[number]
+        assert row["state"] != "released" or number % FAILS_EVERY == 0
+
+
+def assert_blobs_are_right(massacre: Massacre, settled: list[dict[str, Any]]) -> None:
+    folder = massacre.studio.home / "blobs"
+    blobs = [path for path in folder.rglob("*") if path.is_file()]
+    for blob in blobs:
+        assert hashlib.sha256(blob.read_bytes()).hexdigest() == blob.name
+    assert {row["picture"] for row in settled} <= {blob.name for blob in blobs}
+
+
+def assert_files_are_right(massacre: Massacre, settled: list[dict[str, Any]]) -> None:
+    roots = massacre.roots()
+    bought = {row["picture"]: row for row in settled}
+    found = set()
+    for path in massacre.files():
+        assert re.fullmatch(r"\d+(-\d+)?\.png", path.name), path
+        with Image.open(path) as image:
+            image.load()
+            assert image.format == "PNG"
+        row = bought[roots[hashlib.sha256(path.read_bytes()).hexdigest()]]
+        assert row["path"] in (None, str(path))
+        assert row["number"] not in found
+        found.add(row["number"])
+    for row in settled:
+        assert row["path"] is None or Path(row["path"]).is_file()
+    beside = {path.name for path in massacre.studio.home.iterdir()}
+    assert beside <= {"blobs", "generated", "limner.db", "limner.db-wal", "limner.db-shm"}
+
+
+def assert_every_prediction_was_brought_in_once(massacre: Massacre) -> None:
+    predictions = massacre.replicate.predictions.values()
+    assert {one["status"] for one in predictions} <= {"succeeded", "failed"}
+    succeeded = [one["input"]["seed"] for one in predictions if one["status"] == "succeeded"]
+    settled = [
+        row["seed"]
+        for row in massacre.rows()
+        if (row["provider"], row["state"]) == ("replicate-flux", "settled")
+    ]
+    assert sorted(settled) == sorted(succeeded)
+
+
+def phases(massacre: Massacre) -> Counter[str]:
+    """How far each call had come; told by what it left behind."""
+    rows = massacre.rows()
+    roots = massacre.roots()
+    written = {roots.get(hashlib.sha256(p.read_bytes()).hexdigest()) for p in massacre.files()}
+    fetched = {int(seen.path.rpartition("/")[2]) for seen in massacre.replicate.sent("file")}
+    kept = {path.name for path in (massacre.studio.home / "blobs").rglob("*")}
+
+    def phase(row: dict[str, Any]) -> str:
+        number = row["number"]
+        if number is None:
+            return "3 reserved"
+        if massacre.ends[number] != -9:
+            return "0 ended before the kill"
+        if row["state"] == "settled":
+            if row["picture"] not in written:
+                return "9 settled, not written"
+            return "a written, not noted" if row["path"] is None else "b noted, not ended"
+        if not massacre.arrivals[number].is_set():
+            return "4 journalled, not arrived"
+        if handle_of(number) in kept:
+            return "8 kept, not settled"
+        if row["provider"] == "replicate-flux" and row["remote_id"] is not None:
+            return "7 fetching or verifying" if number in fetched else "6 waiting for the service"
+        return "5 with the service"
+
+    counted = Counter(phase(row) for row in rows)
+    counted["1 before the ledger"] = len(massacre.ends) - len(rows)
+    return counted

@@ -1,0 +1,149 @@
+"""`limner models`, `assets`, `demo` and `doctor`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.doors.cli_process import CommandLine, Done
+from tests.servers.openai_server import OpenAIServer
+
+from limner.illustrator import assets
+
+
+def checks(done: Done) -> dict[str, bool]:
+    return {check["name"]: check["ok"] for check in done.json["checks"]}
+
+
+def failed(done: Done) -> dict[str, str]:
+    return {c["name"]: c["detail"] for c in done.json["checks"] if not c["ok"]}
+
+
+def test_models_says_what_is_usable_and_what_to_set(cli: CommandLine, openai: OpenAIServer) -> None:
+    def obstacles(done: Done) -> dict[str, Any]:
+        return {m["name"]: m["obstacle"] for m in done.json["models"] if m["retired"] is None}
+
+    without = obstacles(cli.run("models", "--json"))
+    assert without["openai-image/gpt-image-2.5-flare"] == "set OPENAI_API_KEY"
+    assert without["replicate-flux/black-forest-labs/flux-schnell"] == "set REPLICATE_API_TOKEN"
+    assert without["illustrator/limner-illustrator"] is None
+    cli.studio.connect(openai)
+    assert obstacles(cli.run("models", "--json"))["openai-image/gpt-image-2.5-flare"] is None
+
+
+def test_models_prints_one_line_for_each(cli: CommandLine) -> None:
+    done = cli.run("models")
+    assert done.out.splitlines()[-1].split() == [
+        "illustrator/limner-illustrator",
+        "free",
+        "current",
+        "usable",
+    ]
+    assert done.err == (
+        "A price is the most that 1024x1024 in standard quality costs, the prompt apart.\n"
+    )
+
+
+def test_assets_are_found_by_word(cli: CommandLine) -> None:
+    found = cli.run("assets", "search", "robot", "--limit", "1", "--json").json["assets"]
+    assert [asset["name"] for asset in found] == [assets.search("robot", limit=1)[0].name]
+    listed = cli.run("assets", "search", "robot", "--limit", "1")
+    assert (listed.out.split()[0], listed.err) == (found[0]["name"], "")
+
+
+def test_assets_that_nothing_matches_are_an_empty_answer(cli: CommandLine) -> None:
+    words = ["assets", "search", "zorgblat"]
+    assert cli.run(*words) == Done(status=0, err="No picture matches 'zorgblat'.\n")
+    assert cli.run(*words, "--json").json == {"assets": []}
+
+
+def test_assets_says_whose_pictures_they_are(cli: CommandLine) -> None:
+    text = assets.licences()
+    assert cli.run("assets", "licences") == Done(status=0, out=f"{text.rstrip()}\n")
+    assert cli.run("assets", "licences", "--json").json == {"licences": text}
+
+
+def test_assets_refuses_what_makes_no_sense(cli: CommandLine) -> None:
+    ended = cli.run_all(
+        ["assets", "search"],
+        ["assets", "search", "robot", "--limit", "-1"],
+        ["assets", "licences", "robot"],
+    )
+    assert [(done.status, done.err) for done in ended] == [
+        (2, "limner: say what to look for\n  For example: limner assets search robot\n"),
+        (2, "limner: --limit must be at least 1\n"),
+        (2, "limner: assets licences takes no word: it tells about all pictures\n"),
+    ]
+
+
+def test_the_demo_draws_offline_even_where_a_key_is_set(
+    cli: CommandLine, openai: OpenAIServer
+) -> None:
+    cli.studio.connect(openai)
+    done = cli.run("demo")
+    (path,) = cli.studio.files
+    assert (done.status, done.out) == (0, f"{path}\n")
+    assert openai.requests == []
+
+
+def test_the_doctor_finds_a_fresh_machine_healthy(cli: CommandLine) -> None:
+    done = cli.run("doctor", "--json")
+    assert (done.status, done.json["ok"]) == (0, True)
+    assert checks(done) == dict.fromkeys(
+        [
+            "version",
+            "settings",
+            "home",
+            "database",
+            "imaging",
+            "assets",
+            "providers",
+            "extras",
+        ],
+        True,
+    )
+
+
+def test_the_doctor_reports_wrong_settings_as_a_finding(cli: CommandLine) -> None:
+    done = cli.run("doctor", "--json", env={"LIMNER_IMAGES_EMBEDED": "false"})
+    assert done.status == 1
+    assert failed(done) == {
+        "settings": "LIMNER_IMAGES_EMBEDED is not a setting Did you mean LIMNER_IMAGES_EMBEDDED?"
+    }
+
+
+def test_the_doctor_finds_a_damaged_database_and_checks_the_rest(cli: CommandLine) -> None:
+    cli.studio.home.mkdir()
+    database = cli.studio.home / "limner.db"
+    database.write_text("not a database, and longer than its header " * 9)
+    done = cli.run("doctor")
+    assert done.status == 1
+    (line,) = [line for line in done.out.splitlines() if not line.startswith("ok  ")]
+    assert line.startswith(f"FAIL  database    The database '{database}' is damaged.")
+
+
+def test_the_doctor_finds_a_home_that_is_no_folder(cli: CommandLine) -> None:
+    cli.studio.home.touch()
+    done = cli.run("doctor", "--json")
+    assert (done.status, done.json["ok"]) == (1, False)
+    assert failed(done)["home"] == (
+        f"{cli.studio.home} is not a folder that may be written. Set LIMNER_HOME to one."
+    )
+
+
+def test_the_doctor_finds_that_nothing_can_draw(cli: CommandLine) -> None:
+    done = cli.run("doctor", "--json", env={"LIMNER_IMAGES_EMBEDDED": "false"})
+    assert done.status == 1
+    assert failed(done) == {
+        "providers": "Nothing here can draw. Set OPENAI_API_KEY or REPLICATE_API_TOKEN."
+    }
+
+
+def test_the_doctor_finds_keys_that_others_can_read(cli: CommandLine) -> None:
+    cli.run("keys", "set", "OPENAI_API_KEY", stdin=b"sk-0123456789")
+    keys = cli.studio.home / "keys.toml"
+    keys.chmod(0o644)
+    done = cli.run("doctor", "--json")
+    assert done.status == 1
+    assert failed(done) == {
+        "providers": f"Others than its owner may use the key file '{keys}'. Run: chmod 600 '{keys}'"
+    }

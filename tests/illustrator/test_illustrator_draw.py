@@ -1,0 +1,263 @@
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from xml.etree import ElementTree
+
+import pytest
+from PIL import Image
+
+from limner.errors import InputInvalid, NoProvider
+from limner.illustrator import assets, scenes
+from limner.illustrator.draw import NOTE, Drawing, draw
+from limner.imaging.pool import Imaging
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def drawing(
+    prompt: str, *, width: int = 256, height: int = 256, seed: int | None = None
+) -> Drawing:
+    return draw(prompt=prompt, svg=None, width=width, height=height, seed=seed)
+
+
+def placed(prompt: str) -> Counter[str]:
+    """How often each picture is placed."""
+    root = ElementTree.fromstring(drawing(prompt).svg)
+    return Counter(element.attrib["name"] for element in root.iter(f"{SVG}asset"))
+
+
+def test_the_facts_of_a_prompt() -> None:
+    made = drawing("A cinematic photo of a cat on a red bicycle on a beach at sunset, no people")
+    assert made.facts == {
+        "matched": [
+            {"words": "cat", "asset": "cat", "count": 1, "colour": None},
+            {"words": "bicycle", "asset": "bicycle", "count": 1, "colour": "red"},
+        ],
+        "unmatched": [],
+        "background": "beach, sunset",
+        "style_ignored": ["cinematic", "photo"],
+        "left_out": ["people"],
+        "text": [],
+        "note": NOTE,
+    }
+    assert made.assets == {name: assets.get(name) for name in ("cat", "bicycle")}
+
+
+def test_the_facts_name_what_was_not_understood() -> None:
+    facts = drawing("two penguins and a snowman beside a christmas tree and a gramophone").facts
+    assert facts == {
+        "matched": [
+            {"words": "penguins", "asset": "penguin", "count": 2, "colour": None},
+            {"words": "snowman", "asset": "snowman", "count": 1, "colour": None},
+            {"words": "christmas tree", "asset": "christmas-tree", "count": 1, "colour": None},
+        ],
+        "unmatched": ["gramophone"],
+        "background": "snow",
+        "style_ignored": [],
+        "left_out": [],
+        "text": [],
+        "note": NOTE,
+    }
+
+
+def test_the_example_of_the_specification_is_a_scene_of_its_own() -> None:
+    made = drawing("A watercolor painting of a mountain lake at dawn")
+    assert made.facts["background"] == "mountains, lake, dawn"
+    assert made.facts["style_ignored"] == ["watercolor", "painting"]
+    assert made.assets == {}
+
+
+def test_the_note_names_the_variable_to_set() -> None:
+    assert "OPENAI_API_KEY" in NOTE
+    assert "offline" in NOTE
+
+
+def test_everything_asked_for_is_placed_as_often_as_asked() -> None:
+    assert placed("two penguins and a snowman beside a christmas tree") == {
+        "penguin": 2,
+        "snowman": 1,
+        "christmas-tree": 1,
+    }
+    assert placed("three red apples on a table") == {"red-apple": 3, "table": 1}
+    assert placed("two cats riding two bicycles") == {"cat": 2, "bicycle": 2}
+    assert placed("a lion between a zebra and a giraffe") == {
+        "lion-sitting": 1,
+        "zebra": 1,
+        "giraffe": 1,
+    }
+
+
+def test_a_crowd_is_thinned_out_fairly() -> None:
+    counts = placed("twelve cats, twelve dogs and twelve horses")
+    assert counts == {"cat": 8, "dog": 8, "horse": 8}
+
+
+def test_a_colour_the_picture_has_already_changes_nothing() -> None:
+    assert "feComponentTransfer" not in drawing("a red car").svg
+    assert "feComponentTransfer" in drawing("a blue car").svg
+
+
+def test_small_things_indoors_stand_on_a_table() -> None:
+    assert placed("a laptop in a cafe") == {"laptop": 1, "table": 1}
+    assert placed("a table on a book in a room") == {"open-book": 1, "table": 1}
+
+
+def test_quoted_text_is_written_on_a_sign() -> None:
+    made = drawing('a cat with a sign that says "FISH & <CHIPS>"')
+    root = ElementTree.fromstring(made.svg)
+    lines = [element.text for element in root.iter(f"{SVG}text")]
+    assert lines == ["FISH &", "<CHIPS>"]
+    assert made.facts["text"] == ["FISH & <CHIPS>"]
+    assert placed('a cat, "HELLO"')["signboard"] == 1
+
+
+def test_the_same_arguments_give_the_same_drawing() -> None:
+    prompt = "five birds over a forest at dusk"
+    assert drawing(prompt, seed=7) == drawing(prompt, seed=7)
+    assert drawing(prompt, seed=7).svg != drawing(prompt, seed=8).svg
+    assert drawing(prompt).svg != drawing(prompt, seed=0).svg
+
+
+def test_another_process_gives_the_same_drawing() -> None:
+    code = (
+        "import hashlib; from limner.illustrator.draw import draw; "
+        "made = draw(prompt='a dog, a cat and a book in a foggy autumn forest in the rain', "
+        "svg=None, width=300, height=200, seed=1); "
+        "print(hashlib.sha256((made.svg + str(made.facts)).encode()).hexdigest())"
+    )
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+            text=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(digests) == 1
+
+
+@pytest.mark.parametrize(
+    ("width", "height"),
+    [(16, 16), (16, 4096), (4096, 16), (512, 512), (1024, 1792), (1792, 1024), (4096, 4096)],
+)
+def test_every_size_from_16_to_4096_is_drawn(width: int, height: int) -> None:
+    made = drawing("six cats, a house and a bird in a city", width=width, height=height)
+    root = ElementTree.fromstring(made.svg)
+    assert root.attrib["viewBox"] == f"0 0 {width} {height}"
+    for element in root.iter(f"{SVG}asset"):
+        x, y, size = (float(element.attrib[key]) for key in ("x", "y", "size"))
+        assert 0 <= x + size / 2 <= width
+        assert 0 <= y + size / 2 <= height
+
+
+@pytest.mark.parametrize(("width", "height"), [(15, 100), (100, 15), (4097, 100), (100, 4097)])
+def test_other_sizes_are_refused(width: int, height: int) -> None:
+    with pytest.raises(InputInvalid) as caught:
+        drawing("a cat", width=width, height=height)
+    assert caught.value.field == "size"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "message"),
+    [
+        ("fintech hero image", "(knows: nothing; does not know: fintech)"),
+        (
+            "logo for a bakery called Crumb",
+            "(knows: nothing; does not know: logo, bakery, crumb)",
+        ),
+        ("a golden retriever photo", "(knows: nothing; does not know: retriever)"),
+        ("a pelican riding a bicycle", "(knows: bicycle; does not know: pelican)"),
+    ],
+)
+def test_a_prompt_that_is_mostly_unknown_is_refused_with_the_way_out(
+    prompt: str, message: str
+) -> None:
+    with pytest.raises(NoProvider) as caught:
+        drawing(prompt)
+    error = caught.value
+    assert error.message == f"The embedded illustrator knows too little of this prompt {message}."
+    assert error.hint == (
+        "Set OPENAI_API_KEY or REPLICATE_API_TOKEN for a model that paints anything, or pass "
+        'svg=… with <asset name="…"/> pictures (`limner assets search WORD` lists them).'
+    )
+    assert error.code == "IMAGE_GEN_NO_PROVIDER"
+
+
+def test_a_refusal_stays_short_and_fits_in_json() -> None:
+    with pytest.raises(NoProvider) as caught:
+        drawing(" ".join(f"blurb{number}" for number in range(300)))
+    assert caught.value.message.endswith("blurb11 and 288 more).")
+    json.dumps(caught.value.as_json())
+
+
+def test_a_document_of_the_caller_is_passed_on_with_its_pictures() -> None:
+    document = '<svg><asset name="robot" x="1" y="2" size="3"/><asset size="9" name=\'cat\'/></svg>'
+    made = draw(prompt="ignored", svg=document, width=64, height=64, seed=None)
+    assert made == Drawing(
+        svg=document,
+        assets={"cat": assets.get("cat"), "robot": assets.get("robot")},
+        facts={
+            "matched": [
+                {"words": "cat", "asset": "cat", "count": None, "colour": None},
+                {"words": "robot", "asset": "robot", "count": None, "colour": None},
+            ],
+            "unmatched": [],
+            "background": None,
+            "style_ignored": [],
+            "left_out": [],
+            "text": [],
+            "note": NOTE,
+        },
+    )
+
+
+def test_pictures_that_do_not_exist_are_named_with_the_nearest() -> None:
+    document = '<svg><asset name="robott"/><asset name="cat"/><asset name="bycicle"/></svg>'
+    with pytest.raises(InputInvalid) as caught:
+        draw(prompt="", svg=document, width=64, height=64, seed=None)
+    assert caught.value.field == "svg"
+    assert caught.value.message == "No picture is named 'bycicle', 'robott'."
+    assert caught.value.hint is not None
+    assert "bicycle" in caught.value.hint
+    assert "robot" in caught.value.hint
+
+
+def test_a_document_may_not_ask_for_the_whole_pack() -> None:
+    document = "".join(f'<asset name="{name}"/>' for name in assets.names())
+    with pytest.raises(InputInvalid, match="1610 different pictures; at most 200"):
+        draw(prompt="", svg=f"<svg>{document}</svg>", width=64, height=64, seed=None)
+
+
+PROMPTS = [
+    *scenes.PLACES,
+    *(f"a meadow at {hour}" for hour in scenes.HOURS),
+    *(f"a meadow, {words.split(', ')[0]}" for words in scenes.WEATHERS.values()),
+    "a blue car and a purple elephant wearing a hat",
+    "an astronaut riding a horse in space",
+    'a sign that says "OPEN" on a yellow background',
+]
+
+
+async def test_every_scene_is_rendered_and_none_is_blank() -> None:
+    async with Imaging() as imaging:
+        for prompt in PROMPTS:
+            made = drawing(prompt, width=96, height=96)
+            png = await imaging.render_svg(made.svg, width=96, height=96, assets=made.assets)
+            picture = Image.open(io.BytesIO(png)).convert("RGBA")
+            assert picture.size == (96, 96)
+            assert picture.getextrema()[3] == (255, 255), prompt
+            assert len(set(picture.get_flattened_data())) > 50, prompt
+
+
+def test_the_pictures_placed_are_the_pictures_sent() -> None:
+    made = drawing("a robot reading a book in a library at night")
+    named = set(re.findall(r'<asset name="([^"]+)"', made.svg))
+    assert named == set(made.assets) == {"robot-standing", "open-book", "bookshelf"}

@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+import pytest
+
+from limner.illustrator import grammar, scenes
+from limner.illustrator.reading import MAX_THINGS, Reading, Thing, Tie, read
+from limner.illustrator.scenes import Scene
+
+
+def drawn(prompt: str) -> list[tuple[str, int, str | None]]:
+    return [(thing.asset, thing.count, thing.colour) for thing in read(prompt).things]
+
+
+def test_a_whole_prompt_is_understood() -> None:
+    assert read("A watercolor of a cat on a small blue bicycle on a beach at sunset") == Reading(
+        things=(
+            Thing(asset="cat", words="cat", tie=Tie("on", 1)),
+            Thing(asset="bicycle", words="bicycle", colour="blue", scale=0.65),
+        ),
+        scene=Scene(places=("beach",), hour="sunset"),
+        texts=(),
+        style=("watercolor",),
+        unmatched=(),
+        left_out=(),
+        known=4,
+        begins_known=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("prompt", "count"),
+    [
+        ("a cat", 1),
+        ("cats", grammar.BARE_PLURAL),
+        ("two cats", 2),
+        ("3 cats", 3),
+        ("a dozen cats", 12),
+        ("a pair of cats", 2),
+        ("several cats", 4),
+        ("many cats", 7),
+        ("1000 cats", grammar.MAX_COUNT),
+        ("0 cats", grammar.BARE_PLURAL),
+    ],
+)
+def test_numbers_say_how_many(prompt: str, count: int) -> None:
+    assert drawn(prompt) == [("cat", count, None)]
+
+
+def test_irregular_plurals_are_things_too() -> None:
+    assert drawn("mice, geese, children and wolves") == [
+        ("mouse", 3, None),
+        ("goose", 3, None),
+        ("child-standing", 3, None),
+        ("wolf-sitting", 3, None),
+    ]
+
+
+def test_the_longest_name_wins() -> None:
+    assert drawn("a hot air balloon, a christmas tree and a t-rex") == [
+        ("hot-air-balloon", 1, None),
+        ("christmas-tree", 1, None),
+        ("t-rex", 1, None),
+    ]
+
+
+def test_a_pile_is_one_picture_and_a_number_is_many() -> None:
+    assert drawn("books") == [("books", 1, None)]
+    assert drawn("three books") == [("open-book", 3, None)]
+
+
+def test_a_colour_belongs_to_the_noun_after_it() -> None:
+    assert drawn("a blue car and a dog") == [("automobile", 1, "blue"), ("dog", 1, None)]
+    assert drawn("three red apples") == [("red-apple", 3, None)]
+
+
+def test_a_colour_without_a_noun_is_a_fruit_or_not_understood() -> None:
+    assert drawn("an orange on a table") == [("tangerine", 1, None), ("table", 1, None)]
+    assert read("a cat in blue").unmatched == ("blue",)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "ties"),
+    [
+        ("a robot holding a balloon", [None, Tie("holding", 0)]),
+        ("a cat wearing a hat and holding a fish", [None, Tie("wearing", 0), Tie("holding", 0)]),
+        ("an astronaut riding a horse", [Tie("riding", 1), None]),
+        ("a dog in front of a house", [Tie("front", 1), None]),
+        ("a dog next to a house", [None, None]),
+        ("a dog and a cat on a sofa", [Tie("on", 2), Tie("on", 2), None]),
+        ("a dog and a cat on a horse", [None, Tie("on", 2), None]),
+        ("a cat on a beach under an umbrella", [Tie("under", 1), None]),
+    ],
+)
+def test_relations_tie_things_together(prompt: str, ties: list[Tie | None]) -> None:
+    assert [thing.tie for thing in read(prompt).things] == ties
+
+
+def test_flying_lifts_the_thing_before_or_after_it() -> None:
+    assert [thing.aloft for thing in read("a bird flying, a pig").things] == [True, False]
+    assert [thing.aloft for thing in read("flying pigs and a dog").things] == [True, False]
+
+
+def test_what_is_not_wanted_is_left_out() -> None:
+    reading = read("a beach with no people and a dog without a leash")
+    assert reading.things == (Thing(asset="dog", words="dog"),)
+    assert reading.left_out == ("people", "leash")
+    assert reading.unmatched == ()
+
+
+def test_parts_of_a_body_are_not_scattered_about() -> None:
+    reading = read("a woman with green eyes")
+    assert [thing.asset for thing in reading.things] == ["woman-standing"]
+    assert reading.unmatched == ("eyes",)
+    assert drawn("an eye") == [("eye", 1, None)]
+
+
+def test_a_noun_that_begins_another_name_is_not_drawn_for_it() -> None:
+    reading = read("a cat on a coffee grinder, a mountain lion")
+    assert reading.things == (Thing(asset="cat", words="cat"),)
+    assert reading.unmatched == ("coffee grinder", "mountain lion")
+    assert read("a cat juggling").unmatched == ("juggling",)
+    assert drawn("a robot barista") == [("robot-standing", 1, None)]
+
+
+def test_a_plain_background_has_a_colour() -> None:
+    assert read("icon of a robot").scene == Scene(hour="", paper="#ffffff")
+    assert read("a robot on a blue background").scene.paper == grammar.COLOURS["blue"]
+
+
+def test_quoted_words_are_text_for_a_sign() -> None:
+    reading = read('a shop with a sign that says "OPEN"')
+    assert reading.texts == ("OPEN",)
+    assert reading.unmatched == ()
+
+
+def test_lone_colours_are_capped_as_well() -> None:
+    assert len(read("an orange, " * 40).things) == MAX_THINGS
+
+
+def test_things_are_capped_and_the_rest_is_said() -> None:
+    animals = "cat dog horse cow pig goat duck swan owl crab shark whale tiger zebra"
+    reading = read(animals.replace(" ", ", "))
+    assert len(reading.things) == MAX_THINGS
+    assert reading.left_out == ("tiger", "zebra")
+
+
+@pytest.mark.parametrize(
+    ("prompt", "enough"),
+    [
+        ("A watercolor painting of a mountain lake at dawn", True),
+        ("a sailboat and a quokka", True),
+        ("fintech hero image", False),
+        ("logo for a bakery called Crumb", False),
+        ("a golden retriever photo", False),
+        ("a pelican riding a bicycle", False),
+        ("portrait of a woman with green eyes and freckles", False),
+        ("quarterly revenue dashboard with a cat", False),
+        ("the concept of justice", False),
+        ("a coffee grinder", False),
+        ("a coffee grinder on a table", False),
+        ("a red panda", False),
+        ("spider-man", False),
+        ("一只猫", False),
+        ("red", False),
+        ("?!", False),
+        ("", False),
+    ],
+)
+def test_what_is_mostly_unknown_is_not_enough(prompt: str, enough: bool) -> None:
+    assert read(prompt).is_enough is enough
+
+
+def test_every_scene_word_is_understood_as_one() -> None:
+    for phrase, place in scenes.PLACE_PHRASES.items():
+        assert read(" ".join(phrase)).scene.places == (place,)
+    for phrase, hour in scenes.HOUR_PHRASES.items():
+        assert read(" ".join(phrase)).scene.hour == hour
+    for phrase, weather in scenes.WEATHER_PHRASES.items():
+        assert read(" ".join(phrase)).scene.weather == {weather}
