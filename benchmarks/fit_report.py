@@ -58,9 +58,10 @@ Measure = Callable[[Trial, Trial], float]
 def report(trials: Trials, *, rounds: int, absent: dict[str, str]) -> str:
     """The whole report."""
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    upstream = f"; upstream is {UPSTREAM_NAME}" if trials.base == "upstream" else ""
     head = [
-        f"{len(trials.pictures)} pictures, {rounds} interleaved rounds, medians of the ratios in "
-        f"each round; {machine}, Pillow {PIL.__version__}; upstream is {UPSTREAM_NAME}.",
+        f"{len(trials.pictures)} pictures, medians of the ratios in each of {rounds} interleaved "
+        f"rounds; {machine}, Pillow {PIL.__version__}{upstream}.",
         *(f"Not measured: {name} ({reason})." for name, reason in absent.items()),
     ]
     parts = [
@@ -154,11 +155,15 @@ def _summary_row(trials: Trials, entrant: str) -> Sequence[str]:
     failed = sum(trials[entrant, name].failure is not None for name in trials.pictures)
     return (
         entrant,
-        *(f"{speed:.2f}x" for speed in speeds),
-        *(f"{ratio:.3f}" for ratio in ratios),
+        *(_figure(speed, "{:.2f}x") for speed in speeds),
+        *(_figure(ratio, "{:.3f}") for ratio in ratios),
         f"{_highest_mb(trials, entrant):.0f}",
         str(failed),
     )
+
+
+def _figure(value: float, form: str) -> str:
+    return DASH if math.isnan(value) else form.format(value)
 
 
 def _wall_ms(trial: Trial) -> float:

@@ -74,8 +74,9 @@ def _call(command: list[str], home: Path) -> None:
             command, cwd=home, capture_output=True, text=True, check=True, timeout=INSTALL_TIMEOUT_S
         )
     except subprocess.CalledProcessError as error:
-        lines = error.stderr.strip().splitlines() or ["no reason given"]
-        raise NotInstalledError(f"npm failed: {lines[-1]}") from error
+        # The first line has the code; the last only says where a log is.
+        reasons = [line for line in error.stderr.splitlines() if line.startswith("npm error")]
+        raise NotInstalledError(reasons[0] if reasons else "npm failed") from error
     except (OSError, subprocess.TimeoutExpired) as error:
         raise NotInstalledError(f"npm failed: {error}") from error
 

@@ -14,10 +14,10 @@ from tests.acceptance.conftest import SPRING, Studio, picture
 from tests.acceptance.hardship import full_disk, kill, limner, start
 from tests.servers.openai_server import OpenAIServer
 from tests.servers.replicate_server import ReplicateServer, error_reply
-from tests.servers.wire import Gate, Reply, bytes_reply, json_reply
+from tests.servers.wire import Gate, Reply, bytes_reply, html_reply, json_reply
 
 from limner import GeneratedImage, Limner, LimnerError
-from limner.errors import NoProvider, ProviderUnavailable, StorageError, UserError
+from limner.errors import BadProviderImage, NoProvider, ProviderUnavailable, StorageError, UserError
 from limner.money.records import JobRow, LedgerRow
 from limner.testing import FakeClock
 
@@ -354,7 +354,36 @@ async def test_a_picture_that_was_settled_but_never_written_is_named_by_the_ledg
     assert kept.read_bytes() == replicate.picture
 
 
-async def test_a_prediction_that_answers_nonsense_once_is_looked_at_again(
+@pytest.mark.parametrize("route", ["look", "file"])
+async def test_a_picture_that_came_broken_is_fetched_again(
+    studio: Studio, replicate: ReplicateServer, route: str
+) -> None:
+    """Something on the way answers for the service, once."""
+    replicate.looks = 1
+    replicate.script(route, html_reply())
+    async with in_no_time(studio.connect(replicate).open()) as lim:
+        with pytest.raises(BadProviderImage) as caught:
+            await lim.generate("a fox")
+    error = caught.value
+    assert (error.billed, error.cost_usd, error.cost_source) == (True, 0.003, "unknown")
+    assert "job_id" in error.extras
+    assert await recover(studio) is not None
+    assert studio.files[0].read_bytes() == replicate.picture
+    assert await states(studio) == [("settled", FLUX_NANO, None, True)]
+
+
+async def test_a_picture_that_comes_broken_twice_is_paid_for_and_over(
+    studio: Studio, replicate: ReplicateServer
+) -> None:
+    await time_out(studio, replicate)
+    replicate.file = bytes_reply(picture()[:500])
+    with pytest.raises(BadProviderImage):
+        await recover(studio)
+    assert await states(studio) == [("settled", FLUX_NANO, "IMAGE_GEN_BAD_RESPONSE", False)]
+    assert (await limner("jobs", "list", env=studio.env, cwd=studio.cwd))[1] == {"jobs": []}
+
+
+async def test_a_service_that_is_busy_once_is_asked_again(
     studio: Studio, replicate: ReplicateServer
 ) -> None:
     await time_out(studio, replicate)

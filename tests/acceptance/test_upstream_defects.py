@@ -382,7 +382,7 @@ async def test_p22_an_unknown_provider_is_bad_input_that_names_the_known_ones(
     assert "replicate-flux" in (result.error or "")
 
 
-@pytest.mark.parametrize("prompt", ["", "  \n\t", 7, None, ["a fox"]])
+@pytest.mark.parametrize("prompt", ["", "  \n\t", 7, None, ["a fox"], "half \ud800"])
 async def test_p22_a_prompt_that_is_no_text_is_bad_input(studio: Studio, prompt: Any) -> None:
     result = await studio.call(prompt=prompt)
     assert (result.code, result.field) == ("input_invalid", "prompt")

@@ -9,6 +9,8 @@ from tests.acceptance.conftest import OPENAI_KEY
 from tests.doors.cli_process import CommandLine, Done
 from tests.servers.openai_server import OpenAIServer
 
+from limner.storage.keys import Keys
+
 STORED = Done(status=0, err="OPENAI_API_KEY is stored for this user.\n")
 
 
@@ -52,8 +54,9 @@ def test_a_key_that_is_not_typed_is_not_stored(cli: CommandLine) -> None:
 
 
 def test_the_listing_masks_every_value_and_says_where_it_is_from(cli: CommandLine) -> None:
-    cli.run("keys", "set", "OPENAI_API_KEY", stdin=OPENAI_KEY.encode())
-    cli.run("keys", "set", "SHORT_KEY", stdin=b"hush")
+    stored = Keys(cli.studio.home / "keys.toml", env={})
+    stored.set("OPENAI_API_KEY", OPENAI_KEY)
+    stored.set("SHORT_KEY", "hush")
     from_environment = {"REPLICATE_API_TOKEN": "r8_0123456789abcdefghijk"}
     listed = cli.run("keys", "list", env=from_environment)
     assert listed == Done(
@@ -72,7 +75,7 @@ def test_the_listing_masks_every_value_and_says_where_it_is_from(cli: CommandLin
 
 
 def test_a_removed_key_is_gone(cli: CommandLine) -> None:
-    cli.run("keys", "set", "OPENAI_API_KEY", stdin=OPENAI_KEY.encode())
+    Keys(cli.studio.home / "keys.toml", env={}).set("OPENAI_API_KEY", OPENAI_KEY)
     removed = cli.run("keys", "remove", "OPENAI_API_KEY", "--json")
     assert removed.json == {"name": "OPENAI_API_KEY", "action": "remove"}
     assert cli.run("keys", "list") == Done(

@@ -133,8 +133,8 @@ ENDINGS = {
         error=CorruptImage("broken"),
         job=True,
         answered=True,
-        row=("settled", FOUR_CENTS, "table", "IMAGE_CORRUPT", None, None),
-        told=(True, FOUR_CENTS, "table"),
+        row=("unknown", FOUR_CENTS, "unknown", "IMAGE_CORRUPT", None, None),
+        told=(True, FOUR_CENTS, "unknown"),
     ),
 }
 
@@ -159,8 +159,10 @@ async def test_a_call_that_fails_leaves_its_row_decided_and_tells_its_cost(
     assert error is ending.error
     assert await row(money) == ending.row
     assert (error.billed, error.cost_nano, error.cost_source) == ending.told
-    job_id = spending.job_id if ending.told[2] == "unknown" else None
-    assert error.extras == ({} if job_id is None else {"job_id": job_id})
+    is_open = ending.told[2] == "unknown"
+    assert error.extras == ({"job_id": spending.job_id} if is_open else {})
+    again = f"`limner jobs recover {spending.job_id}` fetches it without paying again."
+    assert error.hint == (again if is_open and ending.job else None)
 
 
 async def test_a_call_that_succeeds_is_settled_with_its_picture_and_path(money: Money) -> None:
@@ -440,6 +442,19 @@ async def test_the_second_of_two_who_recover_a_job_hears_that_it_is_there(money:
     assert (error.code, error.billed, error.cost_nano) == ("JOB_ALREADY_RECEIVED", False, 0)
     assert error.extras == {}
     assert await row(money) == ("settled", FOUR_CENTS, "table", None, PICTURE, None)
+
+
+async def test_a_picture_that_is_broken_when_it_is_asked_for_again_stays_so(money: Money) -> None:
+    await left_open(money)
+
+    async def story(spending: Spending) -> None:
+        await spending.note_job("p1", "https://example.com/p1")
+        spending.price(None, "table")
+        raise CorruptImage("broken")
+
+    error = await end_of(await again(money), story)
+    assert (error.billed, error.cost_nano, error.cost_source) == (True, FOUR_CENTS, "table")
+    assert await row(money) == ("settled", FOUR_CENTS, "table", "IMAGE_CORRUPT", None, None)
 
 
 async def test_two_who_recover_a_failed_job_both_hear_that_it_failed(money: Money) -> None:

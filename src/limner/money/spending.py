@@ -34,7 +34,8 @@ ALREADY_RECEIVED = "JOB_ALREADY_RECEIVED"
 class Spending:
     """One reservation while its call runs.
 
-    ``job_id`` names the journalled request once it was sent.
+    ``job_id`` names the journalled request once it was sent; given from the start, it is the
+    request that this is the recovery of.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class Spending:
         self.cost_nano = reservation.quote_nano
         self.cost_source: CostSource = quote_source
         self.job_id = job_id
+        self._recovering = job_id is not None
         self._resumable = False
         self._withdrawn = False
         self._answered = False
@@ -147,10 +149,12 @@ class Spending:
 
     def _is_over(self, error: BaseException | None) -> bool:
         """Whether the price is final, since the service did its part and charges for it."""
-        if self._picture is not None or isinstance(error, ImageError):
+        if self._picture is not None:
             return True
-        # A picture that was lost here, on a full disk say, may be fetched again where it has an
-        # id: then its row must stay open for that.
+        # What was lost on the way, on a full disk say, may be fetched again where it has an id:
+        # then its row must stay open for that. What comes broken twice is broken.
+        if isinstance(error, ImageError):
+            return self._recovering or not self._resumable
         return self._answered and not self._resumable
 
     async def _settle(self, *, error_code: str | None) -> None:
@@ -183,6 +187,8 @@ class Spending:
         error.charge(self.cost_nano, self.cost_source)
         if self.cost_source == "unknown" and self.job_id is not None:
             error.extras.setdefault("job_id", self.job_id)
+            if self._resumable and error.hint is None:
+                error.hint = f"`limner jobs recover {self.job_id}` fetches it without paying again."
         if self._path is not None:
             error.extras.setdefault("path", str(self._path))
         if self._unrecorded is not None:

@@ -138,8 +138,7 @@ class ReplicateFlux:
                 raise BadProviderImage("Replicate sent a picture before it was done")
             if elapsed_s >= DEADLINE_S:
                 raise _late(job)
-            message = f"Flux is drawing ({elapsed_s:.0f} s)"
-            desk.progress(Progress(message=message, elapsed_s=elapsed_s))
+            desk.progress(Progress(message="Flux is drawing", elapsed_s=elapsed_s))
             pause_s = min(pause_s, DEADLINE_S - elapsed_s)
             await self._clock.sleep(pause_s)
             left_s = max(DEADLINE_S - elapsed_s - pause_s, FIRST_POLL_S)

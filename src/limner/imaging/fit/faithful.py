@@ -60,17 +60,16 @@ def _zeros(difference: Image.Image) -> int:
 def _flat(image: Image.Image, request: FitRequest) -> Candidate | None:
     """The picture without loss, or nearly so; None where that is over the limit."""
     most = request.max_bytes
-    exact = (
-        encoders.lossless_webp(image)
-        if WEBP in request.formats
-        else encoders.png(image, lambda: most)
-    )
+    exact = few_colours = None
+    if WEBP in request.formats:
+        exact = encoders.lossless_webp(image)
+    elif PNG in request.formats:
+        exact = encoders.png(image, lambda: most)
     if exact is not None and len(exact.data) <= most:
         return exact
-    if PNG not in request.formats:
-        return None
-    few_colours = encoders.palette_png(image)
-    return few_colours if len(few_colours.data) <= most else None
+    if PNG in request.formats:
+        few_colours = encoders.palette_png(image)
+    return few_colours if few_colours is not None and len(few_colours.data) <= most else None
 
 
 def _photo(source: Source, image: Image.Image, request: FitRequest) -> Candidate:
