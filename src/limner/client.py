@@ -34,7 +34,7 @@ from limner.tools.base import Question, Tool, ToolContext, ask_nobody, tell_nobo
 from limner.tools.consent import Approval
 from limner.tools.drawing import Drawing, GeneratedImage
 from limner.tools.image_generate import SCHEMA, image_generate, read_order
-from limner.tools.ordering import Plan, Planner
+from limner.tools.ordering import Order, Plan, Planner
 from limner.tools.registry import ToolRegistry
 
 
@@ -171,7 +171,7 @@ class Limner:
     ) -> None:
         await self.aclose()
 
-    def _order(self, prompt: str, arguments: Mapping[str, Any]) -> Any:
+    def _order(self, prompt: str, arguments: Mapping[str, Any]) -> Order:
         given = {"prompt": prompt, **{k: v for k, v in arguments.items() if v is not None}}
         check(SCHEMA, given)
         return read_order(given, default_provider=self.settings.images.provider)

@@ -72,7 +72,7 @@ def planned(rng: random.Random) -> Iterator[Call]:
 
 
 @dataclass
-class Massacre:
+class Storm:
     """A home, its services, and processes that are killed while they work there."""
 
     studio: Studio
@@ -102,7 +102,7 @@ class Massacre:
         moment = asyncio.create_task(self._moment(call))
         await asyncio.wait([ended, moment], return_when=asyncio.FIRST_COMPLETED)
         moment.cancel()
-        await bury(process)
+        await put_to_rest(process)
         return await ended
 
     async def _moment(self, call: Call) -> None:
@@ -152,7 +152,7 @@ class Massacre:
             return [dict(row) for row in connection.execute(query)]
 
 
-async def bury(process: Process) -> None:
+async def put_to_rest(process: Process) -> None:
     if process.returncode is None:
         await kill(process)
     else:
@@ -160,7 +160,7 @@ async def bury(process: Process) -> None:
 
 
 @pytest.fixture
-async def massacre(studio: Studio) -> AsyncIterator[Massacre]:
+async def storm(studio: Studio) -> AsyncIterator[Storm]:
     loop = asyncio.get_running_loop()
     arrivals = {number: asyncio.Event() for number in range(CALLS)}
 
@@ -172,49 +172,49 @@ async def massacre(studio: Studio) -> AsyncIterator[Massacre]:
         SlowReplicate(Delays(SEED + 1, arrived)) as replicate,
     ):
         studio.connect(openai, replicate)
-        yield Massacre(studio, openai, replicate, arrivals)
+        yield Storm(studio, openai, replicate, arrivals)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(2 * CALLS + 200)
-async def test_kill_at_any_moment_loses_no_picture_and_no_money(massacre: Massacre) -> None:
+async def test_kill_at_any_moment_loses_no_picture_and_no_money(storm: Storm) -> None:
     rng = random.Random(SEED)
-    await massacre.run(planned(rng))
-    logger.info("Phases hit: %s", dict(sorted(phases(massacre).items())))
-    await assert_the_books_are_right(massacre)
+    await storm.run(planned(rng))
+    logger.info("Phases hit: %s", dict(sorted(phases(storm).items())))
+    await assert_the_books_are_right(storm)
 
     for _ in range(CALLS // 40):
-        await kill_a_recovery(massacre, after_s=rng.uniform(0.2, 1.5))
-        await assert_the_books_are_right(massacre)
+        await kill_a_recovery(storm, after_s=rng.uniform(0.2, 1.5))
+        await assert_the_books_are_right(storm)
 
-    await massacre.recover()
-    await assert_the_books_are_right(massacre)
-    assert_every_prediction_was_brought_in_once(massacre)
-    files = {path: path.read_bytes() for path in massacre.files()}
-    again = await massacre.recover()
+    await storm.recover()
+    await assert_the_books_are_right(storm)
+    assert_every_prediction_was_brought_in_once(storm)
+    files = {path: path.read_bytes() for path in storm.files()}
+    again = await storm.recover()
     assert {job["state"] for job in again} <= {"unknown"}
-    assert {path: path.read_bytes() for path in massacre.files()} == files
+    assert {path: path.read_bytes() for path in storm.files()} == files
 
 
-async def kill_a_recovery(massacre: Massacre, *, after_s: float) -> None:
+async def kill_a_recovery(storm: Storm, *, after_s: float) -> None:
     words = ("jobs", "recover", "--json")
-    process = await start(*words, env=massacre.studio.env, cwd=massacre.studio.cwd)
+    process = await start(*words, env=storm.studio.env, cwd=storm.studio.cwd)
     ended = asyncio.create_task(process.wait())
     await asyncio.wait([ended], timeout=after_s)
-    await bury(process)
+    await put_to_rest(process)
 
 
-async def assert_the_books_are_right(massacre: Massacre) -> None:
-    spent_usd = await massacre.spent_usd()
-    rows = massacre.rows()
+async def assert_the_books_are_right(storm: Storm) -> None:
+    spent_usd = await storm.spent_usd()
+    rows = storm.rows()
     assert {row["state"] for row in rows} <= {"settled", "released", "unknown"}
     assert spent_usd == sum(row["cost_nano"] for row in rows) / 1_000_000_000
     for row in rows:
         assert_row_is_right(row)
-    assert_nothing_was_bought_twice_or_unseen(massacre, rows)
+    assert_nothing_was_bought_twice_or_unseen(storm, rows)
     settled = [row for row in rows if row["state"] == "settled"]
-    assert_blobs_are_right(massacre, settled)
-    assert_files_are_right(massacre, settled)
+    assert_blobs_are_right(storm, settled)
+    assert_files_are_right(storm, settled)
 
 
 def assert_row_is_right(row: dict[str, Any]) -> None:
@@ -229,11 +229,9 @@ def assert_row_is_right(row: dict[str, Any]) -> None:
             assert row["number"] is not None
 
 
-def assert_nothing_was_bought_twice_or_unseen(
-    massacre: Massacre, rows: list[dict[str, Any]]
-) -> None:
-    bought = [seen.json()["prompt"] for seen in massacre.openai.sent("generate")]
-    bought += [seen.json()["input"]["prompt"] for seen in massacre.replicate.sent("create")]
+def assert_nothing_was_bought_twice_or_unseen(storm: Storm, rows: list[dict[str, Any]]) -> None:
+    bought = [seen.json()["prompt"] for seen in storm.openai.sent("generate")]
+    bought += [seen.json()["input"]["prompt"] for seen in storm.replicate.sent("create")]
     numbers = [number_of(prompt) for prompt in bought]
     assert len(numbers) == len(set(numbers))
     # Whatever reached a service is in the ledger, and counted unless the service says it failed.
@@ -243,19 +241,19 @@ def assert_nothing_was_bought_twice_or_unseen(
         assert row["state"] != "released" or number % FAILS_EVERY == 0
 
 
-def assert_blobs_are_right(massacre: Massacre, settled: list[dict[str, Any]]) -> None:
-    folder = massacre.studio.home / "blobs"
+def assert_blobs_are_right(storm: Storm, settled: list[dict[str, Any]]) -> None:
+    folder = storm.studio.home / "blobs"
     blobs = [path for path in folder.rglob("*") if path.is_file()]
     for blob in blobs:
         assert hashlib.sha256(blob.read_bytes()).hexdigest() == blob.name
     assert {row["picture"] for row in settled} <= {blob.name for blob in blobs}
 
 
-def assert_files_are_right(massacre: Massacre, settled: list[dict[str, Any]]) -> None:
-    roots = massacre.roots()
+def assert_files_are_right(storm: Storm, settled: list[dict[str, Any]]) -> None:
+    roots = storm.roots()
     bought = {row["picture"]: row for row in settled}
     found = set()
-    for path in massacre.files():
+    for path in storm.files():
         assert re.fullmatch(r"\d+(-\d+)?\.png", path.name), path
         with Image.open(path) as image:
             image.load()
@@ -266,41 +264,41 @@ def assert_files_are_right(massacre: Massacre, settled: list[dict[str, Any]]) ->
         found.add(row["number"])
     for row in settled:
         assert row["path"] is None or Path(row["path"]).is_file()
-    beside = {path.name for path in massacre.studio.home.iterdir()}
+    beside = {path.name for path in storm.studio.home.iterdir()}
     assert beside <= {"blobs", "generated", "limner.db", "limner.db-wal", "limner.db-shm"}
 
 
-def assert_every_prediction_was_brought_in_once(massacre: Massacre) -> None:
-    predictions = massacre.replicate.predictions.values()
+def assert_every_prediction_was_brought_in_once(storm: Storm) -> None:
+    predictions = storm.replicate.predictions.values()
     assert {one["status"] for one in predictions} <= {"succeeded", "failed"}
     succeeded = [one["input"]["seed"] for one in predictions if one["status"] == "succeeded"]
     settled = [
         row["seed"]
-        for row in massacre.rows()
+        for row in storm.rows()
         if (row["provider"], row["state"]) == ("replicate-flux", "settled")
     ]
     assert sorted(settled) == sorted(succeeded)
 
 
-def phases(massacre: Massacre) -> Counter[str]:
+def phases(storm: Storm) -> Counter[str]:
     """How far each call had come; told by what it left behind."""
-    rows = massacre.rows()
-    roots = massacre.roots()
-    written = {roots.get(hashlib.sha256(p.read_bytes()).hexdigest()) for p in massacre.files()}
-    fetched = {int(seen.path.rpartition("/")[2]) for seen in massacre.replicate.sent("file")}
-    kept = {path.name for path in (massacre.studio.home / "blobs").rglob("*")}
+    rows = storm.rows()
+    roots = storm.roots()
+    written = {roots.get(hashlib.sha256(p.read_bytes()).hexdigest()) for p in storm.files()}
+    fetched = {int(seen.path.rpartition("/")[2]) for seen in storm.replicate.sent("file")}
+    kept = {path.name for path in (storm.studio.home / "blobs").rglob("*")}
 
     def phase(row: dict[str, Any]) -> str:
         number = row["number"]
         if number is None:
             return "2 reserved"
-        if massacre.ends[number] != -9:
+        if storm.ends[number] != -9:
             return "0 ended before the kill"
         if row["state"] == "settled":
             if row["picture"] not in written:
                 return "8 settled, not written"
             return "9 written, not noted" if row["path"] is None else "a noted, not ended"
-        if not massacre.arrivals[number].is_set():
+        if not storm.arrivals[number].is_set():
             return "3 journalled, not arrived"
         if handle_of(number) in kept:
             return "7 kept, not settled"
@@ -309,5 +307,5 @@ def phases(massacre: Massacre) -> Counter[str]:
         return "4 with the service"
 
     counted = Counter(phase(row) for row in rows)
-    counted["1 before the ledger"] = len(massacre.ends) - len(rows)
+    counted["1 before the ledger"] = len(storm.ends) - len(rows)
     return counted

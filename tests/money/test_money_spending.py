@@ -126,6 +126,7 @@ ENDINGS = {
         error=StorageError("full"),
         job=True,
         answered=True,
+        priced=FIVE_CENTS,
         row=("unknown", FOUR_CENTS, "unknown", "STORAGE_FAILED", None, None),
         told=(True, FOUR_CENTS, "unknown"),
     ),

@@ -132,7 +132,7 @@ class Spending:
             elif self._is_over(error):
                 await self._settle(error_code=code)
             else:
-                self.cost_source = "unknown"
+                self.cost_nano, self.cost_source = self._reservation.quote_nano, "unknown"
                 await self._money.unknown(self._reservation, error_code=code)
         except StorageError as failure:
             # What went wrong first is what the caller must hear of. Unless somebody else has

@@ -106,8 +106,6 @@ def read_order(arguments: Mapping[str, Any], *, default_provider: str) -> Order:
     prompt: str = arguments["prompt"]
     if not prompt.strip():
         raise InputInvalid("prompt is required and must not be blank", field="prompt")
-    if not _is_text(prompt):
-        raise InputInvalid("prompt holds half a character (a lone surrogate)", field="prompt")
     seed = arguments.get("seed")
     return Order(
         prompt=prompt,
@@ -120,15 +118,6 @@ def read_order(arguments: Mapping[str, Any], *, default_provider: str) -> Order:
         seed=None if seed is None else int(seed),  # 1.0 is a whole number in JSON
         overwrite=arguments.get("overwrite", False),
     )
-
-
-def _is_text(prompt: str) -> bool:
-    """Whether a prompt can be written down: JSON can carry halves of characters that cannot."""
-    try:
-        prompt.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def as_value(drawn: GeneratedImage) -> dict[str, Any]:
