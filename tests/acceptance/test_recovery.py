@@ -11,13 +11,20 @@ from typing import Any
 
 import pytest
 from tests.acceptance.conftest import SPRING, Studio, picture
-from tests.acceptance.hardship import full_disk, kill, limner, start
+from tests.acceptance.hardship import full_disk, held_back, kill, limner, start
 from tests.servers.openai_server import OpenAIServer
 from tests.servers.replicate_server import ReplicateServer, error_reply
 from tests.servers.wire import Gate, Reply, bytes_reply, html_reply, json_reply
 
 from limner import GeneratedImage, Limner, LimnerError
-from limner.errors import BadProviderImage, NoProvider, ProviderUnavailable, StorageError, UserError
+from limner.errors import (
+    BadProviderImage,
+    NoProvider,
+    OutputExists,
+    ProviderUnavailable,
+    StorageError,
+    UserError,
+)
 from limner.money.records import JobRow, LedgerRow
 from limner.testing import FakeClock
 
@@ -182,9 +189,8 @@ async def test_two_commands_that_recover_the_same_job_end_with_one_picture(
     gate.open()
     outcomes = [said["jobs"][0] for _, said in await both]
     (path,) = [one["path"] for one in outcomes if one["state"] == "recovered"]
-    (error,) = [one["error"] for one in outcomes if "error" in one]
+    assert sorted(one["state"] for one in outcomes) == ["received", "recovered"]
     assert [str(file) for file in studio.files] == [path]
-    assert (error["code"], error["cost_usd"]) == ("JOB_ALREADY_RECEIVED", 0.0)
     assert await states(studio) == [("settled", FLUX_NANO, None, True)]
 
 
@@ -389,3 +395,28 @@ async def test_a_service_that_is_busy_once_is_asked_again(
     await time_out(studio, replicate)
     replicate.script("look", json_reply({"detail": "busy"}, status=503))
     assert await recover(studio) is not None
+
+
+async def test_a_picture_that_is_paid_for_but_was_never_written_is_written_by_recover(
+    studio: Studio, openai: OpenAIServer
+) -> None:
+    target, gate = studio.cwd / "fox.png", Gate()
+    openai.script("generate", held_back(openai, gate))
+    async with studio.connect(openai).open(at=SPRING) as lim:
+        drawing = asyncio.create_task(lim.generate("a fox", output_path=str(target)))
+        await openai.wait_until("generate")
+        target.write_text("in the way")
+        gate.open()
+        with pytest.raises(OutputExists):
+            await drawing
+    # As if the process had died there.
+    with closing(sqlite3.connect(studio.home / "limner.db")) as database, database:
+        database.execute("UPDATE ledger SET owner_boot = 'another boot'")
+    target.unlink()
+    _, said = await limner("jobs", "recover", env=studio.env, cwd=studio.cwd)
+    assert [(one["state"], one["path"], one["cost_usd"]) for one in said["jobs"]] == [
+        ("recovered", str(target), 0.04)
+    ]
+    assert target.read_bytes() == openai.picture
+    _, said = await limner("jobs", "recover", env=studio.env, cwd=studio.cwd)
+    assert said == {"jobs": []}

@@ -139,14 +139,17 @@ async def test_a_request_is_journalled_with_the_move_to_sent(money: Money) -> No
         created_ms=NOW_MS,
         state="sent",
         quoted_nano=4 * CENT,
+        cost_nano=4 * CENT,
+        cost_source="unknown",
+        picture=None,
+        in_flight=True,
     )
     assert await money.unfinished_jobs() == [job]
     assert await money.job(job_id) == job
     assert job.reservation == reservation
-    assert job.in_flight
 
 
-async def test_a_job_is_listed_until_its_end_is_known(money: Money) -> None:
+async def test_a_job_is_listed_until_its_picture_has_a_file(money: Money) -> None:
     reservation = await money.reserve(4 * CENT, **CALL)
     job_id = await money.sent(reservation, request_json="{}")
     await money.note_job(job_id, remote_id="abc", remote_url="http://127.0.0.1/abc")
@@ -159,6 +162,9 @@ async def test_a_job_is_listed_until_its_end_is_known(money: Money) -> None:
         False,
     )
     await money.settle(job.reservation, cost_nano=CENT, cost_source="table", picture="h")
+    (job,) = await money.unfinished_jobs()
+    assert (job.state, job.picture, job.cost_nano, job.in_flight) == ("settled", "h", CENT, True)
+    await money.place(job.reservation, "/tmp/fox.png")
     assert await money.unfinished_jobs() == []
     found = await money.job(job_id)
     assert found is not None

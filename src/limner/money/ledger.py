@@ -144,13 +144,15 @@ class Money:
     async def recover_dead(self) -> int:
         """Conclude the calls of processes that died, and say how many there were.
 
-        What was not sent is released; what was sent may have been charged, and stays counted.
+        What was not sent, or was free, is released; what was sent may have been charged, and
+        stays counted.
         """
 
         def work(tx: Transaction) -> int:
             dead = [row for row in tx.all("ledger_unfinished") if not is_alive(_owner(row))]
             for row in dead:
-                to = "released" if row["state"] == "reserved" else "unknown"
+                lost = row["state"] == "sent" and row["quoted_nano"] > 0
+                to = "unknown" if lost else "released"
                 _move(tx, row["id"], to=to, now_ms=self._now_ms(), error_code=OWNER_DIED)
             return len(dead)
 
@@ -159,16 +161,16 @@ class Money:
         return concluded
 
     async def unfinished_jobs(self) -> list[JobRow]:
-        """The requests whose end is not known, oldest first."""
+        """The requests whose end is not known or whose picture has no file, oldest first."""
         await self._recover_once()
         rows = await self._store.read(lambda tx: tx.all("jobs_unfinished"))
-        return [JobRow(**row) for row in rows]
+        return [_job(row) for row in rows]
 
     async def job(self, job_id: str) -> JobRow | None:
         """A request by our id for it, whatever became of it."""
         await self._recover_once()
         row = await self._store.read(lambda tx: tx.one("job_by_id", id=job_id))
-        return None if row is None else JobRow(**row)
+        return None if row is None else _job(row)
 
     async def spent(self, *, session_id: str | None = None, day: date | None = None) -> int:
         """What was paid or may have been, of one session, one UTC day, or in all; nano-dollars."""
@@ -256,6 +258,14 @@ def _move(tx: Transaction, ledger_id: int, *, to: str, **facts: Any) -> None:
     row = tx.one("ledger_state", id=ledger_id)
     state = "missing" if row is None else row["state"]
     raise StorageError(f"Ledger row {ledger_id} is {state}: it cannot become {to}.")
+
+
+def _job(row: Row) -> JobRow:
+    facts = dict(row)
+    owner = Owner(**{name: facts.pop(name) for name in ("pid", "start", "boot")})
+    # The rows of dead owners have left the state `sent` by now.
+    in_flight = facts["state"] == "sent" or (facts["state"] == "settled" and is_alive(owner))
+    return JobRow(**facts, in_flight=in_flight)
 
 
 def _owner(row: Row) -> Owner:

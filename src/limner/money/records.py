@@ -27,7 +27,8 @@ class JobRow:
     """A request that was sent, and where its money stands.
 
     ``request`` is the JSON text that was journalled; ``remote_id`` and ``remote_url`` are there
-    once the service has told them.
+    once the service has told them, and ``picture`` once it is paid for and kept. A job that is
+    ``in_flight`` has a live process that waits for it: nobody else should fetch it then.
     """
 
     id: str
@@ -42,11 +43,10 @@ class JobRow:
     created_ms: int
     state: State
     quoted_nano: int
-
-    @property
-    def in_flight(self) -> bool:
-        """Whether a live process is still waiting for it: nobody else should fetch it then."""
-        return self.state == "sent"
+    cost_nano: int
+    cost_source: CostSource
+    picture: str | None
+    in_flight: bool
 
     @property
     def reservation(self) -> Reservation:

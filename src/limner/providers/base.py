@@ -7,6 +7,7 @@ log. A new one is a module here and a line in ``BUILT_IN``, or a package that na
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -27,6 +28,8 @@ BUILT_IN = {
 }
 EMBEDDED = {"illustrator": "limner.providers.illustrator:SPEC"}
 ENTRY_POINT_GROUP = "limner.providers"
+
+logger = logging.getLogger("limner")
 
 
 class Provider(Protocol):
@@ -96,7 +99,12 @@ def all_specs(*, embedded: bool) -> dict[str, ProviderSpec]:
     """Every provider by name, in the order `auto` tries them."""
     specs = {name: load(reference) for name, reference in BUILT_IN.items()}
     for entry in entry_points(group=ENTRY_POINT_GROUP):
-        specs.setdefault(entry.name, cast("ProviderSpec", entry.load()))
+        try:
+            spec = cast("ProviderSpec", entry.load())
+            specs.setdefault(spec.name, spec)
+        except Exception:
+            # A stranger's package that is broken must not take everything else with it.
+            logger.warning("The provider %r cannot be loaded.", entry.name, exc_info=True)
     if embedded:
         specs |= {name: load(reference) for name, reference in EMBEDDED.items()}
     return specs

@@ -8,11 +8,13 @@ the file appears. A crash between any two lines leaves a row that says how far i
 from __future__ import annotations
 
 import asyncio
+import filecmp
 from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -75,9 +77,14 @@ class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
     request: ImageRequest
     target: str | None
 
+    @property
+    def path(self) -> Path | None:
+        """Where the picture was meant to go; None for a name of its own."""
+        return None if self.target is None else Path(self.target)
 
-Write = Callable[[Plan, Path], Path]
-"""Puts the file of a picture where a plan says, and tells where that is."""
+
+Write = Callable[[Path], Path]
+"""Copies the file of a picture to where it is wanted, and tells where that is."""
 
 
 class Drawing:
@@ -133,12 +140,13 @@ class Drawing:
                     await spending.send(_journal_entry(plan))
                     desk = _desk(spending, context.progress)
                     receipt = await provider.generate(plan.request, sink, desk)
-                    return await to_the_end(self._land(plan, receipt, sink, spending, self._write))
+                    write = partial(self._write, plan.target, overwrite=plan.overwrite)
+                    return await to_the_end(self._land(plan, receipt, sink, spending, write))
 
     async def recover(
         self, row: JobRow, *, progress: Callable[[Progress], None]
     ) -> GeneratedImage | None:
-        """Bring in the picture of a request that was sent but never received.
+        """Bring in the picture of a request that was sent but never received or never written.
 
         None where the service cannot be asked, or does not know the request: then the row stays
         as it is, counted at its quote. Nothing is overwritten: where the place it was meant for is
@@ -148,6 +156,8 @@ class Drawing:
             LimnerError: the job failed, or the service cannot be reached.
             UserError: somebody else brought it in meanwhile (JOB_ALREADY_RECEIVED).
         """
+        if row.picture is not None:
+            return await self._write_again(row, row.picture)
         plan = self._plan_again(row)
         provider = self._connect(plan.choice)
         if not isinstance(provider, Resumable):
@@ -167,9 +177,8 @@ class Drawing:
                 with self._pictures.sink() as sink:
                     desk = _desk(spending, progress)
                     receipt = await provider.resume(job, plan.request, sink, desk)
-                    return await to_the_end(
-                        self._land(plan, receipt, sink, spending, self._write_somewhere)
-                    )
+                    write = partial(self._write_somewhere, plan.target)
+                    return await to_the_end(self._land(plan, receipt, sink, spending, write))
 
     async def aclose(self) -> None:
         """Send nothing more, and wait for the pictures under way: they may be paid for."""
@@ -197,7 +206,7 @@ class Drawing:
             image = await self._pictures.png(
                 master, cover=asked if plan.choice.model.fit_to_size else None
             )
-            path = await asyncio.to_thread(write, plan, self._pictures.path(image))
+            path = await asyncio.to_thread(write, self._pictures.path(image))
         except LimnerError as error:
             error.extras["kept_at"] = str(self._pictures.path(master))
             raise
@@ -218,18 +227,49 @@ class Drawing:
             extras=extras,
         )
 
-    def _write(self, plan: Plan, source: Path) -> Path:
-        if plan.target is not None:
-            return write_new(plan.target, source, overwrite=plan.overwrite)
+    async def _write_again(self, row: JobRow, handle: str) -> GeneratedImage:
+        """Write the file of a picture that is paid for and kept, but was never written."""
+        entry = _entry_of(row)
+        request = entry.request
+        spec = self.planner.specs.get(row.provider)
+        fits = spec is not None and any(
+            model.fit_to_size for model in spec.models if model.id == request.model
+        )
+        with self._working():
+            image = await self._pictures.png(
+                await self._pictures.recall(handle),
+                cover=(request.width, request.height) if fits else None,
+            )
+            source = self._pictures.path(image)
+            path = await asyncio.to_thread(self._write_somewhere, entry.path, source)
+            await self._money.place(row.reservation, str(path))
+        return GeneratedImage(
+            path=path,
+            image=image,
+            cost_nano=row.cost_nano,
+            cost_source=row.cost_source,
+            provider=row.provider,
+            model=request.model,
+            prompt_used=request.prompt,
+        )
+
+    def _write(self, target: Path | None, source: Path, *, overwrite: bool = False) -> Path:
+        if target is not None:
+            return write_new(target, source, overwrite=overwrite)
         stem = str(int(self._clock().timestamp() * 1000))
         return write_numbered(self.planner.generated, stem, ".png", source)
 
-    def _write_somewhere(self, plan: Plan, source: Path) -> Path:
+    def _write_somewhere(self, target: Path | None, source: Path) -> Path:
         """Where it was meant to go, or under a name of its own where that is not to be had."""
         try:
-            return self._write(plan, source)
-        except (OutputExists, ReachDenied, StorageError):
-            return self._write(replace(plan, target=None), source)
+            return self._write(target, source)
+        except OutputExists:
+            # A crash between writing a file and noting so leaves exactly what is wanted there.
+            if target is not None and _is_copy(target, source):
+                return target
+        except (ReachDenied, StorageError):
+            pass
+        return self._write(None, source)
 
     @contextmanager
     def _working(self) -> Generator[None]:
@@ -249,10 +289,7 @@ class Drawing:
             raise RuntimeError("this Limner is closed")
 
     def _plan_again(self, row: JobRow) -> Plan:
-        try:
-            entry = msgspec.json.decode(row.request, type=JournalEntry)
-        except msgspec.DecodeError as error:
-            raise StorageError(f"The journal of {row.id} cannot be read: {error}") from error
+        entry = _entry_of(row)
         request = entry.request
         size = Size(request.width, request.height)
         choice = choose(
@@ -271,7 +308,7 @@ class Drawing:
             request=request,
             choice=choice,
             quote=choice.model.quote(size, request.quality, request.prompt),
-            target=None if entry.target is None else Path(entry.target),
+            target=entry.path,
             # What is there now may be newer than this picture.
             overwrite=False,
         )
@@ -282,6 +319,20 @@ def _journal_entry(plan: Plan) -> str:
     # Only the illustrator draws documents, and it has nothing to be asked for again.
     entry = JournalEntry(request=replace(plan.request, svg=None), target=target)
     return msgspec.json.encode(entry).decode()
+
+
+def _entry_of(row: JobRow) -> JournalEntry:
+    try:
+        return msgspec.json.decode(row.request, type=JournalEntry)
+    except msgspec.DecodeError as error:
+        raise StorageError(f"The journal of {row.id} cannot be read: {error}") from error
+
+
+def _is_copy(target: Path, source: Path) -> bool:
+    try:
+        return filecmp.cmp(target, source, shallow=False)
+    except OSError:
+        return False
 
 
 def _desk(spending: Spending, progress: Callable[[Progress], None]) -> Desk:

@@ -9,6 +9,7 @@ from typing import Any
 from limner.catalogue.images import parse_size
 from limner.errors import InputInvalid
 from limner.money.spending import told_cost
+from limner.providers.choose import AUTO
 from limner.tools.base import Outcome, Tool, ToolContext
 from limner.tools.drawing import TOOL, Drawing, GeneratedImage
 from limner.tools.ordering import MAX_SEED, Order
@@ -107,12 +108,14 @@ def read_order(arguments: Mapping[str, Any], *, default_provider: str) -> Order:
     if not prompt.strip():
         raise InputInvalid("prompt is required and must not be blank", field="prompt")
     seed = arguments.get("seed")
+    # A model or a document decides who draws; the setting is for calls that leave it open.
+    chosen = "model" in arguments or "svg" in arguments
     return Order(
         prompt=prompt,
         output_path=arguments.get("output_path"),
         size=parse_size(arguments.get("size", "1024x1024")),
         quality=arguments.get("quality", "standard"),
-        provider=arguments.get("provider", default_provider),
+        provider=arguments.get("provider", AUTO if chosen else default_provider),
         model=arguments.get("model"),
         svg=arguments.get("svg"),
         seed=None if seed is None else int(seed),  # 1.0 is a whole number in JSON

@@ -16,6 +16,7 @@ from limner.doors.cli.terminal import Waiting, say, wait_for
 from limner.errors import NANO_PER_USD, LimnerError, UserError
 from limner.money.amounts import format_usd
 from limner.money.records import JobRow
+from limner.money.spending import ALREADY_RECEIVED
 from limner.pictures.order import Progress
 from limner.tools.image_generate import as_value
 
@@ -59,8 +60,11 @@ async def _recover(args: Namespace) -> Answer:
             try:
                 outcome |= await _recover_one(lim, row)
             except LimnerError as error:
-                outcome |= {"state": "failed", "error": error.as_json()}
-                statuses.add(error.exit_status)
+                if error.code == ALREADY_RECEIVED:
+                    outcome |= {"state": "received", "reason": error.message}
+                else:
+                    outcome |= {"state": "failed", "error": error.as_json()}
+                    statuses.add(error.exit_status)
             outcomes.append(outcome)
             # Said at once: an interruption must not hide what has been brought in before it.
             say(f"{row.id}: {_in_words(outcome)}")
@@ -95,7 +99,9 @@ async def _rows(lim: Limner, job_id: str | None) -> list[JobRow]:
 
 
 def _standing(row: JobRow) -> str:
-    return "waiting" if row.in_flight else "open"
+    if row.in_flight:
+        return "waiting"
+    return "open" if row.picture is None else "paid, not written"
 
 
 def _line(row: JobRow) -> str:

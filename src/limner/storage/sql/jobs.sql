@@ -10,15 +10,19 @@ WHERE id = :id;
 SELECT
     jobs.id, jobs.ledger_id, ledger.session_id, ledger.tool, jobs.provider, ledger.model,
     jobs.request, jobs.remote_id, jobs.remote_url, jobs.created_ms, ledger.state,
-    ledger.quoted_nano
+    ledger.quoted_nano, ledger.cost_nano, ledger.cost_source, ledger.picture,
+    ledger.owner_pid AS pid, ledger.owner_start AS start, ledger.owner_boot AS boot
 FROM jobs JOIN ledger ON ledger.id = jobs.ledger_id
 WHERE jobs.id = :id;
 
 -- name: jobs_unfinished
+-- What is not known to have ended, and what was paid for but never written to a file.
 SELECT
     jobs.id, jobs.ledger_id, ledger.session_id, ledger.tool, jobs.provider, ledger.model,
     jobs.request, jobs.remote_id, jobs.remote_url, jobs.created_ms, ledger.state,
-    ledger.quoted_nano
+    ledger.quoted_nano, ledger.cost_nano, ledger.cost_source, ledger.picture,
+    ledger.owner_pid AS pid, ledger.owner_start AS start, ledger.owner_boot AS boot
 FROM jobs JOIN ledger ON ledger.id = jobs.ledger_id
 WHERE ledger.state IN ('sent', 'unknown')
+    OR (ledger.state = 'settled' AND ledger.picture IS NOT NULL AND ledger.path IS NULL)
 ORDER BY ledger.id;

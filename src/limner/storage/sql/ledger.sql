@@ -45,7 +45,7 @@ WHERE id = :id AND state = 'settled';
 SELECT state FROM ledger WHERE id = :id;
 
 -- name: ledger_unfinished
-SELECT id, state, owner_pid AS pid, owner_start AS start, owner_boot AS boot
+SELECT id, state, quoted_nano, owner_pid AS pid, owner_start AS start, owner_boot AS boot
 FROM ledger
 WHERE state IN ('reserved', 'sent')
 ORDER BY id;
