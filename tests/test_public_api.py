@@ -9,12 +9,18 @@ from pathlib import Path
 import limner
 
 PROMISED = [
+    "AnySize",
     "Connection",
+    "FlatPrice",
     "GeneratedImage",
+    "ImageModel",
+    "ImageRequest",
     "Limner",
     "LimnerError",
     "Picture",
+    "Progress",
     "ProviderSpec",
+    "Receipt",
     "Settings",
     "Text",
     "Tool",

@@ -9,9 +9,13 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from limner.blocking import generate
+    from limner.catalogue.images import ImageModel
+    from limner.catalogue.prices import FlatPrice
+    from limner.catalogue.sizes import AnySize
     from limner.client import Limner, create_image_tools
     from limner.content import Picture, Text
     from limner.errors import LimnerError
+    from limner.pictures.order import ImageRequest, Progress, Receipt
     from limner.providers.base import Connection, ProviderSpec
     from limner.settings import Settings
     from limner.tools.base import Tool, ToolCall, ToolContext, ToolResult
@@ -21,12 +25,18 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "AnySize": "limner.catalogue.sizes",
     "Connection": "limner.providers.base",
+    "FlatPrice": "limner.catalogue.prices",
     "GeneratedImage": "limner.tools.drawing",
+    "ImageModel": "limner.catalogue.images",
+    "ImageRequest": "limner.pictures.order",
     "Limner": "limner.client",
     "LimnerError": "limner.errors",
     "Picture": "limner.content",
+    "Progress": "limner.pictures.order",
     "ProviderSpec": "limner.providers.base",
+    "Receipt": "limner.pictures.order",
     "Settings": "limner.settings",
     "Text": "limner.content",
     "Tool": "limner.tools.base",
@@ -39,12 +49,18 @@ _HOMES = {
 }
 
 __all__ = [
+    "AnySize",
     "Connection",
+    "FlatPrice",
     "GeneratedImage",
+    "ImageModel",
+    "ImageRequest",
     "Limner",
     "LimnerError",
     "Picture",
+    "Progress",
     "ProviderSpec",
+    "Receipt",
     "Settings",
     "Text",
     "Tool",

@@ -19,12 +19,8 @@ import zlib
 from datetime import date
 from decimal import Decimal
 
-from limner import ProviderSpec
-from limner.catalogue.images import ImageModel
-from limner.catalogue.prices import FlatPrice
-from limner.catalogue.sizes import AnySize
+from limner import AnySize, FlatPrice, ImageModel, ProviderSpec, Receipt
 from limner.errors import ProviderRefused
-from limner.pictures.order import Receipt
 
 
 def chunk(kind, body):
@@ -162,3 +158,12 @@ async def test_what_an_installed_provider_refuses_costs_nothing(installed: Studi
 async def test_a_budget_holds_for_an_installed_provider(installed: Studio) -> None:
     status, said = await generate(installed, "--budget", "0.01")
     assert (status, said["error"]["code"]) == (5, "BUDGET_EXCEEDED")
+
+
+async def test_a_package_that_cannot_be_loaded_leaves_the_others_usable(
+    installed: Studio, tmp_path: Path
+) -> None:
+    (tmp_path / "packages" / "atelier.py").write_text("raise LookupError('no brushes')")
+    status, said = await limner("models", env=installed.env, cwd=installed.cwd)
+    assert status == 0
+    assert [row["provider"] for row in said["models"]][-1] == "illustrator"

@@ -131,7 +131,13 @@ def broken_plugin(tmp_path: Path) -> dict[str, str]:
     folder.mkdir(parents=True)
     (folder / "METADATA").write_text("Name: broken\nVersion: 1\n")
     (folder / "entry_points.txt").write_text("[limner.providers]\nbroken = broken:SPEC\n")
-    (folder.parent / "broken.py").write_text("raise LookupError('token=hush-hush-hush')\n")
+    (folder.parent / "broken.py").write_text(
+        "class SPEC:\n"
+        "    name, key_env = 'broken', None\n"
+        "    @property\n"
+        "    def models(self): raise LookupError('token=hush-hush-hush')\n"
+        "SPEC = SPEC()\n"
+    )
     return {"PYTHONPATH": str(folder.parent)}
 
 

@@ -18,6 +18,7 @@ import httpx2
 
 from limner.catalogue.images import ImageModel
 from limner.net.clock import Clock
+from limner.net.redact import redact
 from limner.pictures.order import Desk, ImageRequest, Job, Receipt, Sink
 
 # The order is the order of preference of `auto`; the embedded provider comes after all others.
@@ -102,9 +103,9 @@ def all_specs(*, embedded: bool) -> dict[str, ProviderSpec]:
         try:
             spec = cast("ProviderSpec", entry.load())
             specs.setdefault(spec.name, spec)
-        except Exception:
+        except Exception as error:
             # A stranger's package that is broken must not take everything else with it.
-            logger.warning("The provider %r cannot be loaded.", entry.name, exc_info=True)
+            logger.warning("The provider %r cannot be loaded: %s", entry.name, redact(repr(error)))
     if embedded:
         specs |= {name: load(reference) for name, reference in EMBEDDED.items()}
     return specs
