@@ -241,7 +241,7 @@ class Drawing:
                 cover=(request.width, request.height) if fits else None,
             )
             source = self._pictures.path(image)
-            path = await asyncio.to_thread(self._write_somewhere, entry.path, source)
+            path = await asyncio.to_thread(self._written, entry.path, source, row.created_ms)
             await self._money.place(row.reservation, str(path))
         return GeneratedImage(
             path=path,
@@ -252,6 +252,16 @@ class Drawing:
             model=request.model,
             prompt_used=request.prompt,
         )
+
+    def _written(self, target: Path | None, source: Path, since_ms: int) -> Path:
+        """The file of a picture; one that was written but never noted is found, not doubled."""
+        if target is None:
+            for file in self.planner.generated.glob("*.png"):
+                written_ms = file.stem.partition("-")[0]
+                if written_ms.isdecimal() and int(written_ms) >= since_ms:
+                    if _is_copy(file, source):
+                        return file
+        return self._write_somewhere(target, source)
 
     def _write(self, target: Path | None, source: Path, *, overwrite: bool = False) -> Path:
         if target is not None:
