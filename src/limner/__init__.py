@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from limner.providers.base import Connection, ProviderSpec
     from limner.settings import Settings
     from limner.tools.base import Tool, ToolCall, ToolContext, ToolResult
-    from limner.tools.drawing import GeneratedImage
+    from limner.tools.landing import GeneratedImage
     from limner.tools.registry import ToolRegistry
 
 __version__ = "0.1.0"
@@ -28,7 +28,7 @@ _HOMES = {
     "AnySize": "limner.catalogue.sizes",
     "Connection": "limner.providers.base",
     "FlatPrice": "limner.catalogue.prices",
-    "GeneratedImage": "limner.tools.drawing",
+    "GeneratedImage": "limner.tools.landing",
     "ImageModel": "limner.catalogue.images",
     "ImageRequest": "limner.pictures.order",
     "Limner": "limner.client",

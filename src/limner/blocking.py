@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from limner.client import Limner
 from limner.settings import load
-from limner.tools.drawing import GeneratedImage
+from limner.tools.landing import GeneratedImage
 
 T = TypeVar("T")
 

@@ -32,10 +32,13 @@ from limner.storage.store import Store
 from limner.tools.arguments import check
 from limner.tools.base import Question, Tool, ToolContext, ask_nobody, tell_nobody
 from limner.tools.consent import Approval
-from limner.tools.drawing import Drawing, GeneratedImage
+from limner.tools.drawing import Drawing
 from limner.tools.image_generate import SCHEMA, image_generate, read_order
+from limner.tools.landing import GeneratedImage, Landing
 from limner.tools.ordering import Order, Plan, Planner
+from limner.tools.recovery import recover
 from limner.tools.registry import ToolRegistry
+from limner.tools.under_way import UnderWay
 
 
 def _now() -> datetime:
@@ -96,8 +99,9 @@ class Limner:
             ),
             connect=self._connect,
             turn=self._turns.get,
-            pictures=self.pictures,
+            landing=Landing(pictures=self.pictures, generated=home.generated, clock=clock),
             money=self.money,
+            under_way=UnderWay(),
             session_id=self.session_id,
             clock=clock,
         )
@@ -127,7 +131,7 @@ class Limner:
         self, job: JobRow, *, progress: Callable[[Progress], None] = tell_nobody
     ) -> GeneratedImage | None:
         """Bring in the picture of an unfinished job, or None where its service cannot be asked."""
-        return await self.drawing.recover(job, progress=progress)
+        return await recover(job, self.drawing, progress=progress)
 
     def tools(self) -> list[Tool]:
         """The tools a model can call."""
@@ -158,7 +162,7 @@ class Limner:
             last.push_async_callback(self.store.aclose)
             last.push_async_callback(self._http.aclose)
             last.push_async_callback(self.imaging.aclose)
-            await self.drawing.aclose()
+            await self.drawing.under_way.aclose()
 
     async def __aenter__(self) -> Self:
         return self

@@ -11,7 +11,8 @@ from limner.errors import InputInvalid
 from limner.money.spending import told_cost
 from limner.providers.choose import AUTO
 from limner.tools.base import Outcome, Tool, ToolContext
-from limner.tools.drawing import TOOL, Drawing, GeneratedImage
+from limner.tools.drawing import TOOL, Drawing
+from limner.tools.landing import GeneratedImage
 from limner.tools.ordering import MAX_SEED, Order
 
 MAX_RESULT_CHARS = 1_000

@@ -15,8 +15,8 @@ from limner.doors.cli.preview import show, shows_pictures
 from limner.doors.cli.terminal import Waiting, ask, wait_for
 from limner.errors import NANO_PER_USD, InputInvalid, UserError
 from limner.money.amounts import format_usd
-from limner.tools.drawing import GeneratedImage
 from limner.tools.image_generate import as_value
+from limner.tools.landing import GeneratedImage
 from limner.tools.ordering import Plan
 
 EXAMPLE = """\
