@@ -46,6 +46,6 @@ fuzz: $(VENV)/.stamp-dev ## Run the property tests and attackers for long
 	LIMNER_FUZZ=long $(PYTEST) -m "slow or not slow" -k "property or attacker or hostile or kill" --timeout=3600 $(ARGS)
 
 clean: ## Remove what make made
-	rm -rf $(VENV) dist build .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist build .bench .pytest_cache .ruff_cache .hypothesis
 
 .PHONY: help setup demo test check format bench fuzz clean

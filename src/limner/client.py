@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -151,10 +152,15 @@ class Limner:
         """The context of a call that a person typed: only the floor bounds its paths."""
         return ToolContext(
             cwd=self.cwd,
-            reach=Reach.for_person(home=self.home.folder),
+            reach=self._person_reach,
             progress=progress,
             ask=ask,
         )
+
+    @cached_property
+    def _person_reach(self) -> Reach:
+        # Looked up once: finding the places of the floor reads some two hundred folder entries.
+        return Reach.for_person(home=self.home.folder)
 
     async def aclose(self) -> None:
         """Wait for pictures under way, then stop the workers and close connections and database."""
