@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from limner.catalogue.sizes import AnySize, ListedSizes, Size, SizeRange, SizeRule, parse_size
@@ -91,6 +91,7 @@ def test_property_a_legal_size_is_its_own_nearest(rule: SizeRule, size: Size) ->
 
 
 @given(rules, sizes)
+@example(RANGE, Size(522, 1520))
 @settings(deadline=None)
 def test_property_turning_the_size_turns_the_shape_of_the_nearest(
     rule: SizeRule, size: Size

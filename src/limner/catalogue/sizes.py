@@ -87,21 +87,20 @@ class SizeRange(_Rule, frozen=True, tag="range"):
 
     def nearest(self, size: Size) -> Size:
         """The legal size of nearest shape, then area, around this one scaled into the limits."""
-        ratio = min(max(size.width / size.height, 1 / self.max_ratio), self.max_ratio)
+        ratio = min(max(size) / min(size), self.max_ratio)
         area = min(max(size.pixels, self.min_pixels), self.max_pixels)
         # Where the longer edge would pass its limit, both shrink: the shape is worth more.
-        longest = min(math.sqrt(area * max(ratio, 1 / ratio)), self.max_edge)
-        ideal_width, ideal_height = longest * min(ratio, 1), longest * min(1 / ratio, 1)
+        ideal_long = min(math.sqrt(area * ratio), self.max_edge)
         around = (
-            Size(width, height)
-            for width in self._steps_around(ideal_width)
-            for height in self._steps_around(ideal_height)
+            Size(long, short) if size.width >= size.height else Size(short, long)
+            for long in self._steps_around(ideal_long)
+            for short in self._steps_around(ideal_long / ratio)
         )
         return min(filter(self.allows, around), key=lambda legal: _distance(legal, size))
 
     def _steps_around(self, edge: float) -> set[int]:
-        """The steps just below and just above an edge."""
-        steps = edge / self.multiple_of
+        """The steps just below and just above an edge; an edge that is one is both."""
+        steps = round(edge / self.multiple_of, 6)  # a square root is off by a hair
         return {math.floor(steps) * self.multiple_of, math.ceil(steps) * self.multiple_of}
 
 
