@@ -249,7 +249,7 @@ SECRET += [
 ]
 
 
-ORDINARY = ["/tmp/x.png", "/var/tmp/x.png", "/opt/x.png", "/srv/x.png", "/mnt/x.png", "/root/x.png"]
+ORDINARY = ["/tmp/x.png", "/var/tmp/x.png", "/opt/x.png", "/srv/x.png", "/mnt/x.png"]
 ORDINARY += [f"/run/user/{os.getuid()}/x.png", "/run/media/me/stick/x.png", "~/.sshx/p.png"]
 ORDINARY += ["/usr/src/app/x.png"]
 ORDINARY += ["~/Pictures/x.png", "~/.config/x.png", "~/.docker/x.png", "~/x_history.png"]
