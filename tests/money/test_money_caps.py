@@ -35,7 +35,8 @@ async def test_a_refusal_names_the_amount_the_cap_what_is_left_and_the_setting(
         "retryable": False,
         "billed": False,
         "cost_usd": 0.0,
-        "hint": "Ask for a cheaper picture, or raise budget.session_usd.",
+        "hint": "Ask for a cheaper picture, or raise budget.session_usd "
+        "(on the command line: --budget).",
         "cap": "session",
         "cap_usd": 0.1,
         "left_usd": 0.02,
@@ -44,25 +45,26 @@ async def test_a_refusal_names_the_amount_the_cap_what_is_left_and_the_setting(
 
 
 @pytest.mark.parametrize(
-    ("caps", "call_cap_nano", "cap", "remedy"),
+    ("caps", "cap", "remedy"),
     [
-        (Caps(call_nano=3 * CENT), None, "call", "raise budget.call_usd"),
-        (Caps(), 3 * CENT, "call", "raise the budget given with the call"),
-        (Caps(call_nano=5 * CENT), 3 * CENT, "call", "raise the budget given with the call"),
-        (Caps(session_nano=3 * CENT), None, "session", "raise budget.session_usd"),
+        (Caps(call_nano=3 * CENT), "call", "raise budget.call_usd"),
+        (
+            Caps(session_nano=3 * CENT),
+            "session",
+            "raise budget.session_usd (on the command line: --budget)",
+        ),
         (
             Caps(day_nano=3 * CENT),
-            None,
             "day",
             "raise budget.day_usd, or wait for midnight UTC",
         ),
     ],
 )
 async def test_each_cap_refuses_on_its_own(
-    store: Store, clock: Clock, caps: Caps, call_cap_nano: int | None, cap: str, remedy: str
+    store: Store, clock: Clock, caps: Caps, cap: str, remedy: str
 ) -> None:
     money = Money(store, caps=caps, clock=clock)
-    said = await refusal(money, 4 * CENT, call_cap_nano=call_cap_nano)
+    said = await refusal(money, 4 * CENT)
     assert (said["cap"], said["left_usd"], said["hint"]) == (
         cap,
         0.03,

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from limner.errors import NANO_PER_USD, BudgetExceeded
 from limner.money.amounts import format_usd
 
+# Both set the same cap: the setting, and what a program or the command line gives.
+SESSION_REMEDY = "raise budget.session_usd (on the command line: --budget)"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caps:
@@ -25,18 +28,15 @@ class Counted:
     day_nano: int
 
 
-def refuse_over_cap(
-    quote_nano: int, *, caps: Caps, counted: Counted, call_cap_nano: int | None
-) -> None:
+def refuse_over_cap(quote_nano: int, *, caps: Caps, counted: Counted) -> None:
     """Do nothing where every cap leaves room for the quote; what is free always has room.
 
     Raises:
         BudgetExceeded: a cap leaves less.
     """
     limits = (
-        ("call", call_cap_nano, 0, "raise the budget given with the call"),
         ("call", caps.call_nano, 0, "raise budget.call_usd"),
-        ("session", caps.session_nano, counted.session_nano, "raise budget.session_usd"),
+        ("session", caps.session_nano, counted.session_nano, SESSION_REMEDY),
         ("day", caps.day_nano, counted.day_nano, "raise budget.day_usd, or wait for midnight UTC"),
     )
     for name, cap_nano, counted_nano, remedy in limits:

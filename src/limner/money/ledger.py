@@ -43,7 +43,6 @@ class Money:
         tool: str,
         provider: str,
         model: str,
-        call_cap_nano: int | None = None,
     ) -> Reservation:
         """Set the quote aside if every cap leaves room for it.
 
@@ -53,7 +52,6 @@ class Money:
             tool: what is called.
             provider: who will be paid.
             model: what will be drawn with.
-            call_cap_nano: a cap on this call alone, beside the configured ones.
 
         Raises:
             BudgetExceeded: a cap leaves less; nothing was written.
@@ -61,9 +59,7 @@ class Money:
         call = {"session_id": session_id, "tool": tool, "provider": provider, "model": model}
         await self._recover_once()
         writing = asyncio.ensure_future(
-            self._store.write(
-                lambda tx: self._reserve(tx, quote_nano, call=call, call_cap_nano=call_cap_nano)
-            )
+            self._store.write(lambda tx: self._reserve(tx, quote_nano, call=call))
         )
         try:
             return await asyncio.shield(writing)
@@ -202,16 +198,12 @@ class Money:
         await self._recover_once()
         return await self._store.read(work)
 
-    def _reserve(
-        self, tx: Transaction, quote_nano: int, *, call: dict[str, str], call_cap_nano: int | None
-    ) -> Reservation:
+    def _reserve(self, tx: Transaction, quote_nano: int, *, call: dict[str, str]) -> Reservation:
         now = self._clock().astimezone(UTC)
         day = now.date().isoformat()
         counted = tx.one("ledger_counted", session_id=call["session_id"], day=day)
         assert counted is not None, "a sum always has a row"
-        refuse_over_cap(
-            quote_nano, caps=self._caps, counted=Counted(**counted), call_cap_nano=call_cap_nano
-        )
+        refuse_over_cap(quote_nano, caps=self._caps, counted=Counted(**counted))
         owner = this_process()
         ledger_id = tx.insert(
             "ledger_reserve",
