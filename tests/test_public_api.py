@@ -11,6 +11,7 @@ import limner
 PROMISED = [
     "AnySize",
     "Connection",
+    "FittedImage",
     "FlatPrice",
     "GeneratedImage",
     "ImageModel",
@@ -21,6 +22,7 @@ PROMISED = [
     "Progress",
     "ProviderSpec",
     "Receipt",
+    "Region",
     "Settings",
     "Text",
     "Tool",
@@ -29,6 +31,7 @@ PROMISED = [
     "ToolRegistry",
     "ToolResult",
     "create_image_tools",
+    "fit",
     "generate",
 ]
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 # Type checkers take this for true; importing `typing` for it would double the cost of the import.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from limner.blocking import generate
+    from limner.blocking import fit, generate
     from limner.catalogue.images import ImageModel
     from limner.catalogue.prices import FlatPrice
     from limner.catalogue.sizes import AnySize
     from limner.client import Limner, create_image_tools
     from limner.content import Picture, Text
     from limner.errors import LimnerError
+    from limner.imaging.fit import Region
+    from limner.pictures.fitting import FittedImage
     from limner.pictures.order import ImageRequest, Progress, Receipt
     from limner.providers.base import Connection, ProviderSpec
     from limner.settings import Settings
@@ -27,6 +29,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "AnySize": "limner.catalogue.sizes",
     "Connection": "limner.providers.base",
+    "FittedImage": "limner.pictures.fitting",
     "FlatPrice": "limner.catalogue.prices",
     "GeneratedImage": "limner.tools.landing",
     "ImageModel": "limner.catalogue.images",
@@ -37,6 +40,7 @@ _HOMES = {
     "Progress": "limner.pictures.order",
     "ProviderSpec": "limner.providers.base",
     "Receipt": "limner.pictures.order",
+    "Region": "limner.imaging.fit",
     "Settings": "limner.settings",
     "Text": "limner.content",
     "Tool": "limner.tools.base",
@@ -45,12 +49,14 @@ _HOMES = {
     "ToolRegistry": "limner.tools.registry",
     "ToolResult": "limner.tools.base",
     "create_image_tools": "limner.client",
+    "fit": "limner.blocking",
     "generate": "limner.blocking",
 }
 
 __all__ = [
     "AnySize",
     "Connection",
+    "FittedImage",
     "FlatPrice",
     "GeneratedImage",
     "ImageModel",
@@ -61,6 +67,7 @@ __all__ = [
     "Progress",
     "ProviderSpec",
     "Receipt",
+    "Region",
     "Settings",
     "Text",
     "Tool",
@@ -69,6 +76,7 @@ __all__ = [
     "ToolRegistry",
     "ToolResult",
     "create_image_tools",
+    "fit",
     "generate",
 ]
 

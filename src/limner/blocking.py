@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from limner.client import Limner
+from limner.imaging.fit import Region
+from limner.pictures.fitting import FittedImage
 from limner.settings import load
 from limner.tools.landing import GeneratedImage
 
@@ -82,5 +84,19 @@ def generate(prompt: str, **arguments: Any) -> GeneratedImage:
     Raises:
         LimnerError: with code, retryable, billed and cost.
     """
-    background = _backgrounds.setdefault(os.getpid(), _Background())
-    return background.run(lambda lim: lim.generate(prompt, **arguments))
+    return _run(lambda lim: lim.generate(prompt, **arguments))
+
+
+def fit(
+    path: str | Path, *, model: str | None = None, region: Region | None = None, page: int = 1
+) -> FittedImage:
+    """A picture file as a model should get it, and what looking at it costs that model.
+
+    Raises:
+        LimnerError: nobody knows the model, or the file is not a picture that can be read.
+    """
+    return _run(lambda lim: lim.fit(path, model=model, region=region, page=page))
+
+
+def _run(call: Callable[[Limner], Coroutine[Any, Any, T]]) -> T:
+    return _backgrounds.setdefault(os.getpid(), _Background()).run(call)

@@ -15,11 +15,15 @@ from types import TracebackType
 from typing import Any, Self
 
 from limner import illustrator
+from limner.catalogue.vision import vision_model
+from limner.content import Picture
+from limner.imaging.fit import Region
 from limner.imaging.pool import Imaging
 from limner.money.amounts import usd_to_nano
 from limner.money.ledger import Caps, JobRow, Money
 from limner.net.http import Http
 from limner.net.loops import PerLoop
+from limner.pictures.fitting import FittedImage, Fitting
 from limner.pictures.order import ImageRequest, Progress
 from limner.pictures.take import Pictures
 from limner.providers.base import Connection, Provider, all_specs
@@ -87,6 +91,7 @@ class Limner:
         self.pictures = Pictures(
             blobs=Blobs(home.blobs), store=self.store, imaging=self.imaging, clock=clock
         )
+        self.fitting = Fitting(pictures=self.pictures, mode=images.fit, tile=images.tile)
         self._http = Http(observe=observe)
         self._turns = PerLoop(lambda: asyncio.Semaphore(images.concurrency))
         self.drawing = Drawing(
@@ -133,6 +138,34 @@ class Limner:
     ) -> GeneratedImage | None:
         """Bring in the picture of an unfinished job, or None where its service cannot be asked."""
         return await recover(job, self.drawing, progress=progress)
+
+    async def fit(
+        self,
+        path: str | Path,
+        *,
+        model: str | None = None,
+        region: Region | None = None,
+        page: int = 1,
+    ) -> FittedImage:
+        """A picture file as a model should get it, and what looking at it costs that model.
+
+        Raises:
+            InputInvalid: nobody knows the model.
+            ImageError: the file is no picture, or the region lies outside it.
+            ReachDenied: the path is below the floor.
+            StorageError: the file cannot be read.
+        """
+        seer = None if model is None else vision_model(model)
+        picture = await self.take(path)
+        return await self.fitting.fit(picture, model=seer, region=region, page=page)
+
+    async def take(self, path: str | Path) -> Picture:
+        """Take in a picture file that a person named; the file stays as it is.
+
+        Raises:
+            LimnerError: as `fit`.
+        """
+        return await self.pictures.take_file(self._person_reach.resolve_read(path, cwd=self.cwd))
 
     def tools(self) -> list[Tool]:
         """The tools a model can call."""

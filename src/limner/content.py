@@ -28,3 +28,12 @@ class Picture:
 
 
 Content = Text | Picture
+
+
+def format_bytes(count: int) -> str:
+    """A number of bytes for a reader: ``512B``, ``13.4KB``, ``20.0MB``, counted in 1024s."""
+    if count < 1024:
+        return f"{count}B"
+    if count < 1024 * 1024:
+        return f"{count / 1024:.1f}KB"
+    return f"{count / 1024 / 1024:.1f}MB"

@@ -40,7 +40,7 @@ Usd = Annotated[
     Decimal, Meta(title=f"an amount in dollars from 0 to {MAX_USD:,}, nine decimals at most")
 ]
 Fit = Annotated[Literal["seed", "fast", "model"], Meta(title="seed, fast or model")]
-Tile = Annotated[Literal["off"], Meta(title="off")]
+Tile = Annotated[Literal["off", "auto"], Meta(title="off or auto")]
 Policy = Annotated[
     Literal["untrusted", "on-failure", "on-request", "never"],
     Meta(title="untrusted, on-failure, on-request or never"),
@@ -84,7 +84,11 @@ class Images(msgspec.Struct, frozen=True, kw_only=True):
         Count, Meta(description="How many pictures are drawn at the same time.")
     ] = 8
     tile: Annotated[
-        Tile, Meta(description="Whether a large picture is sent to a model in parts.")
+        Tile,
+        Meta(
+            description="`auto` also sends a picture that would be shrunk to less than half in "
+            "parts, at full detail."
+        ),
     ] = "off"
 
 

@@ -1,14 +1,16 @@
-"""The only road in and out: untrusted bytes -> verified -> blob -> handle -> PNG.
+"""The only road in and out: untrusted bytes -> verified -> blob -> handle -> what is wanted of it.
 
 Nothing is a picture before it has been decoded in full, in the isolated worker. The bytes as
-received are the master and are kept as they came; a PNG made of them is a derivative that names
-its parent.
+received are the master and are kept as they came; what is made of them, a PNG or a fit for a
+model, is a derivative that names its parent.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -17,12 +19,16 @@ import msgspec
 
 from limner.content import Picture
 from limner.errors import StorageError
+from limner.imaging.fit import FIT_VERSION, FitRequest, Fitted
 from limner.imaging.pool import Imaging
 from limner.storage.blobs import Blobs, BlobWriter
-from limner.storage.store import Store
+from limner.storage.disk import disk_errors
+from limner.storage.files import open_plain
+from limner.storage.store import Store, Transaction
 
 MAX_PICTURE_BYTES = 64 * 1024 * 1024
 PNG = "image/png"
+_READ_BYTES = 1 << 20
 
 
 class Pictures:
@@ -63,6 +69,21 @@ class Pictures:
             raise
         return picture
 
+    async def take_file(self, path: Path) -> Picture:
+        """Take in the picture in a file, which stays as it is.
+
+        Args:
+            path: resolved by ``Reach.resolve_read``.
+
+        Raises:
+            ImageError: it is not a whole picture of a known format, or larger than one may be.
+            ReachDenied: the file has become a symlink.
+            StorageError: there is no such file, or it cannot be read; or as for `take`.
+        """
+        with self.sink() as sink:
+            await asyncio.to_thread(_pour, path, sink)
+            return await self.take(sink, lineage={"file": str(path)})
+
     async def png(self, picture: Picture, *, cover: tuple[int, int] | None = None) -> Picture:
         """The picture as PNG, and of exactly the size ``cover`` where that is given.
 
@@ -77,6 +98,24 @@ class Pictures:
             sink.write(data)
             made = {"made": "png" if cover is None else "cover"}
             return await self.take(sink, lineage=made, parent=picture)
+
+    async def give(self, picture: Picture, request: FitRequest) -> tuple[Fitted, bytes]:
+        """The picture as a model should get it: what was done to it, and the bytes to send.
+
+        What was made once is kept, and found again by the picture and the request.
+
+        Raises:
+            ImageError: the request cannot be met, as for a region outside the picture.
+            StorageError: the picture's bytes are gone.
+        """
+        key = msgspec.json.encode({"version": FIT_VERSION, **asdict(request)}).decode()
+        if (known := await self._find_fit(picture, key)) is not None:
+            return known
+        fitted, data = await self._imaging.fit(lambda: self._blobs.read(picture.handle), request)
+        # Not being able to keep it, as on a full disk, is no reason not to give it.
+        with suppress(StorageError):
+            await self._keep_fit(picture, key, fitted, data)
+        return fitted, data
 
     async def recall(self, handle: str) -> Picture:
         """The picture of a handle.
@@ -94,20 +133,73 @@ class Pictures:
         """The file that holds the picture's bytes, for copying from."""
         return self._blobs.path(picture.handle)
 
+    async def _find_fit(self, parent: Picture, key: str) -> tuple[Fitted, bytes] | None:
+        row = await self._store.read(
+            lambda tx: tx.one("fit_get", parent=parent.handle, request=key)
+        )
+        if row is None:
+            return None
+        try:
+            data = await asyncio.to_thread(self._blobs.read, row["picture"])
+        except StorageError:  # the row outlived the bytes: they are made again
+            return None
+        return msgspec.json.decode(row["fitted"], type=Fitted), data
+
+    async def _keep_fit(self, parent: Picture, key: str, fitted: Fitted, data: bytes) -> None:
+        handle = parent.handle
+        if not fitted.untouched:
+            handle = await asyncio.to_thread(self._blobs.add, data)
+        picture = Picture(
+            handle=handle,
+            mime=fitted.mime,
+            width=fitted.width,
+            height=fitted.height,
+            size_bytes=len(data),
+        )
+
+        def record(tx: Transaction) -> None:
+            self._add(tx, picture, lineage={"made": "fit"}, parent=parent)
+            tx.run(
+                "fit_add",
+                parent=parent.handle,
+                request=key,
+                picture=handle,
+                fitted=msgspec.json.encode(fitted).decode(),
+                created_ms=self._now_ms(),
+            )
+
+        await self._store.write(record)
+
     async def _record(
         self, picture: Picture, *, lineage: Mapping[str, Any], parent: Picture | None
     ) -> None:
-        now_ms = int(self._clock().timestamp() * 1000)
-        await self._store.write(
-            lambda tx: tx.run(
-                "picture_add",
-                handle=picture.handle,
-                mime=picture.mime,
-                width=picture.width,
-                height=picture.height,
-                size_bytes=picture.size_bytes,
-                parent=None if parent is None else parent.handle,
-                lineage=msgspec.json.encode(lineage).decode(),
-                created_ms=now_ms,
-            )
+        await self._store.write(lambda tx: self._add(tx, picture, lineage=lineage, parent=parent))
+
+    def _add(
+        self,
+        tx: Transaction,
+        picture: Picture,
+        *,
+        lineage: Mapping[str, Any],
+        parent: Picture | None,
+    ) -> None:
+        tx.run(
+            "picture_add",
+            handle=picture.handle,
+            mime=picture.mime,
+            width=picture.width,
+            height=picture.height,
+            size_bytes=picture.size_bytes,
+            parent=None if parent is None else parent.handle,
+            lineage=msgspec.json.encode(lineage).decode(),
+            created_ms=self._now_ms(),
         )
+
+    def _now_ms(self) -> int:
+        return int(self._clock().timestamp() * 1000)
+
+
+def _pour(path: Path, sink: BlobWriter) -> None:
+    with open_plain(path) as file, disk_errors(doing="read", path=path):
+        while part := file.read(_READ_BYTES):
+            sink.write(part)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 # Each command is a module of this package with `configure(parser)` and `run(args) -> Answer`.
 COMMANDS = {
     "generate": "draw a picture from words",
+    "fit": "make pictures ready for models, and say what looking costs",
     "models": "image models: prices, lifecycles, what is usable now",
     "spend": "what was spent, and on what",
     "jobs": "requests that were sent but not received, and how to bring them in",

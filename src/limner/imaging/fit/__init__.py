@@ -2,4 +2,7 @@
 
 from limner.imaging.fit.request import FitRequest, Fitted, Region
 
-__all__ = ["FitRequest", "Fitted", "Region"]
+# Counts up when the same request would give other pixels, so that nothing kept from before is used.
+FIT_VERSION = 1
+
+__all__ = ["FIT_VERSION", "FitRequest", "Fitted", "Region"]

@@ -25,8 +25,8 @@ class FitRequest:
     """The box and the byte limit a picture has to fit, and how to get it there.
 
     ``formats`` are the types that may be sent; JPEG or PNG is among them, and GIF is only ever
-    sent as it came. With ``region`` only
-    that part of the original is sent, at its full detail.
+    sent as it came. With ``region`` only that part of the original is sent, at its full detail.
+    ``page`` counts from 1 and is for documents, such as PDF.
     """
 
     mode: Mode = "seed"
@@ -36,6 +36,7 @@ class FitRequest:
     quality: int = 75
     formats: tuple[str, ...] = (PNG, JPEG, WEBP, GIF)
     region: Region | None = None
+    page: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

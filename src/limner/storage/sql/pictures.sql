@@ -20,3 +20,13 @@ LIMIT :limit;
 -- name: picture_handles
 -- Every handle there is.
 SELECT handle FROM pictures ORDER BY handle;
+
+-- name: fit_add
+-- Remember what was made of a picture; made twice at once, the first one stays.
+INSERT INTO fits (parent, request, picture, fitted, created_ms)
+VALUES (:parent, :request, :picture, :fitted, :created_ms)
+ON CONFLICT (parent, request) DO NOTHING;
+
+-- name: fit_get
+-- What was made of a picture under those limits.
+SELECT picture, fitted FROM fits WHERE parent = :parent AND request = :request;

@@ -1,0 +1,153 @@
+"""A picture and the model it is for -> the bytes that model should get, and what looking costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal
+
+from limner.catalogue.sizes import Size
+from limner.catalogue.vision import VisionModel, cost, largest_useful, limits_for, tokens
+from limner.content import Picture
+from limner.errors import NANO_PER_USD
+from limner.imaging.fit import FitRequest, Fitted, Region
+from limner.pictures.take import Pictures
+from limner.pictures.tiles import tiles
+
+# Services that state no limit still shrink what they get; more than this is only slower to send.
+GENEROUS_EDGE = 3072
+GENEROUS_BYTES = 5_000_000
+# The page of a document after its first, whose size nobody has measured.
+UNKNOWN_SIZE = Size(GENEROUS_EDGE, GENEROUS_EDGE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FittedImage:
+    """A picture as one model should get it.
+
+    Attributes:
+        data: the bytes to send.
+        fit: their type and size, and how their pixels map to those of the original.
+        model: the model it was made for, as ``provider/id``.
+        tokens: what looking at it takes; None where nobody says how the model counts.
+        tokens_exact: False where the vendor has published no rule and this is an upper bound.
+        cost_nano: what those tokens cost in nano-dollars; None where that is unknown.
+        tiles: the same picture in parts at full detail, where the setting asks for them.
+    """
+
+    data: bytes
+    fit: Fitted
+    model: str | None = None
+    tokens: int | None = None
+    tokens_exact: bool = False
+    cost_nano: int | None = None
+    tiles: tuple[FittedImage, ...] = ()
+
+    @property
+    def mime(self) -> str:
+        """The type of the bytes."""
+        return self.fit.mime
+
+    @property
+    def width(self) -> int:
+        """Pixels across, as sent."""
+        return self.fit.width
+
+    @property
+    def height(self) -> int:
+        """Pixels down, as sent."""
+        return self.fit.height
+
+    @property
+    def cost_usd(self) -> float | None:
+        """What looking at it costs in dollars."""
+        return None if self.cost_nano is None else self.cost_nano / NANO_PER_USD
+
+    def to_original(self, x: float, y: float) -> tuple[float, float]:
+        """A point in what was sent -> the same point in the upright original."""
+        part = self.fit.part
+        return part.x + x * self.fit.scale_x, part.y + y * self.fit.scale_y
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fitting:
+    """How pictures are made ready for models here, as the settings `images.*` say."""
+
+    pictures: Pictures
+    mode: Literal["seed", "fast", "model"]
+    tile: Literal["off", "auto"]
+
+    async def fit(
+        self,
+        picture: Picture,
+        *,
+        model: VisionModel | None,
+        region: Region | None = None,
+        page: int = 1,
+        images_in_request: int = 1,
+    ) -> FittedImage:
+        """The picture, or a region of it, as the model should get it.
+
+        Raises:
+            ImageError: the region lies outside the picture, or there is no such page.
+            StorageError: its bytes are gone.
+        """
+        ask = partial(request_for, mode=self.mode, model=model, images_in_request=images_in_request)
+        size = Size(picture.width, picture.height) if page == 1 else UNKNOWN_SIZE
+        request = replace(ask(size), page=page)
+        whole = await self._one(picture, replace(request, region=region), model)
+        if self.tile == "off":
+            return whole
+        largest = ask(UNKNOWN_SIZE)
+        parts = [
+            await self._one(picture, replace(largest, page=page, region=part), model)
+            for part in tiles(whole.fit.part, box=Size(largest.max_width, largest.max_height))
+        ]
+        return replace(whole, tiles=tuple(parts))
+
+    async def _one(
+        self, picture: Picture, request: FitRequest, model: VisionModel | None
+    ) -> FittedImage:
+        fitted, data = await self.pictures.give(picture, request)
+        if model is None:
+            return FittedImage(data=data, fit=fitted)
+        sent = Size(fitted.width, fitted.height)
+        look = tokens(model, sent)
+        return FittedImage(
+            data=data,
+            fit=fitted,
+            model=model.name,
+            tokens=None if look is None else look.tokens,
+            tokens_exact=look is not None and look.exact,
+            cost_nano=cost(model, sent),
+        )
+
+
+def request_for(
+    size: Size,
+    *,
+    mode: Literal["seed", "fast", "model"],
+    model: VisionModel | None,
+    images_in_request: int = 1,
+) -> FitRequest:
+    """What to ask of the engine for a picture of that size under the setting `images.fit`.
+
+    ``seed`` and ``fast`` have the same limits for every model; ``model`` sends as much as the
+    model can use. In each of them a model is sent no type that it cannot read.
+    """
+    request = FitRequest(mode="seed" if mode == "seed" else "fast")
+    if model is None:
+        return request
+    readable = tuple(kind for kind in request.formats if kind in model.formats)
+    if mode != "model":
+        return replace(request, formats=readable)
+    limits = limits_for(model, images_in_request=images_in_request)
+    edge = min(limits.max_edge or GENEROUS_EDGE, GENEROUS_EDGE)
+    useful = largest_useful(model, size)
+    return replace(
+        request,
+        max_width=min(useful.width, edge),
+        max_height=min(useful.height, edge),
+        max_bytes=min(limits.max_image_bytes or GENEROUS_BYTES, GENEROUS_BYTES),
+        formats=readable,
+    )

@@ -1,0 +1,190 @@
+"""A picture and the model it is for -> a request that keeps to that model's limits."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image, ImageDraw
+
+from limner.catalogue.sizes import Size
+from limner.catalogue.vision import VisionModel, tokens, vision_model, vision_models
+from limner.client import Limner
+from limner.errors import InputInvalid
+from limner.imaging.fit import FitRequest, Region
+from limner.pictures.fitting import GENEROUS_BYTES, GENEROUS_EDGE, request_for
+
+SEEING = [model for model in vision_models() if model.takes_images]
+sizes = st.builds(Size, st.integers(1, 12_000), st.integers(1, 12_000))
+
+
+def screenshot(width: int, height: int) -> bytes:
+    image = Image.new("RGB", (width, height), "white")
+    draw = ImageDraw.Draw(image)
+    for y in range(0, height, 40):
+        draw.text((20, y), f"line {y // 40} of a long page", fill="black")
+    out = io.BytesIO()
+    image.save(out, "PNG")
+    return out.getvalue()
+
+
+@pytest.fixture
+async def lim(tmp_path: Path) -> AsyncIterator[Limner]:
+    async with Limner(env={"LIMNER_HOME": str(tmp_path / "home")}, cwd=tmp_path) as made:
+        yield made
+
+
+def with_images(tmp_path: Path, **images: str) -> Limner:
+    env = {f"LIMNER_IMAGES_{name.upper()}": value for name, value in images.items()}
+    return Limner(env={"LIMNER_HOME": str(tmp_path / "home"), **env}, cwd=tmp_path)
+
+
+@pytest.mark.parametrize("mode", ["seed", "fast"])
+def test_without_a_model_the_limits_are_those_of_the_specification(mode: str) -> None:
+    asked = request_for(Size(9000, 9000), mode=mode, model=None)
+    assert asked == FitRequest(
+        mode=mode,
+        max_width=1568,
+        max_height=1568,
+        max_bytes=500 * 1024,
+        quality=75,
+        formats=("image/png", "image/jpeg", "image/webp", "image/gif"),
+    )
+
+
+@pytest.mark.parametrize("mode", ["seed", "fast", "model"])
+@pytest.mark.parametrize("model", SEEING, ids=lambda model: model.name)
+def test_a_model_is_sent_no_type_that_it_cannot_read(mode: str, model: VisionModel) -> None:
+    asked = request_for(Size(4000, 3000), mode=mode, model=model)
+    assert set(asked.formats) <= set(model.formats)
+    assert "image/jpeg" in asked.formats
+
+
+@pytest.mark.parametrize("name", ["ollama/llava", "llama.cpp/any", "lm-studio/any"])
+def test_a_local_server_is_sent_no_webp(name: str) -> None:
+    asked = request_for(Size(4000, 3000), mode="seed", model=vision_model(name))
+    assert asked.formats == ("image/png", "image/jpeg")
+
+
+def test_for_a_claude_of_the_standard_tier_nothing_is_left_to_shrink() -> None:
+    model = vision_model("anthropic/claude-haiku-4-5")
+    asked = request_for(Size(1920, 1080), mode="model", model=model)
+    assert (asked.mode, asked.max_width, asked.max_height) == ("fast", 1456, 819)
+
+
+def test_many_pictures_in_a_request_are_each_smaller_where_the_service_says_so() -> None:
+    model = vision_model("anthropic/claude-opus-4-7")
+    few = request_for(Size(2576, 1000), mode="model", model=model, images_in_request=20)
+    many = request_for(Size(2576, 1000), mode="model", model=model, images_in_request=21)
+    assert (few.max_width, many.max_width) == (2576, 2000)
+
+
+def test_a_service_that_states_no_limit_is_still_not_sent_everything() -> None:
+    model = vision_model("google/gemini-3.8-flash")
+    asked = request_for(Size(12_000, 9_000), mode="model", model=model)
+    assert (asked.max_width, asked.max_height) == (GENEROUS_EDGE, GENEROUS_EDGE)
+    assert asked.max_bytes == GENEROUS_BYTES
+
+
+@given(size=sizes, model=st.sampled_from(SEEING), images=st.integers(1, 60))
+def test_what_is_asked_for_is_within_the_limits_of_the_model(
+    size: Size, model: VisionModel, images: int
+) -> None:
+    asked = request_for(size, mode="model", model=model, images_in_request=images)
+    limits = model.limits
+    assert 1 <= asked.max_width <= max(size.width, 1)
+    assert 1 <= asked.max_height <= max(size.height, 1)
+    if limits.max_edge is not None:
+        assert max(asked.max_width, asked.max_height) <= limits.max_edge
+    if limits.many_images is not None and images > limits.many_images.above:
+        assert max(asked.max_width, asked.max_height) <= limits.many_images.max_edge
+    if limits.max_base64_bytes is not None:
+        assert -(-asked.max_bytes // 3) * 4 <= limits.max_base64_bytes
+    # A picture of the size asked for is never one that the service refuses.
+    tokens(model, Size(asked.max_width, asked.max_height))
+
+
+async def test_a_fitted_picture_says_what_looking_at_it_costs(lim: Limner, tmp_path: Path) -> None:
+    (tmp_path / "page.png").write_bytes(screenshot(1920, 1080))
+    fitted = await lim.fit("page.png", model="anthropic/claude-haiku-4-5")
+    assert (fitted.width, fitted.height, fitted.model) == (1568, 882, "anthropic/claude-haiku-4-5")
+    look = tokens(vision_model("anthropic/claude-haiku-4-5"), Size(1568, 882))
+    assert look is not None
+    assert (fitted.tokens, fitted.tokens_exact) == (look.tokens, True)
+    assert fitted.cost_nano == look.tokens * 1000
+    assert fitted.cost_usd == look.tokens * 1e-6
+    assert Image.open(io.BytesIO(fitted.data)).size == (1568, 882)
+    assert fitted.tiles == ()
+
+
+async def test_without_a_model_nothing_is_said_about_tokens(lim: Limner, tmp_path: Path) -> None:
+    (tmp_path / "page.png").write_bytes(screenshot(64, 64))
+    fitted = await lim.fit(tmp_path / "page.png")
+    assert (fitted.model, fitted.tokens, fitted.cost_usd) == (None, None, None)
+    assert fitted.fit.untouched
+
+
+async def test_an_unknown_model_is_an_error_before_the_file_is_read(lim: Limner) -> None:
+    with pytest.raises(InputInvalid, match="no vision model"):
+        await lim.fit("missing.png", model="openai/gpt-55")
+
+
+async def test_a_point_in_what_was_sent_maps_back_to_the_original(
+    lim: Limner, tmp_path: Path
+) -> None:
+    (tmp_path / "page.png").write_bytes(screenshot(3136, 1000))
+    whole = await lim.fit("page.png")
+    assert whole.to_original(100, 50) == (200.0, 100.0)
+    part = await lim.fit("page.png", region=Region(x=1000, y=400, width=300, height=200))
+    assert part.to_original(10, 20) == (1010.0, 420.0)
+
+
+async def test_tiles_are_off_unless_they_are_asked_for(lim: Limner, tmp_path: Path) -> None:
+    (tmp_path / "page.png").write_bytes(screenshot(1280, 9000))
+    assert (await lim.fit("page.png")).tiles == ()
+
+
+async def test_tiles_show_a_long_page_at_full_detail(tmp_path: Path) -> None:
+    (tmp_path / "page.png").write_bytes(screenshot(1280, 9000))
+    async with with_images(tmp_path, tile="auto") as lim:
+        fitted = await lim.fit("page.png", model="openai/gpt-5.5")
+    assert (fitted.width, fitted.height) == (223, 1568)
+    assert len(fitted.tiles) == 7
+    for tile in fitted.tiles:
+        assert (tile.width, tile.height) == (1280, 1370)
+        assert (tile.fit.scale_x, tile.fit.scale_y) == (1.0, 1.0)
+        assert tile.tokens is not None
+    last = fitted.tiles[-1]
+    assert last.to_original(0, last.height) == (0.0, 9000.0)
+
+
+async def test_tiles_of_a_model_are_as_large_as_it_can_see(tmp_path: Path) -> None:
+    (tmp_path / "page.png").write_bytes(screenshot(1000, 9000))
+    model = vision_model("anthropic/claude-haiku-4-5")
+    async with with_images(tmp_path, tile="auto", fit="model") as lim:
+        fitted = await lim.fit("page.png", model=model.name)
+    for tile in fitted.tiles:
+        assert (tile.fit.scale_x, tile.fit.scale_y) == (1.0, 1.0)
+        look = tokens(model, Size(tile.width, tile.height))
+        assert look is not None
+        assert (look.width, look.height) == (tile.width, tile.height)
+
+
+async def test_a_picture_that_stays_readable_has_no_tiles(tmp_path: Path) -> None:
+    (tmp_path / "page.png").write_bytes(screenshot(2000, 1500))
+    async with with_images(tmp_path, tile="auto") as lim:
+        assert (await lim.fit("page.png")).tiles == ()
+
+
+async def test_a_region_is_tiled_within_itself(tmp_path: Path) -> None:
+    (tmp_path / "page.png").write_bytes(screenshot(1280, 9000))
+    async with with_images(tmp_path, tile="auto") as lim:
+        region = Region(x=0, y=4000, width=1280, height=4000)
+        fitted = await lim.fit("page.png", region=region)
+    assert [tile.fit.part.y for tile in fitted.tiles] == [4000, 5300, 6601]
+    assert replace(fitted.tiles[-1].fit.part, height=0) == Region(x=0, y=6601, width=1280, height=0)
