@@ -24,11 +24,15 @@ RESET_PEAK = "5"  # what /proc/PID/clear_refs takes to forget the highest memory
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one fit took: time on the wall, time on all processors, the most memory at once."""
+    """What one fit took: time on the wall, time on all processors, the most memory at once.
+
+    ``peak_mb`` is of all processes together, ``largest_mb`` of the one that took the most.
+    """
 
     wall_ms: float
     cpu_ms: float
     peak_mb: float
+    largest_mb: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +77,9 @@ class Metered:
         answer = self._ask({"do": "fit", "mode": mode})
         wall_ns = time.perf_counter_ns() - start
         cpu_ns = sum(spent - cpu_before.get(pid, 0) for pid, spent in self._cpu_ns().items())
-        peak_mb = sum(_peak_kib(pid) for pid in _family(self._process.pid)) / 1024
-        return Claim(**answer), Cost(wall_ns / 1e6, cpu_ns / 1e6, peak_mb)
+        peaks_mb = [_peak_kib(pid) / 1024 for pid in _family(self._process.pid)]
+        cost = Cost(wall_ns / 1e6, cpu_ns / 1e6, sum(peaks_mb), max(peaks_mb))
+        return Claim(**answer), cost
 
     def save(self, path: Path) -> None:
         """Have the last fit written to a file."""

@@ -15,6 +15,7 @@ from PIL import Image, ImageCms
 from limner.errors import CorruptImage, ImageTooLarge
 from limner.imaging.fit import FitRequest, Fitted, Region
 from limner.imaging.fit.engine import Engine
+from limner.imaging.limits import DEFAULT_LIMITS
 
 SIDEWAYS = 6
 MODES = ["seed", "fast"]
@@ -23,7 +24,7 @@ MODES = ["seed", "fast"]
 @pytest.fixture(scope="module")
 def engine() -> Iterator[Engine]:
     with ThreadPoolExecutor(1) as aside:
-        yield Engine(aside=aside, max_pixels=100_000_000)
+        yield Engine(aside=aside, limits=DEFAULT_LIMITS)
 
 
 def encoded(image: Image.Image, kind: str, **how: Any) -> bytes:
@@ -138,6 +139,13 @@ def test_transparency_is_kept_where_it_can_be(engine: Engine) -> None:
     _, sent = fit(engine, encoded(image, "PNG"))
     assert sent.mode in {"RGBA", "P"}
     assert sent.convert("RGBA").getpixel((10, 10))[3] == pytest.approx(128, abs=2)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_alpha_channel_that_hides_nothing_is_left_out(engine: Engine, mode: str) -> None:
+    _, sent = fit(engine, encoded(halves(2000, 1000, mode="RGBA"), "PNG"), mode=mode)
+    assert sent.mode == "RGB"
+    assert [colour(sent, x, 100) for x in (10, 1500)] == ["red", "blue"]
 
 
 def test_a_gif_is_its_canvas_and_not_the_rectangle_of_its_first_frame(engine: Engine) -> None:

@@ -324,5 +324,5 @@ def test_a_stray_print_in_a_worker_does_not_disturb_its_answers() -> None:
     )
     assert done.stderr == b"noise\n"
     assert done.stdout.endswith(
-        b'{"value": {"mime": "image/png", "width": 3, "height": 2, "frames": 1}}'
+        b'{"value": {"mime": "image/png", "width": 3, "height": 2, "frames": 1, "pages": 1}}'
     )

@@ -1,32 +1,13 @@
-"""Untrusted bytes -> a Pillow image that is safe to work on. Runs inside a worker only.
-
-What Pillow raises on damaged data is left to the worker's loop, which answers ``CorruptImage``.
-"""
+"""A decoded picture -> one that is upright and in sRGB. Runs inside a worker only."""
 
 from __future__ import annotations
 
 import struct
 from io import BytesIO
 
-# Loaded up front, so that the worker needs no further file once its limits are set.
-from PIL import (
-    ExifTags,
-    GifImagePlugin,
-    Image,
-    ImageCms,
-    JpegImagePlugin,
-    PngImagePlugin,
-    UnidentifiedImageError,
-    WebPImagePlugin,
-)
+from PIL import ExifTags, Image, ImageCms
 
-from limner.errors import CorruptImage, ImageTooLarge, UnrecognizedImage
-from limner.imaging.formats import DECODERS, HEAD_BYTES, NAMES, sniff, webp_canvas
-
-_PLUGINS = (GifImagePlugin, JpegImagePlugin, PngImagePlugin, WebPImagePlugin)
-
-# The one pixel cap is ours: Pillow's own warns at one size and raises at twice that.
-Image.MAX_IMAGE_PIXELS = None
+from limner.errors import ImageTooLarge
 
 _TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -40,31 +21,6 @@ _TURNS = {
 
 # What Pillow raises on a damaged EXIF block, which is no reason to refuse the picture.
 _BAD_EXIF = (IndexError, KeyError, OSError, SyntaxError, TypeError, ValueError, struct.error)
-
-
-def open_header(data: bytes, *, max_pixels: int) -> tuple[str, Image.Image]:
-    """Read the header only, with the decoder that the magic bytes name."""
-    mime = sniff(data[:HEAD_BYTES])
-    if mime is None or mime not in DECODERS:
-        raise _unrecognized(data, mime)
-    if mime == "image/webp" and (canvas := webp_canvas(data)):
-        check_pixels(canvas, max_pixels=max_pixels)
-    try:
-        image = Image.open(BytesIO(data), formats=[DECODERS[mime]])
-    except UnidentifiedImageError:
-        message = f"this begins like {NAMES[mime]}, but its header is damaged"
-        raise CorruptImage(message) from None
-    check_pixels(image.size, max_pixels=max_pixels)
-    return mime, image
-
-
-def _unrecognized(data: bytes, mime: str | None) -> UnrecognizedImage:
-    hint = "use a PNG, JPEG, GIF or WebP file"
-    if not data:
-        return UnrecognizedImage("the file is empty", hint=hint)
-    if mime is None:
-        return UnrecognizedImage("the first bytes match no known image format", hint=hint)
-    return UnrecognizedImage(f"this is {NAMES[mime]}, which is not accepted here", hint=hint)
 
 
 def check_pixels(size: tuple[int, int], *, max_pixels: int) -> None:

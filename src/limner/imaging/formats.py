@@ -1,61 +1,103 @@
-"""The first bytes of a file -> its MIME type; names and extensions are never asked."""
+"""The first bytes of a file -> its format; names and extensions are never asked."""
 
 from __future__ import annotations
 
-# The accepted formats, each with the only Pillow decoder that may open it.
-DECODERS = {
-    "image/png": "PNG",
-    "image/jpeg": "JPEG",
-    "image/gif": "GIF",
-    "image/webp": "WEBP",
-}
+from collections.abc import Iterable
+from dataclasses import dataclass
 
-# How a reader knows each format we can tell, accepted or not.
-NAMES = {
-    "image/png": "a PNG file",
-    "image/jpeg": "a JPEG file",
-    "image/gif": "a GIF file",
-    "image/webp": "a WebP file",
-    "image/svg+xml": "an SVG file",
-    "image/bmp": "a BMP file",
-    "image/tiff": "a TIFF file",
-    "image/heic": "a HEIC file",
-    "image/avif": "an AVIF file",
-    "image/x-icon": "an ICO file",
-    "application/pdf": "a PDF file",
-    "text/html": "an HTML page",
-}
+from limner.imaging.markup import root_tag
 
-# How much of a file `sniff` needs to see.
-HEAD_BYTES = 1024
+# How much of a file `sniff` may look at: a drawing can begin with a long comment.
+HEAD_BYTES = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """A format that can be told from its first bytes.
+
+    ``name`` is how the setting ``images.accept`` spells it, and ``label`` how a sentence does.
+    ``reader`` is the function that opens it, as ``module:name`` within `readers`; ``extra`` is the
+    extra of limner that brings its decoder, which for one format ``needs_threads`` of its own. What
+    has no reader is never accepted.
+    """
+
+    name: str
+    mime: str
+    label: str
+    reader: str | None = None
+    extra: str | None = None
+    needs_threads: bool = False
+
+    @property
+    def title(self) -> str:
+        """The label without its article and noun, for lists: PNG, WebP."""
+        return self.label.split()[1]
+
+
+_FORMATS = (
+    Format(name="png", mime="image/png", label="a PNG file", reader="rasters:png"),
+    Format(name="jpeg", mime="image/jpeg", label="a JPEG file", reader="rasters:jpeg"),
+    Format(name="gif", mime="image/gif", label="a GIF file", reader="rasters:gif"),
+    Format(name="webp", mime="image/webp", label="a WebP file", reader="rasters:webp"),
+    Format(name="avif", mime="image/avif", label="an AVIF file", reader="avif:avif"),
+    Format(name="bmp", mime="image/bmp", label="a BMP file", reader="bitmaps:bmp"),
+    Format(
+        name="heic",
+        mime="image/heic",
+        label="a HEIC file",
+        reader="heif:heic",
+        extra="heic",
+        needs_threads=True,
+    ),
+    Format(name="ico", mime="image/x-icon", label="an ICO file", reader="bitmaps:ico"),
+    Format(name="pdf", mime="application/pdf", label="a PDF file", reader="pdf:pdf", extra="pdf"),
+    Format(name="svg", mime="image/svg+xml", label="an SVG file", reader="drawings:svg"),
+    Format(name="tiff", mime="image/tiff", label="a TIFF file", reader="tiff:tiff"),
+    Format(name="html", mime="text/html", label="an HTML page"),
+)
+
+BY_NAME = {form.name: form for form in _FORMATS}
+BY_MIME = {form.mime: form for form in _FORMATS}
+
+# What services send, which nobody may lose by a setting.
+ALWAYS_ACCEPTED = ("png", "jpeg", "gif", "webp")
 
 _PREFIXES = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-    (b"II*\x00", "image/tiff"),
-    (b"II+\x00", "image/tiff"),
-    (b"MM\x00*", "image/tiff"),
-    (b"MM\x00+", "image/tiff"),
-    (b"\x00\x00\x01\x00", "image/x-icon"),
-    (b"%PDF-", "application/pdf"),
+    (b"\x89PNG\r\n\x1a\n", "png"),
+    (b"\xff\xd8\xff", "jpeg"),
+    (b"GIF87a", "gif"),
+    (b"GIF89a", "gif"),
+    (b"II*\x00", "tiff"),
+    (b"II+\x00", "tiff"),
+    (b"MM\x00*", "tiff"),
+    (b"MM\x00+", "tiff"),
+    (b"\x00\x00\x01\x00", "ico"),
+    (b"%PDF-", "pdf"),
 )
-_HEIF_BRANDS = {b"heic", b"heix", b"hevc", b"hevx", b"heim", b"heis", b"mif1", b"msf1"}
-_AVIF_BRANDS = {b"avif", b"avis"}
+_HEIF_BRANDS = frozenset(
+    (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"hevm", b"hevs", b"mif1", b"msf1")
+)
+_AVIF_BRANDS = frozenset((b"avif", b"avis"))
+_MAX_BRANDS_BYTES = 256
 
 
-def sniff(head: bytes) -> str | None:
-    """The MIME type that the first bytes show, or None where they show none we know."""
-    for prefix, mime in _PREFIXES:
-        if head.startswith(prefix):
-            return mime
-    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
-        return "image/webp"
-    # Two letters alone are too little: a bitmap also has four reserved zero bytes.
-    if head[:2] == b"BM" and head[6:10] == bytes(4):
-        return "image/bmp"
-    return _sniff_heif(head) or _sniff_markup(head[:HEAD_BYTES])
+def accepted(names: Iterable[str]) -> tuple[str, ...]:
+    """These formats beside those that always are, each once.
+
+    Raises:
+        ValueError: one is no format that can be accepted.
+    """
+    wanted = dict.fromkeys((*ALWAYS_ACCEPTED, *sorted(names)))
+    for name in wanted:
+        if name not in BY_NAME or BY_NAME[name].reader is None:
+            raise ValueError(f"no such format: {name!r}")
+    return tuple(wanted)
+
+
+def sniff(head: bytes) -> Format | None:
+    """The format that the first bytes show, or None where they show none we know."""
+    name = _sniff_magic(head) or _sniff_heif(head) or _sniff_markup(head)
+    return None if name is None else BY_NAME[name]
 
 
 def webp_canvas(head: bytes) -> tuple[int, int] | None:
@@ -81,20 +123,29 @@ def _little(head: bytes, start: int, size: int) -> int:
     return int.from_bytes(head[start : start + size], "little")
 
 
+def _sniff_magic(head: bytes) -> str | None:
+    for prefix, name in _PREFIXES:
+        if head.startswith(prefix):
+            return name
+    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
+        return "webp"
+    # Two letters alone are too little: a bitmap also has four reserved zero bytes.
+    if head[:2] == b"BM" and head[6:10] == bytes(4):
+        return "bmp"
+    return None
+
+
 def _sniff_heif(head: bytes) -> str | None:
     if head[4:8] != b"ftyp":
         return None
-    box = head[8 : min(int.from_bytes(head[:4], "big"), 64)]
-    brands = {box[start : start + 4] for start in range(0, len(box), 4)}
+    box = head[8 : min(int.from_bytes(head[:4], "big"), _MAX_BRANDS_BYTES)]
+    # The second word is a version, not a brand.
+    brands = {box[start : start + 4] for start in range(0, len(box), 4) if start != 4}
     if brands & _AVIF_BRANDS:
-        return "image/avif"
-    return "image/heic" if brands & _HEIF_BRANDS else None
+        return "avif"
+    return "heic" if brands & _HEIF_BRANDS else None
 
 
 def _sniff_markup(head: bytes) -> str | None:
-    text = head.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
-    if not text.startswith(b"<"):
-        return None
-    if text.startswith((b"<!doctype html", b"<html")):
-        return "text/html"
-    return "image/svg+xml" if b"<svg" in text else None
+    tag = root_tag(head[:HEAD_BYTES])
+    return tag if tag in {"svg", "html"} else None

@@ -1,13 +1,18 @@
-"""How much one picture may ask of a worker."""
+"""What a worker takes, and how much one picture may ask of it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from limner.imaging.formats import ALWAYS_ACCEPTED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerLimits:
     """The limits of one worker process and of every job it does.
+
+    ``accept`` names the formats that are opened, as `formats.accepted` gives them.
 
     ``memory_bytes`` is address space; the default lets every picture within ``max_pixels`` decode,
     the hungriest being WebP. ``memory_bytes`` holds on Linux and ``cpu_s`` on POSIX; elsewhere the
@@ -18,6 +23,7 @@ class WorkerLimits:
     ``url(#id)`` is followed; the renderer overflows its stack at about 200 levels.
     """
 
+    accept: Sequence[str] = ALWAYS_ACCEPTED
     max_pixels: int = 100_000_000
     memory_bytes: int = 2 << 30
     cpu_s: int = 20
@@ -31,3 +37,6 @@ class WorkerLimits:
 
 
 DEFAULT_LIMITS = WorkerLimits()
+
+# Reading text runs two models over raw pixels, on several processors at once.
+READER_LIMITS = WorkerLimits(memory_bytes=4 << 30, cpu_s=300, timeout_s=180.0)

@@ -7,6 +7,7 @@ import ctypes
 import math
 import sys
 
+from limner.imaging.formats import BY_NAME
 from limner.imaging.limits import WorkerLimits
 
 try:
@@ -32,7 +33,8 @@ def lock_down(limits: WorkerLimits) -> None:
     _lower(resource.RLIMIT_CORE, 0)
     _lower(resource.RLIMIT_FSIZE, 0)
     _lower(resource.RLIMIT_NOFILE, _MAX_OPEN_FILES)
-    _lower(resource.RLIMIT_NPROC, 0)
+    if not any(BY_NAME[name].needs_threads for name in limits.accept):
+        _lower(resource.RLIMIT_NPROC, 0)
 
 
 def allow_cpu(seconds: int) -> None:

@@ -9,53 +9,54 @@ from io import BytesIO
 from PIL import Image, ImageOps
 
 from limner.errors import CorruptImage
-from limner.imaging.decoding import check_pixels, in_srgb, open_header, orientation, turned
+from limner.imaging.decoding import check_pixels, in_srgb, turned, upright_size
 from limner.imaging.facts import Facts, Preview
+from limner.imaging.limits import WorkerLimits
+from limner.imaging.opening import open_picture
 
 # Above level 4 a photograph takes three times as long and gets no smaller.
 _PNG_COMPRESS_LEVEL = 4
 
 
-def verify(data: bytes, *, max_pixels: int) -> Facts:
-    """Decode the first frame in full and say what the picture is.
+def verify(data: bytes, *, limits: WorkerLimits) -> Facts:
+    """Decode the first frame or page in full and say what the picture is.
 
     Raises:
-        UnrecognizedImage: the first bytes show no accepted format.
-        ImageTooLarge: the header claims more pixels than ``max_pixels``; none were touched.
+        ImageError: as `open_picture`.
         CorruptImage: the picture is damaged or cut short.
     """
-    mime, image = open_header(data, max_pixels=max_pixels)
-    frames = _checked_png_frames(data) if mime == "image/png" else _frames(mime, image)
-    width, height = image.size
-    image.load()
-    return Facts(mime=mime, width=width, height=height, frames=frames)
+    form, opened = open_picture(data, limits=limits)
+    frames = _checked_png_frames(data) if form.name == "png" else opened.frames
+    width, height = upright_size(opened.image.size, opened.turn)
+    opened.image.load()
+    return Facts(mime=form.mime, width=width, height=height, frames=frames, pages=opened.pages)
 
 
-def to_png(data: bytes, *, max_pixels: int, cover: tuple[int, int] | None) -> bytes:
-    """The first frame as an upright 8-bit sRGB PNG, without the metadata of the original.
+def to_png(data: bytes, *, limits: WorkerLimits, cover: tuple[int, int] | None) -> bytes:
+    """The first frame or page as an upright 8-bit sRGB PNG, without the original's metadata.
 
     With ``cover`` it is scaled to cover that size and cropped from the centre to exactly it.
 
     Raises:
         ImageTooLarge: as `verify`, and for a ``cover`` over the pixel cap.
     """
-    _, image = open_header(data, max_pixels=max_pixels)
-    picture = in_srgb(turned(image, orientation(image, data)))
+    _, opened = open_picture(data, limits=limits)
+    picture = in_srgb(turned(opened.image, opened.turn))
     if cover is not None and cover != picture.size:
-        check_pixels(cover, max_pixels=max_pixels)
+        check_pixels(cover, max_pixels=limits.max_pixels)
         picture = ImageOps.fit(picture, cover, Image.Resampling.LANCZOS)
     out = BytesIO()
     picture.save(out, "PNG", compress_level=_PNG_COMPRESS_LEVEL, icc_profile=None)
     return out.getvalue()
 
 
-def preview(data: bytes, *, max_pixels: int, columns: int, rows: int) -> Preview:
+def preview(data: bytes, *, limits: WorkerLimits, columns: int, rows: int) -> Preview:
     """A thumbnail within columns x rows pixels, never enlarged, transparency shown on white."""
-    _, image = open_header(data, max_pixels=max_pixels)
+    _, opened = open_picture(data, limits=limits)
     # A JPEG decodes straight to about the size needed; the longer edge fits either orientation.
     edge = 2 * max(columns, rows)
-    image.draft("RGB", (edge, edge))
-    picture = in_srgb(turned(image, orientation(image, data)))
+    opened.image.draft("RGB", (edge, edge))
+    picture = in_srgb(turned(opened.image, opened.turn))
     picture.thumbnail((columns, rows), Image.Resampling.LANCZOS, reducing_gap=2.0)
     if picture.mode == "RGBA":
         white = Image.new("RGBA", picture.size, "white")
@@ -82,8 +83,3 @@ def _checked_png_frames(data: bytes) -> int:
         frames += kind == b"fcTL"
         start = end
     raise CorruptImage(f"the PNG file is cut short after {len(data)} bytes")
-
-
-def _frames(mime: str, image: Image.Image) -> int:
-    # The further pictures in a JPEG are depth and gain maps, not an animation.
-    return 1 if mime == "image/jpeg" else getattr(image, "n_frames", 1)

@@ -11,19 +11,23 @@ import json
 import os
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import msgspec
 
-from limner.errors import CorruptImage, ImageError
-from limner.imaging.facts import Facts, Preview
-from limner.imaging.fit import FitRequest, Fitted
-from limner.imaging.limits import DEFAULT_LIMITS, WorkerLimits
-from limner.imaging.process import Answer, Job, WorkerProcess
+from limner.errors import CorruptImage, ImageError, MissingExtra
+from limner.imaging.evidence import Measurements, TextLine
+from limner.imaging.evidence.extra import INSTALL, can_read_text
+from limner.imaging.facts import Facts, MaskWay, Preview
+from limner.imaging.fit import FitRequest, Fitted, Region
+from limner.imaging.fit.plain import as_it_is
+from limner.imaging.formats import ALWAYS_ACCEPTED, accepted
+from limner.imaging.limits import DEFAULT_LIMITS, READER_LIMITS, WorkerLimits
+from limner.imaging.process import READER, WORKER, Answer, Job, WorkerProcess
 from limner.imaging.svg import Asset, mentioned_assets
 
 T = TypeVar("T")
@@ -38,15 +42,28 @@ class Imaging:
 
     Workers start with the first job that needs them. One that dies or takes too long is replaced,
     and only the job it had fails. Cancelling a call ends the worker that was busy with it.
+
+    PNG, JPEG, GIF and WebP are always accepted; ``accept`` names further formats, as the setting
+    ``images.accept`` spells them.
     """
 
     def __init__(
-        self, *, workers: int = DEFAULT_WORKERS, limits: WorkerLimits = DEFAULT_LIMITS
+        self,
+        *,
+        workers: int = DEFAULT_WORKERS,
+        limits: WorkerLimits = DEFAULT_LIMITS,
+        accept: Collection[str] = ALWAYS_ACCEPTED,
     ) -> None:
-        self._crew = _Crew(limits)
+        self._crew = _Crew(replace(limits, accept=accepted(accept)))
+        self._max_pixels = limits.max_pixels
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="limner-imaging")
+        # One reader is enough: it uses several processors by itself, and its models are large.
+        self._readers = _Crew(READER_LIMITS, READER)
+        self._reading = ThreadPoolExecutor(1, thread_name_prefix="limner-reading")
         # Also runs when the pool is forgotten and at exit, so no process stays behind.
-        self._close = weakref.finalize(self, _close, self._crew, self._threads)
+        self._close = weakref.finalize(
+            self, _close, (self._crew, self._readers), (self._threads, self._reading)
+        )
 
     async def verify(self, data: Source) -> Facts:
         """Decode the picture in full and say what it is.
@@ -75,8 +92,33 @@ class Imaging:
         Raises:
             ImageError: as `verify`, and where the region lies outside the picture.
         """
-        answer = await self._do("fit", data, request=asdict(request))
+
+        def at_once(payload: bytes) -> Answer | None:
+            fitted = as_it_is(payload, request, max_pixels=self._max_pixels)
+            return None if fitted is None else Answer(value=asdict(fitted), payload=payload)
+
+        # What is in memory already needs no thread either.
+        answer = at_once(data) if isinstance(data, bytes) else None
+        if answer is None:
+            header = {"op": "fit", "request": asdict(request)}
+            shift = _Shift(self._crew, header, data, at_once=at_once)
+            answer = await self._run(shift, self._threads)
         return _value(answer, Fitted), answer.payload
+
+    async def mask(self, data: Source, *, size: tuple[int, int], way: MaskWay) -> bytes:
+        """A PNG of that size that marks what a drawn mask does, in the way of a service.
+
+        Raises:
+            ImageError: as `verify`.
+        """
+        return (await self._do("mask", data, region=None, size=size, way=way)).payload
+
+    async def mask_of_region(
+        self, region: Region, *, of: tuple[int, int], size: tuple[int, int], way: MaskWay
+    ) -> bytes:
+        """A PNG of that size that marks a region of a picture with the size ``of``."""
+        job = {"region": asdict(region), "of": of, "size": size, "way": way}
+        return (await self._do("mask", b"", **job)).payload
 
     async def preview(self, data: Source, *, columns: int, rows: int) -> Preview:
         """A thumbnail within columns x rows pixels, in proportion, transparency shown on white.
@@ -86,6 +128,31 @@ class Imaging:
         """
         answer = await self._do("preview", data, columns=columns, rows=rows)
         return _value(answer, Preview, rgb=answer.payload)
+
+    async def measure(self, data: Source) -> Measurements:
+        """What pixels and header tell: size, colours, texture, codes, camera data.
+
+        Raises:
+            ImageError: as `verify`.
+        """
+        return _decoded((await self._do("measure", data)).payload, Measurements)
+
+    async def read_text(self, data: Source) -> tuple[TextLine, ...]:
+        """The text in the picture in reading order, with its place; none where there is none.
+
+        A worker of its own does it, which never sees the file, only its pixels. It is started by
+        the first call, in a second or two, and kept.
+
+        Raises:
+            MissingExtra: ``limner[eyes]`` is not installed; the hint is the command.
+            ImageError: as `verify`.
+        """
+        if not can_read_text():
+            raise MissingExtra("reading text needs limner[eyes]", hint=INSTALL)
+        page = await self._do("legible", data)
+        job = _Shift(self._readers, {**page.value, "op": "read_text"}, page.payload)
+        answer = await self._run(job, self._reading)
+        return _decoded(answer.payload, tuple[TextLine, ...])
 
     async def render_svg(
         self, document: str, *, width: int, height: int, assets: Mapping[str, Asset]
@@ -122,7 +189,10 @@ class Imaging:
 
     async def _do(self, op: str, source: Source, **arguments: Any) -> Answer:
         shift = _Shift(self._crew, {"op": op, **arguments}, source)
-        future = self._threads.submit(shift.work)
+        return await self._run(shift, self._threads)
+
+    async def _run(self, shift: _Shift, threads: ThreadPoolExecutor) -> Answer:
+        future = threads.submit(shift.work)
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
@@ -133,8 +203,8 @@ class Imaging:
 class _Crew:
     """The worker processes of one pool: those waiting for a job, and all of them."""
 
-    def __init__(self, limits: WorkerLimits) -> None:
-        self._limits = limits
+    def __init__(self, limits: WorkerLimits, module: str = WORKER) -> None:
+        self._limits, self._module = limits, module
         # Re-entrant, since the finalizer of a forgotten pool may run on any thread at any point.
         self._lock = threading.RLock()
         self._idle: list[WorkerProcess] = []
@@ -183,7 +253,7 @@ class _Crew:
             self.drop(worker)
 
     def _hire(self) -> WorkerProcess:
-        worker = WorkerProcess(self._limits)
+        worker = WorkerProcess(self._limits, self._module)
         with self._lock:
             self._all.add(worker)
             closed = self._closed
@@ -201,22 +271,32 @@ class _Crew:
 class _Shift:
     """One job on its way through a worker; another thread may abandon it at any moment."""
 
-    def __init__(self, crew: _Crew, header: Mapping[str, Any], source: Source) -> None:
+    def __init__(
+        self,
+        crew: _Crew,
+        header: Mapping[str, Any],
+        source: Source,
+        *,
+        at_once: Callable[[bytes], Answer | None] | None = None,
+    ) -> None:
+        """``at_once`` may answer a job that needs no worker."""
         self._crew = crew
-        self._header, self._source = header, source
+        self._header, self._source, self._at_once = header, source, at_once
         self._lock = threading.Lock()
         self._worker: WorkerProcess | None = None
         self._abandoned = False
 
     def work(self) -> Answer:
         """Do the job, on a thread of the pool."""
+        payload = self._source if isinstance(self._source, bytes) else self._source()
+        if self._at_once is not None and (answer := self._at_once(payload)) is not None:
+            return answer
         worker = self._crew.take()
         with self._lock:
             self._worker = worker
             if self._abandoned:
                 worker.kill()
         try:
-            payload = self._source if isinstance(self._source, bytes) else self._source()
             return worker.do(Job(header=self._header, payload=payload))
         except ImageError:
             self._crew.check_open()
@@ -237,9 +317,11 @@ class _Shift:
                 self._worker.kill()
 
 
-def _close(crew: _Crew, threads: ThreadPoolExecutor) -> None:
-    threads.shutdown(wait=False)
-    crew.close()
+def _close(crews: tuple[_Crew, ...], threads: tuple[ThreadPoolExecutor, ...]) -> None:
+    for pool in threads:
+        pool.shutdown(wait=False)
+    for crew in crews:
+        crew.close()
 
 
 def _value(answer: Answer, kind: type[T], **rest: bytes) -> T:
@@ -247,4 +329,12 @@ def _value(answer: Answer, kind: type[T], **rest: bytes) -> T:
     try:
         return msgspec.convert({**answer.value, **rest}, kind)
     except msgspec.ValidationError:
+        raise CorruptImage("the picture confused its decoder") from None
+
+
+def _decoded(payload: bytes, kind: type[T]) -> T:
+    """The same for an answer that is too long for a header and comes as JSON."""
+    try:
+        return msgspec.json.decode(payload, type=kind)
+    except msgspec.DecodeError:
         raise CorruptImage("the picture confused its decoder") from None

@@ -34,6 +34,10 @@ from limner.imaging.limits import WorkerLimits
 if sys.platform == "linux":
     import fcntl
 
+# The programs a worker process may run: one decodes and draws, the other reads text.
+WORKER = "limner.imaging.worker"
+READER = "limner.imaging.reader"
+
 _START_TIMEOUT_S = 60.0
 _EXIT_TIMEOUT_S = 5.0
 _PIPE_BYTES = 1 << 20
@@ -76,13 +80,13 @@ class _Head(msgspec.Struct):
 
 
 class WorkerProcess:
-    """A warm worker; it does one job at a time."""
+    """A warm worker, running the module that is named; it does one job at a time."""
 
-    def __init__(self, limits: WorkerLimits) -> None:
+    def __init__(self, limits: WorkerLimits, module: str = WORKER) -> None:
         self._limits = limits
         self._doomed = False
         self._expired = False
-        self._process = _spawn(limits)
+        self._process = _spawn(limits, module)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._jobs: IO[bytes] = self._process.stdin
@@ -96,7 +100,7 @@ class WorkerProcess:
             self.close()
             raise LimnerError(
                 f"the imaging worker ended with status {self._process.returncode} at its start",
-                hint=f"see why: {sys.executable} -m limner.imaging.worker '{{}}'",
+                hint=f"see why: {sys.executable} -m {module} '{{}}'",
             ) from None
 
     @property
@@ -179,8 +183,8 @@ class WorkerProcess:
         return CorruptImage(f"the picture crashed its decoder (status {status})")
 
 
-def _spawn(limits: WorkerLimits) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-P", "-m", "limner.imaging.worker", json.dumps(asdict(limits))]
+def _spawn(limits: WorkerLimits, module: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-P", "-m", module, json.dumps(asdict(limits))]
     try:
         return subprocess.Popen(
             command,

@@ -16,10 +16,14 @@ from typing import IO, Any
 
 from limner.errors import CorruptImage, ImageError, ImageTooLarge
 from limner.imaging import pipe, pixels
+from limner.imaging.evidence.measure import legible, measure
 from limner.imaging.fit import FitRequest, Region
 from limner.imaging.fit.engine import Engine
 from limner.imaging.limits import WorkerLimits
 from limner.imaging.lockdown import allow_cpu, lock_down
+from limner.imaging.masks import mask, mask_of_region
+from limner.imaging.memory import share_one_heap, wait_for
+from limner.imaging.opening import prepare
 from limner.imaging.svg import Asset
 from limner.imaging.svg.render import render
 
@@ -29,21 +33,35 @@ _MAX_MESSAGE_CHARS = 300
 _aside = ThreadPoolExecutor(1)
 
 Answer = tuple[dict[str, Any], bytes]
+Jobs = dict[str, Callable[[dict[str, Any], bytes, WorkerLimits], Answer]]
 
 
 def main() -> None:
     """Serve until stdin closes."""
+    serve(_ready)
+
+
+def serve(get_ready: Callable[[WorkerLimits], Jobs]) -> None:
+    """Get ready with all rights, give them up, then do jobs until stdin closes."""
     limits = WorkerLimits(**json.loads(sys.argv[1]))
     jobs, answers = _claim_pipes()
-    _aside.submit(int).result()
+    table = get_ready(limits)
     lock_down(limits)
     pipe.send(answers, {"ready": True})
-    while _serve_one(jobs, answers, limits):
+    while _serve_one(jobs, answers, table, limits):
         pass
 
 
-def _serve_one(jobs: IO[bytes], answers: IO[bytes], limits: WorkerLimits) -> bool:
+def _ready(limits: WorkerLimits) -> Jobs:
+    share_one_heap()
+    _aside.submit(int).result()
+    prepare(limits)
+    return _JOBS
+
+
+def _serve_one(jobs: IO[bytes], answers: IO[bytes], table: Jobs, limits: WorkerLimits) -> bool:
     """Do the next job, keeping nothing of it; False once there are no more."""
+    wait_for(jobs)
     try:
         header, payload = pipe.receive(jobs, max_payload_bytes=sys.maxsize)
     except EOFError:
@@ -52,14 +70,14 @@ def _serve_one(jobs: IO[bytes], answers: IO[bytes], limits: WorkerLimits) -> boo
         # The rest of the job is still in the pipe: nothing after it can be understood.
         sys.exit(pipe.EXIT_OUT_OF_MEMORY)
     allow_cpu(limits.cpu_s)
-    pipe.send(answers, *answer(json.loads(header), payload, limits))
+    pipe.send(answers, *_answer(json.loads(header), payload, table, limits))
     return True
 
 
-def answer(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Answer:
+def _answer(job: dict[str, Any], payload: bytes, table: Jobs, limits: WorkerLimits) -> Answer:
     """Do one job; whatever goes wrong becomes an answer that names the error's class."""
     try:
-        return _JOBS[job["op"]](job, payload, limits)
+        return table[job["op"]](job, payload, limits)
     except ImageError as error:
         return _failure(error)
     except MemoryError:
@@ -71,18 +89,16 @@ def answer(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Answer:
 
 
 def _verify(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Answer:  # noqa: ARG001 - the shape of every job
-    return {"value": asdict(pixels.verify(payload, max_pixels=limits.max_pixels))}, b""
+    return {"value": asdict(pixels.verify(payload, limits=limits))}, b""
 
 
 def _to_png(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Answer:
     cover = tuple(job["cover"]) if job["cover"] else None
-    return {}, pixels.to_png(payload, max_pixels=limits.max_pixels, cover=cover)
+    return {}, pixels.to_png(payload, limits=limits, cover=cover)
 
 
 def _preview(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Answer:
-    thumbnail = pixels.preview(
-        payload, max_pixels=limits.max_pixels, columns=job["columns"], rows=job["rows"]
-    )
+    thumbnail = pixels.preview(payload, limits=limits, columns=job["columns"], rows=job["rows"])
     return {"value": {"width": thumbnail.width, "height": thumbnail.height}}, thumbnail.rgb
 
 
@@ -99,17 +115,38 @@ def _fit(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Answer:
     asked: dict[str, Any] = job["request"]
     asked["formats"] = tuple(asked["formats"])
     asked["region"] = Region(**asked["region"]) if asked["region"] else None
-    engine = Engine(aside=_aside, max_pixels=limits.max_pixels)
+    engine = Engine(aside=_aside, limits=limits)
     fitted, data = engine.fit(payload, FitRequest(**asked))
     return {"value": asdict(fitted)}, data
 
 
-_JOBS: dict[str, Callable[[dict[str, Any], bytes, WorkerLimits], Answer]] = {
+def _mask(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Answer:
+    size, way = tuple(job["size"]), job["way"]
+    if job["region"] is None:
+        return {}, mask(payload, limits=limits, size=size, way=way)
+    region = Region(**job["region"])
+    return {}, mask_of_region(region, of=tuple(job["of"]), size=size, way=way)
+
+
+def _measure(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Answer:  # noqa: ARG001 - the shape of every job
+    return {}, json.dumps(asdict(measure(payload, limits=limits))).encode()
+
+
+def _legible(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Answer:  # noqa: ARG001 - the shape of every job
+    page = asdict(legible(payload, limits=limits))
+    rgb = page.pop("rgb")
+    return {"value": page}, rgb
+
+
+_JOBS: Jobs = {
     "verify": _verify,
     "to_png": _to_png,
     "preview": _preview,
     "render_svg": _render_svg,
     "fit": _fit,
+    "mask": _mask,
+    "measure": _measure,
+    "legible": _legible,
 }
 
 

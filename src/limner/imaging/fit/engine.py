@@ -5,12 +5,12 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from limner.imaging.fit.dimensions import inside
 from limner.imaging.fit.encoders import Candidate
 from limner.imaging.fit.faithful import encode_once
 from limner.imaging.fit.ladder import descend
 from limner.imaging.fit.request import FitRequest, Fitted
 from limner.imaging.fit.source import Source
+from limner.imaging.limits import WorkerLimits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class Engine:
     """Fits pictures inside one worker; ``aside`` is its second thread."""
 
     aside: ThreadPoolExecutor
-    max_pixels: int
+    limits: WorkerLimits
 
     def fit(self, data: bytes, request: FitRequest) -> tuple[Fitted, bytes]:
         """What is to be sent.
@@ -26,7 +26,7 @@ class Engine:
         Raises:
             ImageError: the bytes are not a picture that can be sent.
         """
-        source = Source(data, region=request.region, max_pixels=self.max_pixels)
+        source = Source(data, region=request.region, limits=self.limits, page=request.page)
         if _is_good_as_it_is(source, data, request):
             return _described(source, Candidate(source.mime, data, source.size), untouched=True)
         match request.mode:
@@ -42,9 +42,8 @@ def _is_good_as_it_is(source: Source, data: bytes, request: FitRequest) -> bool:
     return (
         source.is_whole
         and source.is_upright
-        and source.size == inside(source.size, request.max_width, request.max_height)
-        and len(data) * 4 <= request.max_bytes
-        and source.mime in request.formats
+        and request.holds(source.size)
+        and request.passes(source.mime, len(data))
     )
 
 
@@ -58,6 +57,7 @@ def _described(source: Source, chosen: Candidate, *, untouched: bool) -> tuple[F
         original_height=source.size[1],
         part=source.part,
         animated=source.animated,
+        pages=source.pages,
         untouched=untouched,
     )
     return fitted, chosen.data

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import math
 
-from PIL import Image, ImageChops
+from PIL import Image
 
 from limner.imaging.fit import encoders
 from limner.imaging.fit.dimensions import inside
 from limner.imaging.fit.encoders import Candidate
+from limner.imaging.fit.flatness import is_flat
 from limner.imaging.fit.request import JPEG, PNG, WEBP, FitRequest
 from limner.imaging.fit.source import Source
+from limner.imaging.resizing import lanczos
 
 BEST_QUALITY = 88
 LEAST_QUALITY = 40
-# The share of pixels that equal their neighbour: photographs have next to none.
-FLAT_SHARE = 0.45
-_BAND_ROWS = 48
 _MAX_TRIES = 12
 
 
@@ -30,31 +29,7 @@ def encode_once(source: Source, request: FitRequest) -> Candidate:
     image = source.at(size)
     if is_flat(image) and (flat := _flat(image, request)) is not None:
         return flat
-    return _photo(source, image, request)
-
-
-def is_flat(image: Image.Image) -> bool:
-    """Whether large parts of a picture are of one colour, judged by three bands of rows."""
-    width, height = image.size
-    if width < 2:
-        return True
-    rows = min(height, _BAND_ROWS)
-    equal = total = 0
-    for start in {0, (height - rows) // 2, height - rows}:
-        here = image.crop((0, start, width - 1, start + rows))
-        beside = image.crop((1, start, width, start + rows))
-        equal += _zeros(ImageChops.difference(here, beside))
-        total += (width - 1) * rows
-    return equal >= FLAT_SHARE * total
-
-
-def _zeros(difference: Image.Image) -> int:
-    """How many pixels are zero in every channel."""
-    channels = difference.split()
-    brightest = channels[0]
-    for channel in channels[1:]:
-        brightest = ImageChops.lighter(brightest, channel)
-    return brightest.histogram()[0]
+    return _photo(image, request)
 
 
 def _flat(image: Image.Image, request: FitRequest) -> Candidate | None:
@@ -72,9 +47,11 @@ def _flat(image: Image.Image, request: FitRequest) -> Candidate | None:
     return few_colours if few_colours is not None and len(few_colours.data) <= most else None
 
 
-def _photo(source: Source, image: Image.Image, request: FitRequest) -> Candidate:
+def _photo(full: Image.Image, request: FitRequest) -> Candidate:
     """The picture as JPEG (or what there is) at the best quality that fits, then smaller."""
-    quality = BEST_QUALITY
+    image, quality = full, BEST_QUALITY
+    if not {JPEG, WEBP} & set(request.formats):
+        quality = LEAST_QUALITY  # there is none to lower: only its size makes a PNG smaller
     tried: list[Candidate] = []
     while len(tried) < _MAX_TRIES:
         candidate = _lossy(image, quality, request)
@@ -90,14 +67,16 @@ def _photo(source: Source, image: Image.Image, request: FitRequest) -> Candidate
         width, height = (max(1, int(edge * factor)) for edge in image.size)
         if (width, height) == image.size:
             break
-        image = source.at((width, height))
+        image = lanczos(full, (width, height), (0, 0, *full.size))
     return min(tried, key=lambda candidate: len(candidate.data))
 
 
 def _lossy(image: Image.Image, quality: int, request: FitRequest) -> Candidate:
     if JPEG in request.formats:
         return encoders.jpeg(image, quality)
-    return encoders.webp(image, quality, method=2)
+    if WEBP in request.formats:
+        return encoders.webp(image, quality)
+    return encoders.whole_png(image)
 
 
 def _quality_for(quality: int, excess: float) -> int:

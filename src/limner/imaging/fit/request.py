@@ -24,8 +24,8 @@ class Region:
 class FitRequest:
     """The box and the byte limit a picture has to fit, and how to get it there.
 
-    ``formats`` are the types that may be sent; JPEG or PNG is among them, and GIF is only ever
-    sent as it came. With ``region`` only that part of the original is sent, at its full detail.
+    ``formats`` are the types that may be sent; GIF is only ever sent as it came, so it cannot be
+    the only one. With ``region`` only that part of the original is sent, at its full detail.
     ``page`` counts from 1 and is for documents, such as PDF.
     """
 
@@ -38,6 +38,15 @@ class FitRequest:
     region: Region | None = None
     page: int = 1
 
+    def passes(self, mime: str, size_bytes: int) -> bool:
+        """Whether a file of that type and length may go out unchanged, if its picture does."""
+        return mime in self.formats and size_bytes * 4 <= self.max_bytes
+
+    def holds(self, size: tuple[int, int]) -> bool:
+        """Whether a picture of that width and height is within the box."""
+        width, height = size
+        return width <= self.max_width and height <= self.max_height
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fitted:
@@ -45,7 +54,7 @@ class Fitted:
 
     Width and height are those of the bytes that are sent; ``part`` is the part of the upright
     original they show. Of an ``animated`` one they are the first frame. ``untouched`` says that the
-    bytes are the original's own.
+    bytes are the original's own. ``pages`` is how many pages the original has to choose from.
     """
 
     mime: str
@@ -56,6 +65,7 @@ class Fitted:
     part: Region
     animated: bool
     untouched: bool
+    pages: int = 1
 
     @property
     def scale_x(self) -> float:

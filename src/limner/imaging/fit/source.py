@@ -1,4 +1,4 @@
-"""Untrusted bytes -> upright sRGB pixels at exactly the size asked for, decoded once.
+"""Untrusted bytes -> upright sRGB pixels at exactly the size asked for.
 
 A JPEG is decoded at a reduced scale where that is enough. Pixels are scaled before they are
 turned and before their colours are converted, since there are fewer of them then.
@@ -9,9 +9,11 @@ from __future__ import annotations
 from PIL import Image
 
 from limner.errors import CorruptImage
-from limner.imaging.decoding import in_srgb, open_header, orientation, turned, upright_size
+from limner.imaging.decoding import in_srgb, turned, upright_size
 from limner.imaging.fit.dimensions import Size
 from limner.imaging.fit.request import Region
+from limner.imaging.limits import WorkerLimits
+from limner.imaging.opening import open_picture
 from limner.imaging.resizing import lanczos
 
 # What can be scaled as it is; everything else is converted first.
@@ -24,20 +26,20 @@ class Source:
     ``size`` is that of the upright picture, and ``part`` the part of it that is to be sent.
 
     Raises:
-        ImageError: as `decoding.open_header`.
+        ImageError: as `open_picture`.
         CorruptImage: the region does not touch the picture.
     """
 
-    def __init__(self, data: bytes, *, region: Region | None, max_pixels: int) -> None:
-        self.mime, self._image = open_header(data, max_pixels=max_pixels)
-        self._turn = orientation(self._image, data)
-        self._stored_size = self._image.size
-        self.size: Size = upright_size(self._stored_size, self._turn)
+    def __init__(
+        self, data: bytes, *, region: Region | None, limits: WorkerLimits, page: int = 1
+    ) -> None:
+        form, opened = open_picture(data, limits=limits, page=page)
+        self.mime, self.pages, self.animated = form.mime, opened.pages, opened.animated
+        self._open = lambda: open_picture(data, limits=limits, page=page)[1].image
+        self._image: Image.Image | None = opened.image
+        self._turn = opened.turn
+        self.size: Size = upright_size(opened.image.size, self._turn)
         self.part = _within(region, self.size)
-        self._whole = (self.part.width, self.part.height) == self.size
-        # The further pictures in a JPEG are depth and gain maps, not an animation.
-        self.animated = self.mime != "image/jpeg" and getattr(self._image, "is_animated", False)
-        self._decoded = False
 
     @property
     def is_upright(self) -> bool:
@@ -47,41 +49,44 @@ class Source:
     @property
     def is_whole(self) -> bool:
         """Whether all of the picture is to be sent."""
-        return self._whole
+        return (self.part.width, self.part.height) == self.size
 
     def at(self, size: Size) -> Image.Image:
-        """The part at that size, as grey, RGB or RGBA. The first call names the largest size."""
-        self._decode(size)
-        image, sideways = self._image, self._turn >= 5
-        wanted = (size[1], size[0]) if sideways else size
-        box = self._box()
+        """The part at that size, as grey, RGB or RGBA.
+
+        The original is decoded for each size and not kept: its pixels are by far the most memory
+        of a fit, and a second size is seldom asked for.
+        """
+        image, turn = self._decoded(size)
+        wanted = (size[1], size[0]) if turn >= 5 else size
+        box = self._box(image.size)
         if image.size != wanted or box != (0, 0, *image.size):
             image = lanczos(image, wanted, box)
-        return _coloured(turned(image, self._turn))
+        return _coloured(turned(image, turn))
 
-    def _decode(self, size: Size) -> None:
-        if self._decoded:
-            return
-        self._decoded = True
+    def _decoded(self, size: Size) -> tuple[Image.Image, int]:
+        """The pixels, no more of them than that size needs, and how they are yet to be turned."""
+        image, self._image = self._image or self._open(), None
+        turn = self._turn
         across, down = size[0] / self.part.width, size[1] / self.part.height
-        if self._turn >= 5:
+        if turn >= 5:
             across, down = down, across
-        width, height = self._stored_size
+        width, height = image.size
         # Only JPEG heeds this: it then decodes at a half, a quarter or an eighth.
-        self._image.draft(None, (max(1, int(width * across)), max(1, int(height * down))))
-        self._image.load()
-        if not self._whole:
+        image.draft(None, (max(1, int(width * across)), max(1, int(height * down))))
+        image.load()
+        if not self.is_whole:
             # A part is named in upright pixels.
-            self._image, self._turn = turned(self._image, self._turn), 1
-        image = self._image
+            image, turn = turned(image, turn), 1
         if image.mode not in _SCALABLE or (image.mode != "RGBA" and image.has_transparency_data):
-            self._image = in_srgb(image)
+            image = in_srgb(image)
+        return image, turn
 
-    def _box(self) -> tuple[float, float, float, float]:
-        width, height = self._image.size
-        if self._whole:
-            return 0, 0, width, height
-        across, down = width / self.size[0], height / self.size[1]
+    def _box(self, decoded: Size) -> tuple[float, float, float, float]:
+        """The part, in the pixels that were decoded."""
+        if self.is_whole:
+            return 0, 0, *decoded
+        across, down = decoded[0] / self.size[0], decoded[1] / self.size[1]
         part = self.part
         return (
             part.x * across,
@@ -107,7 +112,11 @@ def _within(region: Region | None, size: Size) -> Region:
 
 
 def _coloured(image: Image.Image) -> Image.Image:
-    """The picture in sRGB; plain grey stays grey, which every encoder makes smaller."""
+    """The picture in sRGB, without channels that say nothing: every encoder gains by that."""
     if image.mode == "L" and not image.info.get("icc_profile"):
         return image
-    return in_srgb(image)
+    image = in_srgb(image)
+    # As in most screenshots.
+    if image.mode == "RGBA" and image.getchannel("A").getextrema() == (255, 255):
+        return image.convert("RGB")
+    return image

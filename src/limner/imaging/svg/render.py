@@ -1,4 +1,4 @@
-"""An SVG document -> PNG bytes of exactly the size asked for, with resvg. Worker only."""
+"""An SVG document -> PNG bytes, at the size asked for or its own, with resvg. Worker only."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from limner.imaging.limits import WorkerLimits
 from limner.imaging.svg import Asset
 from limner.imaging.svg.assets import place_assets
 from limner.imaging.svg.expansion import check_expansion
+from limner.imaging.svg.natural import natural_size
 from limner.imaging.svg.read import SVG_NAMESPACE, Element, read
 
 _FONT = "Inter"
@@ -45,13 +46,30 @@ def render(
     edge = limits.max_svg_edge
     if not (1 <= width <= edge and 1 <= height <= edge):
         raise ImageTooLarge(f"{width}x{height}: a drawing may be 1 to {edge} pixels on each side")
+    root = _checked(document, assets, limits)
+    _set_size(root, width=width, height=height)
+    return _draw(root.to_text())
+
+
+def render_alone(document: str, limits: WorkerLimits) -> bytes:
+    """Draw a document that stands alone, in proportion, at the size `natural_size` finds.
+
+    Raises:
+        ImageError: as `render`.
+    """
+    root = _checked(document, {}, limits)
+    width, height = natural_size(root)
+    _set_size(root, width=width, height=height)
+    return _draw(root.to_text())
+
+
+def _checked(document: str, assets: Mapping[str, Asset], limits: WorkerLimits) -> Element:
     if len(document.encode()) > limits.max_svg_bytes:
         raise ImageTooLarge(f"the SVG document has more than {limits.max_svg_bytes:,} bytes")
     root = read(document, limits)
     place_assets(root, assets, limits)
     check_expansion(root, limits)
-    _set_size(root, width=width, height=height)
-    return _draw(root.to_text())
+    return root
 
 
 def _set_size(root: Element, *, width: int, height: int) -> None:

@@ -1,0 +1,26 @@
+"""Pixels -> what can be measured of them: size, colours, texture, codes, camera data and text.
+
+The host imports only the values of ``record`` and ``extra``; all else runs inside a worker.
+"""
+
+from limner.imaging.evidence.record import (
+    Box,
+    Code,
+    Colour,
+    Measurements,
+    Origin,
+    Place,
+    TextLine,
+    Texture,
+)
+
+__all__ = [
+    "Box",
+    "Code",
+    "Colour",
+    "Measurements",
+    "Origin",
+    "Place",
+    "TextLine",
+    "Texture",
+]
