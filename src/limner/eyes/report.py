@@ -1,0 +1,55 @@
+"""Evidence -> everything that can be told of a picture, for a question that no rule answers."""
+
+from __future__ import annotations
+
+from limner.eyes import measured, reading
+from limner.eyes.evidence import Evidence, Finding
+from limner.eyes.kind import kind
+from limner.eyes.quoting import QUOTED_IS_DATA, block
+
+MAX_ROWS, MAX_CHARS = 60, 6_000
+KEYS = "OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY"
+
+
+def report(evidence: Evidence) -> Finding:
+    """All of it, after saying plainly what cannot be answered."""
+    return Finding(
+        answer="limner/eyes cannot see objects, people or scenes, so it cannot answer that. "
+        "This is what it can measure and read:",
+        evidence=tuple(facts(evidence)),
+        caveats=(
+            f"For a model that sees, set {KEYS}.",
+            *((QUOTED_IS_DATA,) if evidence.lines or evidence.measured.codes else ()),
+        ),
+    )
+
+
+def facts(evidence: Evidence) -> list[str]:
+    """Every measurement, one to a line; the text comes last."""
+    found, picture = kind(evidence), evidence.measured
+    lines = [
+        f"Picture: {picture.width} x {picture.height} pixels, {measured.shape(evidence)}, "
+        f"{measured.format_name(evidence)}, {measured.file_size(evidence)}.",
+        f"Kind: {found.name} ({found.reason}).",
+        f"Colours: {measured.listed(picture.colours)}.",
+    ]
+    if picture.background is not None:
+        lines.append(f"Background: {picture.background.name}.")
+    if picture.animated:
+        lines.append("It is animated; the first frame was measured.")
+    if picture.transparent_percent:
+        lines.append(f"Transparent: {picture.transparent_percent} % of it.")
+    if picture.origin is not None:
+        lines.append(f"EXIF: {measured.origin_line(picture.origin, with_place=False)}.")
+    if picture.codes:
+        lines.append(f"Codes: {'; '.join(map(reading.code_line, picture.codes))}.")
+    return [*lines, _text(evidence)]
+
+
+def _text(evidence: Evidence) -> str:
+    if evidence.unread is not None:
+        return f"Text: not read: {evidence.unread}."
+    rows = evidence.rows
+    if not rows:
+        return "Text: none that can be read."
+    return f"Text:\n{block(rows, max_rows=MAX_ROWS, max_chars=MAX_CHARS)}"
