@@ -20,7 +20,9 @@ status of the command line.
     │   ├── ProviderUnavailable       IMAGE_GEN_PROVIDER_UNAVAILABLE
     │   ├── ProviderAuth              IMAGE_GEN_AUTH
     │   ├── ProviderPaymentRequired   IMAGE_GEN_PAYMENT_REQUIRED
-    │   └── ProviderBadRequest        IMAGE_GEN_BAD_REQUEST
+    │   ├── ProviderBadRequest        IMAGE_GEN_BAD_REQUEST
+    │   ├── ModelBadAnswer            MODEL_BAD_ANSWER
+    │   └── ModelTimeout              MODEL_TIMEOUT
     ├── ImageError                  bytes are not the picture promised       exit 4
     │   ├── UnrecognizedImage         no known format
     │   ├── CorruptImage              a known format that does not decode
@@ -165,26 +167,39 @@ class ProviderError(LimnerError):
 
     ``may_be_billed`` is set where the request reached the service and nobody knows what became
     of it: such a request is never sent again, and its quoted price stays counted.
+    ``model_code`` is the code where a model was asked for words and not for a picture;
+    ``provider_message`` is what the service itself said, without secrets.
     """
 
     code = "IMAGE_GEN_PROVIDER_UNAVAILABLE"
+    model_code: ClassVar[str] = "MODEL_UNAVAILABLE"
     exit_status = 3
 
-    def __init__(self, message: str, *, may_be_billed: bool = False, **rest: Any) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        may_be_billed: bool = False,
+        provider_message: str | None = None,
+        **rest: Any,
+    ) -> None:
         super().__init__(message, **rest)
         self.may_be_billed = may_be_billed
+        self.provider_message = provider_message
 
 
 class ProviderRefused(ProviderError):
     """The service's policy refuses this prompt: never retried, the caller may rephrase."""
 
     code = "IMAGE_GEN_REJECTED"
+    model_code = "MODEL_REFUSED"
 
 
 class ProviderRateLimited(ProviderError):
     """Too many requests or no quota left; ``retry_after_s`` where the service says."""
 
     code = "IMAGE_GEN_QUOTA_EXCEEDED"
+    model_code = "MODEL_RATE_LIMITED"
     retryable = True
 
     def __init__(self, message: str, *, retry_after_s: float | None = None, **rest: Any) -> None:
@@ -203,18 +218,34 @@ class ProviderAuth(ProviderError):
     """The key is wrong, or may not do this (401, 403)."""
 
     code = "IMAGE_GEN_AUTH"
+    model_code = "MODEL_AUTH"
 
 
 class ProviderPaymentRequired(ProviderError):
     """The account has no credit (402)."""
 
     code = "IMAGE_GEN_PAYMENT_REQUIRED"
+    model_code = "MODEL_PAYMENT_REQUIRED"
 
 
 class ProviderBadRequest(ProviderError):
     """The service did not accept the request (other 4xx)."""
 
     code = "IMAGE_GEN_BAD_REQUEST"
+    model_code = "MODEL_BAD_REQUEST"
+
+
+class ModelBadAnswer(ProviderError):
+    """A model's answer is not what its API promises, or broke off."""
+
+    code = model_code = "MODEL_BAD_ANSWER"
+
+
+class ModelTimeout(ProviderError):
+    """A model did not finish its answer in the time it was given."""
+
+    code = model_code = "MODEL_TIMEOUT"
+    retryable = True
 
 
 class ImageError(LimnerError):

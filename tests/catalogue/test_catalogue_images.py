@@ -29,15 +29,18 @@ ILLUSTRATOR = image_models("illustrator")[0]
 every_model = pytest.mark.parametrize("model", all_image_models(), ids=lambda model: model.name)
 
 
-def test_the_providers_have_these_models_with_their_default_first() -> None:
-    assert [model.name for model in all_image_models()] == [
-        "openai-dalle/dall-e-3",
-        "openai-image/gpt-image-2.5-flare",
-        "openai-image/gpt-image-2.5-sunburst",
-        "openai-image/gpt-image-2",
-        "replicate-flux/black-forest-labs/flux-schnell",
-        "illustrator/limner-illustrator",
+def test_the_first_model_of_a_provider_is_its_default() -> None:
+    assert [model.id for model in image_models("openai-image")] == [
+        "gpt-image-2.5-flare",
+        "gpt-image-2.5-sunburst",
+        "gpt-image-2",
     ]
+    assert [model.id for model in image_models("openai-dalle")] == ["dall-e-3"]
+
+
+def test_every_row_is_of_the_provider_whose_file_it_is_in() -> None:
+    for provider in {model.provider for model in all_image_models()}:
+        assert {model.provider for model in image_models(provider)} == {provider}
 
 
 def test_an_unknown_provider_has_no_models() -> None:

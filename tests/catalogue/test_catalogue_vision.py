@@ -27,7 +27,9 @@ from limner.catalogue.vision import (
     cost,
     largest_useful,
     limits_for,
+    services,
     tokens,
+    unlisted,
     vision_model,
     vision_models,
 )
@@ -144,9 +146,15 @@ def test_a_rate_without_a_source_is_unknown_not_free() -> None:
 def test_a_long_prompt_is_charged_at_its_own_rate_from_the_first_token() -> None:
     rate = Rate(
         input_usd=Decimal("0.1"),
+        cache_read_usd=Decimal("0.01"),
+        cache_write_usd=Decimal("0.125"),
         output_usd=Decimal("0.5"),
         long_prompt=LongPromptRate(
-            above_tokens=100_000, input_usd=Decimal("0.5"), output_usd=Decimal("2.5")
+            above_tokens=100_000,
+            input_usd=Decimal("0.5"),
+            cache_read_usd=Decimal("0.05"),
+            cache_write_usd=Decimal("0.625"),
+            output_usd=Decimal("2.5"),
         ),
     )
     assert vision_model("anthropic/claude-haiku-5-5").rate == rate
@@ -162,6 +170,59 @@ def test_property_a_cost_is_rounded_up_by_less_than_a_nano_dollar(spent: int, sa
     rate = Rate(input_usd=Decimal("0.123456789"), output_usd=Decimal("0.987654321"))
     exact = (spent * rate.input_usd + said * rate.output_usd) * 1000
     assert 0 <= rate.cost(input_tokens=spent, output_tokens=said) - exact < 1
+
+
+def test_what_a_cache_did_has_its_own_price_or_that_of_the_input() -> None:
+    priced = vision_model("anthropic/claude-sonnet-5-5").rate
+    assert priced is not None
+    told = {"input_tokens": 1_000, "cache_read_tokens": 700, "cache_write_tokens": 200}
+    assert priced.cost(**told) == 100 * 2_000 + 700 * 100 + 200 * 2_500
+    plain = Rate(input_usd=Decimal(2), output_usd=Decimal(10))
+    assert plain.cost(**told) == 1_000 * 2_000
+
+
+@every_model
+@given(data=st.data())
+@settings(deadline=None, max_examples=20)
+def test_property_no_cache_makes_a_request_dearer_than_the_most_it_can_cost(
+    model: VisionModel, data: st.DataObject
+) -> None:
+    assert model.rate is not None
+    given, said = data.draw(st.integers(0, 400_000)), data.draw(st.integers(0, 20_000))
+    was_read = data.draw(st.integers(0, given))
+    written = data.draw(st.integers(0, given - was_read))
+    cost = model.rate.cost(
+        input_tokens=given,
+        output_tokens=said,
+        cache_read_tokens=was_read,
+        cache_write_tokens=written,
+    )
+    assert cost <= model.rate.most(input_tokens=given, output_tokens=said)
+
+
+# --- services ---
+
+
+def test_a_known_service_has_a_model_of_every_id_and_a_stranger_has_none() -> None:
+    new = unlisted("openai/gpt-7")
+    assert new is not None
+    assert (new.name, new.takes_images, new.rule, new.rate) == ("openai/gpt-7", True, None, None)
+    assert new.formats == vision_model("openai/gpt-5.5").formats
+    assert [unlisted(name) for name in ("nobody/x", "openai", "openai/", "")] == [None] * 4
+
+
+def test_a_service_says_how_it_is_reached() -> None:
+    assert {
+        name: (service.api, service.base_url_env, service.key_env)
+        for name, service in services().items()
+    } == {
+        "openai": ("openai-responses", "OPENAI_BASE_URL", "OPENAI_API_KEY"),
+        "anthropic": ("anthropic-messages", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"),
+        "google": ("gemini-generate-content", "GEMINI_BASE_URL", "GEMINI_API_KEY"),
+        "ollama": ("openai-chat", "OLLAMA_BASE_URL", None),
+        "llama.cpp": ("openai-chat", "LLAMA_CPP_BASE_URL", None),
+        "lm-studio": ("openai-chat", "LM_STUDIO_BASE_URL", None),
+    }
 
 
 # --- limits ---

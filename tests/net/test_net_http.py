@@ -116,6 +116,17 @@ async def test_the_tap_shows_the_beginning_of_a_long_answer_and_streams_the_rest
     assert len(lines[1]) < 3000
 
 
+@pytest.mark.parametrize("header", ["x-api-key", "x-goog-api-key"])
+async def test_the_tap_hides_a_key_wherever_a_vendor_wants_it(header: str, server: Echo) -> None:
+    lines: list[str] = []
+    http = Http(observe=lines.append)
+    server.script("any", bytes_reply(b"you sent plainkey0123"))
+    await http.client().get(server.origin, headers={header: "plainkey0123"})
+    await http.aclose()
+    assert f"{header}: '•••'" in lines[0]
+    assert "plainkey" not in "".join(lines)
+
+
 async def test_the_tap_reports_an_answer_that_breaks_off(server: Echo) -> None:
     lines: list[str] = []
     http = Http(observe=lines.append)

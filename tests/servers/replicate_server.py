@@ -28,9 +28,10 @@ def error_reply(status: int, detail: str, *, title: str = "", **headers: str) ->
 
 
 class ReplicateServer(WireServer):
-    """Runs predictions. Routes: "create", "look", "cancel", "list" and "file".
+    """Runs predictions. Routes: "create", "look", "cancel", "list", "model" and "file".
 
     Attributes:
+        models: what is known of each model, by ``owner/name`` or ``owner/name/version``.
         looks: how often a prediction has to be looked at before it has ended.
         outcome: the status it ends with.
         error: what it says then, unless it succeeded.
@@ -46,6 +47,7 @@ class ReplicateServer(WireServer):
         self.error: str | None = None
         self.delivery: Literal["url", "single url", "data", "none"] = "url"
         self.output_url: str | None = None
+        self.models: dict[str, dict[str, Any]] = {}
         self.predictions: dict[str, dict[str, Any]] = {}
         self._ids = itertools.count(1)
         self._looked: dict[str, int] = {}
@@ -56,8 +58,10 @@ class ReplicateServer(WireServer):
 
     def route(self, seen: Seen) -> str:
         match seen.method, seen.path.strip("/").split("/"):
-            case "POST", ["v1", "models", _, _, "predictions"]:
+            case "POST", ["v1", "models", _, _, "predictions"] | ["v1", "predictions"]:
                 return "create"
+            case "GET", ["v1", "models", _, _] | ["v1", "models", _, _, "versions", _]:
+                return "model"
             case "POST", ["v1", "predictions", _, "cancel"]:
                 return "cancel"
             case "GET", ["v1", "predictions", _]:
@@ -77,7 +81,10 @@ class ReplicateServer(WireServer):
             return error_reply(401, "You did not pass an authentication token")
         parts = seen.path.strip("/").split("/")
         if route == "create":
-            return self._create(f"{parts[2]}/{parts[3]}", seen.json()["input"])
+            named = "/".join(parts[2:4]) or seen.json()["version"].partition(":")[0]
+            return self._create(named, seen.json()["input"])
+        if route == "model":
+            return self._model("/".join(part for part in parts[2:] if part != "versions"))
         if route == "list":
             return self._list(seen)
         if route == "unknown" or parts[2] not in self.predictions:
@@ -112,6 +119,11 @@ class ReplicateServer(WireServer):
         if self.looks == 0:
             self._end(prediction)
         return json_reply(prediction, status=201)
+
+    def _model(self, name: str) -> Reply:
+        if name not in self.models:
+            return error_reply(404, "The requested resource could not be found.")
+        return json_reply(self.models[name])
 
     def _look(self, one: str) -> Reply:
         prediction = self.predictions[one]

@@ -13,7 +13,7 @@ import struct
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Literal, Self
@@ -159,7 +159,7 @@ class WireServer:
         await asyncio.to_thread(self._wait, lambda: len(self.sent(route)) >= count)
 
     async def wait_for_hangup(self) -> None:
-        """Wait for a client to have left while it was being held."""
+        """Wait for a client to have left before its answer was complete."""
         await asyncio.to_thread(self._wait, lambda: self.hangups > 0)
 
     @property
@@ -215,7 +215,9 @@ class WireServer:
             while (seen := await _read_request(reader)) is not None:
                 if not await self._exchange(seen, reader, writer):
                     break
-        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+        except ConnectionError:
+            self._note_hangup()
+        except (asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
         finally:
             self._connections.discard(task)
@@ -230,8 +232,8 @@ class WireServer:
         reply = self._reply_to(seen)
         if reply.hold is not None and not await self._held(reply.hold, reader):
             return False
-        if reply.head:
-            await _send(reply, writer)
+        if reply.head and not await _send(reply, writer, lambda gate: self._held(gate, reader)):
+            return False
         if reply.ending == "reset":
             _reset(writer)
         return reply.ending == "keep" and seen.headers.get("connection", "") != "close"
@@ -265,10 +267,13 @@ class WireServer:
             await asyncio.gather(opened, gone, return_exceptions=True)
         if opened.done() and not opened.cancelled():
             return True
+        self._note_hangup()
+        return False
+
+    def _note_hangup(self) -> None:
         with self._changed:
             self.hangups += 1
             self._changed.notify_all()
-        return False
 
 
 def _summary(seen: Seen) -> dict[str, str]:
@@ -302,7 +307,10 @@ async def _chunks(reader: asyncio.StreamReader) -> Any:
     await reader.readline()
 
 
-async def _send(reply: Reply, writer: asyncio.StreamWriter) -> None:
+async def _send(
+    reply: Reply, writer: asyncio.StreamWriter, wait: Callable[[Gate], Awaitable[bool]]
+) -> bool:
+    """Send an answer; False where the client left while it was being held."""
     length = sum(len(piece) for piece in reply.pieces if isinstance(piece, bytes))
     framing = (
         {"Transfer-Encoding": "chunked"}
@@ -316,7 +324,8 @@ async def _send(reply: Reply, writer: asyncio.StreamWriter) -> None:
     for piece in reply.pieces:
         if isinstance(piece, Gate):
             await writer.drain()
-            await piece.wait()
+            if not await wait(piece):
+                return False
         elif piece:
             writer.write(b"%x\r\n%b\r\n" % (len(piece), piece) if reply.chunked else piece)
             await writer.drain()
@@ -324,6 +333,7 @@ async def _send(reply: Reply, writer: asyncio.StreamWriter) -> None:
     if reply.chunked and reply.ending == "keep":
         writer.write(b"0\r\n\r\n")
     await writer.drain()
+    return True
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:

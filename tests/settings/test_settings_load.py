@@ -193,7 +193,7 @@ def test_an_amount_nobody_could_mean_is_refused(place: Place, amount: str) -> No
         ('[images]\nprovider = ""', "images.provider must be a text, not ''", None),
         (
             '[images]\naccept = ["png", "jpg"]',
-            "images.accept must be a list of png, jpeg, gif, webp, avif, bmp, heic, pdf, svg, "
+            "images.accept must be a list of png, jpeg, gif, webp, avif, bmp, heic, ico, pdf, svg, "
             "tiff, not 'jpg'",
             "Did you mean jpeg?",
         ),

@@ -7,6 +7,7 @@ from data alone, before anything is sent.
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
@@ -16,8 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from limner.catalogue.dollars import usd_to_nano
-from limner.catalogue.prices import TOKENS_PER_PRICE
+from limner.catalogue.rates import LongPromptRate, Rate
 from limner.catalogue.sizes import Size
 from limner.catalogue.tokens import Look, TokenRule
 from limner.errors import InputInvalid
@@ -28,12 +28,15 @@ __all__ = [
     "Look",
     "ManyImages",
     "Rate",
+    "Service",
     "Size",
     "VisionModel",
     "cost",
     "largest_useful",
     "limits_for",
+    "services",
     "tokens",
+    "unlisted",
     "vision_model",
     "vision_models",
 ]
@@ -73,28 +76,34 @@ class Limits(_Struct, frozen=True):
         return None if self.max_base64_bytes is None else self.max_base64_bytes // 4 * 3
 
 
-class LongPromptRate(_Struct, frozen=True):
-    """The rate of a whole request whose prompt has more than so many tokens."""
+class Service(_Struct, frozen=True):
+    """Who runs models, and how they are reached.
 
-    above_tokens: int
-    input_usd: Decimal
-    output_usd: Decimal
+    Attributes:
+        title: the name people know it by.
+        api: the wire it speaks.
+        base_url: its address, as the vendor's own client wants it.
+        base_url_env: the variable that names another one.
+        key_env: the variable that holds its key; None where it needs none.
+        account_url: where one sees what was spent.
+        formats: the MIME types that its models read.
+        limits: what it refuses.
+        source: where all this was read.
+        read: when it was read.
+        any_model: it runs whatever its owner has installed.
+    """
 
-
-class Rate(_Struct, frozen=True):
-    """Dollars for a million tokens; those of a picture are input tokens like any other."""
-
-    input_usd: Decimal
-    output_usd: Decimal
-    long_prompt: LongPromptRate | None = None
-
-    def cost(self, *, input_tokens: int, output_tokens: int = 0) -> int:
-        """What one request of so many tokens costs without caching, in nano-dollars."""
-        long = self.long_prompt
-        rate = self if long is None or input_tokens <= long.above_tokens else long
-        total = input_tokens * usd_to_nano(rate.input_usd)
-        total += output_tokens * usd_to_nano(rate.output_usd)
-        return -(-total // TOKENS_PER_PRICE)
+    title: str
+    api: str
+    base_url: str
+    base_url_env: str
+    formats: tuple[str, ...]
+    limits: Limits
+    source: str
+    read: date
+    key_env: str | None = None
+    account_url: str | None = None
+    any_model: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,17 +212,11 @@ def vision_model(name: str) -> VisionModel:
     known = _by_name()
     if name in known:
         return known[name]
-    provider, _, model_id = name.partition("/")
+    provider, _, _ = name.partition("/")
     service = _catalogue().service.get(provider)
-    if service is not None and service.any_model and model_id:
-        row = _Row(
-            provider=provider,
-            id=model_id,
-            title=model_id,
-            source=service.source,
-            read=service.read,
-        )
-        return _model(row)
+    model = unlisted(name)
+    if model is not None and service is not None and service.any_model:
+        return model
     nearest = get_close_matches(name[:80].lower(), known, n=3, cutoff=0.5)
     raise InputInvalid(
         f"There is no vision model {name[:80]!r}",
@@ -222,12 +225,28 @@ def vision_model(name: str) -> VisionModel:
     )
 
 
-class _Service(_Struct, frozen=True):
-    formats: tuple[str, ...]
-    limits: Limits
-    source: str
-    read: date
-    any_model: bool = False
+def unlisted(name: str) -> VisionModel | None:
+    """A model that has no row, of a service that is known: as the service is, without a price.
+
+    New models appear weekly, and their services take pictures.
+    """
+    provider, _, model_id = name.partition("/")
+    service = _catalogue().service.get(provider)
+    if service is None or not model_id:
+        return None
+    row = _Row(
+        provider=provider,
+        id=model_id,
+        title=model_id,
+        source=service.source,
+        read=service.read,
+    )
+    return _model(row)
+
+
+def services() -> Mapping[str, Service]:
+    """Every service by the name that its models begin with."""
+    return _catalogue().service
 
 
 class _Row(_Struct, frozen=True):
@@ -246,7 +265,7 @@ class _Row(_Struct, frozen=True):
 
 
 class _Catalogue(_Struct, frozen=True):
-    service: dict[str, _Service]
+    service: dict[str, Service]
     rule: dict[str, TokenRule]
     model: tuple[_Row, ...]
 

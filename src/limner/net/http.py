@@ -20,6 +20,7 @@ CONNECT_TIMEOUT_S = 10.0
 # Between two pieces of an answer; calls that wait for a picture to be drawn set their own.
 READ_TIMEOUT_S = 60.0
 OBSERVED_BYTES = 2048
+_CREDENTIAL_HEADERS = ("Authorization", "api-key", "x-api-key", "x-goog-api-key")
 
 Observe = Callable[[str], None]
 
@@ -146,5 +147,6 @@ def _line(line: str, body: bytes, request: httpx2.Request) -> str:
 
 
 def _credentials(request: httpx2.Request) -> list[str]:
-    """The key that this request carries: the last word of its authorization."""
-    return request.headers.get("Authorization", "").split()[-1:]
+    """The keys that this request carries: the last word of each header that names the caller."""
+    values = (request.headers.get(name, "") for name in _CREDENTIAL_HEADERS)
+    return [words[-1] for value in values if (words := value.split())]

@@ -10,12 +10,14 @@ import enum
 import json
 import re
 from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from limner.errors import BadProviderImage, ProviderUnavailable
+from limner.net.held import HeldPicture
 from limner.net.sink import Sink
 
 MAX_JSON_BYTES = 1024 * 1024
@@ -26,7 +28,7 @@ class Marker(enum.Enum):
     """What stands in the parsed JSON where a picture was."""
 
     PICTURE = "its bytes are in the sink"
-    DROPPED = "there was one before it, or no sink"
+    DROPPED = "another one is in the sink, or there is no sink"
 
 
 PICTURE = Marker.PICTURE
@@ -55,9 +57,10 @@ async def read_json_with_pictures(
     *,
     wanted: Collection[str] = (),
     sink: Sink | None = None,
+    last: bool = False,
     max_json_bytes: int = MAX_JSON_BYTES,
 ) -> Any:
-    """Parse a body of JSON, pouring the first picture in it into the sink.
+    """Parse a body of JSON, pouring the first picture in it into the sink, or the ``last``.
 
     A path in ``wanted`` names keys from the top, joined by dots; lists on the way do not count
     (``"data.b64_json"``). A string there is a picture, in base64 or as a ``data:`` address, unless
@@ -67,11 +70,25 @@ async def read_json_with_pictures(
     Raises:
         ProviderUnavailable: the body broke off; the picture may be billed.
         BadProviderImage: the body is not JSON, is too much of it, or the base64 is wrong.
+        ImageTooLarge: one of the pictures before the last is larger than any may be.
     """
-    reader = _Reader(wanted=wanted, sink=sink, max_json_bytes=max_json_bytes)
+    reader = PictureReader(wanted=wanted, sink=sink, max_json_bytes=max_json_bytes)
+    if last and sink is not None:
+        return await _read_holding(chunks, reader, sink)
     async for chunk in chunks:
         reader.feed(chunk)
     return reader.finish()
+
+
+async def _read_holding(chunks: AsyncIterator[bytes], reader: PictureReader, sink: Sink) -> Any:
+    """Read a body of which only the last picture is wanted: which it is, only its end tells."""
+    with closing(HeldPicture()) as held:
+        reader.hold(held)
+        async for chunk in chunks:
+            reader.feed(chunk)
+        value = reader.finish()
+        held.pour(sink)
+        return value
 
 
 def _nonsense(what: str) -> BadProviderImage:
@@ -143,12 +160,23 @@ def _unescape_whole(data: bytes) -> tuple[bytes, bytes]:
     return _unescaped(data[:cut].translate(None, _WHITESPACE)), data[cut:]
 
 
-class _Reader:
-    """Follows JSON from chunk to chunk: keeps all of it but the pictures."""
+class PictureReader:
+    """Follows JSON from chunk to chunk: keeps all of it but the pictures.
 
-    def __init__(self, *, wanted: Collection[str], sink: Sink | None, max_json_bytes: int) -> None:
+    What `read_json_with_pictures` does, for those who are handed the chunks one by one.
+    """
+
+    def __init__(
+        self,
+        *,
+        wanted: Collection[str],
+        sink: Sink | None,
+        max_json_bytes: int = MAX_JSON_BYTES,
+    ) -> None:
         self._wanted = frozenset(tuple(path.split(".")) for path in wanted)
         self._sink = sink
+        self._held: HeldPicture | None = None
+        self._mark_at: int | None = None
         self._max_json_bytes = max_json_bytes
         self._kept = bytearray()
         self._frames: list[_Frame] = []
@@ -159,12 +187,18 @@ class _Reader:
         self._head = b""
         self._base64: _Base64 | None = None
 
+    def hold(self, held: HeldPicture) -> None:
+        """From now on every picture takes the place of the one before it."""
+        self._held = held
+
     def feed(self, chunk: bytes) -> None:
+        """Take the next chunk; raises as `read_json_with_pictures`."""
         at = 0
         while at < len(chunk):
             at = self._state(chunk, at)
 
     def finish(self) -> Any:
+        """The parsed JSON; raises as `read_json_with_pictures`."""
         if not self._kept.strip():
             raise _nonsense("is empty")
         if self._frames:
@@ -291,16 +325,28 @@ class _Reader:
             raise _nonsense("has a data: address that is not base64")
         return data
 
+    def _next_sink(self) -> Sink | None:
+        """Where the picture that begins now goes, if anywhere."""
+        if self._held is None:
+            sink, self._sink = self._sink, None
+            return sink
+        if self._mark_at is not None:
+            mark = slice(self._mark_at, self._mark_at + len(_MARKS[PICTURE]))
+            self._kept[mark] = _MARKS[DROPPED]
+        self._mark_at = len(self._kept)
+        self._held.restart()
+        return self._held
+
     def _begin_picture(self, data: bytes, *, ended: bool) -> None:
-        if self._sink is None:
+        sink = self._next_sink()
+        if sink is None:
             self._keep(_MARKS[DROPPED])
             self._state = self._structure if ended else self._skip
             body = _STRING_BODY.match(data)
             self._escaped = not ended and body is not None and body.end() < len(data)
             return
         self._keep(_MARKS[PICTURE])
-        self._base64 = _Base64(self._sink)
-        self._sink = None
+        self._base64 = _Base64(sink)
         self._base64.feed(data)
         if ended:
             self._end_picture()

@@ -1,4 +1,4 @@
-"""The image models limner knows: prices, sizes, lifecycles, and what is usable now."""
+"""The models limner knows, those that draw and those that look, and what is usable now."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from limner.catalogue.images import ImageModel, Size
 from limner.client import Limner
 from limner.doors.cli.answer import Answer
+from limner.doors.cli.vision_models import listing
 from limner.errors import NANO_PER_USD
 from limner.money.amounts import format_usd
 from limner.providers.base import ProviderSpec
@@ -17,6 +18,7 @@ EXAMPLE = """\
 examples:
   limner models
   limner models --json
+  limner models --vision
 """
 PRICED_SIZE = Size(1024, 1024)
 PRICED_AS = f"A price is the most that {PRICED_SIZE} in standard quality costs, the prompt apart."
@@ -33,12 +35,17 @@ class _Line:
 
 
 def configure(parser: ArgumentParser) -> None:
-    """The command takes no arguments of its own."""
+    """Which of the two kinds is listed."""
+    parser.add_argument(
+        "--vision", action="store_true", help="list the models that look at pictures instead"
+    )
 
 
-def run(_: Namespace) -> Answer:
-    """List them in the order `auto` tries them."""
+def run(args: Namespace) -> Answer:
+    """List them in the order in which they are tried."""
     lim = Limner()
+    if args.vision:
+        return listing(lim)
     lines = [_line(lim, spec, model) for spec in lim.specs.values() for model in spec.models]
     width = max((len(line.model.name) for line in lines), default=0)
     return Answer(

@@ -1,0 +1,135 @@
+"""The models that look at pictures: what they take, what they cost, and which one is used now."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import Any
+
+from limner.client import Limner
+from limner.doors.cli.answer import Answer
+from limner.models.registry import KnownModel, Resolution
+
+RATED_AS = (
+    "Rates are dollars for a million tokens in and out; those of a picture are tokens in. "
+    "`--json` has the source of each row and the day it was read."
+)
+_USER = re.compile(r"(?<=//)[^/@]*@")
+
+
+def listing(lim: Limner) -> Answer:
+    """List them in the order in which the first available is looked for."""
+    models = lim.models.known()
+    used = lim.models.resolve()
+    roles = _roles(lim)
+    width = max((len(model.name) for model in models), default=0)
+    lines = [
+        f"{model.name:{width}}  {model.api:23}  {_formats(model):23}  "
+        f"{_counting(model) or '-':16}  {_rate(model):>13}  "
+        f"{_obstacle(lim, model) or 'available'}"
+        for model in models
+    ]
+    lines += ["", *(f"{role:8} {_role_text(found)}" for role, found in roles.items())]
+    lines.append(f"{'used now':8} {_used_text(used)}")
+    return Answer(
+        value={
+            "models": [_as_json(lim, model) for model in models],
+            "roles": roles,
+            "used": None if used is None else _used(used),
+        },
+        text="\n".join(lines),
+        notes=(RATED_AS, *_warnings(used)),
+    )
+
+
+def _obstacle(lim: Limner, model: KnownModel) -> str | None:
+    """Why a model cannot be asked, or None where it can."""
+    if model.facts.is_retired(lim.clock().date()):
+        return f"retired {model.facts.retired}"
+    if lim.models.key(model) is None:
+        return f"set {model.key_env}"
+    return None if model.takes_images else "takes no pictures"
+
+
+def _roles(lim: Limner) -> dict[str, dict[str, Any]]:
+    """What each role says, and the model that this is; None where it is none."""
+    told = lim.settings.model_roles
+    roles: dict[str, dict[str, Any]] = {}
+    for role, name in (("vision", told.vision), ("default", told.default)):
+        found = None if name is None else lim.models.find(name)
+        roles[role] = {
+            "set": name,
+            "model": found and found.model.name,
+            "effort": found and found.effort,
+            "available": found is not None and lim.models.key(found.model) is not None,
+        }
+    return roles
+
+
+def _role_text(role: dict[str, Any]) -> str:
+    if role["set"] is None:
+        return "not set"
+    return f"{role['set']} -> {role['model'] or 'no such model'}"
+
+
+def _used(used: Resolution) -> dict[str, Any]:
+    return {"model": used.model.name, "effort": used.effort, "by": used.by}
+
+
+def _used_text(used: Resolution | None) -> str:
+    if used is None:
+        return "nothing: no model is available"
+    by = "the first available" if used.by == "first" else f"the role {used.by}"
+    return f"{used.model.name} ({by})"
+
+
+def _warnings(used: Resolution | None) -> list[str]:
+    return [
+        f"model_roles.{one.by}: there is no model {one.name!r}"
+        + (f"; did you mean {' or '.join(one.near)}?" if one.near else "")
+        for one in (() if used is None else used.unknown)
+    ]
+
+
+def _formats(model: KnownModel) -> str:
+    return " ".join(mime.removeprefix("image/") for mime in model.facts.formats)
+
+
+def _counting(model: KnownModel) -> str | None:
+    """The name of the rule by which a picture becomes tokens."""
+    rule = model.facts.rule
+    return None if rule is None else str(type(rule).__struct_config__.tag)
+
+
+def _rate(model: KnownModel) -> str:
+    rate = model.rate
+    if rate is None:
+        return "unknown"
+    return f"{_usd(rate.input_usd)} / {_usd(rate.output_usd)}" if rate.output_usd else "free"
+
+
+def _usd(amount: Decimal) -> str:
+    return f"{amount.normalize():f}"
+
+
+def _as_json(lim: Limner, model: KnownModel) -> dict[str, Any]:
+    obstacle, facts = _obstacle(lim, model), model.facts
+    return {
+        "name": model.name,
+        "title": facts.title,
+        "api": model.api,
+        # Some write a password into an address.
+        "base_url": _USER.sub("", model.base_url) or None,
+        "available": obstacle is None,
+        "obstacle": obstacle,
+        "key": model.key_env,
+        "takes_images": model.takes_images,
+        "formats": facts.formats,
+        "limits": facts.limits,
+        "token_rule": _counting(model),
+        "rate": model.rate,
+        "context_tokens": facts.context_tokens,
+        "retired": facts.retired,
+        "source": facts.source,
+        "read": None if facts.read == facts.read.min else facts.read,
+    }

@@ -1,0 +1,239 @@
+"""A prompt -> a request over the model's wire -> its streamed answer, or one of our errors."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator
+from contextlib import aclosing, contextmanager
+from dataclasses import asdict, dataclass, field
+
+import httpx2
+
+from limner.catalogue.rates import Rate
+from limner.errors import ModelBadAnswer, ModelTimeout, ProviderError, ProviderRefused
+from limner.models import telemetry
+from limner.models.base import DEFAULT_TIMEOUT_S, tell_nobody
+from limner.models.registry import KnownModel
+from limner.net.clock import Clock
+from limner.net.failures import MAX_MESSAGE_CHARS, MAY_BE_BILLED, Vendor
+from limner.net.service import Service, patiently, versioned
+from limner.net.sse import Events
+from limner.wires.base import Answer, Prompt, Reader, Request, Usage, Wire, wire
+
+# A model may think for minutes before its first word, and not every service says so meanwhile.
+IDLE_TIMEOUT_S = 180.0
+MAX_ANSWER_CHARS = 4_000_000
+
+REPHRASE = "Ask in other words, about another picture, or another model."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection:
+    """How one model's service is reached, in the event loop it is used in."""
+
+    http: httpx2.AsyncClient
+    key: str
+    base_url: str
+    clock: Clock = field(default_factory=Clock)
+
+
+class RemoteModel:
+    """A model behind an API.
+
+    Args:
+        model: which one, and where it is.
+        http: the client of the running event loop.
+        key: its key; empty where it needs none.
+        kind: what it is asked for, as telemetry calls it.
+        clock: the time between two attempts.
+        idle_timeout_s: how long the service may be silent.
+
+    Raises:
+        SettingsError: its base URL is not an address.
+        ProviderAuth: its key cannot be one.
+    """
+
+    def __init__(
+        self,
+        model: KnownModel,
+        *,
+        http: httpx2.AsyncClient,
+        key: str,
+        kind: str,
+        clock: Clock | None = None,
+        idle_timeout_s: float = IDLE_TIMEOUT_S,
+    ) -> None:
+        self._model = model
+        self._kind = kind
+        self._wire = wire(model.api)
+        self._idle_timeout_s = idle_timeout_s
+        # Without a key there is nobody to bill.
+        self._paid = bool(key)
+        base_url = _versioned(model.base_url, self._wire)
+        connection = Connection(http=http, key=key, base_url=base_url, clock=clock or Clock())
+        with _as_model_error():
+            self._service = Service(connection, _vendor(model), headers=self._wire.headers(key))
+
+    @property
+    def name(self) -> str:
+        """``provider/id``."""
+        return self._model.name
+
+    async def ask(
+        self,
+        prompt: Prompt,
+        *,
+        timeout_s: float | None = DEFAULT_TIMEOUT_S,
+        on_text: Callable[[str], None] = tell_nobody,
+    ) -> Answer:
+        """Ask once, over the model's wire; raises as `Model.ask`."""
+        request = self._wire.request(self._model.id, prompt)
+        with (
+            telemetry.span(
+                provider=self._model.provider,
+                model=self._model.id,
+                kind=self._kind,
+                max_tokens=prompt.max_output_tokens,
+            ) as record,
+            _as_model_error(),
+        ):
+            answer = await self._answer(request, timeout_s, on_text)
+            record.answered(answer)
+            return self._judged(answer)
+
+    async def _answer(
+        self, request: Request, timeout_s: float | None, on_text: Callable[[str], None]
+    ) -> Answer:
+        """Send the request and follow its answer to the end, whatever end that is."""
+        reader = self._wire.reader()
+
+        async def attempt() -> None:
+            async with self._service.stream(
+                f"{self._service.base_url}{request.path}",
+                content=request.body,
+                read_timeout_s=self._idle_timeout_s,
+                paid=self._paid,
+            ) as response:
+                await self._follow(response, reader, on_text)
+
+        failure: ProviderError | None = None
+        try:
+            async with asyncio.timeout(timeout_s):
+                await patiently(attempt, self._service.clock)
+        except TimeoutError:
+            failure = self._too_late(timeout_s)
+        except ProviderError as error:
+            error.may_be_billed = error.may_be_billed and self._paid
+            failure = error
+        # An answer that is whole is not lost because the line fell silent after it.
+        answer = reader.finish()
+        if answer is None:
+            raise failure or self._bad("broke off before its end")
+        return answer
+
+    async def _follow(
+        self, response: httpx2.Response, reader: Reader, on_text: Callable[[str], None]
+    ) -> None:
+        kind = response.headers.get("content-type", "").partition(";")[0].strip()
+        if kind not in ("", "text/event-stream"):
+            raise ModelBadAnswer(
+                f"{self._model.title} answered with {kind[:80]!r}, not with a stream of events",
+                hint=f"Check that {self._model.base_url_from} is the address of its API.",
+                may_be_billed=self._paid,
+            )
+        events, chars = Events(), 0
+        async with aclosing(response.aiter_bytes()) as chunks:
+            async for chunk in chunks:
+                for event in events.feed(chunk):
+                    piece = reader.feed(event.name, event.data)
+                    chars += len(piece)
+                    if chars > MAX_ANSWER_CHARS:
+                        raise self._bad(f"has more than {MAX_ANSWER_CHARS:,} characters")
+                    if piece:
+                        on_text(piece)
+
+    def _judged(self, answer: Answer) -> Answer:
+        """The answer, if it is one."""
+        if answer.stop in ("end", "length"):
+            return answer
+        error = (
+            self._refused(answer)
+            if answer.stop == "refusal"
+            else self._service.failure_within_answer(answer.code, answer.message, paid=self._paid)
+        )
+        if answer.usage is not None:
+            self._charge(error, answer.usage)
+        raise error
+
+    def _refused(self, answer: Answer) -> ProviderRefused:
+        said = None if answer.message is None else self._service.for_reader(answer.message)
+        why = said or answer.code
+        return ProviderRefused(
+            f"{self.name} will not answer this{f': {why[:MAX_MESSAGE_CHARS]}' if why else ''}",
+            provider_message=said,
+            may_be_billed=self._paid,
+            hint=REPHRASE,
+            extras={"provider": self._model.provider}
+            | ({} if answer.code is None else {"provider_code": answer.code}),
+        )
+
+    def _charge(self, error: ProviderError, usage: Usage) -> None:
+        """What was counted before it went wrong is known, and at a known rate no longer a maybe."""
+        error.extras["usage"] = {
+            name: count for name, count in asdict(usage).items() if count is not None
+        }
+        if self._model.rate is not None:
+            error.may_be_billed = False
+            error.charge(cost_of(self._model.rate, usage), "computed")
+
+    def _too_late(self, timeout_s: float | None) -> ModelTimeout:
+        return ModelTimeout(
+            f"{self.name} did not finish its answer in {timeout_s:g} s"
+            + (f"; {MAY_BE_BILLED}" if self._paid else ""),
+            may_be_billed=self._paid,
+            hint="Allow more time, ask for less, or ask a faster model.",
+            extras={"provider": self._model.provider, "timeout_s": timeout_s},
+        )
+
+    def _bad(self, what: str) -> ModelBadAnswer:
+        return ModelBadAnswer(
+            f"The answer of {self.name} {what}" + (f"; {MAY_BE_BILLED}" if self._paid else ""),
+            may_be_billed=self._paid,
+            extras={"provider": self._model.provider},
+        )
+
+
+def cost_of(rate: Rate, usage: Usage) -> int:
+    """What the counted tokens cost, in nano-dollars."""
+    return rate.cost(
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cache_read_tokens=usage.cache_read_tokens or 0,
+        cache_write_tokens=usage.cache_write_tokens or 0,
+    )
+
+
+@contextmanager
+def _as_model_error() -> Generator[None]:
+    """Errors of services are about pictures unless somebody says otherwise."""
+    try:
+        yield
+    except ProviderError as error:
+        error.code = error.model_code
+        raise
+
+
+def _versioned(base_url: str, speaking: Wire) -> str:
+    return base_url if speaking.version is None else versioned(base_url, speaking.version)
+
+
+def _vendor(model: KnownModel) -> Vendor:
+    return Vendor(
+        provider=model.provider,
+        title=model.title,
+        key_env=model.key_env,
+        base_url_env=model.base_url_from,
+        account_url=model.account_url or f"the account at {model.title}",
+        rephrase=REPHRASE,
+        slow_down="Wait a little, or ask less often.",
+    )

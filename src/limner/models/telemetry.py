@@ -1,0 +1,96 @@
+"""A model call -> one span, by OpenTelemetry's conventions for generative AI, where that is there.
+
+Without the package ``opentelemetry-api`` nothing is imported and nothing is recorded. A span has
+names, numbers and codes, never a word of a prompt or an answer, and no picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from functools import cache
+from importlib.util import find_spec
+from typing import Any
+
+from limner.errors import LimnerError
+from limner.wires.base import Answer, Usage
+
+# The conventions have names of their own for the services they know.
+_PROVIDER_NAMES = {"google": "gcp.gemini"}
+
+
+class Record:
+    """Takes the facts of one call as they become known."""
+
+    def __init__(self) -> None:
+        self.attributes: dict[str, Any] = {}
+
+    def answered(self, answer: Answer) -> None:
+        """Note what came back."""
+        self.attributes["gen_ai.response.finish_reasons"] = (answer.stop,)
+        if answer.model is not None:
+            self.attributes["gen_ai.response.model"] = answer.model
+        if answer.usage is not None:
+            self.attributes |= _counts(answer.usage)
+
+
+@contextmanager
+def span(*, provider: str, model: str, kind: str, max_tokens: int) -> Generator[Record]:
+    """Record the call made inside; ``kind`` is what it is for."""
+    record = Record()
+    tracer = _tracer()
+    if tracer is None:
+        yield record
+        return
+    name = _PROVIDER_NAMES.get(provider, provider)
+    known = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": name,
+        "gen_ai.request.model": model,
+        "gen_ai.request.max_tokens": max_tokens,
+        "limner.kind": kind,
+    }
+    from opentelemetry.trace import SpanKind, Status, StatusCode  # noqa: PLC0415 - an extra
+
+    with tracer.start_as_current_span(
+        f"chat {model}",
+        kind=SpanKind.CLIENT,
+        attributes=known,
+        # Their records of exceptions would carry messages, and messages can carry anything.
+        record_exception=False,
+        set_status_on_exception=False,
+    ) as current:
+        try:
+            yield record
+        except BaseException as error:
+            current.set_attribute("error.type", _error_type(error))
+            current.set_status(Status(StatusCode.ERROR))
+            raise
+        finally:
+            current.set_attributes(record.attributes)
+
+
+@cache
+def _tracer() -> Any:
+    if find_spec("opentelemetry") is None or find_spec("opentelemetry.trace") is None:
+        return None
+    from opentelemetry import trace  # noqa: PLC0415 - an extra
+
+    from limner import __version__  # noqa: PLC0415 - only spans name it
+
+    return trace.get_tracer("limner", __version__)
+
+
+def _error_type(error: BaseException) -> str:
+    return error.code if isinstance(error, LimnerError) else type(error).__name__
+
+
+def _counts(usage: Usage) -> dict[str, int]:
+    counts = {
+        "gen_ai.usage.input_tokens": usage.input_tokens,
+        "gen_ai.usage.output_tokens": usage.output_tokens,
+        "gen_ai.usage.cache_read.input_tokens": usage.cache_read_tokens,
+        "gen_ai.usage.cache_creation.input_tokens": usage.cache_write_tokens,
+        "gen_ai.usage.reasoning.output_tokens": usage.reasoning_tokens,
+    }
+    return {name: count for name, count in counts.items() if count is not None}

@@ -1,0 +1,68 @@
+"""Model servers, and models that speak to them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import date
+from typing import Any
+
+import pytest
+from tests.servers.anthropic_server import AnthropicServer
+from tests.servers.chat_server import ChatServer
+from tests.servers.gemini_server import GeminiServer
+from tests.servers.model_server import ModelServer
+from tests.servers.responses_server import ResponsesServer
+from tests.servers.samples import KEY
+
+from limner.models.registry import Registry
+from limner.models.remote import RemoteModel
+from limner.net.http import Http
+from limner.testing import FakeClock
+
+SERVERS: dict[str, tuple[type[ModelServer], str, str]] = {
+    "openai-responses": (ResponsesServer, "openai/gpt-5.5", "OPENAI_BASE_URL"),
+    "openai-chat": (ChatServer, "ollama/qwen3-vl:8b", "OLLAMA_BASE_URL"),
+    "anthropic-messages": (AnthropicServer, "anthropic/claude-sonnet-5-5", "ANTHROPIC_BASE_URL"),
+    "gemini-generate-content": (GeminiServer, "google/gemini-3.8-flash", "GEMINI_BASE_URL"),
+}
+
+
+@pytest.fixture(params=SERVERS)
+def api(request: pytest.FixtureRequest) -> str:
+    """The name of each API in turn."""
+    return request.param
+
+
+@pytest.fixture
+def server(api: str) -> Iterator[ModelServer]:
+    kind, _, _ = SERVERS[api]
+    with kind() as server:
+        yield server
+
+
+@pytest.fixture
+def time() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+async def connect(time: FakeClock) -> AsyncIterator[Callable[..., RemoteModel]]:
+    """Build the model of an API at a base URL."""
+    http = Http()
+
+    def build(api: str, base_url: str, *, name: str | None = None, **rest: Any) -> RemoteModel:
+        _, usual, variable = SERVERS[api]
+        registry = Registry(
+            key_of=lambda variable: KEY,
+            env={variable: base_url},
+            roles={},
+            embedded=False,
+            today=lambda: date(2026, 11, 15),
+        )
+        found = registry.find(name or usual)
+        assert found is not None
+        fields = {"key": registry.key(found.model), "kind": "test", "clock": time.clock} | rest
+        return RemoteModel(found.model, http=http.client(), **fields)
+
+    yield build
+    await http.aclose()

@@ -1,0 +1,242 @@
+"""Names and roles become models, in the order that was promised, from data alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from limner.catalogue.vision import services, vision_model, vision_models
+from limner.errors import SettingsError
+from limner.models.registry import EYES, Found, Registry, Unknown
+from limner.own_models import OwnModel
+from limner.wires.base import WIRES, Prompt, wire
+
+KEYS = {"OPENAI_API_KEY": "k1", "ANTHROPIC_API_KEY": "k2", "GEMINI_API_KEY": "k3"}
+TODAY = date(2026, 11, 15)
+
+
+def registry(
+    keys: Mapping[str, str] | None = None,
+    *,
+    env: Mapping[str, str] | None = None,
+    own: tuple[OwnModel, ...] = (),
+    embedded: bool = True,
+    **roles: str | None,
+) -> Registry:
+    return Registry(
+        key_of=(keys or {}).get,
+        env=env or {},
+        roles=roles,
+        own=own,
+        embedded=embedded,
+        today=lambda: TODAY,
+    )
+
+
+def resolved(found: Registry, **rest: Any) -> tuple[str, str, str | None]:
+    resolution = found.resolve(**rest)
+    assert resolution is not None
+    return resolution.model.name, resolution.by, resolution.effort
+
+
+# --- the order ---
+
+
+def test_the_first_that_is_a_model_is_used() -> None:
+    roles: dict[str, Any] = {"vision": "openai/gpt-5.5", "default": "google/gemini-2.5-pro"}
+    active = "anthropic/claude-haiku-4-5"
+    assert resolved(registry(KEYS, **roles), active=active) == ("openai/gpt-5.5", "vision", None)
+    roles["vision"] = None
+    found = resolved(registry(KEYS, **roles), active=active)
+    assert found == ("google/gemini-2.5-pro", "default", None)
+    roles["default"] = None
+    assert resolved(registry(KEYS, **roles), active=active) == (active, "active", None)
+    assert resolved(registry(KEYS)) == ("openai/gpt-5.6-terra", "first", None)
+
+
+def test_without_a_key_the_eyes_are_the_first_and_only() -> None:
+    assert [model.name for model in registry().available()] == [EYES]
+    assert resolved(registry()) == (EYES, "first", None)
+    eyes = registry().available()[0]
+    assert (eyes.api, eyes.takes_images, eyes.key_env) == ("embedded", True, None)
+    assert eyes.rate is not None
+    assert eyes.rate.cost(input_tokens=10**9, output_tokens=10**9) == 0
+
+
+def test_without_keys_and_eyes_nothing_is_available() -> None:
+    nothing = registry(embedded=False)
+    assert nothing.available() == []
+    assert nothing.resolve() is None
+    assert nothing.find(EYES) is None
+
+
+def test_available_are_those_with_a_key_in_the_order_of_the_catalogue_and_the_eyes_last() -> None:
+    names = [model.name for model in registry(KEYS).available()]
+    rows = [row.name for row in vision_models() if not row.is_retired(TODAY)]
+    assert names == [*rows, EYES]
+    google = [model.provider for model in registry({"GEMINI_API_KEY": "k"}).available()]
+    assert set(google[:-1]) == {"google"}
+
+
+def test_a_role_whose_key_is_missing_is_still_what_the_role_says() -> None:
+    found = registry(vision="openai/gpt-5.5")
+    assert resolved(found) == ("openai/gpt-5.5", "vision", None)
+    model = found.find("openai/gpt-5.5")
+    assert model is not None
+    assert found.key(model.model) is None
+
+
+def test_a_name_that_is_no_model_is_passed_over_and_told_with_near_ones() -> None:
+    resolution = registry(KEYS, vision="opnai/gpt-5.5", default="gibberish").resolve()
+    assert resolution is not None
+    assert (resolution.model.name, resolution.by) == ("openai/gpt-5.6-terra", "first")
+    assert resolution.unknown == (
+        Unknown(by="vision", name="opnai/gpt-5.5", near=resolution.unknown[0].near),
+        Unknown(by="default", name="gibberish", near=()),
+    )
+    assert resolution.unknown[0].near[0] == "openai/gpt-5.5"
+
+
+# --- names ---
+
+
+@pytest.mark.parametrize("alias", ["limner/vision", "pi/vision"])
+def test_an_alias_is_what_its_role_says(alias: str) -> None:
+    found = registry(vision="openai/gpt-5.5:low").find(alias)
+    assert found is not None
+    assert (found.model.name, found.effort) == ("openai/gpt-5.5", "low")
+    louder = registry(vision="openai/gpt-5.5:low").find(f"{alias}:high")
+    assert louder is not None
+    assert (louder.model.name, louder.effort) == ("openai/gpt-5.5", "high")
+    assert registry().find(alias) is None
+
+
+def test_roles_may_name_each_other_but_not_in_a_circle() -> None:
+    other = registry(vision="pi/default", default="openai/gpt-5.5")
+    assert resolved(other) == ("openai/gpt-5.5", "vision", None)
+    circle = registry(vision="pi/default", default="limner/vision")
+    assert circle.find("pi/vision") is None
+    assert resolved(circle) == (EYES, "first", None)
+    assert resolved(registry(vision="limner/vision:high")) == (EYES, "first", None)
+
+
+@pytest.mark.parametrize(
+    ("name", "bare", "effort"),
+    [
+        ("openai/gpt-5.5:high", "openai/gpt-5.5", "high"),
+        ("openai/gpt-5.5:off", "openai/gpt-5.5", "none"),
+        ("openai/gpt-5.5:xhigh", "openai/gpt-5.5", "xhigh"),
+        (" openai/gpt-5.5 ", "openai/gpt-5.5", None),
+        ("openai/gpt-5.5-2026-04-23", "openai/gpt-5.5-2026-04-23", None),
+        ("openai/gpt-7:high", "openai/gpt-7", "high"),
+        ("openai/gpt-7:loud", "openai/gpt-7:loud", None),
+        ("ollama/qwen3-vl:8b", "ollama/qwen3-vl:8b", None),
+        ("ollama/qwen3-vl:8b:low", "ollama/qwen3-vl:8b", "low"),
+    ],
+)
+def test_a_name_may_end_in_an_effort(name: str, bare: str, effort: str | None) -> None:
+    found = registry().find(name)
+    assert found is not None
+    assert (found.model.name, found.effort) == (bare, effort)
+
+
+@pytest.mark.parametrize("name", ["", "gpt-5.5", "nobody/x", "openai/", "/x", "limner/x", ":high"])
+def test_what_is_no_name_of_a_model_is_none(name: str) -> None:
+    assert registry(KEYS).find(name) is None
+
+
+@given(
+    st.text() | st.lists(st.sampled_from(["openai", "/", "gpt", ":", "high", "pi"])).map("".join)
+)
+def test_property_any_text_is_a_model_or_none(name: str) -> None:
+    found = registry(KEYS, vision=name, default=name).find(name)
+    assert found is None or isinstance(found, Found)
+
+
+def test_a_new_model_of_a_known_service_can_be_used_before_it_has_a_row() -> None:
+    found = registry(KEYS).find("anthropic/claude-next")
+    assert found is not None
+    model = found.model
+    known = vision_model("anthropic/claude-sonnet-5-5")
+    assert (model.api, model.key_env) == ("anthropic-messages", "ANTHROPIC_API_KEY")
+    assert (model.facts.formats, model.facts.limits) == (known.formats, known.limits)
+    assert (model.rate, model.facts.rule, model.takes_images) == (None, None, True)
+
+
+def test_a_text_model_is_found_and_says_that_it_takes_no_pictures() -> None:
+    found = registry().find("openai/o3-mini")
+    assert found is not None
+    assert not found.model.takes_images
+
+
+def test_every_service_speaks_a_wire_that_exists() -> None:
+    assert {service.api for service in services().values()} == set(WIRES)
+    for service in services().values():
+        wire(service.api).request("m", Prompt(items=[]))
+
+
+# --- where ---
+
+
+def test_a_base_url_comes_from_the_environment() -> None:
+    env = {"OPENAI_BASE_URL": " http://127.0.0.1:1/v1/ ", "GEMINI_BASE_URL": ""}
+    found = registry(env=env).find("openai/gpt-5.5")
+    assert found is not None
+    assert (found.model.base_url, found.model.base_url_from) == (
+        "http://127.0.0.1:1/v1",
+        "OPENAI_BASE_URL",
+    )
+    other = registry(env=env).find("google/gemini-2.5-pro")
+    assert other is not None
+    assert other.model.base_url == "https://generativelanguage.googleapis.com"
+
+
+def test_a_server_of_ones_own_needs_no_key_and_costs_nothing() -> None:
+    own = OwnModel(name="home/llava:13b", base_url="http://127.0.0.1:8000/v1/")
+    found = registry(own=(own,))
+    (model, eyes) = found.available()
+    assert eyes.name == EYES
+    assert (model.name, model.provider, model.id) == ("home/llava:13b", "home", "llava:13b")
+    assert (model.api, model.base_url) == ("openai-chat", "http://127.0.0.1:8000/v1")
+    assert (found.key(model), model.facts.formats) == ("", ("image/png", "image/jpeg"))
+    assert model.rate is not None
+    assert model.rate.cost(input_tokens=1000, output_tokens=10) == 0
+    assert resolved(found) == ("home/llava:13b", "first", None)
+
+
+def test_a_table_may_say_everything() -> None:
+    own = OwnModel(
+        name="corp/gpt",
+        api="openai-responses",
+        base_url="https://llm.corp.example/v1",
+        key_env="CORP_KEY",
+        input=("text",),
+    )
+    found = registry({"CORP_KEY": "secret"}, own=(own,)).find("corp/gpt")
+    assert found is not None
+    assert (found.model.api, found.model.key_env) == ("openai-responses", "CORP_KEY")
+    assert (found.model.takes_images, found.model.rate) == (False, None)
+
+
+def test_another_server_is_not_sent_the_key_of_the_service_whose_name_it_bears() -> None:
+    own = OwnModel(name="openai/gpt-5.5", base_url="https://elsewhere.example/v1")
+    found = registry(KEYS, own=(own,)).find("openai/gpt-5.5")
+    assert found is not None
+    model = found.model
+    assert (model.key_env, model.account_url) == (None, None)
+    assert (model.api, model.facts) == ("openai-responses", vision_model("openai/gpt-5.5"))
+    kept = OwnModel(name="openai/gpt-5.5", input=("text",))
+    found = registry(KEYS, own=(kept,)).find("openai/gpt-5.5")
+    assert found is not None
+    assert (found.model.key_env, found.model.takes_images) == ("OPENAI_API_KEY", False)
+
+
+def test_a_table_that_is_nowhere_is_a_setting_to_correct() -> None:
+    nowhere = registry(own=(OwnModel(name="corp/gpt"),))
+    with pytest.raises(SettingsError, match="limner does not know this provider"):
+        nowhere.available()

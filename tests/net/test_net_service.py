@@ -1,0 +1,253 @@
+"""Requests are sent once; what cannot have begun is tried again, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.servers.openai_server import (
+    OpenAIServer,
+    Part,
+    SeenForm,
+    error_reply,
+    read_form,
+)
+from tests.servers.wire import Reply, bytes_reply, dropped
+
+from limner.errors import (
+    BadProviderImage,
+    ProviderAuth,
+    ProviderBadRequest,
+    ProviderRateLimited,
+    ProviderUnavailable,
+    SettingsError,
+)
+from limner.net.failures import Vendor
+from limner.net.forms import Form, Upload
+from limner.net.service import Access, Service, patiently
+from limner.testing import FakeClock
+
+VENDOR = Vendor(
+    provider="acme-brush",
+    title="Acme",
+    key_env="ACME_KEY",
+    base_url_env="ACME_BASE_URL",
+    account_url="https://acme.example/usage",
+)
+
+
+def service(access: Access) -> Service:
+    return Service(access, VENDOR)
+
+
+class Attempts:
+    """Fails with each of the errors in turn, and then succeeds."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self._errors = list(errors)
+
+    async def __call__(self) -> str:
+        if self._errors:
+            raise self._errors.pop(0)
+        return "done"
+
+
+def limited(told_s: float | None = None, **rest: Any) -> ProviderRateLimited:
+    extras = {} if told_s is None else {"retry_after_s": told_s}
+    return ProviderRateLimited("slow down", retry_after_s=told_s, extras=extras, **rest)
+
+
+def unreached() -> ProviderUnavailable:
+    return ProviderUnavailable("refused", extras={"sent": False})
+
+
+async def test_a_rate_limit_is_tried_again_with_growing_pauses_for_twenty_seconds(
+    time: FakeClock,
+) -> None:
+    assert await patiently(Attempts(limited(), limited(), limited()), time.clock) == "done"
+    assert time.slept == [0.5, 1.0, 2.0]
+    time.slept.clear()
+    with pytest.raises(ProviderRateLimited):
+        await patiently(Attempts(*(limited() for _ in range(99))), time.clock)
+    assert time.slept == [0.5, 1.0, 2.0, 4.0, 8.0]
+
+
+async def test_a_pause_that_was_asked_for_is_kept_up_to_a_minute_in_all(time: FakeClock) -> None:
+    assert await patiently(Attempts(limited(25), limited(0), limited(30)), time.clock) == "done"
+    assert time.slept == [25, 0.5, 30]
+    with pytest.raises(ProviderRateLimited):
+        await patiently(Attempts(limited(25), limited(36)), time.clock)
+    assert time.slept == [25, 0.5, 30, 25]
+    with pytest.raises(ProviderRateLimited):
+        await patiently(Attempts(limited(61)), time.clock)
+    assert time.slept == [25, 0.5, 30, 25]
+
+
+async def test_a_service_that_is_not_reached_is_tried_again_for_a_few_seconds(
+    time: FakeClock,
+) -> None:
+    with pytest.raises(ProviderUnavailable):
+        await patiently(Attempts(*(unreached() for _ in range(99))), time.clock)
+    assert time.slept == [0.5, 1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        limited(retryable=False),
+        ProviderUnavailable("500"),
+        ProviderUnavailable("504", may_be_billed=True),
+        ProviderUnavailable("dropped", may_be_billed=True, extras={"sent": True}),
+        ProviderAuth("401"),
+        BadProviderImage("nothing"),
+    ],
+)
+async def test_nothing_else_is_ever_tried_again(error: Exception, time: FakeClock) -> None:
+    with pytest.raises(type(error)):
+        await patiently(Attempts(error), time.clock)
+    assert time.slept == []
+
+
+@pytest.mark.parametrize("key", ["sk-abc\n", "sk abc", "“sk-abc”", "sk-abc\r\nX: y", "\x00"])
+async def test_a_key_that_cannot_be_one_is_named_before_anything_is_sent(
+    key: str, connect: Callable[..., Access]
+) -> None:
+    with pytest.raises(ProviderAuth) as caught:
+        service(connect("http://127.0.0.1:1", key=key))
+    assert caught.value.message == "The key in ACME_KEY holds characters that no key has"
+    assert "abc" not in f"{caught.value} {caught.value.hint}"
+
+
+async def test_a_base_url_that_is_missing_is_a_setting_to_make(
+    connect: Callable[..., Access],
+) -> None:
+    with pytest.raises(SettingsError, match="ACME_BASE_URL is not set"):
+        service(connect(""))
+
+
+@pytest.mark.parametrize("base_url", ["localhost:80", "ftp://x", "https://", "http://h:port"])
+async def test_a_base_url_that_is_no_address_is_a_setting_to_correct(
+    base_url: str, connect: Callable[..., Access]
+) -> None:
+    with pytest.raises(SettingsError, match="ACME_BASE_URL is not a web address"):
+        service(connect(base_url))
+
+
+async def test_an_error_page_that_breaks_off_is_still_known_by_its_status(
+    openai_server: OpenAIServer, connect: Callable[..., Access]
+) -> None:
+    openai_server.always(
+        "generate", Reply(status=503, pieces=(b'{"error": {"mess',), length=9000, ending="close")
+    )
+    with pytest.raises(ProviderUnavailable, match="Acme answered 503: Service Unavailable"):
+        await service(connect(openai_server.origin)).call(
+            "POST", openai_server.origin, read_timeout_s=10, paid=True
+        )
+
+
+async def test_an_endless_error_page_is_not_read_to_its_end(
+    openai_server: OpenAIServer, connect: Callable[..., Access]
+) -> None:
+    openai_server.always("generate", Reply(status=400, pieces=(b"x" * 10_000_000,), length=10**12))
+    with pytest.raises(ProviderBadRequest, match="Acme answered 400: Bad Request"):
+        await service(connect(openai_server.origin)).call(
+            "POST", openai_server.origin, read_timeout_s=10, paid=True
+        )
+
+
+@pytest.mark.parametrize("paid", [True, False])
+async def test_a_dropped_connection_is_at_stake_only_where_something_was_bought(
+    paid: bool, openai_server: OpenAIServer, connect: Callable[..., Access]
+) -> None:
+    openai_server.always("generate", dropped())
+    with pytest.raises(ProviderUnavailable) as caught:
+        await service(connect(openai_server.origin)).call(
+            "POST", openai_server.origin, read_timeout_s=10, paid=paid
+        )
+    assert (caught.value.may_be_billed, caught.value.retryable) == (paid, not paid)
+    assert len(openai_server.requests) == 1
+
+
+async def test_a_compressed_answer_that_was_not_asked_for_is_a_broken_one(
+    openai_server: OpenAIServer, connect: Callable[..., Access]
+) -> None:
+    openai_server.always("generate", bytes_reply(b"nogzip", headers={"Content-Encoding": "gzip"}))
+    with pytest.raises(ProviderUnavailable, match="broke off"):
+        await service(connect(openai_server.origin)).call(
+            "POST", openai_server.origin, read_timeout_s=10, paid=True
+        )
+
+
+async def test_the_key_goes_to_the_apis_own_origin_only(
+    connect: Callable[..., Access],
+) -> None:
+    api = service(connect("https://api.acme.example/v1"))
+    assert api.is_own("https://api.acme.example/v1/jobs/1")
+    assert api.is_own("https://API.acme.example:443/other")
+    for url in (
+        "http://api.acme.example/v1",
+        "https://api.acme.example:8443/v1",
+        "https://api.acme.example.evil.example/v1",
+        "https://api.acme.example@evil.example/",
+        "//api.acme.example/",
+        "/v1/jobs/1",
+        "",
+        "http://[",
+    ):
+        assert not api.is_own(url), url
+
+
+async def test_a_vendors_words_are_shown_without_secrets(
+    connect: Callable[..., Access],
+) -> None:
+    api = service(connect("https://api.acme.example/v1", key="plain-key-1234"))
+    assert api.for_reader("a fox \ud83e plain-key-1234") == "a fox ? •••"
+
+
+async def test_an_error_of_the_vendor_passes_through_whole(
+    openai_server: OpenAIServer, connect: Callable[..., Access]
+) -> None:
+    reply = error_reply(429, "Rate limit", code="rate_limit", headers={"Retry-After": "2"})
+    openai_server.always("generate", reply)
+    with pytest.raises(ProviderRateLimited) as caught:
+        await service(connect(openai_server.origin)).call(
+            "POST", openai_server.origin, read_timeout_s=10, paid=True
+        )
+    assert caught.value.as_json() == {
+        "code": "IMAGE_GEN_QUOTA_EXCEEDED",
+        "message": "Acme answered 429: Rate limit",
+        "retryable": True,
+        "billed": False,
+        "cost_usd": 0.0,
+        "hint": "Wait a little, or ask for fewer pictures at once.",
+        "provider": "acme-brush",
+        "status": 429,
+        "provider_code": "rate_limit",
+        "retry_after_s": 2.0,
+    }
+
+
+async def test_a_form_arrives_as_it_was_filled_in(
+    openai_server: OpenAIServer, connect: Callable[..., Access]
+) -> None:
+    form = Form(
+        fields={"prompt": "a “fox”\r\n--", "n": 1, "stream": False},
+        uploads=[
+            Upload(field="image[]", filename="a.png", mime="image/png", data=b"\r\n--a\x00"),
+            Upload(field="image[]", filename='"b".jpg', mime="image/jpeg", data=b""),
+        ],
+    )
+    reached = service(connect(openai_server.base_url))
+    await reached.call(
+        "POST", f"{reached.base_url}/images/edits", form=form, read_timeout_s=10.0, paid=True
+    )
+    (seen,) = openai_server.requests
+    assert read_form(seen) == SeenForm(
+        fields={"prompt": "a “fox”\r\n--", "n": "1", "stream": "false"},
+        files=[
+            Part("image[]", "a.png", "image/png", b"\r\n--a\x00"),
+            # A quote in a name is written as in an address.
+            Part("image[]", "%22b%22.jpg", "image/jpeg", b""),
+        ],
+    )

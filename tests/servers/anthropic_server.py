@@ -1,0 +1,110 @@
+"""Anthropic's Messages API on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tests.servers.model_server import Counts, ModelServer, Saying, Sent
+from tests.servers.wire import Reply, Seen, json_reply
+
+
+def error_reply(status: int, kind: str, message: str, **more: Any) -> Reply:
+    """An error as Anthropic words it."""
+    body = {"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_1"}
+    return json_reply(body, status=status, headers={"request-id": "req_1"} | more)
+
+
+class AnthropicServer(ModelServer):
+    """``POST /v1/messages``."""
+
+    @property
+    def base_url(self) -> str:
+        return self.origin
+
+    def objection(self, seen: Seen) -> Reply | None:
+        if (seen.method, seen.path) != ("POST", "/v1/messages"):
+            return error_reply(404, "not_found_error", f"no route {seen.path}")
+        if "anthropic-version" not in seen.headers:
+            return error_reply(400, "invalid_request_error", "anthropic-version: required")
+        # The documents have the first; the vendor's newest client sends the second.
+        if not {"x-api-key", "authorization"} & set(seen.headers):
+            return error_reply(401, "authentication_error", "x-api-key header is required")
+        return None
+
+    def wants_stream(self, seen: Seen, body: Any) -> bool:
+        return bool(body.get("stream"))
+
+    def whole(self, saying: Saying, body: Any) -> Any:
+        return _message(body) | {
+            "content": [{"type": "text", "text": saying.text, "citations": None}],
+            **_ending(saying),
+            "usage": _usage(saying.usage or Counts()),
+        }
+
+    def events(self, saying: Saying, body: Any) -> tuple[Sequence[Sent], Sequence[Sent]]:
+        counts = saying.usage
+        early = {"usage": _usage(counts) | {"output_tokens": 1}} if counts else {}
+        before: list[dict[str, Any]] = [
+            {"type": "message_start", "message": _message(body) | early},
+            {"type": "ping"},
+            _started(0, {"type": "thinking", "thinking": "", "signature": ""}),
+            _delta(0, {"type": "thinking_delta", "thinking": "Is it a fox?"}),
+            _delta(0, {"type": "signature_delta", "signature": "c2ln"}),
+            {"type": "content_block_stop", "index": 0},
+            _started(1, {"type": "text", "text": "", "citations": None}),
+        ]
+        before += [_delta(1, {"type": "text_delta", "text": piece}) for piece in saying.pieces]
+        if saying.trouble is not None:
+            error = {"type": saying.trouble.code, "message": saying.trouble.message}
+            return _named(before), _named([{"type": "error", "error": error}])
+        late = _usage(counts) if counts else {"output_tokens": 0}
+        after = [
+            {"type": "content_block_stop", "index": 1},
+            {"type": "message_delta", "delta": _ending(saying), "usage": late},
+            {"type": "message_stop"},
+        ]
+        return _named(before), _named(after)
+
+
+def _named(events: Sequence[dict[str, Any]]) -> list[Sent]:
+    return [Sent(name=event["type"], data=event) for event in events]
+
+
+def _started(index: int, block: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "content_block_start", "index": index, "content_block": block}
+
+
+def _delta(index: int, delta: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "content_block_delta", "index": index, "delta": delta}
+
+
+def _message(body: Any) -> dict[str, Any]:
+    return {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": body["model"],
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": {"input_tokens": 0, "output_tokens": 0},
+    }
+
+
+def _ending(saying: Saying) -> dict[str, Any]:
+    if saying.refusal is not None:
+        details = {"type": "refusal", "category": "bio", "explanation": saying.refusal}
+        return {"stop_reason": "refusal", "stop_sequence": None, "stop_details": details}
+    reason = "end_turn" if saying.stop == "end" else "max_tokens"
+    return {"stop_reason": reason, "stop_sequence": None}
+
+
+def _usage(counts: Counts) -> dict[str, Any]:
+    return {
+        "input_tokens": counts.input - counts.cached,
+        "cache_creation_input_tokens": 0,
+        "cache_read_input_tokens": counts.cached,
+        "output_tokens": counts.output,
+        "output_tokens_details": {"thinking_tokens": counts.reasoning},
+    }

@@ -1,0 +1,133 @@
+"""OpenAI's Responses API on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tests.servers.model_server import Counts, ModelServer, Saying, Sent
+from tests.servers.openai_server import error_reply
+from tests.servers.wire import Reply, Seen
+
+
+class ResponsesServer(ModelServer):
+    """``POST /v1/responses``."""
+
+    @property
+    def base_url(self) -> str:
+        return f"{self.origin}/v1"
+
+    def objection(self, seen: Seen) -> Reply | None:
+        if (seen.method, seen.path) != ("POST", "/v1/responses"):
+            return error_reply(404, f"Invalid URL ({seen.method} {seen.path})")
+        if not seen.headers.get("authorization", "").startswith("Bearer "):
+            return error_reply(401, "Missing bearer authentication in header")
+        return None
+
+    def wants_stream(self, seen: Seen, body: Any) -> bool:
+        return bool(body.get("stream"))
+
+    def whole(self, saying: Saying, body: Any) -> Any:
+        return _response(saying, body, status=_status(saying), output=[_message(saying)])
+
+    def events(self, saying: Saying, body: Any) -> tuple[Sequence[Sent], Sequence[Sent]]:
+        at = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
+        started = _response(saying, body, status="in_progress", output=[])
+        item = {"id": "msg_1", "type": "message", "role": "assistant"}
+        before: list[tuple[str, dict[str, Any]]] = [
+            ("response.created", {"response": started}),
+            ("response.in_progress", {"response": started}),
+            ("response.a_kind_from_the_future", {"delta": {"not": "a text"}}),
+            (
+                "response.output_item.added",
+                {"output_index": 0, "item": item | {"status": "in_progress", "content": []}},
+            ),
+            ("response.content_part.added", at | {"part": _text_part("")}),
+        ]
+        before += [
+            ("response.output_text.delta", at | {"delta": piece, "logprobs": []})
+            for piece in saying.pieces
+        ]
+        if saying.refusal is not None:
+            half = len(saying.refusal) // 2
+            before += [
+                ("response.refusal.delta", at | {"delta": part})
+                for part in (saying.refusal[:half], saying.refusal[half:])
+            ]
+        after = [*_endings(saying, at), _last(saying, body)]
+        everything = [
+            Sent(name=kind, data={"type": kind, "sequence_number": number, **fields})
+            for number, (kind, fields) in enumerate([*before, *after])
+        ]
+        return everything[: len(before)], everything[len(before) :]
+
+
+def _endings(saying: Saying, at: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    if saying.trouble is not None:
+        return []
+    return [
+        ("response.output_text.done", at | {"text": saying.text, "logprobs": []}),
+        ("response.content_part.done", at | {"part": _text_part(saying.text)}),
+        ("response.output_item.done", {"output_index": 0, "item": _message(saying)}),
+    ]
+
+
+def _last(saying: Saying, body: Any) -> tuple[str, dict[str, Any]]:
+    status = _status(saying)
+    output = [_message(saying)]
+    return f"response.{status}", {"response": _response(saying, body, status=status, output=output)}
+
+
+def _status(saying: Saying) -> str:
+    if saying.trouble is not None:
+        return "failed"
+    return "completed" if saying.stop == "end" else "incomplete"
+
+
+def _text_part(text: str) -> dict[str, Any]:
+    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+
+
+def _message(saying: Saying) -> dict[str, Any]:
+    content: list[dict[str, Any]] = [_text_part(saying.text)]
+    if saying.refusal is not None:
+        content = [{"type": "refusal", "refusal": saying.refusal}]
+    return {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "status": "completed" if saying.stop == "end" else "incomplete",
+        "content": content,
+    }
+
+
+def _response(saying: Saying, body: Any, *, status: str, output: list[Any]) -> dict[str, Any]:
+    trouble, done = saying.trouble, status != "in_progress"
+    return {
+        "id": "resp_1",
+        "object": "response",
+        "created_at": 1762000000,
+        "status": status,
+        "model": f"{body['model']}-2026-11-01",
+        "output": output,
+        "error": {"code": trouble.code, "message": trouble.message} if trouble and done else None,
+        "incomplete_details": {"reason": "max_output_tokens"} if status == "incomplete" else None,
+        "instructions": None,
+        "metadata": {},
+        "parallel_tool_calls": True,
+        "temperature": 1.0,
+        "tool_choice": "auto",
+        "tools": [],
+        "top_p": 1.0,
+        "usage": _usage(saying.usage) if done and saying.usage else None,
+    }
+
+
+def _usage(counts: Counts) -> dict[str, Any]:
+    return {
+        "input_tokens": counts.input,
+        "input_tokens_details": {"cached_tokens": counts.cached, "cache_write_tokens": 0},
+        "output_tokens": counts.output,
+        "output_tokens_details": {"reasoning_tokens": counts.reasoning},
+        "total_tokens": counts.input + counts.output,
+    }

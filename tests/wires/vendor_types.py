@@ -1,0 +1,52 @@
+"""The vendors' own published types, as judges of what we send and of what our servers say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any
+
+from anthropic.types.message_create_params import MessageCreateParamsStreaming
+from google.genai import types as genai
+from openai.types.chat.completion_create_params import CompletionCreateParamsStreaming
+from openai.types.responses.response_create_params import ResponseCreateParamsStreaming
+from pydantic import TypeAdapter
+
+PARAMS: Mapping[str, Any] = {
+    "openai-responses": ResponseCreateParamsStreaming,
+    "openai-chat": CompletionCreateParamsStreaming,
+    "anthropic-messages": MessageCreateParamsStreaming,
+}
+
+
+def assert_legal(api: str, sent: dict[str, Any]) -> None:
+    """The vendor's types know every field, at every depth, and take every value."""
+    if api == "gemini-generate-content":
+        _assert_legal_for_google(sent)
+    else:
+        # A field that the types do not know is dropped, and missing in the comparison.
+        assert _whole(_adapter(api).validate_python(sent)) == sent
+
+
+def _assert_legal_for_google(sent: dict[str, Any]) -> None:
+    assert set(sent) <= {"contents", "systemInstruction", "generationConfig"}
+    # These types forbid what they do not know.
+    assert genai.Content.model_config["extra"] == "forbid"
+    for content in [*sent["contents"], sent.get("systemInstruction", {})]:
+        genai.Content.model_validate(content)
+    genai.GenerationConfig.model_validate(sent["generationConfig"])
+
+
+@cache
+def _adapter(api: str) -> TypeAdapter[Any]:
+    # Kept for good: what it validates lazily, it must live to validate; and it is slow to make.
+    return TypeAdapter(PARAMS[api])
+
+
+def _whole(value: Any) -> Any:
+    """The value with everything in it validated that the types only validate when it is read."""
+    if isinstance(value, Mapping):
+        return {key: _whole(one) for key, one in value.items()}
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes):
+        return [_whole(one) for one in value]
+    return value

@@ -1,0 +1,46 @@
+"""Prompts that the tests of all wires share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from limner.wires.base import HANDLE_URL, Prompt, Sight
+
+FOX, OWL = "f0" * 32, "01" * 32
+PICTURES = {
+    FOX: Sight(mime="image/png", data=b"\x89PNG fox"),
+    OWL: Sight(mime="image/jpeg", data=b"\xff\xd8 owl", detail="high"),
+}
+SCHEMA = {
+    "type": "object",
+    "properties": {"animal": {"type": "string"}, "count": {"type": "integer"}},
+    "required": ["animal", "count"],
+}
+
+
+def image(handle: str, **more: Any) -> dict[str, Any]:
+    return {"type": "input_image", "image_url": f"{HANDLE_URL}{handle}", **more}
+
+
+def text(words: str) -> dict[str, Any]:
+    return {"type": "input_text", "text": words}
+
+
+def user(*content: Any) -> dict[str, Any]:
+    return {"type": "message", "role": "user", "content": list(content)}
+
+
+def prompt(*items: Any, **rest: Any) -> Prompt:
+    return Prompt(items=items, pictures=PICTURES, **rest)
+
+
+LOOK = prompt(user(image(FOX), text("What is it?")))
+FULL = prompt(
+    user(image(FOX), image(OWL), text("Which? “quoted” \u2028")),
+    {"role": "assistant", "content": [{"type": "output_text", "text": "The fox."}]},
+    {"role": "user", "content": "Sure?"},
+    instructions="Look closely.",
+    schema=SCHEMA,
+    effort="high",
+    max_output_tokens=500,
+)
