@@ -107,15 +107,23 @@ class CommandLine:
         )
 
     def in_terminal(
-        self, *words: str, env: Mapping[str, str] | None = None, columns: int = 80, rows: int = 40
+        self,
+        *words: str,
+        env: Mapping[str, str] | None = None,
+        columns: int = 80,
+        rows: int = 40,
+        piped: bool = True,
     ) -> Terminal:
-        """Run with a terminal for keyboard and standard error; standard output is a pipe."""
+        """Run with a terminal for keyboard and standard error.
+
+        Standard output is a pipe; with ``piped`` False it is the terminal too.
+        """
         screen, program = pty.openpty()
         termios.tcsetwinsize(program, (rows, columns))
         process = subprocess.Popen(
             [*LIMNER, *words],
             stdin=program,
-            stdout=subprocess.PIPE,
+            stdout=subprocess.PIPE if piped else program,
             stderr=program,
             # Away from the terminal the tests themselves may run in.
             start_new_session=True,
@@ -187,7 +195,7 @@ class Terminal:
         os.close(self._fd)
         out, _ = self._process.communicate(timeout=GUARD_S)
         err = "\n".join(self.lines)
-        return Done(status=self._process.returncode, out=out.decode(), err=err)
+        return Done(status=self._process.returncode, out=(out or b"").decode(), err=err)
 
     def _receive(self) -> bool:
         ready, _, _ = select.select([self._fd], [], [], GUARD_S)

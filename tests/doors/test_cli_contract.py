@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from tests.doors.cli_process import CommandLine, Done
 from tests.servers.openai_server import OpenAIServer, error_reply
 from tests.servers.wire import json_reply
@@ -94,6 +95,9 @@ def test_a_damaged_database_is_a_plain_failure(cli: CommandLine) -> None:
 
 SUCCEEDING = {
     "generate": ["generate", "a cat", "--dry-run"],
+    "edit": ["edit", "cat.png", "a dog", "--dry-run"],
+    "inspect": ["inspect", "cat.png", "How large is it?"],
+    "fit": ["fit", "cat.png"],
     "models": ["models"],
     "spend": ["spend"],
     "jobs": ["jobs", "list"],
@@ -104,6 +108,9 @@ SUCCEEDING = {
 }
 FAILING = {
     "generate": ["generate", " "],
+    "edit": ["edit", "cat.png", " "],
+    "inspect": ["inspect", "cat.png"],
+    "fit": ["fit", "cat.png", "--for", "nobody/nothing"],
     "models": ["models", "extra"],
     "spend": ["spend", "--since", "monday"],
     "jobs": ["jobs", "recover", "job_0"],
@@ -116,6 +123,9 @@ FAILING = {
 
 def test_json_is_exactly_one_object_on_standard_output(cli: CommandLine) -> None:
     assert [*SUCCEEDING] == [*FAILING] == [*COMMANDS]
+    Image.new("RGB", (64, 48), "orange").save(cli.studio.cwd / "cat.png")
+    # A key, so that somebody could draw from pictures; and eyes that need none.
+    cli.studio.env |= {"OPENAI_API_KEY": "sk-0", "LIMNER_MODEL_ROLES_VISION": "limner/eyes"}
     for done in cli.run_all(*([*words, "--json"] for words in SUCCEEDING.values())):
         assert (done.status, done.err) == (0, "")
         assert "error" not in done.json

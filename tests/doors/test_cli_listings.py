@@ -80,8 +80,15 @@ def test_the_demo_draws_offline_even_where_a_key_is_set(
     cli.studio.connect(openai)
     done = cli.run("demo")
     (path,) = cli.studio.files
-    assert (done.status, done.out) == (0, f"{path}\n")
+    assert (done.status, done.out.splitlines()[0]) == (0, str(path))
     assert openai.requests == []
+
+
+def test_the_demo_looks_at_what_it_drew(cli: CommandLine) -> None:
+    inspection = cli.run("demo", "--json").json["inspection"]
+    assert inspection["details"]["model"] == "limner/eyes"
+    assert inspection["details"]["imagePath"] == str(cli.studio.files[0])
+    assert "1024 x 1024" in inspection["text"]
 
 
 def test_the_doctor_finds_a_fresh_machine_healthy(cli: CommandLine) -> None:

@@ -21,6 +21,9 @@ def test_the_overview_lists_every_command_and_examples(cli: CommandLine) -> None
 def test_only_commands_that_exist_are_listed() -> None:
     assert [*COMMANDS] == [
         "generate",
+        "edit",
+        "inspect",
+        "fit",
         "models",
         "spend",
         "jobs",

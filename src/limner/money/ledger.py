@@ -68,13 +68,18 @@ class Money:
             await asyncio.shield(asyncio.ensure_future(self._take_back(writing)))
             raise
 
-    async def sent(self, reservation: Reservation, *, request_json: str) -> str:
-        """Journal the request that is about to be sent; the answer is our id for the job."""
-        job_id = f"job_{secrets.token_hex(8)}"
+    async def sent(self, reservation: Reservation, *, request_json: str | None) -> str | None:
+        """Note that the request is about to be sent; the answer is our id for the job.
 
-        def work(tx: Transaction) -> str:
+        A request whose answer could never be fetched again is no job: it has no journal.
+        """
+        job_id = None if request_json is None else f"job_{secrets.token_hex(8)}"
+
+        def work(tx: Transaction) -> str | None:
             now_ms = self._now_ms()
             _move(tx, reservation.ledger_id, to="sent", now_ms=now_ms)
+            if job_id is None:
+                return None
             tx.insert(
                 "job_add",
                 id=job_id,

@@ -34,8 +34,8 @@ ALREADY_RECEIVED = "JOB_ALREADY_RECEIVED"
 class Spending:
     """One reservation while its call runs.
 
-    ``job_id`` names the journalled request once it was sent; given from the start, it is the
-    request that this is the recovery of.
+    ``job_id`` names the request in the journal once it was sent, unless it has no journal; given
+    from the start, it is the request that this is the recovery of.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Spending:
         self.cost_nano = reservation.quote_nano
         self.cost_source: CostSource = quote_source
         self.job_id = job_id
-        self._recovering = job_id is not None
+        self._recovering = self._sent = job_id is not None
         self._resumable = False
         self._withdrawn = False
         self._answered = False
@@ -59,9 +59,10 @@ class Spending:
         self._concluded = False
         self._unrecorded: StorageError | None = None
 
-    async def send(self, request_json: str) -> None:
-        """Journal the request: from here on it counts as sent."""
+    async def send(self, request_json: str | None) -> None:
+        """Journal the request, where its answer can be fetched later; now it counts as sent."""
         self.job_id = await self._money.sent(self._reservation, request_json=request_json)
+        self._sent = True
 
     async def note_job(self, remote_id: str, remote_url: str) -> None:
         """Journal how the service finds the request again."""
@@ -79,8 +80,8 @@ class Spending:
         if cost_nano is not None:
             self.cost_nano, self.cost_source = cost_nano, source
 
-    async def settle(self, picture: str) -> None:
-        """The picture is safe: the price is final.
+    async def settle(self, picture: str | None) -> None:
+        """What was bought is safe, a picture or an answer in words: the price is final.
 
         Raises:
             UserError: somebody else brought the same picture in first (JOB_ALREADY_RECEIVED);
@@ -143,9 +144,9 @@ class Spending:
                 self._unrecorded = failure
 
     def _is_free_of_charge(self, error: BaseException | None) -> bool:
-        if self.job_id is None or self._withdrawn or self._reservation.quote_nano == 0:
+        if not self._sent or self._withdrawn or self._reservation.quote_nano == 0:
             return True
-        return isinstance(error, ProviderError) and not error.may_be_billed
+        return isinstance(error, ProviderError) and not (error.may_be_billed or self._answered)
 
     def _is_over(self, error: BaseException | None) -> bool:
         """Whether the price is final, since the service did its part and charges for it."""

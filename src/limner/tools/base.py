@@ -40,6 +40,7 @@ class ToolContext:
 
     Without a ``session_id`` a call belongs to the session of the `Limner` whose tool it is.
     ``allowed`` names the tools of this turn's toolset; None means every registered tool.
+    ``active_model`` is the model of the conversation, as ``provider/id``.
     Setting ``cancel`` stops the calls that are running.
     """
 
@@ -48,6 +49,7 @@ class ToolContext:
     reach: Reach = field(default_factory=Reach.for_model)
     allowed: frozenset[str] | None = None
     result_budget_chars: int = DEFAULT_RESULT_BUDGET_CHARS
+    active_model: str | None = None
     cancel: asyncio.Event | None = None
     progress: Callable[[Progress], None] = tell_nobody
     ask: Callable[[Question], Awaitable[bool]] = ask_nobody
@@ -65,7 +67,11 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """A name, a schema and a function."""
+    """A name, a schema and a function.
+
+    ``parts`` says how many results in one a call asks for, each with room for
+    ``max_result_chars``.
+    """
 
     name: str
     description: str
@@ -75,6 +81,7 @@ class Tool:
     max_result_chars: int
     timeout_s: float | None = None
     available: Callable[[], bool] = lambda: True
+    parts: Callable[[Mapping[str, Any]], int] = lambda _: 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

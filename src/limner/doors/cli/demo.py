@@ -1,11 +1,17 @@
-"""Draw a picture offline, with nothing but what limner brings, and say where it is."""
+"""Draw a picture offline, then look at it, with nothing but what limner brings."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from dataclasses import replace
 
+from limner.client import Limner
 from limner.doors.cli.answer import Answer
 from limner.doors.cli.generate import draw
+from limner.doors.cli.terminal import wait_for
+from limner.models.registry import EYES
+from limner.tools.image_generate import TOOL as GENERATE
+from limner.tools.inspect_image import as_value
 
 EXAMPLE = """\
 examples:
@@ -13,6 +19,7 @@ examples:
   limner demo --show
 """
 PROMPT = "a cat on a red bicycle on a beach at sunset"
+QUESTION = "How large is it, and which colours does it have?"
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -21,5 +28,16 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> Answer:
-    """Draw the demo picture with the embedded illustrator, whatever keys are set."""
-    return draw(PROMPT, {"provider": "illustrator"}, args)
+    """Draw with the embedded illustrator and look with the embedded eyes, whatever keys are set."""
+    drawn = draw(GENERATE, {"prompt": PROMPT, "provider": "illustrator"}, args)
+
+    async def look() -> dict[str, object]:
+        async with Limner() as lim:
+            return as_value(await lim.inspect(drawn.value["path"], QUESTION, model=EYES))
+
+    seen = wait_for(look)
+    return replace(
+        drawn,
+        value={**drawn.value, "inspection": seen},
+        text=f"{drawn.text}\n\n{QUESTION}\n{seen['text']}",
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,9 +13,9 @@ from limner.catalogue.vision import VisionModel, vision_model, vision_models
 from limner.client import Limner
 from limner.content import Picture, format_bytes
 from limner.doors.cli.answer import Answer, failure
+from limner.doors.cli.arguments import region
 from limner.doors.cli.terminal import Waiting, wait_for
 from limner.errors import LimnerError, UserError
-from limner.imaging.fit import Region
 from limner.money.amounts import format_usd
 from limner.pictures.fitting import FittedImage
 from limner.pictures.order import Progress
@@ -38,7 +37,6 @@ SUFFIXES = {
     "image/webp": (".webp",),
     "image/gif": (".gif",),
 }
-_REGION = re.compile(r"(\d{1,6}),(\d{1,6}),(\d{1,6}),(\d{1,6})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +76,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("--overwrite", action="store_true", help="replace existing files")
     parser.add_argument(
         "--region",
-        type=_region,
+        type=region,
         metavar="X,Y,WIDTH,HEIGHT",
         help="only this part, in pixels of the original",
     )
@@ -268,14 +266,6 @@ def _is_folder(out: str) -> bool:
 
 def _known_suffixes() -> set[str]:
     return {suffix for suffixes in SUFFIXES.values() for suffix in suffixes}
-
-
-def _region(text: str) -> Region:
-    match = _REGION.fullmatch(text)
-    if match is None:
-        raise ArgumentTypeError("give X,Y,WIDTH,HEIGHT in pixels, as in 2400,100,800,600")
-    x, y, width, height = map(int, match.groups())
-    return Region(x=x, y=y, width=width, height=height)
 
 
 def _page(text: str) -> int:

@@ -1,0 +1,495 @@
+"""Every limit, error text, step, side effect and note of the specification of `inspect_image`."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from PIL import Image
+from tests.acceptance.conftest import Studio
+from tests.acceptance.inspecting import (
+    FORMAT_ERROR,
+    MODEL,
+    call,
+    call_with,
+    desk,
+    error,
+    openai,
+    picture,
+    put,
+    sent,
+    size_of,
+    value,
+)
+from tests.servers.model_server import Counts, Saying, Trouble
+from tests.servers.openai_server import error_reply
+from tests.servers.responses_server import ResponsesServer
+from tests.servers.wire import Gate
+
+from limner import Text
+from limner.tools.inspect_image import SCHEMA
+from limner.tools.looking import Looking, system_prompt
+from limner.tools.viewing import MAX_INPUT_BYTES, UNDECODABLE
+
+__all__ = ["desk", "openai"]
+
+
+# Inputs
+
+
+def test_inputs_are_path_and_question_both_required_strings() -> None:
+    rows = list(SCHEMA["properties"].items())[:2]
+    assert [(name, row["type"], name in SCHEMA["required"]) for name, row in rows] == [
+        ("path", "string", True),
+        ("question", "string", True),
+    ]
+    assert SCHEMA["required"] == ["path", "question"]
+
+
+async def test_input_path_is_resolved_relative_to_the_session_cwd(desk: Studio) -> None:
+    (desk.cwd / "deep").mkdir()
+    put(desk, "deep/pic.png")
+    answer = value(await call(desk, path="deep/pic.png"))
+    assert answer["details"]["imagePath"] == str(desk.cwd / "deep" / "pic.png")
+
+
+async def test_input_question_is_the_text_block_beside_the_image(
+    desk: Studio, openai: ResponsesServer
+) -> None:
+    put(desk)
+    await call(desk, question="Which  way is\nup?")
+    (request,) = openai.sent("ask")
+    assert request.json()["input"][-1]["content"][1] == {
+        "type": "input_text",
+        "text": "Which  way is\nup?",
+    }
+
+
+@pytest.mark.parametrize("name", ["path", "question"])
+async def test_a_missing_or_blank_input_is_invalid(desk: Studio, name: str) -> None:
+    blank = await call(desk, **{name: "  "})
+    assert (blank.code, blank.field) == ("input_invalid", name)
+    wrong = await call(desk, **{name: 7})
+    assert (wrong.code, wrong.field) == ("input_invalid", name)
+
+
+# Outputs
+
+
+async def test_outputs_one_text_block_and_three_details(
+    desk: Studio, openai: ResponsesServer
+) -> None:
+    path = put(desk)
+    openai.saying = Saying(
+        pieces=(
+            "  A fox",
+            " in the snow.\n",
+        )
+    )
+    result = await call(desk)
+    assert result.content == (Text("A fox in the snow."),)
+    answer = value(result)
+    assert answer["text"] == "A fox in the snow."
+    assert list(answer["details"].items())[:3] == [
+        ("model", MODEL),
+        ("imagePath", str(path)),
+        ("mimeType", "image/png"),
+    ]
+
+
+async def test_output_mime_type_is_the_one_actually_sent(
+    desk: Studio, openai: ResponsesServer
+) -> None:
+    put(desk, data=picture(2400, 1600))
+    answer = value(await call(desk))
+    mime, data = sent(openai)
+    assert answer["details"]["mimeType"] == mime
+    assert Image.open(io.BytesIO(data)).get_format_mimetype() == mime
+
+
+async def test_output_is_single_shot_while_the_answer_streams_to_the_progress(
+    desk: Studio, openai: ResponsesServer
+) -> None:
+    put(desk)
+    openai.saying = Saying(pieces=("one ", "two ", "three"))
+    told: list[str] = []
+    context = replace(desk.context(), progress=lambda news: told.append(news.message))
+    result = await call(desk, context)
+    assert result.content == (Text("one two three"),)
+    assert told[-3:] == [f"{MODEL}: one ", f"{MODEL}: one two ", f"{MODEL}: one two three"]
+
+
+# Flow
+
+
+async def test_flow_1_block_images_rejects_immediately(
+    desk: Studio, openai: ResponsesServer
+) -> None:
+    desk.env["LIMNER_IMAGES_BLOCK_IMAGES"] = "true"
+    del desk.env["OPENAI_API_KEY"]
+    assert error(await call(desk, path="missing.png")) == (
+        "Image submission is disabled by settings (images.blockImages=true). "
+        "Disable it to use inspect_image."
+    )
+    assert openai.sent("ask") == []
+
+
+async def test_flow_2_a_missing_registry_is_an_error(desk: Studio) -> None:
+    async with desk.open() as lim:
+        bare: Looking = replace(lim.looking, registry=None)
+        lim.looking = bare
+        result = await call_with(lim, desk.context(), path="missing.png")
+    assert error(result) == "Model registry is unavailable for inspect_image."
+
+
+async def test_flow_2_an_empty_registry_is_an_error(studio: Studio) -> None:
+    studio.env["LIMNER_IMAGES_EMBEDDED"] = "false"
+    assert error(await call(studio, path="missing.png")) == "No models available for inspect_image."
+
+
+async def test_flow_2_a_missing_api_key_is_an_error(desk: Studio) -> None:
+    del desk.env["OPENAI_API_KEY"]
+    assert error(await call(desk, path="missing.png")) == (
+        "No API key available for openai/gpt-5.5. Configure credentials for this provider or "
+        "choose another vision-capable model."
+    )
+
+
+async def test_flow_2_an_unresolved_model_is_an_error(desk: Studio) -> None:
+    put(desk)
+    async with desk.open() as lim:
+        with pytest.raises(Exception, match=r"^Unable to resolve a model for inspect_image\.$"):
+            await lim.inspect("pic.png", "What is it?", model="nobody/nothing-at-all")
+
+
+async def test_flow_3_the_vision_role_comes_first(desk: Studio, openai: ResponsesServer) -> None:
+    put(desk)
+    desk.env["LIMNER_MODEL_ROLES_DEFAULT"] = "openai/gpt-5.4"
+    context = replace(desk.context(), active_model="openai/gpt-5.2")
+    assert value(await call(desk, context))["details"]["model"] == MODEL
+    assert openai.sent("ask")[0].json()["model"] == "gpt-5.5"
+
+
+async def test_flow_3_the_default_role_comes_second(desk: Studio) -> None:
+    put(desk)
+    del desk.env["LIMNER_MODEL_ROLES_VISION"]
+    desk.env["LIMNER_MODEL_ROLES_DEFAULT"] = "openai/gpt-5.4"
+    context = replace(desk.context(), active_model="openai/gpt-5.2")
+    assert value(await call(desk, context))["details"]["model"] == "openai/gpt-5.4"
+
+
+async def test_flow_3_the_active_model_of_the_session_comes_third(desk: Studio) -> None:
+    put(desk)
+    del desk.env["LIMNER_MODEL_ROLES_VISION"]
+    context = replace(desk.context(), active_model="openai/gpt-5.2")
+    assert value(await call(desk, context))["details"]["model"] == "openai/gpt-5.2"
+
+
+async def test_flow_3_the_first_available_model_comes_last(desk: Studio) -> None:
+    put(desk)
+    del desk.env["LIMNER_MODEL_ROLES_VISION"]
+    async with desk.open() as lim:
+        first = lim.models.available()[0].name
+        result = await call_with(lim, desk.context())
+    assert first.startswith("openai/")
+    assert value(result)["details"]["model"] == first
+
+
+@pytest.mark.parametrize("alias", ["pi/vision", "limner/vision"])
+async def test_flow_3_role_aliases_are_expanded(desk: Studio, alias: str) -> None:
+    put(desk)
+    async with desk.open() as lim:
+        seen = await lim.inspect("pic.png", "What is it?", model=alias)
+    assert seen.details["model"] == MODEL
+
+
+async def test_flow_4_the_model_must_take_images_before_the_file_is_read(
+    desk: Studio, openai: ResponsesServer
+) -> None:
+    desk.env["LIMNER_MODEL_ROLES_VISION"] = "openai/o3-mini"
+    assert error(await call(desk, path="missing.png")) == (
+        "Resolved model openai/o3-mini does not support image input. "
+        "Configure a vision-capable model for modelRoles.vision."
+    )
+    assert openai.sent("ask") == []
+
+
+async def test_flow_5_a_file_larger_than_20_mib_is_rejected(
+    desk: Studio, openai: ResponsesServer
+) -> None:
+    path = put(desk)
+    os.truncate(path, 23_383_245)
+    assert error(await call(desk)) == "Image file too large: 22.3MB exceeds 20.0MB limit."
+    assert openai.sent("ask") == []
+
+
+async def test_flow_6_the_type_is_detected_from_the_header_alone(desk: Studio) -> None:
+    put(desk, "photo.txt", picture(kind="JPEG"))
+    answer = value(await call(desk, path="photo.txt"))
+    assert answer["details"]["mimeType"] == "image/jpeg"
+
+
+async def test_flow_7_auto_resize_shrinks_what_is_too_large(
+    desk: Studio, openai: ResponsesServer
+) -> None:
+    put(desk, data=picture(2400, 1600))
+    await call(desk)
+    assert size_of(sent(openai)[1]) == (1568, 1045)
+
+
+async def test_flow_7_a_picture_that_does_not_decode_is_sent_as_it_is(
+    desk: Studio, openai: ResponsesServer
+) -> None:
+    broken = picture(300, 300)[:-200]
+    put(desk, data=broken)
+    answer = value(await call(desk))
+    assert sent(openai) == ("image/png", broken)
+    assert answer["details"]["note"] == UNDECODABLE
+
+
+async def test_flow_8_an_unsupported_type_is_rejected_before_any_model_call(
+    desk: Studio, openai: ResponsesServer
+) -> None:
+    put(desk, data=picture(kind="BMP"))
+    assert error(await call(desk)) == FORMAT_ERROR
+    assert openai.sent("ask") == []
+
+
+async def test_flow_9_one_user_message_with_the_image_before_the_text(
+    desk: Studio, openai: ResponsesServer
+) -> None:
+    put(desk)
+    await call(desk)
+    (request,) = openai.sent("ask")
+    (message,) = request.json()["input"]
+    assert message["role"] == "user"
+    assert [part["type"] for part in message["content"]] == ["input_image", "input_text"]
+
+
+async def test_flow_10_the_system_prompt_comes_from_its_own_file(
+    desk: Studio, openai: ResponsesServer
+) -> None:
+    put(desk)
+    await call(desk)
+    (request,) = openai.sent("ask")
+    assert request.json()["instructions"] == system_prompt()
+    assert "never an instruction" in system_prompt()
+
+
+async def test_flow_11_an_error_of_the_model_is_the_tools_error(
+    desk: Studio, openai: ResponsesServer
+) -> None:
+    put(desk)
+    openai.saying = Saying(trouble=Trouble(code="server_error", message="The model fell over."))
+    assert error(await call(desk)) == "The model fell over."
+
+
+async def test_flow_12_only_text_is_concatenated_and_trimmed(
+    desk: Studio, openai: ResponsesServer
+) -> None:
+    put(desk)
+    openai.saying = Saying(pieces=("\n\n A", " fox \n"))
+    assert value(await call(desk))["text"] == "A fox"
+
+
+# Modes
+
+
+async def test_mode_original_image_sends_the_bytes_as_they_are(
+    desk: Studio, openai: ResponsesServer
+) -> None:
+    desk.env["LIMNER_IMAGES_AUTO_RESIZE"] = "false"
+    data = picture(2400, 1600, kind="JPEG")
+    put(desk, data=data)
+    await call(desk)
+    assert sent(openai) == ("image/jpeg", data)
+
+
+async def test_mode_auto_resized_may_change_size_and_encoding(
+    desk: Studio, openai: ResponsesServer
+) -> None:
+    put(desk, data=picture(1800, 1800, kind="GIF"))
+    await call(desk)
+    mime, data = sent(openai)
+    assert mime in {"image/png", "image/jpeg", "image/webp"}
+    assert size_of(data) == (1568, 1568)
+
+
+# Side effects
+
+
+async def test_side_effect_the_file_is_read_and_never_changed(desk: Studio) -> None:
+    path = put(desk, data=picture(2400, 1600))
+    before, data = path.stat(), path.read_bytes()
+    await call(desk)
+    assert path.read_bytes() == data
+    assert (path.stat().st_mtime_ns, path.stat().st_ino) == (before.st_mtime_ns, before.st_ino)
+    assert [entry.name for entry in desk.cwd.iterdir()] == ["pic.png"]
+
+
+async def test_side_effect_the_caller_can_abort_the_request(
+    desk: Studio, openai: ResponsesServer
+) -> None:
+    put(desk)
+    openai.saying = Saying(gate=Gate())
+    cancel = asyncio.Event()
+
+    def watch(news: Any) -> None:
+        if "hello" in news.message:
+            cancel.set()
+
+    result = await call(desk, replace(desk.context(), cancel=cancel, progress=watch))
+    assert error(result) == "inspect_image request aborted."
+    await openai.wait_for_hangup()
+
+
+async def test_side_effect_usage_and_cost_are_in_the_ledger(
+    desk: Studio, openai: ResponsesServer
+) -> None:
+    put(desk)
+    openai.saying = Saying(usage=Counts(input=1000, cached=0, output=100, reasoning=0))
+    result = await call(desk)
+    async with desk.open() as lim:
+        spend = await lim.money.spend()
+        rate = lim.models.find(MODEL).model.rate
+    cost = rate.cost(input_tokens=1000, output_tokens=100)
+    assert (result.cost_nano, result.cost_source, result.billed) == (cost, "computed", True)
+    assert spend.total_nano == cost
+    (row,) = spend.recent
+    assert (row.tool, row.provider, row.model, row.state) == (
+        "inspect_image",
+        "openai",
+        "gpt-5.5",
+        "settled",
+    )
+
+
+# Limits & caps
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "WEBP"])
+async def test_limit_supported_formats_are_png_jpeg_gif_and_webp(
+    desk: Studio, openai: ResponsesServer, kind: str
+) -> None:
+    data = picture(kind=kind)
+    put(desk, data=data)
+    answer = value(await call(desk))
+    assert answer["details"]["mimeType"] == f"image/{kind.lower()}"
+    assert sent(openai) == (f"image/{kind.lower()}", data)
+
+
+async def test_limit_metadata_sniff_cap_is_256_kib(desk: Studio) -> None:
+    put(desk, "late.svg", b" " * 256 * 1024 + b"<svg xmlns='http://www.w3.org/2000/svg'/>")
+    desk.env["LIMNER_IMAGES_ACCEPT"] = "svg"
+    result = await call(desk, path="late.svg")
+    assert result.error is not None
+    assert result.error.startswith("inspect_image only supports PNG, JPEG, GIF, WEBP, and SVG")
+
+
+async def test_limit_upload_input_cap_is_20_mib(desk: Studio, openai: ResponsesServer) -> None:
+    assert MAX_INPUT_BYTES == 20 * 1024 * 1024
+    path = put(desk)
+    os.truncate(path, MAX_INPUT_BYTES + 1)
+    assert error(await call(desk)) == "Image file too large: 20.0MB exceeds 20.0MB limit."
+    os.truncate(path, MAX_INPUT_BYTES)
+    assert (await call(desk)).ok
+    assert len(openai.sent("ask")) == 1
+
+
+async def test_limit_fast_path_keeps_the_original_bytes(
+    desk: Studio, openai: ResponsesServer
+) -> None:
+    data = picture(1568, 200)
+    assert len(data) <= 125 * 1024
+    put(desk, data=data)
+    await call(desk)
+    assert sent(openai) == ("image/png", data)
+
+
+# Errors (those that the flow does not name)
+
+
+async def test_error_request_failed_when_the_provider_says_nothing(
+    desk: Studio, openai: ResponsesServer
+) -> None:
+    put(desk)
+    openai.saying = Saying(is_whole=False)
+    assert error(await call(desk)) == "inspect_image request failed."
+
+
+async def test_error_the_providers_message_is_passed_through(
+    desk: Studio, openai: ResponsesServer
+) -> None:
+    put(desk)
+    openai.script("ask", error_reply(400, "Your picture is upside down."))
+    result = await call(desk)
+    assert error(result) == "Your picture is upside down."
+    assert (result.domain_code, result.billed) == ("MODEL_BAD_REQUEST", False)
+
+
+async def test_error_no_text_output(desk: Studio, openai: ResponsesServer) -> None:
+    put(desk)
+    openai.saying = Saying(pieces=(" ", "\n"))
+    result = await call(desk)
+    assert error(result) == "inspect_image model returned no text output."
+    assert result.billed
+
+
+async def test_error_a_time_out_is_not_an_abort(desk: Studio, openai: ResponsesServer) -> None:
+    put(desk)
+    openai.saying = Saying(gate=Gate())
+    desk.env["LIMNER_TOOLS_TIMEOUT_S"] = "0.2"
+    assert error(await call(desk)) == (
+        "inspect_image request timed out after 0.2s. Increase tools.timeout_s or check the "
+        "vision model provider."
+    )
+
+
+async def test_a_file_that_is_not_there_is_said_to_be_missing(desk: Studio) -> None:
+    result = await call(desk, path="missing.png")
+    assert (result.domain_code, error(result)) == (
+        "FILE_NOT_FOUND",
+        f"Could not read {str(desk.cwd / 'missing.png')!r}: it is not there.",
+    )
+
+
+async def test_a_path_out_of_reach_is_denied(desk: Studio) -> None:
+    result = await call(desk, path="/etc/passwd")
+    assert result.domain_code == "PATH_DENIED"
+
+
+# Notes
+
+
+async def test_note_other_inputs_are_ignored(desk: Studio) -> None:
+    put(desk)
+    assert (await call(desk, anything="else")).ok
+
+
+async def test_note_renaming_a_file_does_not_make_it_an_image(desk: Studio) -> None:
+    put(desk, data=b"hello, I am text")
+    assert error(await call(desk)) == FORMAT_ERROR
+
+
+@pytest.mark.parametrize(
+    ("on_disk", "asked"),
+    [
+        ("my pic.png", r"./my\ pic.png"),
+        ("Shot at 3.04\u202fPM.png", "Shot at 3.04 PM.png"),
+        ("cafe\u0301.png", "caf\u00e9.png"),
+        ("Anna\u2019s.png", "Anna's.png"),
+    ],
+)
+async def test_note_path_variants_are_tried(desk: Studio, on_disk: str, asked: str) -> None:
+    path = put(desk, on_disk)
+    answer = value(await call(desk, path=asked))
+    assert answer["details"]["imagePath"] == str(path)
+
+
+async def test_note_dimension_notes_are_not_in_the_output(desk: Studio) -> None:
+    put(desk, data=picture(2400, 1600))
+    assert "Multiply" not in value(await call(desk))["text"]
