@@ -42,10 +42,13 @@ format: $(VENV)/.stamp-dev ## Format the code and regenerate the reference pages
 bench: $(VENV)/.stamp-dev ## Measure limner and its peers side by side
 	$(BIN)/python -m benchmarks
 
+prices: $(VENV)/.stamp-dev ## List where our price rows and public price maps differ
+	@$(BIN)/python scripts/prices.py
+
 fuzz: $(VENV)/.stamp-dev ## Run the property tests and attackers for long
 	LIMNER_FUZZ=long $(PYTEST) -m "slow or not slow" -k "property or attacker or hostile or kill" --timeout=3600 $(ARGS)
 
 clean: ## Remove what make made
 	rm -rf $(VENV) dist build .bench .pytest_cache .ruff_cache .hypothesis
 
-.PHONY: help setup demo test check format bench fuzz clean
+.PHONY: help setup demo test check format bench prices fuzz clean

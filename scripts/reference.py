@@ -17,11 +17,14 @@ from typing import Any
 import msgspec
 
 from limner import errors
-from limner.catalogue.images import Size, all_image_models
+from limner.catalogue.images import ImageModel, Size
+from limner.catalogue.vision import vision_models
+from limner.client import Limner, create_image_tools
 from limner.doors.cli.main import COMMANDS
 from limner.money.amounts import format_usd
+from limner.own_models import OwnModel
+from limner.providers.base import all_specs
 from limner.settings import Settings
-from limner.tools.image_generate import DESCRIPTION, MAX_RESULT_CHARS, SCHEMA
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 MADE = "<!-- Made by scripts/reference.py: run `make format` after a change. -->\n\n"
@@ -51,33 +54,98 @@ def settings() -> Lines:
     yield "`limner.toml` in the working folder, variables, flags. `$LIMNER_HOME` is `~/.limner` "
     yield "where it is not set.\n\n| key | variable | default | what it does |\n|---|---|---|---|\n"
     for section in msgspec.structs.fields(Settings):
-        if section.name == "home":
+        if section.name in ("home", "models"):
             continue
         for field in msgspec.structs.fields(section.type):
             key = f"{section.name}.{field.name}"
             variable = f"LIMNER_{key.upper().replace('.', '_')}"
             default = _shown(field.default)
             yield f"| `{key}` | `{variable}` | {default} | {_description(field.type)} |\n"
+    yield "\n## Models of your own\n\n"
+    yield "Each `[[models]]` table in a settings file names a model on any server that speaks one "
+    yield "of the APIs: Ollama, vLLM, LM Studio, llama.cpp, a proxy. A `limner.toml` in the "
+    yield "working folder may name a key only for a server on this machine.\n\n"
+    yield "| field | what it is |\n|---|---|\n"
+    for field in msgspec.structs.fields(OwnModel):
+        yield f"| `{field.name}` | {_description(field.type)} |\n"
 
 
 def models() -> Lines:
     yield "# Image models\n\n"
-    yield "Prices are for 1024x1024 and an empty prompt. `limner models --json` has every rule, "
-    yield "size and source.\n\n"
-    yield "| model | standard | hd | retired | successor | source | read |\n"
+    yield "In the order `auto` prefers their providers; those with a star only when they are "
+    yield "named. Prices are for the size nearest to 1024x1024 and an empty prompt; where one is "
+    yield "not exact it is the most that is set aside. `limner models --json` has every rule, size "
+    yield "and source.\n\n"
+    yield "| model | key | standard | hd | draws from | can also | retired | source | read |\n"
+    yield "|---|---|---|---|---|---|---|---|---|\n"
+    for spec in all_specs(embedded=True).values():
+        rows = spec.models if spec.other_model is None else (*spec.models, spec.other_model)
+        for model in rows:
+            cells = [
+                f"`{model.name}`{'*' if spec.named_only else ''}",
+                _shown(spec.key_env),
+                *(_price(model, word) for word in ("standard", "hd")),
+                _sources(model),
+                ", ".join(_abilities(model)),
+                _shown(model.retired),
+                model.source,
+                str(model.read),
+            ]
+            yield f"| {' | '.join(cells)} |\n"
+    yield "\n# Vision models\n\n"
+    yield "Dollars for a million tokens. `limner fit PICTURE --for MODEL` counts a picture; "
+    yield "`limner models --vision` says what is usable now. Ollama, llama.cpp and LM Studio run "
+    yield "whatever is installed on them.\n\n"
+    yield "| model | input | output | counts pictures by | retired | source | read |\n"
     yield "|---|---|---|---|---|---|---|\n"
-    size = Size(1024, 1024)
-    for model in all_image_models():
-        prices = [format_usd(model.quote(size, word, "").nano) for word in ("standard", "hd")]
+    for model in vision_models():
+        rate, rule = model.rate, model.rule
         cells = [
             f"`{model.name}`",
-            *prices,
+            "unknown" if rate is None else f"${rate.input_usd}",
+            "unknown" if rate is None else f"${rate.output_usd}",
+            _counting(model.takes_images, rule),
             _shown(model.retired),
-            _shown(model.successor),
             model.source,
             str(model.read),
         ]
         yield f"| {' | '.join(cells)} |\n"
+
+
+def _price(model: ImageModel, quality: str) -> str:
+    size = model.nearest_size(Size(1024, 1024))
+    if not model.can_draw(size, quality):
+        return ""
+    quote = model.quote(size, quality, "")
+    if quote.source == "unknown":
+        return "unknown"
+    return format_usd(quote.nano) if quote.exact else f"at most {format_usd(quote.nano)}"
+
+
+def _sources(model: ImageModel) -> str:
+    if model.edit is None:
+        return ""
+    pictures = "1 picture" if model.edit.max_sources == 1 else f"{model.edit.max_sources} pictures"
+    return pictures if model.edit.mask is None else f"{pictures}, mask"
+
+
+def _abilities(model: ImageModel) -> Lines:
+    yield from (f"{background} background" for background in model.backgrounds)
+    if model.negative_prompt:
+        yield "negative prompt"
+    if model.seeds:
+        yield "seed"
+    if model.partial_pictures:
+        yield "unfinished pictures"
+
+
+def _counting(takes_images: bool, rule: Any) -> str:
+    if not takes_images:
+        return "takes no pictures"
+    if rule is None:
+        return "unknown"
+    kind = type(rule).__struct_config__.tag.replace("_", " ")
+    return kind if rule.exact else f"{kind} (estimated)"
 
 
 def error_codes() -> Lines:
@@ -91,19 +159,21 @@ def error_codes() -> Lines:
                 continue
             meaning = (value.__doc__ or "").splitlines()[0]
             retryable = "yes" if value.retryable else "no"
-            yield f"| `{value.code}` | {value.kind} | {value.exit_status} | {retryable} | "
-            yield f"{meaning} |\n"
+            for code in _codes(value):
+                yield f"| `{code}` | {value.kind} | {value.exit_status} | {retryable} | "
+                yield f"{meaning} |\n"
 
 
 def tools() -> Lines:
-    yield "# Tools\n\n## image_generate\n\n"
-    yield f"{DESCRIPTION}\n\n"
-    yield f"Toolset `image`; at most {MAX_RESULT_CHARS:,} characters of result.\n\n"
-    yield "| parameter | type | required | default | description |\n|---|---|---|---|---|\n"
-    for name, schema in SCHEMA["properties"].items():
-        required = "yes" if name in SCHEMA["required"] else "no"
-        cells = [f"`{name}`", schema["type"], required, _shown(schema.get("default"))]
-        yield f"| {' | '.join(cells)} | {schema.get('description', '')} |\n"
+    yield "# Tools\n"
+    for tool in create_image_tools(Limner(env={"HOME": "/"}, cwd=Path("/"))):
+        yield f"\n## {tool.name}\n\n{tool.description}\n\n"
+        yield f"Toolset `{tool.toolset}`; at most {tool.max_result_chars:,} characters of result.\n"
+        yield "\n| parameter | type | required | default | description |\n|---|---|---|---|---|\n"
+        for name, schema in tool.schema["properties"].items():
+            required = "yes" if name in tool.schema["required"] else "no"
+            cells = [f"`{name}`", schema["type"], required, _shown(schema.get("default"))]
+            yield f"| {' | '.join(cells)} | {schema.get('description', '')} |\n"
 
 
 PAGES = {
@@ -113,6 +183,12 @@ PAGES = {
     "errors.md": error_codes,
     "tools.md": tools,
 }
+
+
+def _codes(error: type[errors.LimnerError]) -> list[str]:
+    """The codes of an error: services have one for pictures and one for words."""
+    words = [error.model_code] if issubclass(error, errors.ProviderError) else []
+    return list(dict.fromkeys([error.code, *words]))
 
 
 def _shown(value: Any) -> str:

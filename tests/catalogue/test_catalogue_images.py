@@ -100,8 +100,10 @@ def test_the_illustrator_is_free() -> None:
     )
 
 
-def test_only_flux_may_answer_with_other_dimensions() -> None:
-    assert [model for model in all_image_models() if model.fit_to_size] == [FLUX]
+def test_only_a_service_that_does_not_keep_to_sizes_has_its_pictures_fitted() -> None:
+    assert FLUX.fit_to_size
+    exact = ("openai-dalle", "openai-image", "illustrator")
+    assert [row for name in exact for row in image_models(name) if row.fit_to_size] == []
 
 
 def test_the_tools_qualities_have_the_vendors_words() -> None:

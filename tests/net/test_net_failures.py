@@ -135,6 +135,21 @@ def test_an_empty_account_is_not_worth_retrying(code: str) -> None:
     assert not is_safe_to_resend(error)
 
 
+def test_the_first_of_a_list_of_complaints_is_read() -> None:
+    complaints = [
+        {"loc": ["body", "width"], "msg": "Must be a multiple of 16", "type": "value_error"},
+        {"loc": ["body", "prompt"], "msg": "Field required", "type": "missing"},
+    ]
+    error = failure(422, {"detail": complaints})
+    assert (type(error), error.message) == (
+        ProviderBadRequest,
+        "Acme answered 422: Must be a multiple of 16",
+    )
+    assert error.extras["provider_code"] == "value_error"
+    complaints[0]["type"] = "content_policy_violation"
+    assert type(failure(422, {"detail": complaints})) is ProviderRefused
+
+
 def test_replicates_problem_details_are_read() -> None:
     body = {"title": "Insufficient credit", "detail": "You have no credit.", "status": 402}
     error = failure(402, body)

@@ -197,10 +197,8 @@ def test_a_provider_nobody_knows_is_bad_input(name: str, hint: str | None) -> No
     error = refused(OPENAI, provider=name)
     assert isinstance(error, InputInvalid)
     assert (error.field, error.hint) == ("provider", hint)
-    assert error.message == (
-        f"there is no provider {name!r}; there are auto, openai-dalle, openai-image, "
-        "replicate-flux, illustrator"
-    )
+    names = ", ".join(["auto", *all_specs(embedded=True)])
+    assert error.message == f"there is no provider {name!r}; there are {names}"
 
 
 @pytest.mark.parametrize(

@@ -3,44 +3,27 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
+import pytest
 from tests.servers.openai_server import OpenAIServer
 from tests.servers.replicate_server import ReplicateServer
-from tests.servers.wire import Gate, Reply, WireServer, bytes_reply, cut_short
+from tests.servers.stage import LocalStage
 
-from limner.providers import openai_dalle, openai_image, replicate_flux
+from limner.pictures.order import Desk, ImageRequest, Receipt, Sink
+from limner.providers import openai_compatible, openai_dalle, openai_image, replicate_flux
 from limner.providers.base import BUILT_IN, load
+from limner.providers.openai_image import OpenAIImage
 from limner.providers.replicate_flux import ReplicateFlux
 from limner.testing import ProviderContract
 
-
-class LocalStage:
-    """The contract's stage on one of our servers; ``buying`` is the route of the paid request."""
-
-    def __init__(self, server: WireServer, *, buying: str) -> None:
-        self.base_url = f"{server.origin}/v1"
-        self._server, self._buying = server, buying
-
-    def draw(self, picture: bytes) -> None:
-        self._server.picture = picture
-        self._server.file = bytes_reply(picture)
-
-    def answer(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
-        self._server.always(self._buying, bytes_reply(body, status=status, headers=headers))
-
-    def break_off(self, picture: bytes) -> None:
-        self.draw(picture)
-        whole = self._server.answer
-        self._server.answer = lambda seen: cut_short(whole(seen))
-
-    def say_nothing(self) -> None:
-        self._server.always(self._buying, Reply(hold=Gate()))
-
-    def bought(self) -> int:
-        return len(self._server.sent(self._buying))
+# The contract is about answers over a network; these have none.
+LOCAL = {"diffusers"}
 
 
 class TestOpenAIDalle(ProviderContract):
@@ -52,8 +35,26 @@ class TestOpenAIDalle(ProviderContract):
             yield LocalStage(server, buying="generate")
 
 
-class TestOpenAIImage(TestOpenAIDalle):
+class TestOpenAICompatible(ProviderContract):
+    spec = openai_compatible.SPEC
+
+    @contextmanager
+    def stage(self) -> Iterator[LocalStage]:
+        with OpenAIServer(b"") as server:
+            yield LocalStage(server, buying=("generate", "edit"))
+
+
+class TestOpenAIImage(TestOpenAICompatible):
     spec = openai_image.SPEC
+
+    def requests(self) -> dict[str, ImageRequest]:
+        """With unfinished pictures on the way, too: the answer is a stream then."""
+        requests = super().requests()
+        shown = {
+            f"{name} and showing": replace(request, partial_pictures=2)
+            for name, request in requests.items()
+        }
+        return {**requests, **shown}
 
 
 class TestReplicateFlux(ProviderContract):
@@ -74,7 +75,31 @@ class TestReplicateFluxWithDataUrls(TestReplicateFlux):
 
 
 def test_every_built_in_provider_is_under_contract() -> None:
-    under_contract = {TestOpenAIDalle.spec.name, TestOpenAIImage.spec.name}
-    under_contract |= {TestReplicateFlux.spec.name}
-    assert under_contract == set(BUILT_IN)
+    for file in Path(__file__).parent.glob("test_providers_*.py"):
+        import_module(f"tests.providers.{file.stem}")
+    under_contract = {kind.spec.name for kind in _kinds_of(ProviderContract)}
+    assert set(BUILT_IN) - under_contract <= LOCAL
     assert {load(reference).name for reference in BUILT_IN.values()} == set(BUILT_IN)
+
+
+def _kinds_of(contract: type[ProviderContract]) -> Iterator[type[ProviderContract]]:
+    for kind in contract.__subclasses__():
+        if hasattr(kind, "spec"):
+            yield kind
+        yield from _kinds_of(kind)
+
+
+@pytest.mark.parametrize("lost", [{"mask": None}, {"sources": ()}])
+def test_the_contract_notices_a_picture_that_is_left_behind(lost: dict[str, Any]) -> None:
+    class Forgetful(OpenAIImage):
+        async def generate(self, request: ImageRequest, sink: Sink, desk: Desk) -> Receipt:
+            return await super().generate(replace(request, **lost), sink, desk)
+
+    class ForgetfulContract(TestOpenAIImage):
+        spec = replace(openai_image.SPEC, build=Forgetful)
+
+    contract = ForgetfulContract()
+    drawing, editing = (contract.requests()[work] for work in ("drawing", "editing"))
+    contract.test_a_picture_arrives_whole_and_with_a_receipt(drawing)
+    with pytest.raises(AssertionError):
+        contract.test_a_picture_arrives_whole_and_with_a_receipt(editing)

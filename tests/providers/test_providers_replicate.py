@@ -31,12 +31,9 @@ from limner.errors import (
     ProviderUnavailable,
 )
 from limner.pictures.order import ImageRequest, Job, Progress, Receipt
+from limner.providers.aspect_ratios import nearest_aspect_ratio
 from limner.providers.base import Connection
-from limner.providers.replicate_flux import (
-    ASPECT_RATIOS,
-    ReplicateFlux,
-    nearest_aspect_ratio,
-)
+from limner.providers.replicate_flux import ASPECT_RATIOS, ReplicateFlux
 from limner.testing import FakeClock, FakeDesk, FakeSink
 
 MODEL = "black-forest-labs/flux-schnell"
@@ -379,9 +376,9 @@ def test_property_the_aspect_ratio_is_the_nearest_there_is(width: int, height: i
         factor = (width / height) / (across / down)
         return max(factor, 1 / factor)
 
-    chosen = nearest_aspect_ratio(width, height)
+    chosen = nearest_aspect_ratio(width, height, ASPECT_RATIOS)
     assert stretch(chosen) <= min(map(stretch, ASPECT_RATIOS)) + 1e-9
-    turned = nearest_aspect_ratio(height, width)
+    turned = nearest_aspect_ratio(height, width, ASPECT_RATIOS)
     assert math.isclose(stretch(":".join(reversed(turned.split(":")))), stretch(chosen))
 
 
@@ -390,7 +387,7 @@ def test_property_the_aspect_ratio_is_the_nearest_there_is(width: int, height: i
     [((512, 512), "1:1"), ((1024, 1024), "1:1"), ((1024, 1792), "9:16"), ((1792, 1024), "16:9")],
 )
 def test_the_documented_sizes_have_their_ratios(size: tuple[int, int], ratio: str) -> None:
-    assert nearest_aspect_ratio(*size) == ratio
+    assert nearest_aspect_ratio(*size, ASPECT_RATIOS) == ratio
 
 
 @pytest.mark.parametrize("looks", [0, 2])

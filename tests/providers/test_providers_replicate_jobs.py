@@ -9,12 +9,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.providers.drawn import stopped_clock
 from tests.servers.replicate_server import PAGE, ReplicateServer, error_reply
 from tests.servers.samples import PICTURE
 from tests.servers.wire import Gate, Reply, json_reply
 
 from limner.errors import ProviderAuth, ProviderRefused, ProviderUnavailable
-from limner.net.clock import Clock
 from limner.pictures.order import ImageRequest, Job, Receipt
 from limner.providers.base import Connection
 from limner.providers.replicate_flux import ReplicateFlux
@@ -38,17 +38,6 @@ class Giving:
         self._task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await self._task
-
-
-def stopped_clock() -> tuple[Clock, asyncio.Event]:
-    """A clock on which the first pause never ends, and the event of its beginning."""
-    waiting = asyncio.Event()
-
-    async def never(seconds: float) -> None:
-        waiting.set()
-        await asyncio.Event().wait()
-
-    return Clock(now=lambda: 0.0, sleep=never), waiting
 
 
 def job(server: ReplicateServer, one: str) -> Job:

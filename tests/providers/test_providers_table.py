@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import pytest
 
@@ -20,14 +21,50 @@ from limner.providers.base import (
 from limner.testing import FakeDesk, FakeSink
 
 
+@dataclass(frozen=True)
+class Facts:
+    """What people have to know about a provider."""
+
+    key_env: str | None
+    base_url_env: str | None
+    base_url: str
+    resumable: bool = False
+    named_only: bool = False
+
+
+OPENAI = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "https://api.openai.com/v1")
+REPLICATE = ("REPLICATE_API_TOKEN", "REPLICATE_BASE_URL", "https://api.replicate.com/v1")
+# In the order of preference: a line for each provider of the table.
+FACTS = {
+    "openai-dalle": Facts(*OPENAI),
+    "openai-image": Facts(*OPENAI),
+    "replicate-flux": Facts(*REPLICATE, resumable=True),
+    "gemini-image": Facts(
+        "GEMINI_API_KEY", "GEMINI_BASE_URL", "https://generativelanguage.googleapis.com"
+    ),
+    "bfl-flux": Facts("BFL_API_KEY", "BFL_BASE_URL", "https://api.bfl.ai/v1", resumable=True),
+    "fal": Facts("FAL_KEY", "FAL_BASE_URL", "https://queue.fal.run", resumable=True),
+    "openrouter": Facts(
+        "OPENROUTER_API_KEY", "OPENROUTER_BASE_URL", "https://openrouter.ai/api/v1"
+    ),
+    "replicate": Facts(*REPLICATE, resumable=True, named_only=True),
+    "openai-compatible": Facts(
+        "OPENAI_COMPATIBLE_API_KEY", "OPENAI_COMPATIBLE_BASE_URL", "", named_only=True
+    ),
+    "sd-webui": Facts(
+        "SD_WEBUI_AUTH", "SD_WEBUI_BASE_URL", "http://127.0.0.1:7860", named_only=True
+    ),
+    "comfyui": Facts(
+        None, "COMFYUI_BASE_URL", "http://127.0.0.1:8188", resumable=True, named_only=True
+    ),
+    "diffusers": Facts(None, None, "", named_only=True),
+    "illustrator": Facts(None, None, ""),
+}
+
+
 def test_the_order_of_preference_is_the_tables_and_the_embedded_one_is_last() -> None:
-    assert list(all_specs(embedded=True)) == [
-        "openai-dalle",
-        "openai-image",
-        "replicate-flux",
-        "illustrator",
-    ]
-    assert list(all_specs(embedded=False)) == ["openai-dalle", "openai-image", "replicate-flux"]
+    assert list(all_specs(embedded=True)) == list(FACTS)
+    assert list(all_specs(embedded=False)) == list(FACTS)[:-1]
 
 
 @pytest.mark.parametrize(("name", "reference"), (BUILT_IN | EMBEDDED).items())
@@ -37,40 +74,19 @@ def test_a_spec_is_what_the_table_says_and_has_its_models(name: str, reference: 
     assert spec.models
 
 
-@pytest.mark.parametrize(
-    ("name", "key_env", "base_url_env", "base_url"),
-    [
-        ("openai-dalle", "OPENAI_API_KEY", "OPENAI_BASE_URL", "https://api.openai.com/v1"),
-        ("openai-image", "OPENAI_API_KEY", "OPENAI_BASE_URL", "https://api.openai.com/v1"),
-        (
-            "replicate-flux",
-            "REPLICATE_API_TOKEN",
-            "REPLICATE_BASE_URL",
-            "https://api.replicate.com/v1",
-        ),
-        ("illustrator", None, None, ""),
-    ],
-)
-def test_keys_and_base_urls_have_the_names_people_know(
-    name: str, key_env: str | None, base_url_env: str | None, base_url: str
+@pytest.mark.parametrize("name", FACTS)
+async def test_a_provider_is_what_people_are_told_it_is(
+    name: str, connect: Callable[..., Connection]
 ) -> None:
     spec = all_specs(embedded=True)[name]
-    assert (spec.key_env, spec.base_url_env, spec.base_url) == (key_env, base_url_env, base_url)
-
-
-async def test_only_a_provider_with_jobs_can_be_resumed(
-    connect: Callable[..., Connection],
-) -> None:
-    resumable = {
-        name: isinstance(spec.build(connect(spec.base_url)), Resumable)
-        for name, spec in all_specs(embedded=True).items()
-    }
-    assert resumable == {
-        "openai-dalle": False,
-        "openai-image": False,
-        "replicate-flux": True,
-        "illustrator": False,
-    }
+    provider = spec.build(connect(spec.base_url or "http://127.0.0.1:1"))
+    assert FACTS[name] == Facts(
+        spec.key_env,
+        spec.base_url_env,
+        spec.base_url,
+        resumable=isinstance(provider, Resumable),
+        named_only=spec.named_only,
+    )
 
 
 async def test_the_illustrator_draws_here_and_for_nothing(

@@ -15,7 +15,7 @@ class LocalAIServer(OpenAIServer):
     def is_allowed(self, headers: Mapping[str, str]) -> bool:
         return "authorization" not in headers and "api-key" not in headers
 
-    def drawn(self, body: Mapping[str, Any], *, kind: str) -> Reply:
+    def drawn(self, body: Mapping[str, Any], *, kind: str = "image_generation") -> Reply:
         if body.get("response_format") == "b64_json":
             return super().drawn(body, kind=kind)
         counts = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
@@ -26,7 +26,7 @@ class LocalAIServer(OpenAIServer):
 class GatewayServer(OpenAIServer):
     """Has a GPT Image model under a name of its own, which knows no ``response_format``."""
 
-    def drawn(self, body: Mapping[str, Any], *, kind: str) -> Reply:
+    def drawn(self, body: Mapping[str, Any], *, kind: str = "image_generation") -> Reply:
         if "response_format" in body:
             message = "Unknown parameter: 'response_format'."
             return error_reply(400, message, code="unknown_parameter", param="response_format")

@@ -123,7 +123,7 @@ class OpenAIServer(WireServer):
         """Whether a request brings a key."""
         return headers.get("authorization", "").startswith("Bearer ")
 
-    def drawn(self, body: Mapping[str, Any], *, kind: str) -> Reply:
+    def drawn(self, body: Mapping[str, Any], *, kind: str = "image_generation") -> Reply:
         """The answer to a request that is accepted; a form has its numbers as text."""
         if body.get("stream") in (True, "true"):
             return self.streamed(int(body.get("partial_images", 0)), kind=kind)

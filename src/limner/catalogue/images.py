@@ -1,12 +1,14 @@
 """Image models as dated data: sizes, qualities, prices, lifecycles, each row with its source.
 
-The rows live in ``images.toml``. What a model may be asked for and what it will cost is decided
-here, from data alone, before anything is sent.
+The rows live in ``image_models/``, a file for each provider. What a model may be asked for and
+what it will cost is decided here, from data alone, before anything is sent.
 """
 
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from functools import cache
@@ -15,22 +17,57 @@ from typing import Literal
 
 import msgspec
 
-from limner.catalogue.prices import PerSizePrice, PriceRule, Quote, cost_of_tokens, quote_picture
+from limner.catalogue.prices import Asked, PerSizePrice, PriceRule, Quote, cost_of_tokens
 from limner.catalogue.sizes import ListedSizes, Size, SizeRule, parse_size
 from limner.errors import InvalidSize
 
 __all__ = [
+    "EditRule",
     "ImageModel",
+    "Needs",
     "Quote",
     "Size",
     "Status",
     "all_image_models",
     "cost_of_usage",
     "image_models",
+    "other_image_model",
     "parse_size",
 ]
 
+_FOLDER = Path(__file__).with_name("image_models")
+
 Status = Literal["current", "retiring", "retired"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """What a request asks of a model besides size and quality."""
+
+    sources: int = 0
+    mask: bool = False
+    background: str | None = None
+    negative_prompt: bool = False
+    partial_pictures: int = 0
+
+
+class EditRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a model takes that can draw from pictures.
+
+    Attributes:
+        max_sources: the most pictures in one request, the one to change included.
+        mask: how it is told which part to change, where it can be: by what is transparent in a
+            mask (``alpha``), or by what is white in it (``white``).
+        formats: the types it reads.
+        max_edge: the longest edge; a larger picture is shrunk before it is sent.
+        max_bytes: the largest file.
+    """
+
+    max_sources: int
+    mask: Literal["alpha", "white"] | None = None
+    formats: tuple[str, ...] = ("image/png", "image/jpeg", "image/webp")
+    max_edge: int = 4096
+    max_bytes: int = 20_000_000
 
 
 class ImageModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -46,6 +83,11 @@ class ImageModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         max_prompt_chars: the longest prompt the service takes.
         retired: the first day it no longer works at the vendor, where that is known.
         successor: the ``provider/id`` to use instead.
+        edit: what it takes where it can draw from pictures.
+        backgrounds: the backgrounds that can be asked for.
+        negative_prompt: whether it can be told what to leave out.
+        seeds: whether the same seed gives the same picture.
+        partial_pictures: the most unfinished pictures it can show on the way.
         fit_to_size: the service may answer with other dimensions than asked for, and the picture
             has to be brought to the size.
         source: where the row was read.
@@ -63,6 +105,11 @@ class ImageModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     qualities: dict[str, str] = {}
     retired: date | None = None
     successor: str | None = None
+    edit: EditRule | None = None
+    backgrounds: tuple[str, ...] = ()
+    negative_prompt: bool = False
+    seeds: bool = False
+    partial_pictures: int = 0
     fit_to_size: bool = False
 
     def __post_init__(self) -> None:
@@ -92,12 +139,49 @@ class ImageModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """Whether the model takes this size at the tool's quality."""
         return self.sizes.allows(size) and self._has_quality(quality)
 
+    def lacks(self, needs: Needs) -> str | None:
+        """Why the model cannot do what is asked, in words that follow its name; None if it can."""
+        if needs.sources or needs.mask:
+            return self._lacks_for_edit(needs)
+        if needs.background is not None and needs.background not in self.backgrounds:
+            return f"has no {needs.background} background"
+        if needs.negative_prompt and not self.negative_prompt:
+            return "takes no negative prompt"
+        if needs.partial_pictures > self.partial_pictures:
+            return f"shows at most {self.partial_pictures} unfinished pictures"
+        return None
+
+    def _lacks_for_edit(self, needs: Needs) -> str | None:
+        edit = self.edit
+        if edit is None:
+            return "does not draw from pictures"
+        if needs.sources > edit.max_sources:
+            return f"draws from at most {edit.max_sources}, not from {needs.sources} pictures"
+        if needs.mask and edit.mask is None:
+            return "takes no mask"
+        return self.lacks(replace(needs, sources=0, mask=False))
+
     def nearest_size(self, size: Size) -> Size:
         """The legal size nearest to this one: in shape first, then in area."""
         return size if self.sizes.allows(size) else self.sizes.nearest(size)
 
-    def quote(self, size: Size, quality: str, prompt: str) -> Quote:
+    def quote(
+        self,
+        size: Size,
+        quality: str,
+        prompt: str,
+        *,
+        sources: Sequence[Size] = (),
+        partial_pictures: int = 0,
+    ) -> Quote:
         """The price of one picture, before asking for it.
+
+        Args:
+            size: what to draw.
+            quality: the tool's word.
+            prompt: in words.
+            sources: the sizes of the pictures to draw from.
+            partial_pictures: how many unfinished pictures are shown on the way.
 
         Raises:
             InvalidSize: the model does not draw this size or quality.
@@ -105,7 +189,15 @@ class ImageModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         if not self.can_draw(size, quality):
             raise self.invalid_size(size, quality)
         word = self.qualities.get(quality, quality)
-        return quote_picture(self.price, size, quality=word, prompt=prompt)
+        return self.price.quote(
+            Asked(
+                size=size,
+                quality=word,
+                prompt=prompt,
+                sources=sources,
+                partial_pictures=partial_pictures,
+            )
+        )
 
     def invalid_size(self, size: Size, quality: str) -> InvalidSize:
         """The error that says what cannot be drawn, and the nearest that can."""
@@ -126,21 +218,35 @@ class ImageModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class _Catalogue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    model: tuple[ImageModel, ...]
+    model: tuple[ImageModel, ...] = ()
+    other_model: ImageModel | None = None
 
 
 @cache
-def all_image_models() -> tuple[ImageModel, ...]:
-    """Every row; within a provider the first is its default."""
-    text = Path(__file__).with_name("images.toml").read_text(encoding="utf-8")
+def _catalogue(provider: str) -> _Catalogue:
+    file = _FOLDER / f"{provider}.toml"
+    if not file.is_file():
+        return _Catalogue()
+    text = file.read_text(encoding="utf-8")
     # Prices stay decimal from the file to the nano-dollar: no binary float in between.
     rows = tomllib.loads(text, parse_float=Decimal)
-    return msgspec.convert(rows, _Catalogue).model
+    return msgspec.convert(rows, _Catalogue)
 
 
 def image_models(provider: str) -> tuple[ImageModel, ...]:
     """The models of one provider, its default first."""
-    return tuple(model for model in all_image_models() if model.provider == provider)
+    return _catalogue(provider).model
+
+
+def other_image_model(provider: str) -> ImageModel | None:
+    """What holds for the provider's models that have no row of their own, where it has such."""
+    return _catalogue(provider).other_model
+
+
+def all_image_models() -> tuple[ImageModel, ...]:
+    """Every row of every provider; within a provider the first is its default."""
+    providers = sorted(file.stem for file in _FOLDER.glob("*.toml"))
+    return tuple(model for provider in providers for model in image_models(provider))
 
 
 def cost_of_usage(model: ImageModel, usage: object) -> int | None:

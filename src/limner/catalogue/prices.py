@@ -6,10 +6,10 @@ rounded up, so that a quote is never below the charge.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import msgspec
 
@@ -20,6 +20,11 @@ from limner.errors import CostSource
 TOKENS_PER_PRICE = 1_000_000
 # Services wrap a prompt in a few tokens of their own and do not publish how many.
 PROMPT_WRAPPING_TOKENS = 64
+# How the vendor counts a picture that is drawn from is not published: a square of 1024 takes about
+# 1,500 tokens, and this is more than any was seen to take.
+MOST_SOURCE_TOKENS = 6_500
+# What the vendor adds for each unfinished picture that it shows.
+PARTIAL_PICTURE_TOKENS = 100
 # More than any picture takes; a larger count in a usage report is an error or an attack.
 MAX_TOKENS = 1_000_000
 
@@ -33,10 +38,27 @@ class Quote:
     exact: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a price depends on: the picture, and what it is drawn from.
+
+    ``quality`` is the vendor's word; ``sources`` are the sizes of pictures to draw from.
+    """
+
+    size: Size
+    quality: str
+    prompt: str
+    sources: Sequence[Size] = ()
+    partial_pictures: int = 0
+
+
 class _Rule(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"
 ):
-    """What the price rules share: how they are written in the data."""
+    """What the price rules share: how they are written in the data.
+
+    Each has a ``quote``, which raises KeyError where it has no price for a size or quality.
+    """
 
 
 class SizePrice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -51,15 +73,131 @@ class PerSizePrice(_Rule, frozen=True, tag="per_size"):
 
     rows: tuple[SizePrice, ...]
 
+    def quote(self, asked: Asked) -> Quote:
+        """As the list says."""
+        usd = {row.size: row.usd for row in self.rows}[asked.size][asked.quality]
+        return Quote(nano=usd_to_nano(usd), source="table", exact=True)
+
 
 class FlatPrice(_Rule, frozen=True, tag="flat"):
-    """The same price for every picture."""
+    """The same price for every picture; ``edit_usd`` where one drawn from others costs more."""
 
     usd: Decimal
+    edit_usd: Decimal | None = None
+
+    def quote(self, asked: Asked) -> Quote:
+        """The one price, or that of an edit."""
+        usd = self.edit_usd if asked.sources and self.edit_usd is not None else self.usd
+        return Quote(nano=usd_to_nano(usd), source="table", exact=True)
+
+
+class PerMegapixelPrice(_Rule, frozen=True, tag="per_megapixel"):
+    """Dollars for each begun megapixel of the picture, and of each it is drawn from.
+
+    ``first_usd`` is the price of the first megapixel where that is another; ``source_usd`` that
+    of a megapixel drawn from. A megapixel has ``pixels`` pixels.
+    """
+
+    usd: Decimal
+    first_usd: Decimal | None = None
+    source_usd: Decimal | None = None
+    pixels: int = 1_000_000
+
+    def quote(self, asked: Asked) -> Quote:
+        """By area, that of the sources included where they cost."""
+        begun = _divide_up(asked.size.pixels, self.pixels)
+        first = self.usd if self.first_usd is None else self.first_usd
+        total = usd_to_nano(first) + (begun - 1) * usd_to_nano(self.usd)
+        if self.source_usd is not None:
+            drawn_from = sum(_divide_up(source.pixels, self.pixels) for source in asked.sources)
+            total += drawn_from * usd_to_nano(self.source_usd)
+        return Quote(nano=total, source="table", exact=True)
+
+
+class AreaStep(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One row of a price list by area: pictures of at most so many pixels."""
+
+    max_pixels: int
+    usd: Decimal
+
+
+class PerAreaPrice(_Rule, frozen=True, tag="per_area"):
+    """A price list by area, smallest first."""
+
+    rows: tuple[AreaStep, ...]
+
+    def quote(self, asked: Asked) -> Quote:
+        """The first row that is large enough."""
+        row = _large_enough(self.rows, asked.size)
+        return Quote(nano=usd_to_nano(row.usd), source="table", exact=True)
+
+
+class AreaTokens(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The tokens of pictures of at most so many pixels."""
+
+    max_pixels: int
+    tokens: int
+
+
+class AreaTokensPrice(_Rule, frozen=True, tag="area_tokens"):
+    """Priced by tokens; a picture takes a number of them that goes with its area.
+
+    ``source_tokens`` is the most that a picture drawn from takes, and ``text_out_tokens`` the most
+    that a model says besides drawing; the rates are dollars for a million tokens.
+    """
+
+    rows: tuple[AreaTokens, ...]
+    text_in_usd: Decimal
+    text_out_usd: Decimal
+    image_out_usd: Decimal
+    source_tokens: int = 0
+    text_out_tokens: int = 0
+
+    def cost(self, *, text_in: int, text_out: int, image_out: int) -> int:
+        """What so many tokens cost, in nano-dollars; pictures drawn from count as text."""
+        total = (
+            text_in * usd_to_nano(self.text_in_usd)
+            + text_out * usd_to_nano(self.text_out_usd)
+            + image_out * usd_to_nano(self.image_out_usd)
+        )
+        return _divide_up(total, TOKENS_PER_PRICE)
+
+    def quote(self, asked: Asked) -> Quote:
+        """The most it can take: the picture's tokens are known, the rest is bounded."""
+        nano = self.cost(
+            text_in=_most_prompt_tokens(asked.prompt) + self.source_tokens * len(asked.sources),
+            text_out=self.text_out_tokens,
+            image_out=_large_enough(self.rows, asked.size).tokens,
+        )
+        return Quote(nano=nano, source="computed", exact=False)
+
+
+class ReportedPrice(_Rule, frozen=True, tag="reported"):
+    """Told by the service with each picture; ``at_most_usd`` is what is set aside before."""
+
+    at_most_usd: Decimal
+
+    def quote(self, asked: Asked) -> Quote:
+        """The most it may cost."""
+        return Quote(nano=usd_to_nano(self.at_most_usd), source="table", exact=False)
+
+
+class UnknownPrice(_Rule, frozen=True, tag="unknown"):
+    """Nobody says what it costs; ``at_most_usd`` is what is set aside, and stays counted."""
+
+    at_most_usd: Decimal
+
+    def quote(self, asked: Asked) -> Quote:
+        """What is set aside."""
+        return Quote(nano=usd_to_nano(self.at_most_usd), source="unknown", exact=False)
 
 
 class Free(_Rule, frozen=True, tag="free"):
     """Costs nothing."""
+
+    def quote(self, asked: Asked) -> Quote:
+        """Nothing."""
+        return Quote(nano=0, source="table", exact=True)
 
 
 class GptImageTokens(_Rule, frozen=True, tag="gpt_image_tokens"):
@@ -93,30 +231,30 @@ class GptImageTokens(_Rule, frozen=True, tag="gpt_image_tokens"):
         )
         return _divide_up(total, TOKENS_PER_PRICE)
 
+    def quote(self, asked: Asked) -> Quote:
+        """The most it can take: the picture's tokens are known, the rest is bounded."""
+        partial = PARTIAL_PICTURE_TOKENS * asked.partial_pictures
+        nano = self.cost(
+            text_in=_most_prompt_tokens(asked.prompt),
+            image_in=MOST_SOURCE_TOKENS * len(asked.sources),
+            image_out=self.output_tokens(asked.size, quality=asked.quality) + partial,
+        )
+        return Quote(nano=nano, source="computed", exact=False)
 
-PriceRule = PerSizePrice | FlatPrice | Free | GptImageTokens
 
+AreaRow = TypeVar("AreaRow", AreaStep, AreaTokens)
 
-def quote_picture(rule: PriceRule, size: Size, *, quality: str, prompt: str) -> Quote:
-    """The price of one picture at one of the vendor's qualities.
-
-    Raises:
-        KeyError: the rule has no price for this size or quality.
-    """
-    match rule:
-        case Free():
-            return Quote(nano=0, source="table", exact=True)
-        case FlatPrice():
-            return Quote(nano=usd_to_nano(rule.usd), source="table", exact=True)
-        case PerSizePrice():
-            usd = {row.size: row.usd for row in rule.rows}[size][quality]
-            return Quote(nano=usd_to_nano(usd), source="table", exact=True)
-        case GptImageTokens():
-            nano = rule.cost(
-                text_in=_most_prompt_tokens(prompt),
-                image_out=rule.output_tokens(size, quality=quality),
-            )
-            return Quote(nano=nano, source="computed", exact=False)
+PriceRule = (
+    PerSizePrice
+    | FlatPrice
+    | PerMegapixelPrice
+    | PerAreaPrice
+    | AreaTokensPrice
+    | ReportedPrice
+    | UnknownPrice
+    | Free
+    | GptImageTokens
+)
 
 
 def cost_of_tokens(rule: PriceRule, usage: object) -> int | None:
@@ -138,6 +276,13 @@ def cost_of_tokens(rule: PriceRule, usage: object) -> int | None:
     if report.get("input_tokens", text_in + image_in) != text_in + image_in:
         return None
     return rule.cost(text_in=text_in, image_in=image_in, image_out=image_out)
+
+
+def _large_enough(rows: Sequence[AreaRow], size: Size) -> AreaRow:
+    for row in rows:
+        if size.pixels <= row.max_pixels:
+            return row
+    raise KeyError(str(size))
 
 
 def _most_prompt_tokens(prompt: str) -> int:

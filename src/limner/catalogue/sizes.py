@@ -11,6 +11,9 @@ import msgspec
 from limner.errors import InputInvalid
 
 MAX_EDGE = 16_384
+MAX_SHAPE = 16
+SHAPE_PIXELS = 1024 * 1024
+_SHAPE = re.compile(r"([1-9][0-9]{0,3}):([1-9][0-9]{0,3})")
 _SIZE = re.compile(r"([1-9][0-9]{0,4})x([1-9][0-9]{0,4})")
 
 
@@ -44,6 +47,28 @@ def parse_size(text: str) -> Size:
             hint=f'Write width, "x" and height in pixels, each 1 to {MAX_EDGE}: 1024x1024.',
         )
     return size
+
+
+def parse_shape(text: str) -> Size | None:
+    """A size of about a megapixel in the shape ``16:9``; None where the text is no shape.
+
+    Raises:
+        InputInvalid: nothing is that long and thin.
+    """
+    match = _SHAPE.fullmatch(text)
+    if match is None:
+        return None
+    across, down = int(match[1]), int(match[2])
+    if max(across, down) > MAX_SHAPE * min(across, down):
+        raise InputInvalid(
+            f"{text} is too long and thin", field="size", hint=f"Stay within {MAX_SHAPE}:1."
+        )
+    width = math.sqrt(SHAPE_PIXELS * across / down)
+    return Size(_to_16(width), _to_16(width * down / across))
+
+
+def _to_16(edge: float) -> int:
+    return max(16, round(edge / 16) * 16)
 
 
 class _Rule(

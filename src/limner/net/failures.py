@@ -312,7 +312,8 @@ def _read(answer: Answer, secrets: tuple[str, ...]) -> _Told:
     complaint = as_object(next(iter(as_list(error.get("detail"))), None))
     reasons.append(complaint.get("type"))
     texts = (error.get(name) for name in ("message", "detail", "title", "errors"))
-    message = first_text(*texts, complaint.get("msg"))
+    said = (first_text(*texts, complaint.get("msg")), first_text(error.get("details")))
+    message = ": ".join(filter(None, said)) or None
     return _Told(
         message=message or _phrase(answer.status),
         said=message is not None,

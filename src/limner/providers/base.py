@@ -15,6 +15,7 @@ from importlib.metadata import entry_points
 from typing import Any, Protocol, cast, runtime_checkable
 
 import httpx2
+import msgspec
 
 from limner.catalogue.images import ImageModel
 from limner.net.clock import Clock
@@ -26,6 +27,15 @@ BUILT_IN = {
     "openai-dalle": "limner.providers.openai_dalle:SPEC",
     "openai-image": "limner.providers.openai_image:SPEC",
     "replicate-flux": "limner.providers.replicate_flux:SPEC",
+    "gemini-image": "limner.providers.gemini_image:SPEC",
+    "bfl-flux": "limner.providers.bfl_flux:SPEC",
+    "fal": "limner.providers.fal:SPEC",
+    "openrouter": "limner.providers.openrouter:SPEC",
+    "replicate": "limner.providers.replicate:SPEC",
+    "openai-compatible": "limner.providers.openai_compatible:SPEC",
+    "sd-webui": "limner.providers.sd_webui:SPEC",
+    "comfyui": "limner.providers.comfyui:SPEC",
+    "diffusers": "limner.providers.diffusers:SPEC",
 }
 EMBEDDED = {"illustrator": "limner.providers.illustrator:SPEC"}
 ENTRY_POINT_GROUP = "limner.providers"
@@ -65,7 +75,7 @@ class Connection:
     """What a provider is built from, in the event loop it will be used in.
 
     ``illustrate`` is the embedded illustrator: a request in, a PNG and facts about it out.
-    ``base_url`` has no slash at its end.
+    ``base_url`` has no slash at its end. ``variables`` are those of the spec that are set.
     """
 
     http: httpx2.AsyncClient
@@ -73,13 +83,24 @@ class Connection:
     key: str
     illustrate: Callable[[ImageRequest], Awaitable[tuple[bytes, Mapping[str, Any]]]]
     clock: Clock = field(default_factory=Clock)
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderSpec:
     """The facts about a service, known without connecting to it.
 
-    ``key_env`` is None for a service that needs no key. The first model is the default.
+    Attributes:
+        name: how people name it.
+        key_env: the variable of its key; None for a service that needs none.
+        base_url_env: the variable that sets another address.
+        base_url: its address.
+        models: what it draws with; the first is the default.
+        build: makes it ready to draw.
+        other_model: what holds for a model of any other name, where the service has such.
+        named_only: `auto` does not choose it, as where it is nobody's unless they set it up.
+        key_optional: the key is sent where it is set, and not missed where it is not.
+        variables: further variables that it reads.
     """
 
     name: str
@@ -88,6 +109,25 @@ class ProviderSpec:
     base_url: str
     models: tuple[ImageModel, ...]
     build: Callable[[Connection], Provider]
+    other_model: ImageModel | None = None
+    named_only: bool = False
+    key_optional: bool = False
+    variables: tuple[str, ...] = ()
+
+    def key(self, key_of: Callable[[str], str | None]) -> str | None:
+        """The key to use, empty where none is needed; None where it is missing."""
+        if self.key_env is None:
+            return ""
+        return key_of(self.key_env) or ("" if self.key_optional else None)
+
+    def model(self, name: str) -> ImageModel | None:
+        """A model by the vendor's id, alone or behind the provider's name."""
+        bare = name.removeprefix(f"{self.name}/")
+        for row in self.models:
+            if row.id == bare:
+                return row
+        other = self.other_model
+        return None if other is None else msgspec.structs.replace(other, id=bare, title=bare)
 
 
 def load(reference: str) -> ProviderSpec:

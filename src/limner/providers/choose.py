@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from limner.catalogue.images import ImageModel, Size
-from limner.errors import InputInvalid, LimnerError, NoProvider
+from limner.catalogue.images import ImageModel, Needs, Size
+from limner.errors import InputInvalid, LimnerError, NoProvider, UserError
 from limner.providers.base import EMBEDDED, ProviderSpec
 
 AUTO = "auto"
+CANNOT = "PROVIDER_CANNOT"
+NOTHING_MORE = Needs()
 MAIN_KEYS = ("OPENAI_API_KEY", "REPLICATE_API_TOKEN")
 NO_KEY_MESSAGE = f"Neither {MAIN_KEYS[0]} nor {MAIN_KEYS[1]} is set."
 NO_KEY_HINT = f"Set {MAIN_KEYS[0]} or {MAIN_KEYS[1]}, or run: limner keys set {MAIN_KEYS[0]}"
@@ -19,13 +21,18 @@ NO_KEY_HINT = f"Set {MAIN_KEYS[0]} or {MAIN_KEYS[1]}, or run: limner keys set {M
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What the caller asked for, as far as it decides who draws it."""
+    """What the caller asked for, as far as it decides who draws it.
+
+    ``any_size`` says that only the shape of the size is meant.
+    """
 
     provider: str
     model: str | None
     size: Size
     quality: str
     has_svg: bool
+    any_size: bool = False
+    needs: Needs = NOTHING_MORE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,15 +61,18 @@ def choose(
     Raises:
         InputInvalid: no such provider or model, or they do not go together.
         InvalidSize: the provider cannot do the size and quality.
+        UserError: it cannot do something else; the hint names one that can.
         NoProvider: nothing that could draw has its key.
     """
     if wish.has_svg:
-        return _named(wish, _illustrator(wish, specs), key_of=key_of, today=today)
-    if wish.provider != AUTO:
-        return _named(wish, _known(wish.provider, specs), key_of=key_of, today=today)
-    if wish.model is not None:
-        return _named(wish, _serving(wish.model, specs), key_of=key_of, today=today)
-    return _automatic(wish, specs, key_of=key_of, today=today)
+        spec = _illustrator(wish, specs)
+    elif wish.provider != AUTO:
+        spec = _known(wish.provider, specs)
+    elif wish.model is not None:
+        spec = _serving(wish.model, specs)
+    else:
+        return _automatic(wish, specs, key_of=key_of, today=today)
+    return _checked(_named(wish, spec, key_of=key_of, today=today), wish, specs)
 
 
 def _illustrator(wish: Wish, specs: Mapping[str, ProviderSpec]) -> ProviderSpec:
@@ -93,7 +103,8 @@ def _known(name: str, specs: Mapping[str, ProviderSpec]) -> ProviderSpec:
 
 def _serving(model: str, specs: Mapping[str, ProviderSpec]) -> ProviderSpec:
     for spec in specs.values():
-        if _model_of(spec, model) is not None:
+        by_row = any(row.id == model for row in spec.models)
+        if by_row or (model.startswith(f"{spec.name}/") and spec.model(model) is not None):
             return spec
     ids = [row.id for spec in specs.values() for row in spec.models]
     near = difflib.get_close_matches(model, ids, n=1)
@@ -104,29 +115,22 @@ def _serving(model: str, specs: Mapping[str, ProviderSpec]) -> ProviderSpec:
     )
 
 
-def _model_of(spec: ProviderSpec, name: str) -> ImageModel | None:
-    """A model by the vendor's id, alone or behind the provider's name."""
-    bare = name.removeprefix(f"{spec.name}/")
-    return next((row for row in spec.models if row.id == bare), None)
-
-
 def _named(
     wish: Wish, spec: ProviderSpec, *, key_of: Callable[[str], str | None], today: date
 ) -> Choice:
-    model = spec.models[0] if wish.model is None else _model_of(spec, wish.model)
+    model = spec.models[0] if wish.model is None else spec.model(wish.model)
     if model is None:
         ids = ", ".join(row.id for row in spec.models)
         raise InputInvalid(
             f"provider {spec.name!r} has no model {wish.model!r}; it has {ids}", field="model"
         )
-    key = _key(spec, key_of)
+    key = spec.key(key_of)
     if key is None:
         raise NoProvider(
             f"{spec.key_env} is not set, and {spec.name} needs it.",
             hint=f"Set {spec.key_env}, or run: limner keys set {spec.key_env}",
         )
-    choice = Choice(spec=spec, model=model, key=key, notice=_retirement(model, today))
-    return _checked(choice, wish)
+    return Choice(spec=spec, model=model, key=key, notice=_retirement(model, today))
 
 
 def _automatic(
@@ -139,23 +143,28 @@ def _automatic(
     ready = [
         (spec, key)
         for name, spec in specs.items()
-        if name not in EMBEDDED and (key := _key(spec, key_of)) is not None
+        if name not in EMBEDDED and not spec.named_only and (key := spec.key(key_of)) is not None
     ]
-    living = [
+    living = {
+        spec.name: [row for row in spec.models if not row.is_retired(today)] for spec, _ in ready
+    }
+    able = [
         Choice(spec=spec, model=model, key=key)
         for spec, key in ready
-        if (model := _first_living(spec.models, today)) is not None
+        if (model := _first_able(living[spec.name], wish.needs)) is not None
     ]
-    for choice in living:
-        if choice.model.can_draw(wish.size, wish.quality):
+    for choice in able:
+        if _can_draw(choice.model, wish):
             return choice
     keyed = [spec for spec, key in ready if key]
     (embedded,) = EMBEDDED
     if not keyed and embedded in specs:
         spec = specs[embedded]
-        return _checked(Choice(spec=spec, model=spec.models[0], key=""), wish)
-    if living:
-        raise _invalid_size(living[0], wish)
+        return _checked(Choice(spec=spec, model=spec.models[0], key=""), wish, specs)
+    if able:
+        raise _invalid_size(able[0], wish)
+    if some := next((models[0] for models in living.values() if models), None):
+        raise _incapable(some, wish, specs)
     raise _nobody(keyed)
 
 
@@ -170,18 +179,33 @@ def _nobody(keyed: Sequence[ProviderSpec]) -> NoProvider:
     )
 
 
-def _key(spec: ProviderSpec, key_of: Callable[[str], str | None]) -> str | None:
-    return "" if spec.key_env is None else key_of(spec.key_env)
+def _first_able(models: Sequence[ImageModel], needs: Needs) -> ImageModel | None:
+    return next((row for row in models if row.lacks(needs) is None), None)
 
 
-def _first_living(models: Sequence[ImageModel], today: date) -> ImageModel | None:
-    return next((row for row in models if not row.is_retired(today)), None)
-
-
-def _checked(choice: Choice, wish: Wish) -> Choice:
-    if not choice.model.can_draw(wish.size, wish.quality):
+def _checked(choice: Choice, wish: Wish, specs: Mapping[str, ProviderSpec]) -> Choice:
+    if choice.model.lacks(wish.needs) is not None:
+        raise _incapable(choice.model, wish, specs)
+    if not _can_draw(choice.model, wish):
         raise _invalid_size(choice, wish)
     return choice
+
+
+def _can_draw(model: ImageModel, wish: Wish) -> bool:
+    size = model.nearest_size(wish.size) if wish.any_size else wish.size
+    return model.can_draw(size, wish.quality)
+
+
+def _incapable(model: ImageModel, wish: Wish, specs: Mapping[str, ProviderSpec]) -> UserError:
+    """The error that says what a model cannot do, and names one that can."""
+    hint = "No model here can."
+    for spec in specs.values():
+        living = [row for row in spec.models if row.retired is None]
+        if (able := _first_able(living, wish.needs)) is not None:
+            key = "" if spec.key_env is None else f", with {spec.key_env} set"
+            hint = f"{able.name} can{key}."
+            break
+    return UserError(f"{model.name} {model.lacks(wish.needs)}.", code=CANNOT, hint=hint)
 
 
 def _invalid_size(choice: Choice, wish: Wish) -> LimnerError:

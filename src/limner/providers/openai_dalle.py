@@ -1,11 +1,11 @@
-"""DALL·E 3: a request -> OpenAI's images endpoint -> a picture and the prompt it rewrote."""
+"""DALL·E 3: a request -> OpenAI's images API -> a picture and the prompt it rewrote."""
 
 from __future__ import annotations
 
 from limner.catalogue.images import image_models
-from limner.pictures.order import Desk, ImageRequest, Progress, Receipt, Sink
+from limner.pictures.order import Desk, ImageRequest, Receipt, Sink
 from limner.providers.base import Connection, ProviderSpec
-from limner.providers.openai_images import BASE_URL, BASE_URL_ENV, KEY_ENV, ImagesEndpoint
+from limner.providers.openai_images import BASE_URL, BASE_URL_ENV, KEY_ENV, openai_api
 
 NAME = "openai-dalle"
 
@@ -14,11 +14,11 @@ class OpenAIDalle:
     """Draws with DALL·E 3, where it is still served."""
 
     def __init__(self, connection: Connection) -> None:
-        self._endpoint = ImagesEndpoint(connection, provider=NAME)
+        self._api = openai_api(connection, provider=NAME)
 
     async def generate(self, request: ImageRequest, sink: Sink, desk: Desk) -> Receipt:
         """Draw, pouring the bytes into the sink; raises as `Provider.generate`."""
-        body = {
+        fields = {
             "model": request.model,
             "prompt": request.prompt,
             "size": f"{request.width}x{request.height}",
@@ -26,8 +26,7 @@ class OpenAIDalle:
             "response_format": "b64_json",
             "n": 1,
         }
-        desk.progress(Progress(message="OpenAI is drawing", elapsed_s=0.0))
-        drawn = await self._endpoint.draw(body, sink)
+        drawn = await self._api.draw(request, fields, sink, desk)
         return Receipt(prompt_used=drawn.revised_prompt or request.prompt)
 
 

@@ -1,26 +1,26 @@
-"""GPT Image: a request -> OpenAI's images endpoint -> a picture, priced by the tokens it took."""
+"""GPT Image: a request -> OpenAI's images API -> a picture, priced by the tokens it took."""
 
 from __future__ import annotations
 
 from limner.catalogue.images import cost_of_usage, image_models
-from limner.pictures.order import Desk, ImageRequest, Progress, Receipt, Sink
+from limner.pictures.order import Desk, ImageRequest, Receipt, Sink
 from limner.providers.base import Connection, ProviderSpec
-from limner.providers.openai_images import BASE_URL, BASE_URL_ENV, KEY_ENV, ImagesEndpoint
+from limner.providers.openai_images import BASE_URL, BASE_URL_ENV, KEY_ENV, openai_api
 
 NAME = "openai-image"
 MODELS = image_models(NAME)
 
 
 class OpenAIImage:
-    """Draws with the GPT Image models."""
+    """Draws and edits with the GPT Image models."""
 
     def __init__(self, connection: Connection) -> None:
-        self._endpoint = ImagesEndpoint(connection, provider=NAME)
+        self._api = openai_api(connection, provider=NAME)
 
     async def generate(self, request: ImageRequest, sink: Sink, desk: Desk) -> Receipt:
         """Draw, pouring the bytes into the sink; raises as `Provider.generate`."""
         model = next(row for row in MODELS if row.id == request.model)
-        body = {
+        fields: dict[str, str | int | bool] = {
             "model": request.model,
             "prompt": request.prompt,
             "size": f"{request.width}x{request.height}",
@@ -28,8 +28,9 @@ class OpenAIImage:
             "output_format": "png",
             "n": 1,
         }
-        desk.progress(Progress(message="OpenAI is drawing", elapsed_s=0.0))
-        drawn = await self._endpoint.draw(body, sink)
+        if request.background is not None:
+            fields["background"] = request.background
+        drawn = await self._api.draw(request, fields, sink, desk)
         prompt_used = drawn.revised_prompt or request.prompt
         cost_nano = cost_of_usage(model, drawn.usage)
         if cost_nano is None:

@@ -1,8 +1,4 @@
-"""For those who write a provider: fakes of what limner hands it, and the contract it must keep.
-
-Inherit `ProviderContract` in a test module, give it the provider's spec and a local server that
-speaks its wire, and run it with pytest; it needs no plugin and no network beyond loopback.
-"""
+"""What every provider owes those who call it, as tests that a provider's own tests inherit."""
 
 from __future__ import annotations
 
@@ -10,11 +6,12 @@ import asyncio
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, TypeVar, cast
 
 import httpx2
 
+from limner.catalogue.prices import Free
 from limner.errors import (
     BadProviderImage,
     ImageTooLarge,
@@ -26,12 +23,11 @@ from limner.errors import (
     ProviderRateLimited,
     ProviderUnavailable,
 )
-from limner.net.clock import Clock
 from limner.net.http import Http
-from limner.pictures.order import Desk, ImageRequest, Job, Progress, Receipt
+from limner.pictures.order import ImageRequest, Receipt
 from limner.providers.base import Connection, ProviderSpec
-
-__all__ = ["FakeClock", "FakeDesk", "FakeSink", "ProviderContract", "Stage"]
+from limner.testing.fakes import FakeClock, FakeDesk, FakeSink
+from limner.testing.requests import sample_requests
 
 SECRET = "sk-contract/0123456789+abcdef"  # noqa: S105 - a key of no value
 PICTURE = bytes(range(256)) * 800
@@ -39,63 +35,6 @@ GUARD_S = 30.0
 SHORT_S = 0.2
 
 E = TypeVar("E", bound=BaseException)
-
-
-class FakeClock:
-    """Time that passes only by being waited for, and at once; ``slept`` has every wait."""
-
-    def __init__(self) -> None:
-        self.now_s = 0.0
-        self.slept: list[float] = []
-
-    async def sleep(self, seconds: float) -> None:
-        """Let the time pass."""
-        self.slept.append(seconds)
-        self.now_s += seconds
-        await asyncio.sleep(0)
-
-    @property
-    def clock(self) -> Clock:
-        """The clock to build a `Connection` with."""
-        return Clock(now=lambda: self.now_s, sleep=self.sleep)
-
-
-class FakeSink:
-    """A sink that keeps what it gets, up to a limit."""
-
-    def __init__(self, *, max_bytes: int = 64 * 1024 * 1024) -> None:
-        self.data = bytearray()
-        self._max_bytes = max_bytes
-
-    def write(self, data: bytes | memoryview) -> None:
-        """Take the next bytes.
-
-        Raises:
-            ImageTooLarge: over the limit.
-        """
-        self.data += data
-        if len(self.data) > self._max_bytes:
-            raise ImageTooLarge(f"more than {self._max_bytes} bytes")
-
-
-@dataclass(slots=True)
-class FakeDesk:
-    """Remembers what a provider tells while it works."""
-
-    jobs: list[Job] = field(default_factory=list[Job])
-    progress: list[Progress] = field(default_factory=list[Progress])
-    withdrawn: int = 0
-
-    @property
-    def desk(self) -> Desk:
-        """The desk to hand to a provider."""
-        return Desk(journal=self._journal, progress=self.progress.append, withdraw=self._withdraw)
-
-    async def _journal(self, job: Job) -> None:
-        self.jobs.append(job)
-
-    def _withdraw(self) -> None:
-        self.withdrawn += 1
 
 
 class Stage(Protocol):
@@ -123,7 +62,15 @@ class Stage(Protocol):
         ...
 
     def bought(self) -> int:
-        """How many requests that buy a picture have arrived."""
+        """How many requests that buy a picture have arrived, drawn from others or not."""
+        ...
+
+
+class EditStage(Stage, Protocol):
+    """A stage for a provider that can draw from pictures."""
+
+    def carried(self, data: bytes) -> bool:
+        """Whether a request has brought these bytes, as they are or in the wire's base64."""
         ...
 
 
@@ -166,6 +113,9 @@ class _Run:
 class ProviderContract:
     """What every provider with a network owes: inherit it and fill in the two parts.
 
+    Each test runs with a picture drawn from words alone by the first model, and with one drawn
+    from two others by the first model that can, with a mask where that takes one.
+
     Attributes:
         spec: the provider under test.
     """
@@ -173,39 +123,52 @@ class ProviderContract:
     spec: ClassVar[ProviderSpec]
 
     def stage(self) -> AbstractContextManager[Stage]:
-        """A fresh server, for as long as the context lasts."""
+        """A fresh server, for as long as the context lasts; an `EditStage` where needed."""
         raise NotImplementedError
 
-    def test_a_picture_arrives_whole_and_with_a_receipt(self) -> None:
+    def requests(self) -> Mapping[str, ImageRequest]:
+        """What each test is tried with, by a word for it."""
+        return sample_requests(self.spec)
+
+    def pytest_generate_tests(self, metafunc: Any) -> None:
+        """Called by pytest: run each test once for each kind of work the provider does."""
+        if "asked" in metafunc.fixturenames:
+            requests = self.requests()
+            metafunc.parametrize("asked", requests.values(), ids=requests)
+
+    def test_a_picture_arrives_whole_and_with_a_receipt(self, asked: ImageRequest) -> None:
         """All is well: the bytes are the picture's, and the receipt makes sense."""
         with self.stage() as stage:
             stage.draw(PICTURE)
-            asyncio.run(self._draws_whole(stage))
+            asyncio.run(self._draws_whole(stage, asked))
 
-    async def _draws_whole(self, stage: Stage) -> None:
-        async with self._running(stage) as run:
+    async def _draws_whole(self, stage: Stage, asked: ImageRequest) -> None:
+        async with self._running(stage, asked) as run:
             receipt = await run.draw()
             assert bytes(run.sink.data) == PICTURE
             assert receipt.prompt_used.strip()
             assert receipt.cost_nano is None or receipt.cost_nano >= 0
             assert stage.bought() == 1
             assert run.desk.withdrawn == 0
+            for source in (*asked.sources, asked.mask):
+                # A service that misses one draws something else, and charges for it.
+                assert source is None or cast("EditStage", stage).carried(source.data)
 
-    def test_every_status_is_the_right_error_and_is_sent_once(self) -> None:
+    def test_every_status_is_the_right_error_and_is_sent_once(self, asked: ImageRequest) -> None:
         """The service fails: by its status alone it is known how, and what it may cost."""
         for expected in STATUSES:
             with self.stage() as stage:
                 # Words and numbers in a message decide nothing.
                 body = b'{"error": {"message": "1500 characters, 429, 503 timeout"}}'
                 stage.answer(expected.status, body, {"Location": "https://example.com/"})
-                error = self._failure(stage, expected.error)
+                error = self._failure(stage, asked, expected.error)
                 assert type(error) is expected.error, expected
                 assert error.may_be_billed == expected.may_be_billed, expected
                 assert error.extras["status"] == expected.status
                 assert error.extras["provider"] == self.spec.name
                 assert stage.bought() == 1, expected
 
-    def test_no_failure_shows_the_key(self) -> None:
+    def test_no_failure_shows_the_key(self, asked: ImageRequest) -> None:
         """The service echoes the key wherever it can: nobody gets to read it."""
         echo = f'{{"error": {{"message": "{SECRET}", "code": "{SECRET}"}}, "detail": "{SECRET}"}}'
         escaped = echo.replace("/", "\\/")
@@ -213,16 +176,16 @@ class ProviderContract:
             for body in (echo, escaped, SECRET):
                 with self.stage() as stage:
                     stage.answer(status, body.encode(), {"X-Request-Id": SECRET})
-                    error = self._failure(stage, LimnerError)
+                    error = self._failure(stage, asked, LimnerError)
                     shown = f"{error} {error!r} {error.hint} {error.as_json()}"
                     assert SECRET not in shown, (status, shown)
                     assert "0123456789" not in shown, (status, shown)
 
-    def test_a_rate_limit_is_waited_for_and_then_reported(self) -> None:
+    def test_a_rate_limit_is_waited_for_and_then_reported(self, asked: ImageRequest) -> None:
         """Too many requests: tried again for a while, since nothing was begun."""
         with self.stage() as stage:
             stage.answer(429, b"{}", {})
-            error = self._failure(stage, ProviderRateLimited)
+            error = self._failure(stage, asked, ProviderRateLimited)
             assert (error.retryable, error.may_be_billed, error.retry_after_s) == (
                 True,
                 False,
@@ -231,60 +194,63 @@ class ProviderContract:
             assert stage.bought() > 1
         with self.stage() as stage:
             stage.answer(429, b"{}", {"Retry-After": "3600"})
-            error = self._failure(stage, ProviderRateLimited)
+            error = self._failure(stage, asked, ProviderRateLimited)
             assert error.retry_after_s == 3600.0
             assert stage.bought() == 1
 
-    def test_a_service_that_cannot_be_reached_costs_nothing(self) -> None:
+    def test_a_service_that_cannot_be_reached_costs_nothing(self, asked: ImageRequest) -> None:
         """Nobody listens there."""
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
         with self.stage() as stage:
             stage.base_url = f"http://127.0.0.1:{port}/v1"
-            error = self._failure(stage, ProviderUnavailable)
+            error = self._failure(stage, asked, ProviderUnavailable)
             assert (error.retryable, error.may_be_billed) == (True, False)
 
-    def test_silence_may_be_billed_and_is_not_resent(self) -> None:
+    def test_silence_may_be_billed_and_is_not_resent(self, asked: ImageRequest) -> None:
         """The request arrived and no answer came in time: nobody knows what became of it."""
         with self.stage() as stage:
             stage.say_nothing()
-            error = self._failure(stage, ProviderUnavailable, impatient=True)
+            error = self._failure(stage, asked, ProviderUnavailable, impatient=True)
             assert (error.retryable, error.may_be_billed) == (False, True)
-            assert "may be billed" in error.message
+            charges = not isinstance(self.spec.models[0].price, Free)
+            assert ("may be billed" in error.message) == charges
             assert stage.bought() == 1
 
-    def test_an_answer_that_breaks_off_may_be_billed_and_is_not_resent(self) -> None:
+    def test_an_answer_that_breaks_off_may_be_billed_and_is_not_resent(
+        self, asked: ImageRequest
+    ) -> None:
         """Half an answer: the picture was drawn, and is lost on the way."""
         with self.stage() as stage:
             stage.break_off(PICTURE)
-            error = self._failure(stage, ProviderUnavailable)
+            error = self._failure(stage, asked, ProviderUnavailable)
             assert (error.retryable, error.may_be_billed) == (False, True)
             assert stage.bought() == 1
 
-    def test_a_web_page_instead_of_an_answer_is_a_bad_answer(self) -> None:
+    def test_a_web_page_instead_of_an_answer_is_a_bad_answer(self, asked: ImageRequest) -> None:
         """A proxy or a login page speaks instead of the service."""
         page = b'<!DOCTYPE html><html><body>{"data": [{"b64_json": "AAAA"}]}</body></html>'
         for body in (page, b"", b"{}", b"[]", b"null", b'{"data": [], "status": "done"}'):
             with self.stage() as stage:
                 stage.answer(200, body, {"Content-Type": "text/html"})
-                error = self._failure(stage, BadProviderImage)
+                error = self._failure(stage, asked, BadProviderImage)
                 assert error.extras["provider"] == self.spec.name
                 assert stage.bought() == 1
 
-    def test_a_sink_that_is_full_stops_the_picture(self) -> None:
+    def test_a_sink_that_is_full_stops_the_picture(self, asked: ImageRequest) -> None:
         """More bytes than a picture may have: the sink's own error is what the caller sees."""
         with self.stage() as stage:
             stage.draw(PICTURE)
-            self._failure(stage, ImageTooLarge, max_bytes=1000)
+            self._failure(stage, asked, ImageTooLarge, max_bytes=1000)
 
-    def test_giving_up_stops_the_request(self) -> None:
+    def test_giving_up_stops_the_request(self, asked: ImageRequest) -> None:
         """The caller cancels while the service is thinking."""
         with self.stage() as stage:
             stage.say_nothing()
-            asyncio.run(self._gives_up(stage))
+            asyncio.run(self._gives_up(stage, asked))
 
-    async def _gives_up(self, stage: Stage) -> None:
-        async with self._running(stage) as run, asyncio.timeout(GUARD_S):
+    async def _gives_up(self, stage: Stage, asked: ImageRequest) -> None:
+        async with self._running(stage, asked) as run, asyncio.timeout(GUARD_S):
             drawing = asyncio.ensure_future(run.draw())
             while not stage.bought():
                 await asyncio.wait([drawing], timeout=0.01)
@@ -294,7 +260,9 @@ class ProviderContract:
             assert stage.bought() == 1
 
     @asynccontextmanager
-    async def _running(self, stage: Stage, *, max_bytes: int = 1 << 30) -> AsyncGenerator[_Run]:
+    async def _running(
+        self, stage: Stage, asked: ImageRequest, *, max_bytes: int = 1 << 30
+    ) -> AsyncGenerator[_Run]:
         http, time, desk = Http(), FakeClock(), FakeDesk()
         sink = FakeSink(max_bytes=max_bytes)
         provider = self.spec.build(
@@ -306,27 +274,30 @@ class ProviderContract:
                 clock=time.clock,
             )
         )
-        request = ImageRequest(
-            prompt="a fox in the snow",
-            model=self.spec.models[0].id,
-            width=1024,
-            height=1024,
-            seed=7,
-        )
         try:
             yield _Run(
-                http.client(), time, desk, sink, lambda: provider.generate(request, sink, desk.desk)
+                http.client(),
+                time,
+                desk,
+                sink,
+                lambda: provider.generate(asked, sink, desk.desk),
             )
         finally:
             await http.aclose()
 
     def _failure(
-        self, stage: Stage, kind: type[E], *, impatient: bool = False, max_bytes: int = 1 << 30
+        self,
+        stage: Stage,
+        asked: ImageRequest,
+        kind: type[E],
+        *,
+        impatient: bool = False,
+        max_bytes: int = 1 << 30,
     ) -> E:
         """Draw, and return the error it ends with."""
 
         async def attempt() -> BaseException | None:
-            async with self._running(stage, max_bytes=max_bytes) as run:
+            async with self._running(stage, asked, max_bytes=max_bytes) as run:
                 if impatient:
                     run.http.event_hooks["request"].append(_hurry)
                 try:

@@ -1,0 +1,292 @@
+"""diffusers: a request -> a process of its own that draws with somebody's weights -> a picture."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import secrets
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from limner.catalogue.images import image_models
+from limner.errors import (
+    BadProviderImage,
+    MissingExtra,
+    ProviderBadRequest,
+    ProviderError,
+    ProviderRefused,
+    ProviderUnavailable,
+    UserError,
+)
+from limner.imaging import pipe
+from limner.net.failures import MAX_MESSAGE_CHARS
+from limner.net.redact import redact
+from limner.pictures.order import Desk, ImageRequest, Progress, Receipt, Sink
+from limner.providers.base import Connection, ProviderSpec
+from limner.providers.own_gpu import fraction
+
+NAME = "diffusers"
+MODEL_ENV = "DIFFUSERS_MODEL"
+DEVICE_ENV = "DIFFUSERS_DEVICE"
+MODELS = image_models(NAME)
+WORKER = "limner.providers.diffusers_worker"
+NEEDED = ("torch", "diffusers", "transformers", "accelerate")
+MAX_PICTURE_BYTES = 256 * 1024 * 1024
+EXIT_TIMEOUT_S = 10.0
+
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+_DEVICE = re.compile(r"cpu|mps|(cuda|xpu)(:[0-9]+)?")
+# All of the host's environment that the process gets: no key but that of the hub is among it.
+_PASSED_ON = re.compile(
+    r"PATH|HOME|USER|USERPROFILE|LOCALAPPDATA|SYSTEMROOT|TMPDIR|TEMP|TMP|LANG|SSL_CERT_FILE"
+    r"|LD_LIBRARY_PATH|DYLD_LIBRARY_PATH|(?:HTTPS?|ALL|NO)_PROXY"
+    r"|(?:HF|HUGGINGFACE|TORCH|PYTORCH|CUDA|NVIDIA|ROCR?|HIP|HSA|OMP|MKL|XDG)_\w+",
+    re.IGNORECASE,
+)
+_FAILURES: Mapping[str, tuple[type[ProviderError], str | None]] = {
+    "unusable": (ProviderBadRequest, f"Name another model, or another folder in {MODEL_ENV}."),
+    "refused": (ProviderRefused, "Describe the picture in other words."),
+    "out of memory": (ProviderUnavailable, "Ask for a smaller picture, or a smaller model."),
+    "failed": (ProviderUnavailable, None),
+}
+
+
+class _News(msgspec.Struct, frozen=True, kw_only=True):
+    """What the process says."""
+
+    event: str
+    message: str = ""
+    step: int = 0
+    of: int = 0
+    device: str = ""
+    gpu_seconds: float = 0.0
+    load_seconds: float = 0.0
+
+
+class Diffusers:
+    """Draws with weights on this machine, each picture in a process of its own.
+
+    Args:
+        worker: the program that draws; limner's own, unless a test says otherwise.
+    """
+
+    def __init__(self, connection: Connection, *, worker: Sequence[str] | None = None) -> None:
+        self._variables = connection.variables
+        self._clock = connection.clock
+        self._worker = worker
+
+    async def generate(self, request: ImageRequest, sink: Sink, desk: Desk) -> Receipt:
+        """Draw, pouring the bytes into the sink; raises as `Provider.generate`.
+
+        Raises:
+            MissingExtra: torch and diffusers are not installed.
+            UserError: no model is named, or there is none of that name.
+        """
+        seed = secrets.randbelow(2**31) if request.seed is None else request.seed
+        header, payload = self._order(request, seed)
+        command = self._worker or _own_worker()
+        began = self._clock.now()
+        async with _running(command) as process:
+            try:
+                await asyncio.to_thread(_send, process, header, payload)
+                while True:
+                    head, picture = await asyncio.to_thread(_receive, process)
+                    news = _read(head)
+                    if news.event == "drawn":
+                        break
+                    desk.progress(_progress(news, self._clock.now() - began))
+            except asyncio.CancelledError:
+                # Leaving the block ends the process, and it costs nothing.
+                desk.withdraw()
+                raise
+        sink.write(picture)
+        extras = {
+            "seed": seed,
+            "device": news.device[:40],
+            "gpu_seconds": news.gpu_seconds,
+            "load_seconds": news.load_seconds,
+        }
+        return Receipt(prompt_used=request.prompt, cost_nano=0, extras=extras)
+
+    def _order(self, request: ImageRequest, seed: int) -> tuple[dict[str, Any], bytes]:
+        model, is_folder = self._model(request.model)
+        parts = [
+            request.prompt.encode("utf-8", "replace"),
+            (request.negative_prompt or "").encode("utf-8", "replace"),
+            request.sources[0].data if request.sources else b"",
+            b"" if request.mask is None else request.mask.data,
+        ]
+        header = {
+            "model": model,
+            "is_folder": is_folder,
+            "device": self._device(),
+            "width": request.width,
+            "height": request.height,
+            "seed": seed,
+            "steps": int(MODELS[0].qualities[request.quality]),
+            "lengths": [len(part) for part in parts],
+        }
+        return header, b"".join(parts)
+
+    def _model(self, name: str) -> tuple[str, bool]:
+        """A folder, or the id of a model on the hub; and whether it is a folder."""
+        if name == MODELS[0].id:
+            name = self._variables.get(MODEL_ENV, "").strip()
+            if not name:
+                raise UserError(
+                    "No model is named to draw with.",
+                    hint=f"Name a folder, or a model on the hub (owner/name), or set {MODEL_ENV}.",
+                )
+        folder = Path(os.path.expanduser(name))  # noqa: PTH111 - the other raises for ~nobody
+        if folder.is_dir():
+            return str(folder.absolute()), True
+        if _HUB_ID.fullmatch(name):
+            return name, False
+        raise UserError(
+            f"There is no folder {name[:200]!r}, and a model on the hub has no such name.",
+            hint="Name a folder, or a model on the hub: owner/name.",
+        )
+
+    def _device(self) -> str:
+        device = self._variables.get(DEVICE_ENV, "").strip()
+        if device and not _DEVICE.fullmatch(device):
+            raise UserError(
+                f"{DEVICE_ENV} names no device: {device[:40]!r}",
+                hint="Set it to cuda, cuda:1, mps or cpu, or unset it.",
+            )
+        return device
+
+
+def _own_worker() -> Sequence[str]:
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        raise MissingExtra(
+            f"drawing with diffusers needs {' and '.join(missing)}",
+            hint='Run: pip install "limner[diffusers]"',
+        )
+    return [sys.executable, "-P", "-m", WORKER]
+
+
+@contextlib.asynccontextmanager
+async def _running(command: Sequence[str]) -> AsyncGenerator[subprocess.Popen[bytes]]:
+    """The process, for as long as the block lasts and not a moment longer."""
+    process = _started(command)
+    try:
+        yield process
+    finally:
+        process.kill()
+        await asyncio.shield(asyncio.to_thread(_bury, process))
+
+
+def _started(command: Sequence[str]) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=_environment(),
+            # Ctrl-C at the terminal is for the host, which decides what becomes of the job.
+            start_new_session=True,
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+        )
+    except OSError as error:
+        raise ProviderUnavailable(
+            f"The process that draws could not be started: {error}", extras={"provider": NAME}
+        ) from error
+
+
+def _bury(process: subprocess.Popen[bytes]) -> None:
+    """Wait for a killed process to be gone, and the memory of the GPU with it."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(EXIT_TIMEOUT_S)
+    for stream in (process.stdin, process.stdout):
+        # What is left in the buffer has nobody to go to.
+        with contextlib.suppress(OSError):
+            _open(stream).close()
+
+
+def _environment() -> dict[str, str]:
+    passed_on = {name: value for name, value in os.environ.items() if _PASSED_ON.fullmatch(name)}
+    search = os.pathsep.join(str(Path(entry).absolute()) for entry in sys.path)
+    return {**passed_on, "PYTHONPATH": search, "HF_HUB_DISABLE_TELEMETRY": "1"}
+
+
+def _open(stream: IO[bytes] | None) -> IO[bytes]:
+    assert stream is not None
+    return stream
+
+
+def _send(process: subprocess.Popen[bytes], header: Mapping[str, Any], payload: bytes) -> None:
+    try:
+        pipe.send(_open(process.stdin), header, payload)
+    except OSError:
+        raise _obituary(process) from None
+
+
+def _receive(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+    try:
+        return pipe.receive(_open(process.stdout), max_payload_bytes=MAX_PICTURE_BYTES)
+    except (EOFError, OSError, ValueError):
+        raise _obituary(process) from None
+    except OverflowError:
+        raise _nonsense() from None
+
+
+def _read(head: bytes) -> _News:
+    try:
+        news = msgspec.json.decode(head, type=_News)
+    except msgspec.DecodeError:
+        raise _nonsense() from None
+    if news.event in _FAILURES:
+        kind, hint = _FAILURES[news.event]
+        words = redact(news.message.encode("utf-8", "replace").decode())[:MAX_MESSAGE_CHARS]
+        text = f"diffusers could not draw: {words or news.event}"
+        raise kind(text, hint=hint, extras={"provider": NAME})
+    return news
+
+
+def _progress(news: _News, elapsed_s: float) -> Progress:
+    messages = {
+        "waiting": "Another picture is being drawn on this machine",
+        "loading": "diffusers is loading the model",
+    }
+    message = messages.get(news.event, "diffusers is drawing")
+    return Progress(message=message, elapsed_s=elapsed_s, fraction=fraction(news.step, news.of))
+
+
+def _obituary(process: subprocess.Popen[bytes]) -> ProviderUnavailable:
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(EXIT_TIMEOUT_S)
+    return ProviderUnavailable(
+        f"The process that draws ended with status {process.poll()}; nothing was drawn",
+        hint="It may have run out of memory: ask for a smaller picture, or a smaller model.",
+        extras={"provider": NAME},
+    )
+
+
+def _nonsense() -> BadProviderImage:
+    return BadProviderImage(
+        "The process that draws said something that makes no sense", extras={"provider": NAME}
+    )
+
+
+SPEC = ProviderSpec(
+    name=NAME,
+    key_env=None,
+    base_url_env=None,
+    base_url="",
+    models=MODELS,
+    build=Diffusers,
+    other_model=MODELS[0],
+    named_only=True,
+    variables=(MODEL_ENV, DEVICE_ENV),
+)

@@ -1,0 +1,248 @@
+"""Nano Banana: a request -> Gemini's generateContent -> a picture, priced by the tokens it took.
+
+The service says most of what goes wrong in an answer with status 200: a finish reason, or a block
+reason for the prompt. It may send drafts before the picture; the last picture is the one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import msgspec
+
+from limner.catalogue.images import ImageModel, image_models
+from limner.catalogue.prices import MAX_TOKENS, AreaTokensPrice
+from limner.catalogue.sizes import Size, SizeRange
+from limner.errors import BadProviderImage, LimnerError, ProviderRefused
+from limner.net.failures import MAX_MESSAGE_CHARS, Vendor
+from limner.net.json_pictures import PICTURE
+from limner.net.service import Service, patiently, versioned
+from limner.net.untrusted import as_list, as_object
+from limner.pictures.order import Desk, ImageRequest, Progress, Receipt, Sink, SourceImage
+from limner.providers.aspect_ratios import COMMON_RATIOS, aspect_of, nearest_aspect_ratio
+from limner.providers.base import Connection, ProviderSpec
+
+NAME = "gemini-image"
+MODELS = image_models(NAME)
+BASE_URL = "https://generativelanguage.googleapis.com"
+API_VERSION = "v1beta"
+# A picture of 4K takes about a minute, and more where the model thinks first.
+READ_TIMEOUT_S = 600.0
+# Each part of an answer may carry a signature of the model's thoughts, of a megabyte or more.
+MAX_JSON_BYTES = 16 * 1024 * 1024
+WANTED = "candidates.content.parts.inlineData.data"
+# How the service names the tier of so many pixels; a model with only one takes no name.
+TIERS = {275_000: "512", 1_100_000: "1K", 4_400_000: "2K", 17_600_000: "4K"}
+# The long ones only where the model draws so long a picture.
+ASPECT_RATIOS = (*COMMON_RATIOS, "1:4", "4:1", "1:8", "8:1")
+REFUSALS = frozenset(
+    {
+        "SAFETY",
+        "RECITATION",
+        "BLOCKLIST",
+        "PROHIBITED_CONTENT",
+        "SPII",
+        "IMAGE_SAFETY",
+        "IMAGE_PROHIBITED_CONTENT",
+        "IMAGE_RECITATION",
+    }
+)
+VENDOR = Vendor(
+    provider=NAME,
+    title="Google",
+    key_env="GEMINI_API_KEY",
+    base_url_env="GEMINI_BASE_URL",
+    account_url="https://aistudio.google.com/usage",
+)
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_TOKENS)]
+
+
+class GeminiImage:
+    """Draws, and draws from pictures, with Google's Gemini image models."""
+
+    def __init__(self, connection: Connection) -> None:
+        base_url = versioned(connection.base_url, API_VERSION)
+        self._service = Service(
+            replace(connection, base_url=base_url),
+            VENDOR,
+            # In a header, where it gets into no log of addresses.
+            headers={"x-goog-api-key": connection.key},
+        )
+
+    async def generate(self, request: ImageRequest, sink: Sink, desk: Desk) -> Receipt:
+        """Draw, pouring the bytes into the sink; raises as `Provider.generate`."""
+        model = next(row for row in MODELS if row.id == request.model)
+        body = msgspec.json.encode(_body(request, model))
+
+        async def attempt() -> Any:
+            return await self._service.call(
+                "POST",
+                f"{self._service.base_url}/models/{quote(model.id, safe='')}:generateContent",
+                body=body,
+                read_timeout_s=READ_TIMEOUT_S,
+                paid=True,
+                wanted={WANTED},
+                sink=sink,
+                last=True,
+                max_json_bytes=MAX_JSON_BYTES,
+            )
+
+        desk.progress(Progress(message="Google is drawing", elapsed_s=0.0))
+        answer = as_object(await patiently(attempt, self._service.clock))
+        failure = self._failure(answer)
+        cost_nano = _cost(model, answer.get("usageMetadata"), has_picture=failure is None)
+        if failure is not None:
+            if cost_nano is not None:
+                failure.charge(cost_nano, "computed")
+            raise failure
+        if cost_nano is None:
+            return Receipt(prompt_used=request.prompt)
+        return Receipt(prompt_used=request.prompt, cost_nano=cost_nano, cost_source="computed")
+
+    def _failure(self, answer: Mapping[str, Any]) -> LimnerError | None:
+        """Why an answer holds no picture; None where it does."""
+        feedback = as_object(answer.get("promptFeedback"))
+        blocked = feedback.get("blockReason")
+        if isinstance(blocked, str):
+            said = feedback.get("blockReasonMessage")
+            return self._refused(blocked, said, feedback, stage="input")
+        candidates = [as_object(one) for one in as_list(answer.get("candidates"))]
+        for candidate in candidates:
+            reason = candidate.get("finishReason")
+            if isinstance(reason, str) and reason in REFUSALS:
+                said = candidate.get("finishMessage") or _words(candidate)
+                return self._refused(reason, said, candidate, stage="output")
+        if any(_is_picture(part) for candidate in candidates for part in _parts(candidate)):
+            return None
+        return self._no_picture(candidates[0] if candidates else {})
+
+    def _refused(
+        self, reason: str, said: object, told: Mapping[str, Any], *, stage: str
+    ) -> ProviderRefused:
+        code = self._service.for_reader(reason)
+        message = self._for_reader(said)
+        ratings = [as_object(rating) for rating in as_list(told.get("safetyRatings"))]
+        categories = [
+            self._service.for_reader(rating["category"])
+            for rating in ratings
+            if rating.get("blocked") is True and isinstance(rating.get("category"), str)
+        ]
+        extras = {"provider": NAME, "provider_code": code, "stage": stage}
+        return ProviderRefused(
+            f"Google refused ({code}){': ' if message else ''}{message}",
+            provider_message=message or None,
+            hint=VENDOR.rephrase,
+            extras=extras | ({"categories": categories} if categories else {}),
+        )
+
+    def _no_picture(self, candidate: Mapping[str, Any]) -> BadProviderImage:
+        reason = candidate.get("finishReason")
+        code = self._service.for_reader(reason) if isinstance(reason, str) else None
+        words = self._for_reader(candidate.get("finishMessage") or _words(candidate))
+        return BadProviderImage(
+            f"Google answered without a picture{f' ({code})' if code else ''}"
+            f"{': ' if words else ''}{words}",
+            hint="Ask for a picture, in other words." if code else None,
+            extras={"provider": NAME} | ({"provider_code": code} if code else {}),
+        )
+
+    def _for_reader(self, said: object) -> str:
+        return self._service.for_reader(said)[:MAX_MESSAGE_CHARS] if isinstance(said, str) else ""
+
+
+def _body(request: ImageRequest, model: ImageModel) -> dict[str, Any]:
+    # The encoder writes bytes as base64 itself: a picture is copied once, into the body.
+    parts = [{"inlineData": _blob(source)} for source in request.sources]
+    return {
+        "contents": [{"role": "user", "parts": [*parts, {"text": request.prompt}]}],
+        "generationConfig": {
+            "responseModalities": ["IMAGE"],
+            "imageConfig": _image_config(request, model),
+        },
+    }
+
+
+def _blob(source: SourceImage) -> dict[str, Any]:
+    return {"mimeType": source.mime, "data": source.data}
+
+
+def _image_config(request: ImageRequest, model: ImageModel) -> dict[str, str]:
+    assert isinstance(model.sizes, SizeRange)
+    assert isinstance(model.price, AreaTokensPrice)
+    most = model.sizes.max_ratio
+    ratios = [one for one in ASPECT_RATIOS if 1 / most <= aspect_of(one) <= most]
+    config = {"aspectRatio": nearest_aspect_ratio(request.width, request.height, ratios)}
+    if len(model.price.rows) > 1:
+        pixels = Size(request.width, request.height).pixels
+        row = next(row for row in model.price.rows if pixels <= row.max_pixels)
+        config["imageSize"] = TIERS[row.max_pixels]
+    return config
+
+
+def _parts(candidate: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    content = as_object(candidate.get("content"))
+    return [as_object(part) for part in as_list(content.get("parts"))]
+
+
+def _is_picture(part: Mapping[str, Any]) -> bool:
+    return as_object(part.get("inlineData")).get("data") is PICTURE
+
+
+def _words(candidate: Mapping[str, Any]) -> str:
+    """What the model said instead of drawing, its thoughts left out."""
+    texts = (part.get("text") for part in _parts(candidate) if part.get("thought") is not True)
+    return " ".join(text for text in texts if isinstance(text, str)).strip()
+
+
+class _Modality(msgspec.Struct, rename="camel"):
+    modality: str
+    token_count: Count = 0
+
+
+class _Usage(msgspec.Struct, rename="camel"):
+    """What was counted. The tokens of pictures are among those of the candidates."""
+
+    prompt_token_count: Count
+    candidates_token_count: Count | None = None
+    candidates_tokens_details: list[_Modality] | None = None
+    thoughts_token_count: Count | None = None
+    tool_use_prompt_token_count: Count | None = None
+    total_token_count: Count | None = None
+
+
+def _cost(model: ImageModel, report: object, *, has_picture: bool) -> int | None:
+    """What an answer cost, in nano-dollars; None where its report is missing or makes no sense."""
+    assert isinstance(model.price, AreaTokensPrice)
+    try:
+        usage = msgspec.convert(report, _Usage)
+    except msgspec.ValidationError:
+        return None
+    text_in = usage.prompt_token_count + (usage.tool_use_prompt_token_count or 0)
+    out, thoughts = usage.candidates_token_count or 0, usage.thoughts_token_count or 0
+    if usage.total_token_count not in (None, text_in + out + thoughts):
+        return None
+    details = usage.candidates_tokens_details
+    if details is None:
+        # The split of the output is not always told: with a picture, all of it is priced as one.
+        image_out = out if has_picture else 0
+    else:
+        image_out = sum(one.token_count for one in details if one.modality == "IMAGE")
+    if image_out > out or (has_picture and not image_out):
+        return None
+    return model.price.cost(
+        text_in=text_in, text_out=out - image_out + thoughts, image_out=image_out
+    )
+
+
+SPEC = ProviderSpec(
+    name=NAME,
+    key_env=VENDOR.key_env,
+    base_url_env=VENDOR.base_url_env,
+    base_url=BASE_URL,
+    models=MODELS,
+    build=GeminiImage,
+)

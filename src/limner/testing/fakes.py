@@ -1,0 +1,67 @@
+"""What limner hands a provider, faked: time that costs none, a sink and a desk that remember."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from limner.errors import ImageTooLarge
+from limner.net.clock import Clock
+from limner.pictures.order import Desk, Job, Progress
+
+
+class FakeClock:
+    """Time that passes only by being waited for, and at once; ``slept`` has every wait."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        self.slept: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        """Let the time pass."""
+        self.slept.append(seconds)
+        self.now_s += seconds
+        await asyncio.sleep(0)
+
+    @property
+    def clock(self) -> Clock:
+        """The clock to build a `Connection` with."""
+        return Clock(now=lambda: self.now_s, sleep=self.sleep)
+
+
+class FakeSink:
+    """A sink that keeps what it gets, up to a limit."""
+
+    def __init__(self, *, max_bytes: int = 64 * 1024 * 1024) -> None:
+        self.data = bytearray()
+        self._max_bytes = max_bytes
+
+    def write(self, data: bytes | memoryview) -> None:
+        """Take the next bytes.
+
+        Raises:
+            ImageTooLarge: over the limit.
+        """
+        self.data += data
+        if len(self.data) > self._max_bytes:
+            raise ImageTooLarge(f"more than {self._max_bytes} bytes")
+
+
+@dataclass(slots=True)
+class FakeDesk:
+    """Remembers what a provider tells while it works."""
+
+    jobs: list[Job] = field(default_factory=list[Job])
+    progress: list[Progress] = field(default_factory=list[Progress])
+    withdrawn: int = 0
+
+    @property
+    def desk(self) -> Desk:
+        """The desk to hand to a provider."""
+        return Desk(journal=self._journal, progress=self.progress.append, withdraw=self._withdraw)
+
+    async def _journal(self, job: Job) -> None:
+        self.jobs.append(job)
+
+    def _withdraw(self) -> None:
+        self.withdrawn += 1

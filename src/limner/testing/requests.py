@@ -1,0 +1,62 @@
+"""A provider's spec -> the requests that its contract is tried with."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+
+from limner.catalogue.images import ImageModel, Size
+from limner.pictures.order import ImageRequest, SourceImage
+from limner.providers.base import ProviderSpec
+
+EDGE = 64
+ORANGE, WHITE, CLEAR = b"\xe6\x5c\x00\xff", b"\xff\xff\xff\xff", b"\x00\x00\x00\x00"
+
+
+def sample_requests(spec: ProviderSpec) -> dict[str, ImageRequest]:
+    """One for each kind of work that the provider does: ``drawing``, and ``editing`` if it can.
+
+    Words alone go to its first model; two pictures, and a mask where one is taken, to the first
+    model that draws from pictures.
+    """
+    requests = {"drawing": _request(spec.models[0])}
+    for model in spec.models:
+        if model.edit is not None:
+            sources = (_picture(ORANGE), _picture(WHITE))[: model.edit.max_sources]
+            mask = None if model.edit.mask is None else _picture(CLEAR)
+            requests["editing"] = _request(model, sources=sources, mask=mask)
+            break
+    return requests
+
+
+def _request(
+    model: ImageModel, *, sources: tuple[SourceImage, ...] = (), mask: SourceImage | None = None
+) -> ImageRequest:
+    size = model.nearest_size(Size(1024, 1024))
+    return ImageRequest(
+        prompt="a fox in the snow",
+        model=model.id,
+        width=size.width,
+        height=size.height,
+        seed=7,
+        sources=sources,
+        mask=mask,
+    )
+
+
+def _picture(pixel: bytes) -> SourceImage:
+    """A PNG of one colour: red, green, blue and alpha."""
+    header = struct.pack(">IIBBBBB", EDGE, EDGE, 8, 6, 0, 0, 0)
+    rows = zlib.compress((b"\x00" + pixel * EDGE) * EDGE)
+    chunks = (_chunk(b"IHDR", header), _chunk(b"IDAT", rows), _chunk(b"IEND", b""))
+    return SourceImage(
+        handle=pixel.hex() * 8,
+        mime="image/png",
+        width=EDGE,
+        height=EDGE,
+        data=b"\x89PNG\r\n\x1a\n" + b"".join(chunks),
+    )
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
