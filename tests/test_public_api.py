@@ -16,6 +16,7 @@ PROMISED = [
     "GeneratedImage",
     "ImageModel",
     "ImageRequest",
+    "Inspection",
     "Limner",
     "LimnerError",
     "Picture",
@@ -31,8 +32,10 @@ PROMISED = [
     "ToolRegistry",
     "ToolResult",
     "create_image_tools",
+    "edit",
     "fit",
     "generate",
+    "inspect",
 ]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 # Type checkers take this for true; importing `typing` for it would double the cost of the import.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from limner.blocking import fit, generate
+    from limner.blocking import edit, fit, generate, inspect
     from limner.catalogue.images import ImageModel
     from limner.catalogue.prices import FlatPrice
     from limner.catalogue.sizes import AnySize
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from limner.settings import Settings
     from limner.tools.base import Tool, ToolCall, ToolContext, ToolResult
     from limner.tools.landing import GeneratedImage
+    from limner.tools.looking import Inspection
     from limner.tools.registry import ToolRegistry
 
 __version__ = "0.1.0"
@@ -34,6 +35,7 @@ _HOMES = {
     "GeneratedImage": "limner.tools.landing",
     "ImageModel": "limner.catalogue.images",
     "ImageRequest": "limner.pictures.order",
+    "Inspection": "limner.tools.looking",
     "Limner": "limner.client",
     "LimnerError": "limner.errors",
     "Picture": "limner.content",
@@ -49,8 +51,10 @@ _HOMES = {
     "ToolRegistry": "limner.tools.registry",
     "ToolResult": "limner.tools.base",
     "create_image_tools": "limner.client",
+    "edit": "limner.blocking",
     "fit": "limner.blocking",
     "generate": "limner.blocking",
+    "inspect": "limner.blocking",
 }
 
 __all__ = [
@@ -61,6 +65,7 @@ __all__ = [
     "GeneratedImage",
     "ImageModel",
     "ImageRequest",
+    "Inspection",
     "Limner",
     "LimnerError",
     "Picture",
@@ -76,8 +81,10 @@ __all__ = [
     "ToolRegistry",
     "ToolResult",
     "create_image_tools",
+    "edit",
     "fit",
     "generate",
+    "inspect",
 ]
 
 

@@ -15,6 +15,7 @@ from limner.imaging.fit import Region
 from limner.pictures.fitting import FittedImage
 from limner.settings import load
 from limner.tools.landing import GeneratedImage
+from limner.tools.looking import Inspection
 
 T = TypeVar("T")
 
@@ -87,6 +88,15 @@ def generate(prompt: str, **arguments: Any) -> GeneratedImage:
     return _run(lambda lim: lim.generate(prompt, **arguments))
 
 
+def edit(image: str | Path, prompt: str, **arguments: Any) -> GeneratedImage:
+    """Change a picture, or draw from pictures; takes the arguments of the tool `image_edit`.
+
+    Raises:
+        LimnerError: with code, retryable, billed and cost.
+    """
+    return _run(lambda lim: lim.edit(image, prompt, **arguments))
+
+
 def fit(
     path: str | Path, *, model: str | None = None, region: Region | None = None, page: int = 1
 ) -> FittedImage:
@@ -96,6 +106,15 @@ def fit(
         LimnerError: nobody knows the model, or the file is not a picture that can be read.
     """
     return _run(lambda lim: lim.fit(path, model=model, region=region, page=page))
+
+
+def inspect(path: str | Path, question: str, **arguments: Any) -> Inspection:
+    """Ask a vision model about a picture file; takes the arguments of `Limner.inspect`.
+
+    Raises:
+        LimnerError: with code, retryable, billed and cost.
+    """
+    return _run(lambda lim: lim.inspect(path, question, **arguments))
 
 
 def _run(call: Callable[[Limner], Coroutine[Any, Any, T]]) -> T:

@@ -1,61 +1,52 @@
-"""`Limner`, the composition root: Settings in; everything built, connected and ready out."""
+"""`Limner`: what a program calls; each call goes to the part that does it."""
 
 from __future__ import annotations
 
-import asyncio
-import os
-import uuid
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack
-from datetime import UTC, datetime
-from decimal import Decimal
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from limner import illustrator
 from limner.catalogue.vision import vision_model
 from limner.content import Picture
 from limner.imaging.fit import Region
-from limner.imaging.pool import Imaging
-from limner.money.amounts import usd_to_nano
-from limner.money.ledger import Caps, JobRow, Money
-from limner.net.http import Http
-from limner.net.loops import PerLoop
-from limner.pictures.fitting import FittedImage, Fitting
-from limner.pictures.order import ImageRequest, Progress
-from limner.pictures.take import Pictures
-from limner.providers.base import Connection, Provider, all_specs
-from limner.providers.choose import Choice
-from limner.settings import Settings, load
-from limner.storage.blobs import Blobs
-from limner.storage.home import Home
-from limner.storage.keys import Keys
+from limner.money.ledger import JobRow
+from limner.pictures.fitting import FittedImage
+from limner.pictures.order import Progress
 from limner.storage.reach import Reach
-from limner.storage.store import Store
 from limner.tools.arguments import check
 from limner.tools.base import Question, Tool, ToolContext, ask_nobody, tell_nobody
-from limner.tools.consent import Approval
-from limner.tools.drawing import Drawing
-from limner.tools.image_generate import SCHEMA, image_generate, read_order
-from limner.tools.landing import GeneratedImage, Landing
-from limner.tools.ordering import Order, Plan, Planner
+from limner.tools.image_edit import SCHEMA as EDIT_SCHEMA
+from limner.tools.image_edit import TOOL as EDIT
+from limner.tools.image_edit import image_edit, read_edit
+from limner.tools.image_generate import SCHEMA as GENERATE_SCHEMA
+from limner.tools.image_generate import TOOL as GENERATE
+from limner.tools.image_generate import image_generate, read_order
+from limner.tools.inspect_image import SCHEMA as INSPECT_SCHEMA
+from limner.tools.inspect_image import inspect_image, read_inquiry
+from limner.tools.landing import GeneratedImage
+from limner.tools.looking import Inspection
+from limner.tools.ordering import Order, Plan
 from limner.tools.recovery import recover
 from limner.tools.registry import ToolRegistry
-from limner.tools.under_way import UnderWay
+from limner.tools.sets import DrawnSet, draw_all
+from limner.workshop import Workshop
+
+# How the arguments of each drawing tool become an order.
+_ORDERS = {
+    GENERATE: (GENERATE_SCHEMA, read_order),
+    EDIT: (EDIT_SCHEMA, read_edit),
+}
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
+class Limner(Workshop):
+    """Pictures for a program: makes them, looks at them, keeps them, counts what they cost.
 
-
-class Limner:
-    """Pictures for a program: makes them, keeps them, counts what they cost.
-
-    Building one touches neither disk nor network. Use it as ``async with limner.Limner() as lim``
-    so that its helpers are stopped at the end; the same object may be used from several event
-    loops.
+    Use it as ``async with limner.Limner() as lim`` so that its helpers are stopped at the end; the
+    same object may be used from several event loops. Building one touches neither disk nor
+    network.
 
     Args:
         settings: how it behaves; read from files and environment when left out.
@@ -65,52 +56,6 @@ class Limner:
         clock: the time, for prices that change and models that retire.
         observe: gets one redacted line for each HTTP request and answer.
     """
-
-    def __init__(
-        self,
-        settings: Settings | None = None,
-        *,
-        budget_usd: Decimal | float | str | None = None,
-        env: Mapping[str, str] | None = None,
-        cwd: Path | None = None,
-        clock: Callable[[], datetime] = _now,
-        observe: Callable[[str], None] | None = None,
-    ) -> None:
-        self.env = os.environ if env is None else env
-        self.cwd = Path.cwd() if cwd is None else cwd
-        self.settings = load(env=self.env, cwd=self.cwd) if settings is None else settings
-        self.session_id = uuid.uuid4().hex
-        self.clock = clock
-        self.home = home = Home(self.settings.home)
-        images, approval = self.settings.images, self.settings.approval
-        self.keys = Keys(home.keys, env=self.env)
-        self.specs = all_specs(embedded=images.embedded)
-        self.store = Store(home.database)
-        self.money = Money(self.store, caps=_caps(self.settings, budget_usd), clock=clock)
-        self.imaging = Imaging()
-        self.pictures = Pictures(
-            blobs=Blobs(home.blobs), store=self.store, imaging=self.imaging, clock=clock
-        )
-        self.fitting = Fitting(pictures=self.pictures, mode=images.fit, tile=images.tile)
-        self._http = Http(observe=observe)
-        self._turns = PerLoop(lambda: asyncio.Semaphore(images.concurrency))
-        self.drawing = Drawing(
-            planner=Planner(
-                specs=self.specs,
-                key_of=self.keys.get,
-                approval=Approval(
-                    policy=approval.policy, above_nano=usd_to_nano(approval.above_usd)
-                ),
-                generated=home.generated,
-            ),
-            connect=self._connect,
-            turn=self._turns.get,
-            landing=Landing(pictures=self.pictures, generated=home.generated, clock=clock),
-            money=self.money,
-            under_way=UnderWay(),
-            session_id=self.session_id,
-            clock=clock,
-        )
 
     async def generate(
         self,
@@ -125,12 +70,54 @@ class Limner:
         Raises:
             LimnerError: with code, retryable, billed and cost.
         """
-        order = self._order(prompt, arguments)
-        return await self.drawing.draw(order, self.person(progress=progress, ask=ask))
+        drawn = await self.draw(
+            GENERATE, {"prompt": prompt, **arguments}, progress=progress, ask=ask
+        )
+        return drawn.images[0]
+
+    async def edit(
+        self,
+        image: str | Path,
+        prompt: str,
+        *,
+        progress: Callable[[Progress], None] = tell_nobody,
+        ask: Callable[[Question], Awaitable[bool]] = ask_nobody,
+        **arguments: Any,
+    ) -> GeneratedImage:
+        """Change a picture, or draw from pictures; takes the arguments of the tool `image_edit`.
+
+        Raises:
+            LimnerError: with code, retryable, billed and cost.
+        """
+        given = {"image": str(image), "prompt": prompt, **arguments}
+        return (await self.draw(EDIT, given, progress=progress, ask=ask)).images[0]
+
+    async def draw(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        *,
+        progress: Callable[[Progress], None] = tell_nobody,
+        ask: Callable[[Question], Awaitable[bool]] = ask_nobody,
+        **more: Any,
+    ) -> DrawnSet:
+        """What one of the drawing tools does with these arguments, called by a person.
+
+        ``more`` are fields of the order that no tool has an argument for.
+
+        Raises:
+            LimnerError: nothing was drawn.
+        """
+        order = replace(self._order(tool, arguments), **more)
+        return await draw_all(order, self.drawing, self.person(progress=progress, ask=ask))
 
     async def quote(self, prompt: str, **arguments: Any) -> Plan:
         """What `generate` would do with the same arguments, and what it would cost, for free."""
-        order = self._order(prompt, arguments)
+        return await self.plan(GENERATE, {"prompt": prompt, **arguments})
+
+    async def plan(self, tool: str, arguments: Mapping[str, Any], **more: Any) -> Plan:
+        """What `draw` would do with the same arguments, and what it would cost, for free."""
+        order = replace(self._order(tool, arguments), **more)
         return await self.drawing.planner.plan(order, self.person(), today=self.clock().date())
 
     async def recover(
@@ -138,6 +125,45 @@ class Limner:
     ) -> GeneratedImage | None:
         """Bring in the picture of an unfinished job, or None where its service cannot be asked."""
         return await recover(job, self.drawing, progress=progress)
+
+    async def inspect(
+        self,
+        path: str | Path,
+        question: str,
+        *,
+        paths: Sequence[str | Path] = (),
+        region: Region | None = None,
+        schema: Mapping[str, Any] | None = None,
+        model: str | None = None,
+        progress: Callable[[Progress], None] = tell_nobody,
+        ask: Callable[[Question], Awaitable[bool]] = ask_nobody,
+    ) -> Inspection:
+        """Ask a vision model about picture files.
+
+        Args:
+            path: the picture.
+            question: what to find out.
+            paths: more pictures, looked at together with the first.
+            region: only this part, in pixels of the original.
+            schema: a JSON schema that the answer has to follow.
+            model: who is asked, as ``provider/id``; by default what the settings say.
+            progress: gets the answer as it comes in.
+            ask: decides where the approval policy wants a person's word.
+
+        Raises:
+            LimnerError: with code, retryable, billed and cost.
+        """
+        given: dict[str, Any] = {
+            "path": str(path),
+            "question": question,
+            "paths": [str(other) for other in paths],
+            "region": None if region is None else asdict(region),
+            "schema": schema,
+        }
+        arguments = {name: value for name, value in given.items() if value is not None}
+        check(INSPECT_SCHEMA, arguments)
+        inquiry = read_inquiry(arguments, model=model)
+        return await self.looking.look(inquiry, self.person(progress=progress, ask=ask))
 
     async def fit(
         self,
@@ -169,7 +195,11 @@ class Limner:
 
     def tools(self) -> list[Tool]:
         """The tools a model can call."""
-        return [image_generate(self.drawing, default_provider=self.settings.images.provider)]
+        images = self.settings.images
+        return [
+            make(self.drawing, default_provider=images.provider, fallback=images.fallback)
+            for make in (image_generate, image_edit)
+        ] + [inspect_image(self.looking)]
 
     def registry(self) -> ToolRegistry:
         """The tools, ready to be called in parallel."""
@@ -195,14 +225,6 @@ class Limner:
         # Looked up once: finding the places of the floor reads some two hundred folder entries.
         return Reach.for_person(home=self.home.folder)
 
-    async def aclose(self) -> None:
-        """Wait for pictures under way, then stop the workers and close connections and database."""
-        async with AsyncExitStack() as last:
-            last.push_async_callback(self.store.aclose)
-            last.push_async_callback(self._http.aclose)
-            last.push_async_callback(self.imaging.aclose)
-            await self.drawing.under_way.aclose()
-
     async def __aenter__(self) -> Self:
         return self
 
@@ -214,51 +236,14 @@ class Limner:
     ) -> None:
         await self.aclose()
 
-    def _order(self, prompt: str, arguments: Mapping[str, Any]) -> Order:
-        given = {"prompt": prompt, **{k: v for k, v in arguments.items() if v is not None}}
-        check(SCHEMA, given)
-        return read_order(given, default_provider=self.settings.images.provider)
-
-    def _connect(self, choice: Choice) -> Provider:
-        spec = choice.spec
-        base_url = self.env.get(spec.base_url_env, "") if spec.base_url_env else ""
-        return spec.build(
-            Connection(
-                http=self._http.client(),
-                base_url=(base_url.strip() or spec.base_url).rstrip("/"),
-                key=choice.key,
-                illustrate=self._illustrate,
-            )
-        )
-
-    async def _illustrate(self, request: ImageRequest) -> tuple[bytes, Mapping[str, Any]]:
-        drawing = await asyncio.to_thread(
-            illustrator.illustrate,
-            prompt=request.prompt,
-            svg=request.svg,
-            width=request.width,
-            height=request.height,
-            seed=request.seed,
-        )
-        png = await self.imaging.render_svg(
-            drawing.svg, width=request.width, height=request.height, assets=drawing.assets
-        )
-        return png, drawing.facts
+    def _order(self, tool: str, arguments: Mapping[str, Any]) -> Order:
+        schema, read = _ORDERS[tool]
+        given = {name: value for name, value in arguments.items() if value is not None}
+        check(schema, given)
+        images = self.settings.images
+        return read(given, default_provider=images.provider, fallback=images.fallback)
 
 
 def create_image_tools(lim: Limner | None = None) -> list[Tool]:
     """The picture tools as a list, for a registry of your own."""
     return (Limner() if lim is None else lim).tools()
-
-
-def _caps(settings: Settings, budget_usd: Decimal | float | str | None) -> Caps:
-    def nano(usd: Any) -> int | None:
-        return None if usd is None else usd_to_nano(usd)
-
-    budget = settings.budget
-    limits = [cap for cap in (nano(budget.session_usd), nano(budget_usd)) if cap is not None]
-    return Caps(
-        call_nano=nano(budget.call_usd),
-        session_nano=min(limits, default=None),
-        day_nano=nano(budget.day_usd),
-    )

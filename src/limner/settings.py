@@ -5,7 +5,7 @@ the working folder, variables ``LIMNER_<KEY>`` with dots as underscores, flags. 
 spell keys in camelCase, as ``images.blockImages``. Whatever is not a setting is an error that
 names where it stands and the nearest key. Among variables that holds for those that begin with a
 section (``LIMNER_IMAGES_…``) or nearly spell a known one; any other ``LIMNER_…`` is someone else's.
-An empty variable counts as not set.
+An empty variable counts as not set. The ``[[models]]`` of both files add up.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import msgspec
 from msgspec import Meta
 
 from limner.errors import SettingsError
+from limner.own_models import OwnModel, take_own_models
 
 MAX_USD = 1_000_000
 _MAX_FILE_BYTES = 256 * 1024
@@ -45,7 +46,8 @@ Policy = Annotated[
     Literal["untrusted", "on-failure", "on-request", "never"],
     Meta(title="untrusted, on-failure, on-request or never"),
 ]
-Format = Literal["png", "jpeg", "gif", "webp", "avif", "bmp", "heic", "pdf", "svg", "tiff"]
+Format = Literal["png", "jpeg", "gif", "webp", "avif", "bmp", "heic", "ico", "pdf", "svg", "tiff"]
+Names = Annotated[tuple[Words, ...], Meta(title="a list of providers")]
 Formats = Annotated[
     tuple[Format, ...], Meta(title=f"a list of {', '.join(get_args(Format))}", min_length=1)
 ]
@@ -68,21 +70,25 @@ class Images(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = "seed"
     embedded: Annotated[
-        Switch,
-        Meta(description="Draw and look with what limner carries itself where no key is set."),
+        Switch, Meta(description="Draw and look with what limner carries, where no key is set.")
     ] = True
     provider: Annotated[
         Words, Meta(description="Who draws when a call names nobody; `auto` chooses.")
     ] = "auto"
-    accept: Annotated[Formats, Meta(description="The formats of pictures that are taken in.")] = (
-        "png",
-        "jpeg",
-        "gif",
-        "webp",
-    )
-    concurrency: Annotated[
-        Count, Meta(description="How many pictures are drawn at the same time.")
-    ] = 8
+    fallback: Annotated[
+        Names,
+        Meta(
+            description="Who draws instead, one after the other, where `images.provider` fails "
+            "and that cost nothing."
+        ),
+    ] = ()
+    accept: Annotated[
+        Formats, Meta(description="The formats taken in beside PNG, JPEG, GIF and WebP.")
+    ] = ("png", "jpeg", "gif", "webp")
+    concurrency: Annotated[Count, Meta(description="How many pictures are drawn at once.")] = 8
+    metadata: Annotated[
+        Switch, Meta(description="Write prompt, model and handle into the PNG files limner saves.")
+    ] = True
     tile: Annotated[
         Tile,
         Meta(
@@ -90,6 +96,13 @@ class Images(msgspec.Struct, frozen=True, kw_only=True):
             "parts, at full detail."
         ),
     ] = "off"
+    cache_answers: Annotated[
+        Switch,
+        Meta(
+            description="Answer a question about a picture that was asked before, word for word, "
+            "of the same model, with the answer it gave."
+        ),
+    ] = False
 
 
 class ModelRoles(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,6 +153,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     budget: Budget = Budget()
     approval: Approval = Approval()
     tools: Tools = Tools()
+    models: tuple[OwnModel, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,9 +250,10 @@ def load_with_sources(
 ) -> Loaded:
     """As `load`, with the source of each value: a file, a variable, ``flags`` or ``default``."""
     home = _home(env, cwd)
+    files = {path: _read_toml(path) for path in (home / "config.toml", cwd / "limner.toml")}
+    models = take_own_models(files, from_strangers=frozenset({cwd / "limner.toml"}))
     entries = chain(
-        _from_file(home / "config.toml"),
-        _from_file(cwd / "limner.toml"),
+        *(_from_file(path, tables) for path, tables in files.items()),
         _from_env(env),
         _from_flags(flags or {}),
     )
@@ -251,14 +266,8 @@ def load_with_sources(
         section, _, name = setting.key.partition(".")
         values[section][name] = _value(setting, entry)
         sources[setting.key] = entry.source
-    settings = Settings(
-        home=home,
-        images=Images(**values["images"]),
-        model_roles=ModelRoles(**values["model_roles"]),
-        budget=Budget(**values["budget"]),
-        approval=Approval(**values["approval"]),
-        tools=Tools(**values["tools"]),
-    )
+    sections: dict[str, Any] = {name: kind(**values[name]) for name, kind in _SECTIONS.items()}
+    settings = Settings(home=home, models=models, **sections)
     return Loaded(settings=settings, sources=sources)
 
 
@@ -281,8 +290,8 @@ def _user_home(env: Mapping[str, str]) -> Path:
     return Path(env.get("USERPROFILE" if os.name == "nt" else "HOME") or Path.home())
 
 
-def _from_file(path: Path) -> Iterator[_Entry]:
-    for section, table in _read_toml(path).items():
+def _from_file(path: Path, tables: Mapping[str, object]) -> Iterator[_Entry]:
+    for section, table in tables.items():
         if isinstance(table, dict) and (table or _snake(section) in _SECTIONS):
             for name, raw in cast("dict[str, object]", table).items():
                 yield _Entry(str(path), f"{section}.{name}", raw)

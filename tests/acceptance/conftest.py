@@ -34,6 +34,14 @@ def picture(width: int = 1024, height: int = 1024, *, kind: str = "PNG") -> byte
     return file.getvalue()
 
 
+def unlabelled(path: Path) -> bytes:
+    """What is in a PNG file beside the words that limner wrote behind its header."""
+    data = path.read_bytes()
+    tag = data.index(b"limner:handle\0") - 8
+    end = tag + 12 + int.from_bytes(data[tag : tag + 4], "big")
+    return data[:33] + data[end:]
+
+
 @pytest.fixture
 def openai() -> Iterator[OpenAIServer]:
     with OpenAIServer(picture()) as server:

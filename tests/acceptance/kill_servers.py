@@ -8,7 +8,7 @@ import hashlib
 import io
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -69,7 +69,7 @@ class SlowOpenAI(OpenAIServer):
         super().__init__(b"")
         self.delays = delays
 
-    def drawn(self, body: dict[str, Any]) -> Reply:
+    def drawn(self, body: Mapping[str, Any], *, kind: str = "image_generation") -> Reply:
         number = number_of(body["prompt"])
         self.delays.arrived(number)
         picture = base64.b64encode(picture_of(number)).decode()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.acceptance.conftest import SPRING, Studio
+from tests.acceptance.conftest import SPRING, Studio, unlabelled
 from tests.acceptance.hardship import full_disk, held_back, until
 from tests.servers.openai_server import OpenAIServer, error_reply
 from tests.servers.replicate_server import ReplicateServer
@@ -70,7 +70,7 @@ async def test_a_picture_that_has_come_in_is_kept_however_often_its_call_is_canc
             assert not drawing.done()
         told = await stop(drawing)
     (path,) = studio.files
-    assert path.read_bytes() == openai.picture
+    assert unlabelled(path) == openai.picture
     assert (told.billed, told.cost_usd, told.extras) == (True, 0.04, {"path": str(path)})
     assert await ledger(studio) == [("settled", FOUR_CENTS, None, str(path))]
 
@@ -128,7 +128,7 @@ async def test_closing_waits_for_what_was_sent_and_drops_what_was_not(
     with pytest.raises(ProviderRefused):
         await running
     drawn = tasks[0].result()
-    assert drawn.path.read_bytes() == openai.picture
+    assert unlabelled(drawn.path) == openai.picture
     outcomes = await asyncio.gather(*tasks[1:], return_exceptions=True)
     kinds = sorted(type(outcome).__name__ for outcome in outcomes)
     sent = len(openai.requests) - 1

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.acceptance.conftest import SPRING, Studio, picture
+from tests.acceptance.conftest import SPRING, Studio, picture, unlabelled
 from tests.acceptance.hardship import full_disk, held_back, kill, limner, start
 from tests.servers.openai_server import OpenAIServer
 from tests.servers.replicate_server import ReplicateServer, error_reply
@@ -95,7 +95,7 @@ async def test_a_time_out_may_be_billed_names_its_job_and_is_recovered_later(
     (job,) = said["jobs"]
     assert (status, job["job"], job["state"]) == (0, error.extras["job_id"], "recovered")
     assert [str(path) for path in studio.files] == [job["path"]]
-    assert studio.files[0].read_bytes() == replicate.picture
+    assert unlabelled(studio.files[0]) == replicate.picture
     assert await states(studio) == [("settled", FLUX_NANO, None, True)]
     assert len(replicate.sent("create")) == 1
     status, said = await limner("jobs", "recover", env=studio.env, cwd=studio.cwd)
@@ -374,7 +374,7 @@ async def test_a_picture_that_came_broken_is_fetched_again(
     assert (error.billed, error.cost_usd, error.cost_source) == (True, 0.003, "unknown")
     assert "job_id" in error.extras
     assert await recover(studio) is not None
-    assert studio.files[0].read_bytes() == replicate.picture
+    assert unlabelled(studio.files[0]) == replicate.picture
     assert await states(studio) == [("settled", FLUX_NANO, None, True)]
 
 
@@ -417,6 +417,6 @@ async def test_a_picture_that_is_paid_for_but_was_never_written_is_written_by_re
     assert [(one["state"], one["path"], one["cost_usd"]) for one in said["jobs"]] == [
         ("recovered", str(target), 0.04)
     ]
-    assert target.read_bytes() == openai.picture
+    assert unlabelled(target) == openai.picture
     _, said = await limner("jobs", "recover", env=studio.env, cwd=studio.cwd)
     assert said == {"jobs": []}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from PIL import Image
-from tests.acceptance.conftest import SPRING, Studio, picture
+from tests.acceptance.conftest import SPRING, Studio, picture, unlabelled
 from tests.servers.openai_server import OpenAIServer, error_reply
 from tests.servers.replicate_server import ReplicateServer
 from tests.servers.wire import json_reply
@@ -35,7 +35,7 @@ def on_disk(answer: dict[str, Any]) -> tuple[str | None, tuple[int, int]]:
 
 
 def test_tool_surface_name_toolset_and_result_size() -> None:
-    (tool,) = create_image_tools()
+    tool, _, _ = create_image_tools()
     assert (tool.name, tool.toolset, tool.max_result_chars) == ("image_generate", "image", 1000)
 
 
@@ -315,7 +315,7 @@ async def test_example_hd_portrait_with_explicit_provider(
         "cost_usd": 0.12,
         "provider": "openai-dalle",
     }
-    assert target.read_bytes() == openai.picture
+    assert unlabelled(target) == openai.picture
     assert "retired" in answer["notice"]
 
 

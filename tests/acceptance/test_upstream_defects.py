@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from PIL import Image
-from tests.acceptance.conftest import OPENAI_KEY, SPRING, Studio, picture
+from tests.acceptance.conftest import OPENAI_KEY, SPRING, Studio, picture, unlabelled
 from tests.servers.openai_server import OpenAIServer, error_reply
 from tests.servers.replicate_server import ReplicateServer
 from tests.servers.wire import (
@@ -109,7 +109,7 @@ async def test_p11_twenty_parallel_calls_on_the_default_path_give_twenty_files(
     paths = [json.loads(result.value)["path"] for result in results]
     assert sorted(paths) == sorted(map(str, studio.files))
     assert len(set(paths)) == 20
-    assert {path.read_bytes() for path in studio.files} == {openai.picture}
+    assert {unlabelled(path) for path in studio.files} == {openai.picture}
 
 
 async def test_p12_forty_parallel_calls_under_a_cap_of_ten_cents_pay_exactly_two(
@@ -399,7 +399,7 @@ async def test_p25_an_existing_file_is_not_overwritten_unless_asked(
     assert target.read_text() == "print('precious')"
     assert openai.requests == []
     assert (await studio.call(prompt="a fox", output_path="main.py", overwrite=True)).ok
-    assert target.read_bytes() == openai.picture
+    assert unlabelled(target) == openai.picture
 
 
 @pytest.mark.parametrize("host", ["replicate.delivery", "pbxt.replicate.delivery"])

@@ -98,6 +98,7 @@ SUCCEEDING = {
     "edit": ["edit", "cat.png", "a dog", "--dry-run"],
     "inspect": ["inspect", "cat.png", "How large is it?"],
     "fit": ["fit", "cat.png"],
+    "show": ["show", "cat.png"],
     "models": ["models"],
     "spend": ["spend"],
     "jobs": ["jobs", "list"],
@@ -111,6 +112,7 @@ FAILING = {
     "edit": ["edit", "cat.png", " "],
     "inspect": ["inspect", "cat.png"],
     "fit": ["fit", "cat.png", "--for", "nobody/nothing"],
+    "show": ["show"],
     "models": ["models", "extra"],
     "spend": ["spend", "--since", "monday"],
     "jobs": ["jobs", "recover", "job_0"],
@@ -143,6 +145,7 @@ def broken_plugin(tmp_path: Path) -> dict[str, str]:
     (folder / "entry_points.txt").write_text("[limner.providers]\nbroken = broken:SPEC\n")
     (folder.parent / "broken.py").write_text(
         "class SPEC:\n"
+        "    other_model, named_only = None, False\n"
         "    name, key_env = 'broken', None\n"
         "    @property\n"
         "    def models(self): raise LookupError('token=hush-hush-hush')\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from hashlib import sha256
 
-from tests.acceptance.conftest import OPENAI_KEY, REPLICATE_KEY, picture
+from tests.acceptance.conftest import OPENAI_KEY, REPLICATE_KEY, picture, unlabelled
 from tests.doors.cli_process import CommandLine, Done
 from tests.servers.openai_server import OpenAIServer, error_reply
 from tests.servers.replicate_server import ReplicateServer
@@ -25,7 +25,7 @@ def test_the_path_is_all_of_standard_output(cli: CommandLine, openai: OpenAIServ
     cli.studio.connect(openai)
     done = cli.run("generate", "a fox", "--provider", "openai-image")
     (path,) = cli.studio.files
-    assert path.read_bytes() == openai.picture
+    assert unlabelled(path) == openai.picture
     assert (done.status, done.out) == (0, f"{path}\n")
     assert timeless(done.err) == (
         "1024x1024 · openai-image (gpt-image-2.5-flare) · $0.01342 · N s\n"
@@ -100,7 +100,7 @@ def test_an_output_path_may_hold_anything_and_is_replaced_only_when_told_to(
     assert (path.read_text(), openai.requests) == ("mine", [])
     done = cli.run(*words, "--overwrite")
     assert (done.status, done.out) == (0, f"{path}\n")
-    assert path.read_bytes() == openai.picture
+    assert unlabelled(path) == openai.picture
 
 
 def test_a_prompt_can_come_from_standard_input(cli: CommandLine, openai: OpenAIServer) -> None:

@@ -31,17 +31,16 @@ def test_models_says_what_is_usable_and_what_to_set(cli: CommandLine, openai: Op
     assert obstacles(cli.run("models", "--json"))["openai-image/gpt-image-2.5-flare"] is None
 
 
-def test_models_prints_one_line_for_each(cli: CommandLine) -> None:
+def test_models_says_what_each_costs_by_which_rule_and_who_says_so(cli: CommandLine) -> None:
     done = cli.run("models")
-    assert done.out.splitlines()[-1].split() == [
-        "illustrator/limner-illustrator",
-        "free",
-        "current",
-        "usable",
-    ]
-    assert done.err == (
-        "A price is the most that 1024x1024 in standard quality costs, the prompt apart.\n"
-    )
+    model, source = done.out.splitlines()[-2:]
+    assert model.split() == ["illustrator/limner-illustrator", "free", "current", "usable"]
+    assert source == "  free; limner.illustrator; read 2026-11-15"
+    lines = done.out.splitlines()
+    flux = next(number for number, line in enumerate(lines) if "flux-schnell" in line)
+    assert lines[flux].split()[1:] == ["$0.003", "current", "set", "REPLICATE_API_TOKEN"]
+    assert lines[flux + 1].startswith("  flat; https://replicate.com/pricing")
+    assert done.err.startswith("Prices are for the size nearest to 1024x1024 in standard quality")
 
 
 def test_assets_are_found_by_word(cli: CommandLine) -> None:
@@ -103,6 +102,7 @@ def test_the_doctor_finds_a_fresh_machine_healthy(cli: CommandLine) -> None:
             "imaging",
             "assets",
             "providers",
+            "vision",
             "extras",
         ],
         True,
@@ -136,11 +136,13 @@ def test_the_doctor_finds_a_home_that_is_no_folder(cli: CommandLine) -> None:
     )
 
 
-def test_the_doctor_finds_that_nothing_can_draw(cli: CommandLine) -> None:
+def test_the_doctor_finds_that_nothing_can_draw_or_look(cli: CommandLine) -> None:
     done = cli.run("doctor", "--json", env={"LIMNER_IMAGES_EMBEDDED": "false"})
     assert done.status == 1
     assert failed(done) == {
-        "providers": "Nothing here can draw. Set OPENAI_API_KEY or REPLICATE_API_TOKEN."
+        "providers": "Nothing here can draw. Set OPENAI_API_KEY or REPLICATE_API_TOKEN or "
+        "GEMINI_API_KEY or BFL_API_KEY or FAL_KEY or OPENROUTER_API_KEY.",
+        "vision": "Nothing here can look at pictures. Set OPENAI_API_KEY.",
     }
 
 
@@ -150,6 +152,5 @@ def test_the_doctor_finds_keys_that_others_can_read(cli: CommandLine) -> None:
     keys.chmod(0o644)
     done = cli.run("doctor", "--json")
     assert done.status == 1
-    assert failed(done) == {
-        "providers": f"Others than its owner may use the key file '{keys}'. Run: chmod 600 '{keys}'"
-    }
+    trouble = f"Others than its owner may use the key file '{keys}'. Run: chmod 600 '{keys}'"
+    assert failed(done) == {"providers": trouble, "vision": trouble}

@@ -24,6 +24,7 @@ def test_only_commands_that_exist_are_listed() -> None:
         "edit",
         "inspect",
         "fit",
+        "show",
         "models",
         "spend",
         "jobs",

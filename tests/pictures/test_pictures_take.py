@@ -18,6 +18,7 @@ from tests.acceptance.hardship import full_disk
 
 from limner.content import Picture
 from limner.errors import CorruptImage, ImageTooLarge, StorageError, UnrecognizedImage
+from limner.imaging.formats import OutputFormat
 from limner.imaging.pool import Imaging
 from limner.pictures.take import MAX_PICTURE_BYTES, Pictures
 from limner.storage.blobs import Blobs
@@ -133,8 +134,8 @@ async def test_many_pictures_at_once_are_all_kept(pictures: Pictures, tmp_path: 
 
 async def test_a_png_that_fits_is_its_own_answer(pictures: Pictures, tmp_path: Path) -> None:
     picture = await take(pictures, encoded())
-    assert await pictures.png(picture) is picture
-    assert await pictures.png(picture, cover=(8, 6)) is picture
+    assert await pictures.convert(picture) is picture
+    assert await pictures.convert(picture, cover=(8, 6)) is picture
     assert len(rows(tmp_path)) == 1
 
 
@@ -156,7 +157,7 @@ async def test_a_png_made_of_a_picture_names_its_parent(
     size: tuple[int, int],
 ) -> None:
     master = await take(pictures, encoded(kind=kind))
-    png = await pictures.png(master, cover=cover)
+    png = await pictures.convert(master, cover=cover)
     assert (png.mime, png.width, png.height) == ("image/png", *size)
     assert rows(tmp_path)[1] == (
         png.handle,
@@ -168,6 +169,21 @@ async def test_a_png_made_of_a_picture_names_its_parent(
     with Image.open(pictures.path(png)) as image:
         assert (image.format, image.size) == ("PNG", size)
     assert pictures.path(master).read_bytes() == encoded(kind=kind)
+
+
+@pytest.mark.parametrize("to", ["jpeg", "webp"])
+async def test_a_picture_in_another_format_names_its_parent_which_stays(
+    pictures: Pictures, tmp_path: Path, to: OutputFormat
+) -> None:
+    master = await take(pictures, encoded())
+    made = await pictures.convert(master, to=to)
+    assert (made.mime, made.width, made.height) == (f"image/{to}", 8, 6)
+    assert [row[2:4] for row in rows(tmp_path)] == [
+        (None, "{}"),
+        (master.handle, f'{{"made":"{to}"}}'),
+    ]
+    assert pictures.path(master).read_bytes() == encoded()
+    assert await pictures.convert(made, to=to) is made
 
 
 async def test_a_handle_recalls_its_picture(pictures: Pictures) -> None:

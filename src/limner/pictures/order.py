@@ -4,14 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from limner.errors import CostSource
+
+Background = Literal["transparent", "opaque"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceImage:
+    """A picture to draw from: verified, and fitted to what the service takes.
+
+    ``handle`` names the picture it was made of.
+    """
+
+    handle: str
+    mime: str
+    width: int
+    height: int
+    data: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageRequest:
-    """One picture to draw. Sizes and qualities are already known to fit the model."""
+    """One picture to draw. Everything it asks for is already known to fit the model.
+
+    Attributes:
+        prompt: what to draw, or what to change.
+        model: the vendor's id of the model.
+        width: pixels across.
+        height: pixels down.
+        quality: the tool's word; the catalogue has the vendor's.
+        seed: for the same picture again.
+        svg: a document to render instead.
+        background: None leaves it to the model.
+        negative_prompt: what should not be in the picture.
+        sources: pictures to draw from. The first is the one to change, the others are references.
+        mask: a PNG of the size of the first source, transparent where that may change.
+        partial_pictures: how many unfinished pictures to show on the way; they may cost.
+    """
 
     prompt: str
     model: str
@@ -20,6 +51,11 @@ class ImageRequest:
     quality: str = "standard"
     seed: int | None = None
     svg: str | None = None
+    background: Background | None = None
+    negative_prompt: str | None = None
+    sources: tuple[SourceImage, ...] = ()
+    mask: SourceImage | None = None
+    partial_pictures: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,11 +94,15 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """One line about slow work, for the person waiting."""
+    """One line about slow work, for the person waiting.
+
+    ``picture`` is an unfinished picture, as untrusted as the finished one.
+    """
 
     message: str
     elapsed_s: float
     fraction: float | None = None
+    picture: bytes | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,8 @@
 """The only road in and out: untrusted bytes -> verified -> blob -> handle -> what is wanted of it.
 
 Nothing is a picture before it has been decoded in full, in the isolated worker. The bytes as
-received are the master and are kept as they came; what is made of them, a PNG or a fit for a
-model, is a derivative that names its parent.
+received are the master and are kept as they came; what is made of them, another format or a fit for
+a model, is a derivative that names its parent.
 """
 
 from __future__ import annotations
@@ -19,15 +19,18 @@ import msgspec
 
 from limner.content import Picture
 from limner.errors import StorageError
-from limner.imaging.fit import FIT_VERSION, FitRequest, Fitted
+from limner.imaging.facts import MaskWay
+from limner.imaging.fit import FIT_VERSION, FitRequest, Fitted, Region
+from limner.imaging.formats import BY_NAME, OutputFormat
 from limner.imaging.pool import Imaging
+from limner.pictures.family import Family, read_family
+from limner.pictures.labels import own_handle
 from limner.storage.blobs import Blobs, BlobWriter
 from limner.storage.disk import disk_errors
 from limner.storage.files import open_plain
 from limner.storage.store import Store, Transaction
 
 MAX_PICTURE_BYTES = 64 * 1024 * 1024
-PNG = "image/png"
 _READ_BYTES = 1 << 20
 
 
@@ -72,6 +75,8 @@ class Pictures:
     async def take_file(self, path: Path) -> Picture:
         """Take in the picture in a file, which stays as it is.
 
+        A file that limner wrote is known again: it is the picture it was written from.
+
         Args:
             path: resolved by ``Reach.resolve_read``.
 
@@ -80,23 +85,37 @@ class Pictures:
             ReachDenied: the file has become a symlink.
             StorageError: there is no such file, or it cannot be read; or as for `take`.
         """
+        if (own := await self._recognise(path)) is not None:
+            return own
         with self.sink() as sink:
             await asyncio.to_thread(_pour, path, sink)
             return await self.take(sink, lineage={"file": str(path)})
 
-    async def png(self, picture: Picture, *, cover: tuple[int, int] | None = None) -> Picture:
-        """The picture as PNG, and of exactly the size ``cover`` where that is given.
+    async def convert(
+        self,
+        picture: Picture,
+        *,
+        to: OutputFormat = "png",
+        cover: tuple[int, int] | None = None,
+    ) -> Picture:
+        """The picture in a format, and of exactly the size ``cover`` where that is given.
 
-        A PNG that already fits is its own answer, byte for byte.
+        One that is so already is its own answer, byte for byte.
+
+        Raises:
+            ImageTooLarge: the format holds no picture that large.
+            StorageError: the picture's bytes are gone, or the new ones cannot be kept.
         """
         if cover == (picture.width, picture.height):
             cover = None
-        if picture.mime == PNG and cover is None:
+        if picture.mime == BY_NAME[to].mime and cover is None:
             return picture
-        data = await self._imaging.to_png(lambda: self._blobs.read(picture.handle), cover=cover)
+        data = await self._imaging.convert(
+            lambda: self._blobs.read(picture.handle), to=to, cover=cover
+        )
         with self.sink() as sink:
             sink.write(data)
-            made = {"made": "png" if cover is None else "cover"}
+            made = {"made": to if cover is None else "cover"}
             return await self.take(sink, lineage=made, parent=picture)
 
     async def give(self, picture: Picture, request: FitRequest) -> tuple[Fitted, bytes]:
@@ -117,6 +136,26 @@ class Pictures:
             await self._keep_fit(picture, key, fitted, data)
         return fitted, data
 
+    async def mask(self, drawn: Picture, *, size: tuple[int, int], way: MaskWay) -> bytes:
+        """What a picture marks, as a mask of that size."""
+        return await self._imaging.mask(lambda: self._blobs.read(drawn.handle), size=size, way=way)
+
+    async def mask_of_region(
+        self, region: Region, *, of: Picture, size: tuple[int, int], way: MaskWay
+    ) -> bytes:
+        """A region of a picture, as a mask of that size."""
+        return await self._imaging.mask_of_region(
+            region, of=(of.width, of.height), size=size, way=way
+        )
+
+    async def original(self, picture: Picture) -> bytes:
+        """The bytes as they were received.
+
+        Raises:
+            StorageError: they are gone.
+        """
+        return await asyncio.to_thread(self._blobs.read, picture.handle)
+
     async def recall(self, handle: str) -> Picture:
         """The picture of a handle.
 
@@ -129,9 +168,22 @@ class Pictures:
         fields = ("handle", "mime", "width", "height", "size_bytes")
         return Picture(**{name: row[name] for name in fields})
 
+    async def family(self, handle: str) -> Family | None:
+        """A picture with those it comes from and those made of it; None where it is not here."""
+        return await self._store.read(lambda tx: read_family(tx, handle))
+
     def path(self, picture: Picture) -> Path:
         """The file that holds the picture's bytes, for copying from."""
         return self._blobs.path(picture.handle)
+
+    async def _recognise(self, path: Path) -> Picture | None:
+        """The picture of a file that was written here, if it is still here."""
+        handle = await asyncio.to_thread(_own_handle, path)
+        if handle is None or not await asyncio.to_thread(self._blobs.has, handle):
+            return None
+        with suppress(StorageError):  # the bytes can be here without a row
+            return await self.recall(handle)
+        return None
 
     async def _find_fit(self, parent: Picture, key: str) -> tuple[Fitted, bytes] | None:
         row = await self._store.read(
@@ -197,6 +249,11 @@ class Pictures:
 
     def _now_ms(self) -> int:
         return int(self._clock().timestamp() * 1000)
+
+
+def _own_handle(path: Path) -> str | None:
+    with open_plain(path) as file, disk_errors(doing="read", path=path):
+        return own_handle(file)
 
 
 def _pour(path: Path, sink: BlobWriter) -> None:

@@ -26,8 +26,6 @@ from limner.tools.landing import GeneratedImage, Landing
 from limner.tools.ordering import Order, Planner
 from limner.tools.under_way import UnderWay
 
-TOOL = "image_generate"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawing:
@@ -60,7 +58,7 @@ class Drawing:
             reservation = await self.money.reserve(
                 quote.nano,
                 session_id=context.session_id or self.session_id,
-                tool=TOOL,
+                tool=order.tool,
                 provider=service,
                 model=plan.request.model,
             )
@@ -70,9 +68,9 @@ class Drawing:
                 provider = self.connect(plan.choice)
                 with self.landing.pictures.sink() as sink:
                     await spending.send(journal_entry(plan))
-                    receipt = await provider.generate(
-                        plan.request, sink, desk_of(spending, context.progress)
-                    )
+                    desk = desk_of(spending, context.progress)
+                    with spending.told_price():
+                        receipt = await provider.generate(plan.request, sink, desk)
                     write = partial(self.landing.write, plan.target, overwrite=plan.overwrite)
                     return await to_the_end(
                         self.landing.land(plan, receipt, sink, spending=spending, write=write)

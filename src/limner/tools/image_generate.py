@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from limner.catalogue.images import parse_size
-from limner.errors import InputInvalid
-from limner.money.spending import told_cost
 from limner.providers.choose import AUTO
-from limner.tools.base import Outcome, Tool, ToolContext
-from limner.tools.drawing import TOOL, Drawing
-from limner.tools.landing import GeneratedImage
-from limner.tools.ordering import MAX_SEED, Order
+from limner.tools.base import Tool
+from limner.tools.drawing import Drawing
+from limner.tools.drawing_tool import DRAWING_PROPERTIES, drawing_tool, read_common
+from limner.tools.ordering import DEFAULT_SIZE, Order
 
-MAX_RESULT_CHARS = 1_000
+TOOL = "image_generate"
 
 DESCRIPTION = (
     "Draw one picture from a text prompt and save it as a PNG. Returns the path, the real "
@@ -32,108 +28,55 @@ SCHEMA: Mapping[str, Any] = {
             "type": "string",
             "description": "Text description of the image to generate.",
         },
-        "output_path": {
-            "type": "string",
-            "description": "File path to save the PNG. Default: a new file in limner's folder.",
-        },
+        "output_path": DRAWING_PROPERTIES["output_path"],
         "size": {
             "type": "string",
             "default": "1024x1024",
             "description": "One of 512x512 (Flux only), 1024x1024, 1024x1792, 1792x1024; "
-            "or another WIDTHxHEIGHT the provider can draw.",
+            "another WIDTHxHEIGHT the provider can draw; or a shape, as 16:9.",
         },
-        "quality": {
-            "type": "string",
-            "enum": ["standard", "hd"],
-            "default": "standard",
-            "description": "standard or hd.",
-        },
-        "provider": {
-            "type": "string",
-            "default": "auto",
-            "description": "openai-dalle, openai-image, replicate-flux, illustrator, or auto.",
-        },
-        "model": {"type": "string", "description": "One model of the provider, by its id."},
+        "quality": DRAWING_PROPERTIES["quality"],
+        "provider": DRAWING_PROPERTIES["provider"],
+        "model": DRAWING_PROPERTIES["model"],
         "svg": {
             "type": "string",
             "description": "An SVG document to render instead of asking an image model; the "
             "prompt then only describes it.",
         },
-        "seed": {"type": "integer", "minimum": 0, "maximum": MAX_SEED},
-        "overwrite": {
-            "type": "boolean",
-            "default": False,
-            "description": "Replace an existing file at output_path.",
-        },
+        **DRAWING_PROPERTIES,
     },
     "required": ["prompt"],
 }
 
 
-def image_generate(drawing: Drawing, *, default_provider: str) -> Tool:
+def image_generate(
+    drawing: Drawing, *, default_provider: str, fallback: tuple[str, ...] = ()
+) -> Tool:
     """The tool, drawing through ``drawing``."""
 
-    async def run(arguments: Mapping[str, Any], context: ToolContext) -> Outcome:
-        order = read_order(arguments, default_provider=default_provider)
-        try:
-            drawn = await drawing.draw(order, context)
-        except asyncio.CancelledError as stop:
-            # The registry knows that it cancelled; it must also learn what that cost.
-            if (told := told_cost(stop)) is not None:
-                raise told from stop
-            raise
-        return Outcome(
-            value=as_value(drawn),
-            content=(drawn.image,),
-            cost_nano=drawn.cost_nano,
-            cost_source=drawn.cost_source,
-        )
+    def read(arguments: Mapping[str, Any]) -> Order:
+        return read_order(arguments, default_provider=default_provider, fallback=fallback)
 
-    return Tool(
-        name=TOOL,
-        description=DESCRIPTION,
-        schema=SCHEMA,
-        run=run,
-        toolset="image",
-        max_result_chars=MAX_RESULT_CHARS,
-    )
+    return drawing_tool(TOOL, DESCRIPTION, SCHEMA, drawing, read)
 
 
-def read_order(arguments: Mapping[str, Any], *, default_provider: str) -> Order:
+def read_order(
+    arguments: Mapping[str, Any], *, default_provider: str, fallback: tuple[str, ...] = ()
+) -> Order:
     """The order in arguments that satisfy the schema.
 
     Raises:
         InputInvalid: the prompt is blank, or the size is no size.
     """
-    prompt: str = arguments["prompt"]
-    if not prompt.strip():
-        raise InputInvalid("prompt is required and must not be blank", field="prompt")
-    seed = arguments.get("seed")
     # A model or a document decides who draws; the setting is for calls that leave it open.
     chosen = "model" in arguments or "svg" in arguments
     return Order(
-        prompt=prompt,
-        output_path=arguments.get("output_path"),
-        size=parse_size(arguments.get("size", "1024x1024")),
-        quality=arguments.get("quality", "standard"),
-        provider=arguments.get("provider", AUTO if chosen else default_provider),
-        model=arguments.get("model"),
+        **read_common(
+            arguments,
+            default_provider=AUTO if chosen else default_provider,
+            fallback=() if chosen else fallback,
+            default_size=DEFAULT_SIZE,
+        ),
+        tool=TOOL,
         svg=arguments.get("svg"),
-        seed=None if seed is None else int(seed),  # 1.0 is a whole number in JSON
-        overwrite=arguments.get("overwrite", False),
     )
-
-
-def as_value(drawn: GeneratedImage) -> dict[str, Any]:
-    """The tool's answer: the five promised members in their order, then the extras."""
-    return {
-        "path": str(drawn.path),
-        "dimensions": drawn.dimensions._asdict(),
-        "cost_usd": drawn.cost_usd,
-        "provider": drawn.provider,
-        "prompt_used": drawn.prompt_used,
-        "cost_source": drawn.cost_source,
-        "model": drawn.model,
-        "image": drawn.image.handle,
-        **drawn.extras,
-    }

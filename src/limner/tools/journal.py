@@ -8,16 +8,22 @@ from pathlib import Path
 import msgspec
 
 from limner.errors import StorageError
+from limner.imaging.formats import OutputFormat
 from limner.money.records import JobRow
 from limner.pictures.order import ImageRequest
 from limner.tools.ordering import Plan
 
 
 class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """What was asked for, and where the picture was to go; None for a name of its own."""
+    """What was asked for, and where the picture was to go; None for a name of its own.
+
+    ``parents`` are the handles of the pictures it was drawn from.
+    """
 
     request: ImageRequest
     target: str | None
+    parents: tuple[str, ...] = ()
+    output_format: OutputFormat = "png"
 
     @property
     def path(self) -> Path | None:
@@ -28,8 +34,12 @@ class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
 def journal_entry(plan: Plan) -> str:
     """The JSON text for the journal."""
     target = None if plan.target is None else str(plan.target)
-    # Only the illustrator draws documents, and it has nothing to be asked for again.
-    entry = JournalEntry(request=replace(plan.request, svg=None), target=target)
+    # Only the illustrator draws documents, and it has nothing to be asked for again; and what was
+    # drawn from has been sent: the journal is no place for bytes.
+    bare = replace(plan.request, svg=None, sources=(), mask=None)
+    entry = JournalEntry(
+        request=bare, target=target, parents=plan.parents, output_format=plan.output_format
+    )
     return msgspec.json.encode(entry).decode()
 
 

@@ -1,13 +1,13 @@
 """Poured bytes and a receipt -> a verified picture, a settled price, a file: in that order.
 
 Nothing that was paid for is lost here: the bytes are safe in the blob store before the ledger is
-settled, and the ledger is settled before the file appears.
+settled, and the ledger is settled before the file appears. What the provider sent stays in the blob
+store as it came; the file is a copy, in the format that was asked for.
 """
 
 from __future__ import annotations
 
 import asyncio
-import filecmp
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -26,15 +26,36 @@ from limner.errors import (
     ReachDenied,
     StorageError,
 )
+from limner.imaging.provenance.embedded import has_manifest
 from limner.money.spending import Spending
-from limner.pictures.order import Receipt
+from limner.pictures.labels import Label, is_copy, labelled
+from limner.pictures.order import ImageRequest, Receipt
 from limner.pictures.take import Pictures
 from limner.storage.blobs import BlobWriter
+from limner.storage.disk import disk_errors
+from limner.storage.draft import Source
 from limner.storage.files import write_new, write_numbered
 from limner.tools.ordering import Plan
 
-Write = Callable[[Path], Path]
-"""Copies the file of a picture to where it is wanted, and tells where that is."""
+PNG = "image/png"
+SUFFIXES = {PNG: ".png", "image/jpeg": ".jpg", "image/webp": ".webp"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copy:
+    """A picture on its way to a file, and the bytes that the file is to have."""
+
+    picture: Picture
+    source: Source
+
+    @property
+    def suffix(self) -> str:
+        """The end of the name of such a file."""
+        return SUFFIXES[self.picture.mime]
+
+
+Write = Callable[[Copy], Path]
+"""Writes a copy to where it is wanted, and tells where that is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,11 +84,16 @@ class GeneratedImage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Landing:
-    """Brings pictures to the ground. ``generated`` is for those without a place of their own."""
+    """Brings pictures to the ground.
+
+    ``generated`` is for those without a place of their own. With ``metadata`` a PNG says by which
+    model and from which prompt it was made.
+    """
 
     pictures: Pictures
     generated: Path
     clock: Callable[[], datetime]
+    metadata: bool
 
     async def land(
         self, plan: Plan, receipt: Receipt, sink: BlobWriter, *, spending: Spending, write: Write
@@ -80,9 +106,15 @@ class Landing:
         """
         spending.price(receipt.cost_nano, receipt.cost_source)
         request, service = plan.request, plan.choice.spec.name
-        lineage = {"provider": service, "model": request.model, "prompt": request.prompt}
+        lineage = {
+            "provider": service,
+            "model": request.model,
+            "prompt": request.prompt,
+            "seed": request.seed,
+            "parents": plan.parents,
+        }
         try:
-            master = await self.pictures.take(sink, lineage=lineage | {"seed": request.seed})
+            master = await self.pictures.take(sink, lineage=lineage)
         except ImageError as error:
             raise BadProviderImage(
                 f"{service} answered, but not with a picture: {error.message}",
@@ -91,10 +123,13 @@ class Landing:
         asked = (request.width, request.height)
         try:
             await spending.settle(master.handle)
-            image = await self.pictures.png(
-                master, cover=asked if plan.choice.model.fit_to_size else None
+            image = await self.pictures.convert(
+                master,
+                to=plan.output_format,
+                cover=asked if plan.choice.model.fit_to_size else None,
             )
-            path = await asyncio.to_thread(write, self.pictures.path(image))
+            copy = await asyncio.to_thread(self.copy_of, image, service, request)
+            path = await asyncio.to_thread(write, copy)
         except LimnerError as error:
             error.extras["kept_at"] = str(self.pictures.path(master))
             raise
@@ -115,38 +150,61 @@ class Landing:
             extras=extras,
         )
 
-    def write(self, target: Path | None, source: Path, *, overwrite: bool = False) -> Path:
+    def copy_of(self, picture: Picture, service: str, request: ImageRequest) -> Copy:
+        """The bytes of a picture as they are written.
+
+        A PNG gets a label, unless it carries a C2PA manifest: that vouches for every byte.
+
+        Raises:
+            StorageError: the picture's bytes are gone.
+        """
+        path = self.pictures.path(picture)
+        if not self.metadata or picture.mime != PNG or _has_manifest(path):
+            return Copy(picture=picture, source=path)
+        label = Label(
+            prompt=request.prompt, model=f"{service}/{request.model}", handle=picture.handle
+        )
+        return Copy(picture=picture, source=labelled(path, label))
+
+    def write(self, target: Path | None, copy: Copy, *, overwrite: bool = False) -> Path:
         """Write the file where it was asked for, or under a name of its own."""
         if target is not None:
-            return write_new(target, source, overwrite=overwrite)
+            return write_new(target, copy.source, overwrite=overwrite)
         stem = str(int(self.clock().timestamp() * 1000))
-        return write_numbered(self.generated, stem, ".png", source)
+        return write_numbered(self.generated, stem, copy.suffix, copy.source)
 
-    def write_somewhere(self, target: Path | None, source: Path) -> Path:
+    def write_somewhere(self, target: Path | None, copy: Copy) -> Path:
         """Where it was meant to go, or under a name of its own where that is not to be had."""
         try:
-            return self.write(target, source)
+            return self.write(target, copy)
         except OutputExists:
             # A crash between writing a file and noting so leaves exactly what is wanted there.
-            if target is not None and _is_copy(target, source):
+            if target is not None and _holds(target, copy.picture):
                 return target
         except (ReachDenied, StorageError):
             pass
-        return self.write(None, source)
+        return self.write(None, copy)
 
-    def written(self, target: Path | None, source: Path, *, since_ms: int) -> Path:
+    def written(self, target: Path | None, copy: Copy, *, since_ms: int) -> Path:
         """The file of a picture; one that was written but never noted is found, not doubled."""
         if target is None:
-            for file in self.generated.glob("*.png"):
+            for file in self.generated.glob(f"*{copy.suffix}"):
                 written_ms = file.stem.partition("-")[0]
                 is_late_enough = written_ms.isdecimal() and int(written_ms) >= since_ms
-                if is_late_enough and _is_copy(file, source):
+                if is_late_enough and _holds(file, copy.picture):
                     return file
-        return self.write_somewhere(target, source)
+        return self.write_somewhere(target, copy)
 
 
-def _is_copy(file: Path, source: Path) -> bool:
+def _has_manifest(path: Path) -> bool:
+    with disk_errors(doing="read", path=path), path.open("rb") as file:
+        return has_manifest(file)
+
+
+def _holds(path: Path, picture: Picture) -> bool:
+    """Whether that picture is in a file, labelled or not: the setting may have changed since."""
     try:
-        return filecmp.cmp(file, source, shallow=False)
+        with path.open("rb") as file:
+            return is_copy(file, picture)
     except OSError:
         return False

@@ -198,7 +198,8 @@ class Looking:
             async with spending:
                 self.under_way.check_open()
                 await spending.send(None)
-                answer = await self._answer(model, prompt, spending, context)
+                with spending.told_price():
+                    answer = await self._answer(model, prompt, context)
                 spending.price(*_price(model, answer.usage, quote))
                 await spending.settle(None)
                 if not (text := answer.text.strip()):
@@ -214,13 +215,7 @@ class Looking:
             cost_source=spending.cost_source,
         )
 
-    async def _answer(
-        self,
-        model: KnownModel,
-        prompt: Prompt,
-        spending: Spending,
-        context: ToolContext,
-    ) -> Answer:
+    async def _answer(self, model: KnownModel, prompt: Prompt, context: ToolContext) -> Answer:
         began, so_far = time.monotonic(), ""
 
         def tell(text: str) -> None:
@@ -233,8 +228,6 @@ class Looking:
         try:
             return await self.connect(model).ask(prompt, timeout_s=self.timeout_s, on_text=tell)
         except ProviderError as error:
-            if error.billed:
-                spending.price(error.cost_nano, error.cost_source)
             error.message = self._told(error)
             error.args = (error.message,)
             raise

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
-from limner.catalogue.images import Size
+from limner.catalogue.images import ImageModel, Needs, Size
 from limner.catalogue.prices import Quote
+from limner.content import Picture
 from limner.errors import InputInvalid
+from limner.imaging.fit import Region
+from limner.imaging.formats import OutputFormat
 from limner.imaging.limits import DEFAULT_LIMITS
-from limner.pictures.order import ImageRequest
+from limner.pictures.order import Background, ImageRequest
 from limner.providers.base import ProviderSpec
 from limner.providers.choose import Choice, Wish, choose
 from limner.storage.files import check_new
 from limner.tools.base import ToolContext
 from limner.tools.consent import Approval, writable
+from limner.tools.sourcing import Sourcing
 
 MAX_SEED = 2**31 - 1
 DEFAULT_SIZE = Size(1024, 1024)
@@ -26,34 +30,74 @@ DEFAULT_SIZE = Size(1024, 1024)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What the caller wants: every field of the right type, nothing decided yet."""
+    """What the caller wants: every field of the right type, nothing decided yet.
+
+    Attributes:
+        prompt: what to draw, or what to change.
+        tool: the tool that was called, for the ledger.
+        count: how many pictures; a set of them is saved under numbered names.
+        output_path: where to save it; None for a name of its own.
+        output_format: what to save it as; the picture as it came is kept beside that.
+        size: None for the shape of the first source.
+        any_size: only the shape of the size is meant.
+        quality: standard or hd.
+        provider: who draws, or ``auto``.
+        fallback: who draws instead, one after the other, after failures that cost nothing.
+        model: one model by its id.
+        svg: a document to render instead.
+        seed: for the same picture again.
+        overwrite: replace an existing file.
+        background: transparent or opaque.
+        negative_prompt: what should not be in the picture.
+        sources: paths or handles of pictures to draw from, the one to change first.
+        mask: a path or handle of a picture that marks what may change.
+        region: the part that may change.
+        partial_pictures: how many unfinished pictures to show on the way.
+    """
 
     prompt: str
+    tool: str = "image_generate"
+    count: int = 1
     output_path: str | None = None
-    size: Size = DEFAULT_SIZE
+    output_format: OutputFormat = "png"
+    size: Size | None = DEFAULT_SIZE
+    any_size: bool = False
     quality: str = "standard"
     provider: str = "auto"
+    fallback: tuple[str, ...] = ()
     model: str | None = None
     svg: str | None = None
     seed: int | None = None
     overwrite: bool = False
+    background: Background | None = None
+    negative_prompt: str | None = None
+    sources: tuple[str, ...] = ()
+    mask: str | None = None
+    region: Region | None = None
+    partial_pictures: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """An order with everything decided. Without a target the picture gets a name of its own."""
+    """An order with everything decided. Without a target the picture gets a name of its own.
+
+    ``parents`` are the handles of the pictures it is drawn from.
+    """
 
     request: ImageRequest
     choice: Choice
     quote: Quote
     target: Path | None
     overwrite: bool
+    parents: tuple[str, ...] = ()
+    output_format: OutputFormat = "png"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planner:
     """Turns orders into plans; it spends nothing, sends nothing and writes nothing."""
 
+    sourcing: Sourcing
     specs: Mapping[str, ProviderSpec]
     key_of: Callable[[str], str | None]
     approval: Approval
@@ -64,22 +108,17 @@ class Planner:
 
         Raises:
             UserError: the order cannot be drawn as it is.
+            ImageError: what is to be drawn from is no picture.
             ReachDenied: the output path may not be written.
             StorageError: it cannot be written.
         """
         _check_text(order)
-        choice = choose(
-            Wish(
-                provider=order.provider,
-                model=order.model,
-                size=order.size,
-                quality=order.quality,
-                has_svg=order.svg is not None,
-            ),
-            specs=self.specs,
-            key_of=self.key_of,
-            today=today,
-        )
+        sources = [await self.sourcing.take(name, context) for name in order.sources]
+        mask = None
+        if sources:
+            mask = await self.sourcing.mask(order.mask, order.region, sources[0], context)
+        wish = _wish(order, sources, has_mask=mask is not None)
+        choice = choose(wish, specs=self.specs, key_of=self.key_of, today=today)
         model = choice.model
         if len(order.prompt) > model.max_prompt_chars:
             raise InputInvalid(
@@ -87,22 +126,22 @@ class Planner:
                 f"{model.title} takes {model.max_prompt_chars:,}",
                 field="prompt",
             )
-        # A seed of our own makes a job whose id was lost findable among the service's jobs.
-        seed = secrets.randbelow(MAX_SEED) if order.seed is None else order.seed
+        target = await self._target(order, context)
+        request = _request(order, model, model.nearest_size(wish.size))
+        if model.edit is not None and sources:
+            fitted = await self.sourcing.fit(sources, model.edit)
+            request = replace(request, sources=fitted)
+            if mask is not None:
+                marked = await self.sourcing.fit_mask(mask, sources[0], fitted[0], model.edit)
+                request = replace(request, mask=marked)
         return Plan(
-            request=ImageRequest(
-                prompt=order.prompt,
-                model=model.id,
-                width=order.size.width,
-                height=order.size.height,
-                quality=order.quality,
-                seed=seed,
-                svg=order.svg,
-            ),
+            request=request,
             choice=choice,
-            quote=model.quote(order.size, order.quality, order.prompt),
-            target=await self._target(order, context),
+            quote=quote_of(request, model),
+            target=target,
             overwrite=order.overwrite,
+            parents=tuple(source.handle for source in sources),
+            output_format=order.output_format,
         )
 
     async def _target(self, order: Order, context: ToolContext) -> Path | None:
@@ -114,6 +153,55 @@ class Planner:
         path = await writable(order.output_path, context, self.approval, generated=self.generated)
         await asyncio.to_thread(check_new, path, overwrite=order.overwrite)
         return path
+
+
+def quote_of(request: ImageRequest, model: ImageModel) -> Quote:
+    """What a request costs with a model."""
+    return model.quote(
+        Size(request.width, request.height),
+        request.quality,
+        request.prompt,
+        sources=[Size(source.width, source.height) for source in request.sources],
+        partial_pictures=request.partial_pictures,
+    )
+
+
+def _wish(order: Order, sources: Sequence[Picture], *, has_mask: bool) -> Wish:
+    size = order.size
+    if size is None:
+        size = Size(sources[0].width, sources[0].height) if sources else DEFAULT_SIZE
+    return Wish(
+        provider=order.provider,
+        model=order.model,
+        size=size,
+        any_size=order.any_size or order.size is None,
+        quality=order.quality,
+        has_svg=order.svg is not None,
+        needs=Needs(
+            sources=len(sources),
+            mask=has_mask,
+            background=order.background,
+            negative_prompt=order.negative_prompt is not None,
+            partial_pictures=order.partial_pictures,
+        ),
+    )
+
+
+def _request(order: Order, model: ImageModel, size: Size) -> ImageRequest:
+    # A seed of our own makes a job whose id was lost findable among the service's jobs.
+    seed = secrets.randbelow(MAX_SEED) if order.seed is None else order.seed
+    return ImageRequest(
+        prompt=order.prompt,
+        model=model.id,
+        width=size.width,
+        height=size.height,
+        quality=order.quality,
+        seed=seed,
+        svg=order.svg,
+        background=order.background,
+        negative_prompt=order.negative_prompt,
+        partial_pictures=order.partial_pictures,
+    )
 
 
 def _check_text(order: Order) -> None:

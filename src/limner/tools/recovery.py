@@ -15,7 +15,7 @@ from limner.providers.choose import Wish, choose
 from limner.tools.drawing import Drawing, desk_of
 from limner.tools.journal import entry_of
 from limner.tools.landing import GeneratedImage
-from limner.tools.ordering import Plan
+from limner.tools.ordering import Plan, quote_of
 
 
 async def recover(
@@ -62,16 +62,17 @@ async def _write_again(row: JobRow, handle: str, drawing: Drawing) -> GeneratedI
     entry, landing = entry_of(row), drawing.landing
     request, pictures = entry.request, landing.pictures
     spec = drawing.planner.specs.get(row.provider)
-    fits = spec is not None and any(
-        model.fit_to_size for model in spec.models if model.id == request.model
-    )
+    model = None if spec is None else spec.model(request.model)
+    fits = model is not None and model.fit_to_size
     with drawing.under_way.working():
-        image = await pictures.png(
+        image = await pictures.convert(
             await pictures.recall(handle),
+            to=entry.output_format,
             cover=(request.width, request.height) if fits else None,
         )
+        copy = await asyncio.to_thread(landing.copy_of, image, row.provider, request)
         written = partial(landing.written, since_ms=row.created_ms)
-        path = await asyncio.to_thread(written, entry.path, pictures.path(image))
+        path = await asyncio.to_thread(written, entry.path, copy)
         await drawing.money.place(row.reservation, str(path))
     return GeneratedImage(
         path=path,
@@ -103,8 +104,10 @@ def _plan_again(row: JobRow, drawing: Drawing) -> Plan:
     return Plan(
         request=request,
         choice=choice,
-        quote=choice.model.quote(size, request.quality, request.prompt),
+        quote=quote_of(request, choice.model),
         target=entry.path,
         # What is there now may be newer than this picture.
         overwrite=False,
+        parents=entry.parents,
+        output_format=entry.output_format,
     )

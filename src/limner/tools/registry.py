@@ -83,8 +83,12 @@ class ToolRegistry:
         with _cancelled_by(context.cancel, tasks):
             results = await asyncio.gather(*tasks)
         total = context.result_budget_chars
-        tools = [self._tools.get(call.name) for call in calls]
-        caps = [total if tool is None else tool.max_result_chars for tool in tools]
+        caps = [
+            total
+            if (tool := self._tools.get(call.name)) is None
+            else tool.max_result_chars * (tool.parts(call.arguments) if result.ok else 1)
+            for call, result in zip(calls, results, strict=True)
+        ]
         return budget.fit_all(results, caps=caps, total=total)
 
     async def _answer(self, call: ToolCall, context: ToolContext) -> ToolResult:

@@ -23,6 +23,15 @@ examples:
   limner doctor
   limner doctor --json
 """
+# The package by which each extra is known to be there.
+EXTRAS = {
+    "fast": "cykooz_resizer",
+    "eyes": "rapidocr",
+    "heic": "pillow_heif",
+    "pdf": "pypdfium2",
+    "c2pa": "c2pa",
+    "telemetry": "opentelemetry",
+}
 LITTLE_DISK_BYTES = 200 * 1024 * 1024
 TEST_CARD = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"><rect width="8" height="8"/></svg>'
@@ -70,6 +79,7 @@ async def _examine() -> list[Finding]:
         "imaging": _imaging,
         "assets": _assets,
         "providers": _providers,
+        "vision": _vision,
         "extras": _extras,
     }
     async with lim:
@@ -125,23 +135,29 @@ async def _assets(_: Limner) -> str:
 
 async def _providers(lim: Limner) -> str:
     today = lim.clock().date()
-    current = {
-        name: spec
-        for name, spec in lim.specs.items()
-        if any(not model.is_retired(today) for model in spec.models)
-    }
-    missing = {
-        name: spec.key_env
-        for name, spec in current.items()
-        if spec.key_env is not None and lim.keys.get(spec.key_env) is None
-    }
-    usable = [name for name in current if name not in missing]
-    keys = " or ".join(dict.fromkeys(missing.values()))
+    current = [
+        spec
+        for spec in lim.specs.values()
+        if not spec.named_only and any(not model.is_retired(today) for model in spec.models)
+    ]
+    usable = [spec.name for spec in current if spec.key(lim.keys.get) is not None]
+    keys = [spec.key_env for spec in current if spec.name not in usable and spec.key_env]
+    missing = " or ".join(dict.fromkeys(keys))
     if not usable:
-        raise NoProvider("Nothing here can draw.", hint=f"Set {keys}.")
-    return f"usable: {', '.join(usable)}" + (f"; set {keys} for more" if keys else "")
+        raise NoProvider("Nothing here can draw.", hint=f"Set {missing}.")
+    return f"usable: {', '.join(usable)}" + (f"; set {missing} for more" if missing else "")
+
+
+async def _vision(lim: Limner) -> str:
+    found = lim.models.resolve()
+    if found is None:
+        raise NoProvider("Nothing here can look at pictures.", hint="Set OPENAI_API_KEY.")
+    unknown = "".join(f"; {name.name!r} is no model" for name in found.unknown)
+    return f"{found.model.name} looks at pictures{unknown}"
 
 
 async def _extras(_: Limner) -> str:
-    fast = "installed" if find_spec("cykooz_resizer") else "not installed: pip install limner[fast]"
-    return f"fast resizing {fast}"
+    missing = [extra for extra, module in EXTRAS.items() if find_spec(module) is None]
+    if not missing:
+        return "all installed"
+    return f"not installed: {', '.join(missing)} (pip install 'limner[{','.join(missing)}]')"

@@ -1,4 +1,4 @@
-"""Draw a picture from words and save it as a PNG."""
+"""Draw a picture from words and save it."""
 
 from __future__ import annotations
 
@@ -7,26 +7,37 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from limner.client import Limner
 from limner.doors.cli.answer import Answer
 from limner.doors.cli.preview import show, shows_pictures
 from limner.doors.cli.terminal import Waiting, ask, wait_for
 from limner.errors import NANO_PER_USD, InputInvalid, UserError
+from limner.imaging.formats import OutputFormat
 from limner.money.amounts import format_usd
-from limner.tools.image_generate import as_value
-from limner.tools.landing import GeneratedImage
+from limner.tools.drawing_tool import as_value
+from limner.tools.image_generate import TOOL as GENERATE
 from limner.tools.ordering import Plan
+from limner.tools.sets import DrawnSet
 
 EXAMPLE = """\
 examples:
   limner generate "a watercolor painting of a mountain lake at dawn"
   limner generate "studio headshot" --size 1024x1792 --quality hd --out headshot.png
+  limner generate "a sticker of a robot" --background transparent --count 4
+  limner generate "a banner of hills" --size 16:9 --out banner.webp
   limner generate "a robot" --dry-run
   limner generate - < prompt.txt
   limner generate --svg poster.svg --out poster.png
 """
+# What the name of a file says about what is in it.
+FORMATS: Mapping[str, OutputFormat] = {
+    ".png": "png",
+    ".jpg": "jpeg",
+    ".jpeg": "jpeg",
+    ".webp": "webp",
+}
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -34,13 +45,34 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "prompt", nargs="?", help="what to draw, in quotes; - reads it from standard input"
     )
-    parser.add_argument("--out", metavar="PATH", help="where to save the PNG")
-    parser.add_argument("--size", metavar="WxH", help="default 1024x1024")
+    add_drawing_options(parser)
+    parser.add_argument("--svg", metavar="FILE", help="render this SVG document; - reads it")
+
+
+def add_drawing_options(parser: ArgumentParser) -> None:
+    """Add what every command that draws takes."""
+    parser.add_argument("--out", metavar="PATH", help="where to save it")
+    parser.add_argument(
+        "--format",
+        choices=get_args(OutputFormat),
+        help="what to save it as; default what the name of --out ends with, or png",
+    )
+    parser.add_argument("--size", metavar="WxH", help="in pixels, or a shape as 16:9")
     parser.add_argument("--quality", choices=["standard", "hd"], help="default standard")
     parser.add_argument("--provider", metavar="NAME", help="who draws it; default auto")
+    parser.add_argument(
+        "--fallback",
+        metavar="NAMES",
+        help="who draws it instead where that fails and cost nothing, as a,b",
+    )
     parser.add_argument("--model", metavar="ID", help="one model of the provider")
-    parser.add_argument("--svg", metavar="FILE", help="render this SVG document; - reads it")
+    parser.add_argument("--count", type=int, metavar="N", help="how many pictures; default 1")
+    parser.add_argument("--background", choices=["transparent", "opaque"], help="if it can")
+    parser.add_argument("--negative", metavar="WORDS", help="what should not be in it")
     parser.add_argument("--seed", type=int, metavar="N", help="for the same picture again")
+    parser.add_argument(
+        "--partial", type=int, default=0, metavar="N", help="show unfinished pictures; may cost"
+    )
     parser.add_argument("--budget", metavar="USD", help="refuse to spend more than this")
     parser.add_argument("--overwrite", action="store_true", help="replace an existing file")
     parser.add_argument("--dry-run", action="store_true", help="say what it would cost, and stop")
@@ -51,39 +83,72 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> Answer:
     """Draw, or quote."""
     prompt, svg = _input(args.prompt, args.svg)
-    arguments: dict[str, Any] = {
+    return answer_for(GENERATE, {"prompt": prompt, "svg": svg}, args)
+
+
+def answer_for(tool: str, arguments: Mapping[str, Any], args: Namespace) -> Answer:
+    """What a command that draws answers: the pictures, or with ``--dry-run`` their price."""
+    given = {
+        **arguments,
         "output_path": args.out,
         "size": args.size,
         "quality": args.quality,
         "provider": args.provider,
         "model": args.model,
-        "svg": svg,
+        "n": args.count,
+        "background": args.background,
+        "negative_prompt": args.negative,
         "seed": args.seed,
         "overwrite": args.overwrite,
     }
+    more: dict[str, Any] = {
+        "partial_pictures": args.partial,
+        "output_format": _output_format(args.out, args.format),
+    }
+    if args.fallback is not None:
+        more["fallback"] = tuple(name.strip() for name in args.fallback.split(",") if name.strip())
     if args.dry_run:
-        return wait_for(lambda: _quote(prompt, arguments, budget_usd=args.budget))
-    return draw(prompt, arguments, args, budget_usd=args.budget, debug=args.debug)
+        return wait_for(lambda: _quote(tool, given, more, budget_usd=args.budget))
+    return draw(tool, given, args, more, budget_usd=args.budget, debug=args.debug)
+
+
+def _output_format(out: str | None, chosen: OutputFormat | None) -> OutputFormat:
+    """What was chosen, or else what the file's name says.
+
+    Raises:
+        UserError: the name says something else than what was chosen.
+    """
+    named = FORMATS.get(Path(out or "").suffix.lower())
+    if chosen is not None and named is not None and chosen != named:
+        raise UserError(
+            f"--format says {chosen}, and the name {out} says {named}",
+            hint="Leave out --format, or give the file another name.",
+        )
+    return chosen or named or "png"
 
 
 def draw(
-    prompt: str,
+    tool: str,
     arguments: Mapping[str, Any],
     args: Namespace,
+    more: Mapping[str, Any] | None = None,
     *,
     budget_usd: str | None = None,
     debug: bool = False,
 ) -> Answer:
-    """Draw as `image_generate` would with these arguments, in front of a person."""
+    """Draw as the tool would with these arguments, in front of a person."""
 
     async def work() -> Answer:
         waiting = Waiting()
         async with Limner(budget_usd=budget_usd, observe=waiting.say if debug else None) as lim:
             async with waiting.shown():
-                drawn = await lim.generate(prompt, progress=waiting.progress, ask=ask, **arguments)
+                drawn = await lim.draw(
+                    tool, arguments, progress=waiting.progress, ask=ask, **(more or {})
+                )
             elapsed_s = waiting.elapsed_s
             if args.show or (shows_pictures() and not args.json):
-                await show(drawn.image, lim)
+                for image in drawn.images:
+                    await show(image.image, lim)
             return _drawn(drawn, elapsed_s)
 
     return wait_for(work)
@@ -117,19 +182,22 @@ def _text(data: bytes, what: str) -> str:
         raise InputInvalid(f"{what} is not UTF-8 text") from error
 
 
-async def _quote(prompt: str, arguments: Mapping[str, Any], *, budget_usd: str | None) -> Answer:
+async def _quote(
+    tool: str, arguments: Mapping[str, Any], more: Mapping[str, Any], *, budget_usd: str | None
+) -> Answer:
     async with Limner(budget_usd=budget_usd) as lim:
-        return _quoted(await lim.quote(prompt, **arguments))
+        return _quoted(await lim.plan(tool, arguments, **more), int(arguments["n"] or 1))
 
 
-def _quoted(plan: Plan) -> Answer:
+def _quoted(plan: Plan, count: int) -> Answer:
     request, quote, service = plan.request, plan.quote, plan.choice.spec.name
     notes = [f"{request.width}x{request.height} · {service} ({request.model})"]
     if plan.choice.notice is not None:
         notes.append(plan.choice.notice)
+    nano = quote.nano * count
     return Answer(
         value={
-            "quote_usd": quote.nano / NANO_PER_USD,
+            "quote_usd": nano / NANO_PER_USD,
             "exact": quote.exact,
             "cost_source": quote.source,
             "provider": service,
@@ -139,17 +207,22 @@ def _quoted(plan: Plan) -> Answer:
             "output_path": None if plan.target is None else str(plan.target),
             "notice": plan.choice.notice,
         },
-        text=format_usd(quote.nano) if quote.exact else f"at most {format_usd(quote.nano)}",
+        text=format_usd(nano) if quote.exact else f"at most {format_usd(nano)}",
         notes=tuple(notes),
     )
 
 
-def _drawn(drawn: GeneratedImage, elapsed_s: float) -> Answer:
+def _drawn(drawn: DrawnSet, elapsed_s: float) -> Answer:
+    first = drawn.images[0]
     notes = [
-        f"{drawn.dimensions} · {drawn.provider} ({drawn.model}) · "
+        f"{first.dimensions} · {first.provider} ({first.model}) · "
         f"{format_usd(drawn.cost_nano)} · {elapsed_s:.1f} s"
     ]
-    notes += [drawn.extras[name] for name in ("note", "notice") if name in drawn.extras]
-    if drawn.extras.get("unmatched"):
-        notes.append(f"Not drawn: {', '.join(drawn.extras['unmatched'])}")
-    return Answer(value=as_value(drawn), text=str(drawn.path), notes=tuple(notes))
+    notes += [first.extras[name] for name in ("note", "notice") if name in first.extras]
+    if first.extras.get("unmatched"):
+        notes.append(f"Not drawn: {', '.join(first.extras['unmatched'])}")
+    for passed in first.extras.get("passed_over", ()):
+        notes.append(f"{passed['provider']} failed: {passed['why']}")
+    notes += [f"One is missing: {error.message}" for error in drawn.failures]
+    paths = "\n".join(str(image.path) for image in drawn.images)
+    return Answer(value=as_value(drawn), text=paths, notes=tuple(notes))

@@ -18,7 +18,7 @@ from limner.money.amounts import format_usd
 from limner.money.records import JobRow
 from limner.money.spending import ALREADY_RECEIVED
 from limner.pictures.order import Progress
-from limner.tools.image_generate import as_value
+from limner.tools.drawing_tool import picture_value
 
 EXAMPLE = """\
 examples:
@@ -85,7 +85,7 @@ async def _recover_one(lim: Limner, row: JobRow) -> dict[str, Any]:
         drawn = await lim.recover(row, progress=waiting.progress)
     if drawn is None:
         return {"state": "unknown", "reason": CANNOT_ASK}
-    return {"state": "recovered", **as_value(drawn)}
+    return {"state": "recovered", **picture_value(drawn)}
 
 
 async def _rows(lim: Limner, job_id: str | None) -> list[JobRow]:

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 # Each command is a module of this package with `configure(parser)` and `run(args) -> Answer`.
 COMMANDS = {
     "generate": "draw a picture from words",
+    "edit": "change a picture, or draw from pictures",
+    "inspect": "ask a question about pictures",
     "fit": "make pictures ready for models, and say what looking costs",
+    "show": "what a picture is, where it comes from and what became of it",
     "models": "image models: prices, lifecycles, what is usable now",
     "spend": "what was spent, and on what",
     "jobs": "requests that were sent but not received, and how to bring them in",
@@ -92,7 +95,8 @@ def _command(name: str, words: list[str]) -> int:
     parser.add_argument(
         "--json", action="store_true", help="print exactly one JSON object on standard output"
     )
-    args = parser.parse_args(words)
+    # Options may stand between pictures and question.
+    args = parser.parse_intermixed_args(words)
     answer = import_module("limner.doors.cli.answer")
     return answer.answer(lambda: module.run(args), as_json=args.json)
 

@@ -9,7 +9,8 @@ from typing import Literal, NamedTuple
 
 from limner.client import Limner
 from limner.content import Picture
-from limner.doors.cli.terminal import is_live, say, size, write
+from limner.doors.cli.terminal import is_live, say, write
+from limner.doors.cli.terminal import size as terminal_size
 
 Protocol = Literal["kitty", "iterm", "blocks"]
 
@@ -31,21 +32,27 @@ def shows_pictures() -> bool:
 
 
 async def show(picture: Picture, lim: Limner) -> None:
-    """Show a PNG on standard error, beside the result on standard output."""
+    """Show a stored picture on standard error, beside the result on standard output."""
+    data = await lim.pictures.original(picture)
+    await show_bytes(data, mime=picture.mime, size=(picture.width, picture.height), lim=lim)
+
+
+async def show_bytes(data: bytes, *, mime: str, size: tuple[int, int], lim: Limner) -> None:
+    """The same for a picture that decodes, stored or not."""
     if not is_live():
         say("The picture is not shown: standard error is not a terminal that can.")
         return
-    terminal = size()
+    terminal = terminal_size()
     # Two lines are left for the path and the prompt that follows it.
     box = Box(min(terminal.columns, MAX_COLUMNS), min(max(terminal.lines - 2, 1), MAX_ROWS))
-    png = lim.pictures.path(picture).read_bytes()
     match _protocol():
         case "kitty":
-            write("".join(_kitty(png, picture, box)) + "\n")
+            png = data if mime == "image/png" else await lim.imaging.convert(data)
+            write("".join(_kitty(png, size, box)) + "\n")
         case "iterm":
-            write(_iterm(png, box) + "\n")
+            write(_iterm(data, box) + "\n")
         case "blocks":
-            preview = await lim.imaging.preview(png, columns=box.columns, rows=2 * box.rows)
+            preview = await lim.imaging.preview(data, columns=box.columns, rows=2 * box.rows)
             for line in _half_blocks(preview.rgb, preview.width, preview.height):
                 write(line + "\n")
 
@@ -61,9 +68,10 @@ def _protocol() -> Protocol:
     return "blocks"
 
 
-def _kitty(png: bytes, picture: Picture, box: Box) -> Iterator[str]:
+def _kitty(png: bytes, size: tuple[int, int], box: Box) -> Iterator[str]:
     """The picture in chunks; given one side of the box, the terminal keeps the proportions."""
-    is_tall = picture.height * box.columns > 2 * box.rows * picture.width
+    width, height = size
+    is_tall = height * box.columns > 2 * box.rows * width
     side = f"r={box.rows}" if is_tall else f"c={box.columns}"
     text = base64.b64encode(png).decode()
     starts = range(0, len(text), KITTY_CHUNK)
@@ -73,10 +81,10 @@ def _kitty(png: bytes, picture: Picture, box: Box) -> Iterator[str]:
         yield f"\x1b_G{control};{text[start : start + KITTY_CHUNK]}\x1b\\"
 
 
-def _iterm(png: bytes, box: Box) -> str:
+def _iterm(data: bytes, box: Box) -> str:
     """The picture in one piece; the terminal fits it into the box in proportion."""
-    place = f"inline=1;size={len(png)};width={box.columns};height={box.rows}"
-    return f"\x1b]1337;File={place}:{base64.b64encode(png).decode()}\x07"
+    place = f"inline=1;size={len(data)};width={box.columns};height={box.rows}"
+    return f"\x1b]1337;File={place}:{base64.b64encode(data).decode()}\x07"
 
 
 def _half_blocks(rgb: bytes, width: int, height: int) -> Iterator[str]:

@@ -1,0 +1,150 @@
+"""An order for one picture or several, with others to turn to -> what could be drawn of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+
+from limner.errors import (
+    Cancelled,
+    InvalidSize,
+    LimnerError,
+    NoProvider,
+    ProviderError,
+    ProviderRefused,
+)
+from limner.money.spending import told_cost
+from limner.providers.choose import CANNOT
+from limner.tools.base import Question, ToolContext
+from limner.tools.consent import may_spend
+from limner.tools.drawing import Drawing
+from limner.tools.landing import GeneratedImage
+from limner.tools.ordering import MAX_SEED, Order
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnSet:
+    """The pictures of one order, and what became of those that are missing."""
+
+    images: tuple[GeneratedImage, ...]
+    failures: tuple[LimnerError, ...] = ()
+
+    @property
+    def cost_nano(self) -> int:
+        """What all of it cost, the failures included."""
+        return sum(part.cost_nano for part in (*self.images, *self.failures))
+
+
+async def draw_all(order: Order, drawing: Drawing, context: ToolContext) -> DrawnSet:
+    """Draw every picture of an order; those that fail take no other with them.
+
+    Raises:
+        LimnerError: nothing was drawn; the error carries what all of it cost.
+    """
+    if order.count == 1:
+        return DrawnSet(images=(await _draw(order, drawing, context),))
+    agreed = await _ask_once(order, drawing, context)
+    tasks = [asyncio.ensure_future(_draw(single, drawing, agreed)) for single in _singles(order)]
+    try:
+        await asyncio.wait(tasks)
+    except asyncio.CancelledError as stop:
+        stop.args = (await _call_off(tasks),)
+        raise
+    failures = [error for task in tasks if (error := task.exception()) is not None]
+    told = tuple(error for error in failures if isinstance(error, LimnerError))
+    if len(told) < len(failures):
+        raise next(error for error in failures if not isinstance(error, LimnerError))
+    images = tuple(task.result() for task in tasks if task.exception() is None)
+    if not images:
+        told[0].charge(sum(error.cost_nano for error in told), told[0].cost_source)
+        raise told[0]
+    return DrawnSet(images=images, failures=told)
+
+
+async def _draw(order: Order, drawing: Drawing, context: ToolContext) -> GeneratedImage:
+    """One picture, from the next provider where one fails and it cost nothing."""
+    passed_over: list[dict[str, str]] = []
+    providers = [order.provider, *order.fallback]
+    while True:
+        provider = providers.pop(0)
+        try:
+            drawn = await drawing.draw(replace(order, provider=provider), context)
+        except LimnerError as error:
+            if not providers or not _may_turn_to_another(error):
+                raise
+            passed_over.append({"provider": provider, "code": error.code, "why": error.message})
+        else:
+            extras = {"passed_over": passed_over} if passed_over else {}
+            return replace(drawn, extras={**drawn.extras, **extras})
+
+
+def _may_turn_to_another(error: LimnerError) -> bool:
+    """Whether nothing was paid, and somebody else might succeed. A refusal is an answer."""
+    if isinstance(error, ProviderRefused) or error.billed:
+        return False
+    return isinstance(error, ProviderError | NoProvider | InvalidSize) or error.code == CANNOT
+
+
+async def _ask_once(order: Order, drawing: Drawing, context: ToolContext) -> ToolContext:
+    """Put the price of the whole set to the user where one is to be asked, and no other."""
+    plan = await drawing.planner.plan(order, context, today=drawing.clock().date())
+    service = plan.choice.spec.name
+    await may_spend(
+        plan.quote.nano * order.count,
+        f"{order.count} pictures from {service}",
+        context,
+        drawing.planner.approval,
+    )
+    return replace(context, ask=_agreeing(context.ask))
+
+
+def _agreeing(ask: Callable[[Question], Awaitable[bool]]) -> Callable[[Question], Awaitable[bool]]:
+    async def answer(question: Question) -> bool:
+        return question.amount_nano is not None or await ask(question)
+
+    return answer
+
+
+def _singles(order: Order) -> Sequence[Order]:
+    """The same order for each picture, with a name and a seed of its own."""
+    return [
+        replace(
+            order,
+            count=1,
+            output_path=_numbered(order.output_path, number),
+            seed=None if order.seed is None else (order.seed + number) % (MAX_SEED + 1),
+        )
+        for number in range(order.count)
+    ]
+
+
+def _numbered(path: str | None, number: int) -> str | None:
+    if path is None or number == 0:
+        return path
+    pure = PurePath(path)
+    return str(pure.with_name(f"{pure.stem}-{number}{pure.suffix}"))
+
+
+async def _call_off(tasks: Sequence[asyncio.Future[GeneratedImage]]) -> Cancelled:
+    """Cancel what is left of a set, and say what it cost."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+    stopped = Cancelled("The call was cancelled.")
+    nano = 0
+    for task in tasks:
+        nano += _cost_of(task)
+    stopped.charge(nano, "unknown")
+    return stopped
+
+
+def _cost_of(task: asyncio.Future[GeneratedImage]) -> int:
+    try:
+        return task.result().cost_nano
+    except asyncio.CancelledError as stop:
+        told = told_cost(stop)
+        return 0 if told is None else told.cost_nano
+    except LimnerError as error:
+        return error.cost_nano

@@ -1,0 +1,207 @@
+"""Settings in; every part of the program built and connected out.
+
+What one package needs of a sibling is handed over here, as a value.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import uuid
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from limner import illustrator
+from limner.eyes import Eyes
+from limner.eyes.answering import EyesModel
+from limner.imaging.formats import accepted
+from limner.imaging.pool import Imaging
+from limner.models.base import Model
+from limner.models.registry import EMBEDDED, KnownModel, Registry
+from limner.models.remote import RemoteModel
+from limner.money.amounts import usd_to_nano
+from limner.money.ledger import Caps, Money
+from limner.net.http import Http
+from limner.net.loops import PerLoop
+from limner.pictures.fitting import Fitting
+from limner.pictures.order import ImageRequest
+from limner.pictures.take import Pictures
+from limner.providers.base import Connection, Provider, all_specs
+from limner.providers.choose import Choice
+from limner.settings import Settings, load
+from limner.storage.blobs import Blobs
+from limner.storage.home import Home
+from limner.storage.keys import Keys
+from limner.storage.store import Store
+from limner.tools.consent import Approval
+from limner.tools.drawing import Drawing
+from limner.tools.landing import Landing
+from limner.tools.looking import TOOL as INSPECT
+from limner.tools.looking import Looking
+from limner.tools.ordering import Planner
+from limner.tools.remembering import Memory
+from limner.tools.showing import Showing
+from limner.tools.sourcing import Sourcing
+from limner.tools.under_way import UnderWay
+from limner.tools.viewing import Viewing
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Workshop:
+    """The parts of one program. Building them touches neither disk nor network.
+
+    Args:
+        settings: how they behave; read from files and environment when left out.
+        budget_usd: a cap on everything that is spent through them.
+        env: where keys and base addresses come from.
+        cwd: what relative paths are relative to.
+        clock: the time, for prices that change and models that retire.
+        observe: gets one redacted line for each HTTP request and answer.
+    """
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        budget_usd: Decimal | float | str | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        clock: Callable[[], datetime] = _now,
+        observe: Callable[[str], None] | None = None,
+    ) -> None:
+        self.env = os.environ if env is None else env
+        self.cwd = Path.cwd() if cwd is None else cwd
+        self.settings = load(env=self.env, cwd=self.cwd) if settings is None else settings
+        self.session_id = uuid.uuid4().hex
+        self.clock = clock
+        self.home = home = Home(self.settings.home)
+        images, approval = self.settings.images, self.settings.approval
+        self.keys = Keys(home.keys, env=self.env)
+        self.specs = all_specs(embedded=images.embedded)
+        self.store = Store(home.database)
+        self.money = Money(self.store, caps=_caps(self.settings, budget_usd), clock=clock)
+        self.imaging = Imaging(accept=images.accept)
+        self.pictures = Pictures(
+            blobs=Blobs(home.blobs), store=self.store, imaging=self.imaging, clock=clock
+        )
+        self.fitting = Fitting(pictures=self.pictures, mode=images.fit, tile=images.tile)
+        self._http = Http(observe=observe)
+        self._turns = PerLoop(lambda: asyncio.Semaphore(images.concurrency))
+        self._consent = Approval(policy=approval.policy, above_nano=usd_to_nano(approval.above_usd))
+        self._under_way = UnderWay()
+        roles = self.settings.model_roles
+        self.models = Registry(
+            key_of=self.keys.get,
+            env=self.env,
+            roles={"vision": roles.vision, "default": roles.default},
+            own=self.settings.models,
+            embedded=images.embedded,
+            today=lambda: clock().date(),
+        )
+        self.drawing = self._build_drawing()
+        self.looking = self._build_looking()
+        self.showing = Showing(pictures=self.pictures, money=self.money, imaging=self.imaging)
+
+    def _build_drawing(self) -> Drawing:
+        generated = self.home.generated
+        return Drawing(
+            planner=Planner(
+                sourcing=Sourcing(pictures=self.pictures),
+                specs=self.specs,
+                key_of=self.keys.get,
+                approval=self._consent,
+                generated=generated,
+            ),
+            connect=self._connect,
+            turn=self._turns.get,
+            landing=Landing(
+                pictures=self.pictures,
+                generated=generated,
+                clock=self.clock,
+                metadata=self.settings.images.metadata,
+            ),
+            money=self.money,
+            under_way=self._under_way,
+            session_id=self.session_id,
+            clock=self.clock,
+        )
+
+    def _build_looking(self) -> Looking:
+        images = self.settings.images
+        return Looking(
+            registry=self.models,
+            connect=self._model,
+            viewing=Viewing(
+                pictures=self.pictures,
+                fitting=self.fitting,
+                accept=accepted(images.accept),
+                auto_resize=images.auto_resize,
+            ),
+            money=self.money,
+            approval=self._consent,
+            memory=Memory(store=self.store, clock=self.clock) if images.cache_answers else None,
+            under_way=self._under_way,
+            block_images=images.block_images,
+            timeout_s=self.settings.tools.timeout_s,
+            session_id=self.session_id,
+        )
+
+    async def aclose(self) -> None:
+        """Wait for pictures under way, then stop the workers and close connections and database."""
+        async with AsyncExitStack() as last:
+            last.push_async_callback(self.store.aclose)
+            last.push_async_callback(self._http.aclose)
+            last.push_async_callback(self.imaging.aclose)
+            await self._under_way.aclose()
+
+    def _connect(self, choice: Choice) -> Provider:
+        spec = choice.spec
+        base_url = self.env.get(spec.base_url_env, "") if spec.base_url_env else ""
+        return spec.build(
+            Connection(
+                http=self._http.client(),
+                base_url=(base_url.strip() or spec.base_url).rstrip("/"),
+                key=choice.key,
+                illustrate=self._illustrate,
+            )
+        )
+
+    def _model(self, model: KnownModel) -> Model:
+        if model.api == EMBEDDED:
+            return EyesModel(Eyes(self.imaging))
+        key = self.models.key(model) or ""
+        return RemoteModel(model, http=self._http.client(), key=key, kind=INSPECT)
+
+    async def _illustrate(self, request: ImageRequest) -> tuple[bytes, Mapping[str, Any]]:
+        drawing = await asyncio.to_thread(
+            illustrator.illustrate,
+            prompt=request.prompt,
+            svg=request.svg,
+            width=request.width,
+            height=request.height,
+            seed=request.seed,
+        )
+        png = await self.imaging.render_svg(
+            drawing.svg, width=request.width, height=request.height, assets=drawing.assets
+        )
+        return png, drawing.facts
+
+
+def _caps(settings: Settings, budget_usd: Decimal | float | str | None) -> Caps:
+    def nano(usd: Any) -> int | None:
+        return None if usd is None else usd_to_nano(usd)
+
+    budget = settings.budget
+    limits = [cap for cap in (nano(budget.session_usd), nano(budget_usd)) if cap is not None]
+    return Caps(
+        call_nano=nano(budget.call_usd),
+        session_nano=min(limits, default=None),
+        day_nano=nano(budget.day_usd),
+    )

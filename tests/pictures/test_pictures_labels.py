@@ -1,0 +1,143 @@
+"""Words in a PNG file: written beside the pixels, read by anyone, and the picture stays itself."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import io
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from limner.content import Picture
+from limner.imaging.pool import Imaging
+from limner.pictures.labels import Label, is_copy, labelled, own_handle
+from limner.pictures.take import Pictures
+from limner.storage.blobs import Blobs
+from limner.storage.draft import Spliced
+from limner.storage.files import write_new
+from limner.storage.store import Store
+
+
+def encoded(kind: str = "PNG", colour: str = "red") -> bytes:
+    out = io.BytesIO()
+    Image.new("RGB", (8, 6), colour).save(out, kind)
+    return out.getvalue()
+
+
+PLAIN = encoded()
+HANDLE = hashlib.sha256(PLAIN).hexdigest()
+LABEL = Label(prompt="a fox,\nof snow ❄", model="openai-image/gpt-image-2.5-flare", handle=HANDLE)
+PICTURE = Picture(handle=HANDLE, mime="image/png", width=8, height=6, size_bytes=len(PLAIN))
+
+
+def joined(source: Spliced, data: bytes = PLAIN) -> bytes:
+    return data[: source.at] + source.inserted + data[source.at :]
+
+
+LABELLED = joined(labelled(Path(), LABEL))
+
+
+def test_a_labelled_file_is_the_picture_with_words_that_anyone_can_read(tmp_path: Path) -> None:
+    (tmp_path / "blob").write_bytes(PLAIN)
+    path = write_new(tmp_path / "fox.png", labelled(tmp_path / "blob", LABEL))
+    assert path.read_bytes() == LABELLED
+    with Image.open(path) as image:
+        image.load()
+        assert image.info == {
+            "Software": "limner",
+            "Source": "openai-image/gpt-image-2.5-flare",
+            "Description": "a fox,\nof snow ❄",
+            "limner:handle": HANDLE,
+        }
+        with Image.open(tmp_path / "blob") as blob:
+            assert image.tobytes() == blob.tobytes()
+
+
+prompts = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)
+
+
+@given(prompt=prompts, model=prompts)
+def test_property_a_labelled_file_is_known_again_whatever_it_says(prompt: str, model: str) -> None:
+    data = joined(labelled(Path(), Label(prompt=prompt, model=model, handle=HANDLE)))
+    assert own_handle(io.BytesIO(data)) == HANDLE
+    assert is_copy(io.BytesIO(data), PICTURE)
+
+
+@given(data=st.data())
+def test_property_one_other_byte_and_it_is_another_picture(data: st.DataObject) -> None:
+    place = data.draw(st.sampled_from([*range(33), *range(len(LABELLED) - 40, len(LABELLED))]))
+    changed = bytearray(LABELLED)
+    changed[place] ^= data.draw(st.integers(1, 255))
+    assert own_handle(io.BytesIO(changed)) is None
+    assert not is_copy(io.BytesIO(changed), PICTURE)
+
+
+@given(data=st.binary(max_size=200))
+def test_property_whatever_the_bytes_they_have_no_handle_of_ours(data: bytes) -> None:
+    for start in (b"", PLAIN[:33], LABELLED[:-60]):
+        assert own_handle(io.BytesIO(start + data)) is None
+
+
+def test_a_file_without_a_label_is_a_copy_too() -> None:
+    assert is_copy(io.BytesIO(PLAIN), PICTURE)
+    assert own_handle(io.BytesIO(PLAIN)) is None
+    assert not is_copy(io.BytesIO(PLAIN[:-1] + b"?"), PICTURE)
+
+
+def test_a_label_on_another_picture_proves_nothing() -> None:
+    forged = joined(labelled(Path(), LABEL), encoded(colour="blue"))
+    assert own_handle(io.BytesIO(forged)) is None
+    assert not is_copy(io.BytesIO(forged), PICTURE)
+
+
+@pytest.fixture(scope="module")
+def imaging() -> Iterator[Imaging]:
+    pool = Imaging(workers=1)
+    yield pool
+    asyncio.run(pool.aclose())
+
+
+@pytest.fixture
+async def pictures(tmp_path: Path, imaging: Imaging) -> AsyncIterator[Pictures]:
+    store = Store(tmp_path / "limner.db")
+    blobs = Blobs(tmp_path / "blobs")
+    now = datetime(2026, 11, 15, 12, tzinfo=UTC)
+    yield Pictures(blobs=blobs, store=store, imaging=imaging, clock=lambda: now)
+    await store.aclose()
+
+
+async def test_a_file_that_was_written_here_is_taken_in_as_the_picture_it_is(
+    pictures: Pictures, tmp_path: Path
+) -> None:
+    with pictures.sink() as sink:
+        sink.write(PLAIN)
+        picture = await pictures.take(sink, lineage={"prompt": "a fox"})
+    path = write_new(tmp_path / "fox.png", labelled(pictures.path(picture), LABEL))
+    assert await pictures.take_file(path) == picture == PICTURE
+    assert [file.name for file in (tmp_path / "blobs").rglob("*") if file.is_file()] == [HANDLE]
+
+
+async def test_a_file_that_was_written_elsewhere_is_taken_in_as_it_came(
+    pictures: Pictures, tmp_path: Path
+) -> None:
+    path = write_new(tmp_path / "fox.png", LABELLED)
+    taken = await pictures.take_file(path)
+    assert taken.handle == hashlib.sha256(LABELLED).hexdigest()
+    assert await pictures.original(taken) == LABELLED
+
+
+async def test_a_picture_whose_bytes_are_gone_is_taken_in_again(
+    pictures: Pictures, tmp_path: Path
+) -> None:
+    with pictures.sink() as sink:
+        sink.write(PLAIN)
+        picture = await pictures.take(sink, lineage={})
+    path = write_new(tmp_path / "fox.png", labelled(pictures.path(picture), LABEL))
+    pictures.path(picture).unlink()
+    assert (await pictures.take_file(path)).handle == hashlib.sha256(LABELLED).hexdigest()
