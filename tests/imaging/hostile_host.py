@@ -35,7 +35,8 @@ MOST_HOST_BYTES = 512 << 20
 _MOST_MESSAGE_CHARS = 300
 _CODE_TALKING = re.compile(
     r"Traceback|NoneType|File \"|object at 0x|has no attribute|not subscriptable"
-    r"|<class|[a-z](Error|Exception)\b"
+    r"|<class|[a-z](Error|Exception)\b|[a-z]\.[A-Z_]|division by|index out of range"
+    r"|requires a buffer|decode: .*-\d+$"
 )
 _GOOD = encoded(scene(97, 61), "PNG")
 # Smaller than the picture, so that a worker has to decode it.
@@ -169,7 +170,7 @@ Check = Callable[[], Awaitable[str]]
 
 async def _ask(pool: Imaging, rng: random.Random, file: HostileFile) -> Check:
     """Put one question about the file; what comes back checks the answer to it."""
-    ways = [_fit] * 8 + [_verify] * 2 + [_to_png, _preview, _measure]
+    ways = [_fit] * 8 + [_verify] * 2 + [_convert, _preview, _measure]
     if file.kind == "svg":
         ways += [_render_svg] * 3
     return await rng.choice(ways)(pool, rng, file.data)
@@ -242,9 +243,9 @@ async def _verify(pool: Imaging, rng: random.Random, data: bytes) -> Check:
     return check
 
 
-async def _to_png(pool: Imaging, rng: random.Random, data: bytes) -> Check:
+async def _convert(pool: Imaging, rng: random.Random, data: bytes) -> Check:
     cover = rng.choice([None, (64, 48)])
-    png = await pool.to_png(data, cover=cover)
+    png = await pool.convert(data, cover=cover)
     return lambda: _check_png(pool, png, size=cover)
 
 

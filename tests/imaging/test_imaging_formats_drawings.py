@@ -51,7 +51,7 @@ async def test_a_drawing_over_the_cap_is_scaled_and_not_cut(wide: Imaging, unit:
         f"<rect width='{half}' height='{half}' fill='red'/>"
         f"<rect x='{half}' y='{half}' width='{half}' height='{half}' fill='blue'/></svg>"
     )
-    converted = decoded(await wide.to_png(document.encode()))
+    converted = decoded(await wide.convert(document.encode()))
     assert converted.size == (2048, 2048)
     assert corners(converted) == ("red", "black", "black", "blue")
 

@@ -142,7 +142,7 @@ ACTIONS = {
 async def test_hostile_a_pdf_that_wants_to_run_something_is_only_drawn(
     wide: Imaging, action: str
 ) -> None:
-    assert corners(await wide.to_png(pdf(QUARTERS, catalogue=ACTIONS[action]))) == CORNERS
+    assert corners(await wide.convert(pdf(QUARTERS, catalogue=ACTIONS[action]))) == CORNERS
 
 
 async def test_hostile_a_pdf_page_of_any_size_is_drawn_within_the_cap(wide: Imaging) -> None:
@@ -223,7 +223,11 @@ DRAWINGS: dict[bytes, tuple[type[ImageError], str]] = {
     b"<svg>" + b" " * (9 << 20): (ImageTooLarge, "more than 4,194,304 bytes"),
     b"<svg>": (CorruptImage, "not well-formed"),
     b"<svg a='\xff'/>": (CorruptImage, "not written in utf-8"),
-    b"<svg xmlns='http://example.com/'/>": (CorruptImage, "not <svg>"),
+    b"<!-- <svg> --><svg:svg xmlns:svg='http://example.com/'/>": (
+        CorruptImage,
+        "^the root element <svg> is of the namespace 'http://example.com/', "
+        "not of 'http://www.w3.org/2000/svg'$",
+    ),
 }
 
 

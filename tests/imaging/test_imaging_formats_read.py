@@ -40,7 +40,7 @@ async def test_every_format_is_read_in_its_colours_and_the_right_way_up(
 ) -> None:
     mime, data = SAMPLES[sample]
     assert await wide.verify(data) == Facts(mime=mime, width=WIDTH, height=HEIGHT, frames=1)
-    converted = decoded(await wide.to_png(data))
+    converted = decoded(await wide.convert(data))
     assert (converted.format, converted.size, corners(converted)) == (
         "PNG",
         (WIDTH, HEIGHT),
@@ -98,7 +98,7 @@ async def test_a_turned_picture_is_turned_once(wide: Imaging, kind: str, turn: i
         8: (lime, white, red, blue),
     }[turn]
     size = (HEIGHT, WIDTH) if turn >= 5 else (WIDTH, HEIGHT)
-    converted = decoded(await wide.to_png(data))
+    converted = decoded(await wide.convert(data))
     assert (converted.size, corners(converted)) == (size, expected)
     fitted, sent = await wide.fit(data, FitRequest())
     assert ((fitted.width, fitted.height), corners(sent)) == (size, expected)
@@ -131,7 +131,7 @@ def bmp_with_alpha() -> bytes:
     ids=["heic", "avif", "tiff", "bmp", "ico", "ico of bitmaps", "svg"],
 )
 async def test_transparency_is_kept(wide: Imaging, data: bytes) -> None:
-    converted = decoded(await wide.to_png(data))
+    converted = decoded(await wide.convert(data))
     assert converted.mode == "RGBA"
     alpha = converted.getchannel("A")
     assert (alpha.getpixel((12, 16)), alpha.getpixel((36, 16))) == (255, 0)
@@ -153,7 +153,7 @@ async def test_a_colour_profile_is_applied_and_no_metadata_is_kept(
 ) -> None:
     write = {"heic": heic, "avif": avif, "tiff": lambda image, **o: encoded(image, "TIFF", **o)}
     data = write[kind](scene(), icc_profile=swapped_profile())
-    converted = decoded(await wide.to_png(data))
+    converted = decoded(await wide.convert(data))
     assert corners(converted) == ("lime", "red", "blue", "white")
     assert converted.info.keys() <= {"transparency"}
 
@@ -164,7 +164,7 @@ async def test_a_heic_of_ten_bits_keeps_its_colours(wide: Imaging) -> None:
     out = BytesIO()
     made.save(out, quality=95, chroma=444)
     assert pillow_heif.open_heif(out.getvalue()).info["bit_depth"] == 10
-    assert corners(await wide.to_png(out.getvalue())) == CORNERS
+    assert corners(await wide.convert(out.getvalue())) == CORNERS
 
 
 @pytest.mark.parametrize("kind", ["HEIF", "AVIF"])
@@ -189,13 +189,13 @@ async def test_of_an_icon_the_largest_image_with_the_most_colours_is_taken(wide:
     )
     facts = await wide.verify(data)
     assert facts == Facts(mime="image/x-icon", width=40, height=40, frames=1)
-    assert corners(await wide.to_png(data)) == ("red",) * 4
+    assert corners(await wide.convert(data)) == ("red",) * 4
 
 
 async def test_the_mask_of_an_icon_without_alpha_is_its_transparency(wide: Imaging) -> None:
     image = icon_bitmap(40, "yellow", bits=24)
     masked = image[: -8 * 40] + b"\xff" * 8 * 20 + bytes(8 * 20)
-    converted = decoded(await wide.to_png(icon((40, 24, masked))))
+    converted = decoded(await wide.convert(icon((40, 24, masked))))
     assert corners(converted) == ("yellow",) * 4
     alpha = converted.getchannel("A")
     # The mask runs from the bottom up.
@@ -206,7 +206,7 @@ async def test_the_mask_of_an_icon_without_alpha_is_its_transparency(wide: Imagi
 async def test_an_icon_may_be_larger_than_its_list_can_say(wide: Imaging, edge: int) -> None:
     for image in (icon_bitmap(edge, "red"), encoded(Image.new("RGB", (edge, edge), "red"), "PNG")):
         data = icon((16, 32, icon_bitmap(16, "blue")), (edge, 32, image))
-        converted = decoded(await wide.to_png(data))
+        converted = decoded(await wide.convert(data))
         assert (converted.size, corners(converted)) == ((edge, edge), ("red",) * 4)
 
 
@@ -239,7 +239,7 @@ FULL, HALF = 65535, 32896
     ],
 )
 async def test_deep_grey_is_spread_over_eight_bits(wide: Imaging, data: bytes) -> None:
-    greys = decoded(await wide.to_png(data)).convert("L").tobytes()
+    greys = decoded(await wide.convert(data)).convert("L").tobytes()
     assert greys[0] == 0
     assert greys[1] in range(126, 131)
     assert greys[2] == 255
@@ -248,27 +248,27 @@ async def test_deep_grey_is_spread_over_eight_bits(wide: Imaging, data: bytes) -
 async def test_grey_of_one_value_or_of_none_is_still_a_picture(wide: Imaging) -> None:
     for values in ([0.5] * 3, [float("nan")] * 3, [float("inf"), 0.0, 1.0]):
         data = grey_tiff(values, "f", bits=32, sample_format=3)
-        assert decoded(await wide.to_png(data)).size == (3, 1)
+        assert decoded(await wide.convert(data)).size == (3, 1)
 
 
 async def test_a_tiff_of_one_bit_by_fax_is_read(wide: Imaging) -> None:
     image = Image.new("1", (WIDTH, HEIGHT), 1)
     image.paste(0, (0, 0, WIDTH // 2, HEIGHT))
     data = encoded(image, "TIFF", compression="group4")
-    assert corners(await wide.to_png(data)) == ("black", "white", "black", "white")
+    assert corners(await wide.convert(data)) == ("black", "white", "black", "white")
 
 
 async def test_a_tiff_in_lab_is_read(wide: Imaging) -> None:
     # Red in CIELAB: lightness 54 of 100, a = 81, b = 70.
     lab = bytes((137, 81, 70)) * 4
     data = tiff(strip(2, 2, [8, 8, 8], 8, len(lab)), lab)
-    assert corners(await wide.to_png(data)) == ("red",) * 4
+    assert corners(await wide.convert(data)) == ("red",) * 4
 
 
 async def test_a_pdf_page_is_drawn_large_enough_to_read(wide: Imaging) -> None:
     facts = await wide.verify(pdf(QUARTERS))
     assert facts == Facts(mime="application/pdf", width=144, height=96, frames=1)
-    assert corners(await wide.to_png(pdf(QUARTERS))) == CORNERS
+    assert corners(await wide.convert(pdf(QUARTERS))) == CORNERS
     a4 = await wide.verify(pdf(b"", box=b"0 0 595.276 841.89"))
     assert (a4.width, a4.height) == (1786, 2526)
     poster = await wide.verify(pdf(b"", box=b"0 0 2384 3370"))
@@ -276,12 +276,12 @@ async def test_a_pdf_page_is_drawn_large_enough_to_read(wide: Imaging) -> None:
 
 
 async def test_a_turned_pdf_page_is_shown_as_a_reader_shows_it(wide: Imaging) -> None:
-    converted = decoded(await wide.to_png(pdf(QUARTERS, page=b"/Rotate 90")))
+    converted = decoded(await wide.convert(pdf(QUARTERS, page=b"/Rotate 90")))
     assert (converted.size, corners(converted)) == ((96, 144), ("blue", "red", "white", "lime"))
 
 
 async def test_an_empty_pdf_page_is_white_paper(wide: Imaging) -> None:
-    converted = decoded(await wide.to_png(pdf(b"")))
+    converted = decoded(await wide.convert(pdf(b"")))
     assert (converted.mode, corners(converted)) == ("RGB", ("white",) * 4)
 
 
@@ -298,7 +298,7 @@ async def test_annotations_and_filled_in_fields_of_a_pdf_are_drawn(wide: Imaging
             look % b"0 0 1 rg 0 0 24 16 re f ",
         ],
     )
-    assert corners(await wide.to_png(data)) == ("red", "white", "white", "blue")
+    assert corners(await wide.convert(data)) == ("red", "white", "white", "blue")
 
 
 async def test_the_region_of_a_page_is_in_pixels_of_its_drawing(wide: Imaging) -> None:
@@ -311,7 +311,7 @@ async def test_the_region_of_a_page_is_in_pixels_of_its_drawing(wide: Imaging) -
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "iso-8859-1", "windows-1252"])
 async def test_a_drawing_is_read_in_the_encoding_it_declares(wide: Imaging, encoding: str) -> None:
     text = SVG.decode().replace("UTF-8", encoding).replace("made by hand", "peint à la main")
-    assert corners(await wide.to_png(text.encode(encoding))) == CORNERS
+    assert corners(await wide.convert(text.encode(encoding))) == CORNERS
 
 
 async def test_text_in_a_drawing_is_set_in_the_bundled_font(wide: Imaging) -> None:
@@ -319,5 +319,5 @@ async def test_text_in_a_drawing_is_set_in_the_bundled_font(wide: Imaging) -> No
         b"<svg width='60' height='20'><rect width='60' height='20' fill='white'/>"
         b"<text x='2' y='16' font-family='Comic Sans MS'>Hello</text></svg>"
     )
-    black, _ = decoded(await wide.to_png(document)).convert("L").getextrema()
+    black, _ = decoded(await wide.convert(document)).convert("L").getextrema()
     assert black == 0

@@ -88,7 +88,7 @@ async def test_a_format_without_its_extra_names_the_command_that_installs_it(nam
             f"this is {LABELS[name]}, and the package that reads it is not installed",
             command,
         )
-        assert corners(await pool.to_png(FILES["avif"])) == CORNERS
+        assert corners(await pool.convert(FILES["avif"])) == CORNERS
     async with Imaging(workers=1) as pool:
         _, _, hint = await refused(pool, FILES[name])
     setting = f"LIMNER_IMAGES_ACCEPT=png,jpeg,gif,webp,{name}"

@@ -105,10 +105,30 @@ class Liar(Imaging):
 class Mumbler(Imaging):
     """A pool that talks of its own insides."""
 
+    mumble = "'NoneType' object has no attribute 'size'"
+
     async def fit(self, data: Source, request: FitRequest) -> tuple[Fitted, bytes]:
         if data == whole_file(0).data:
-            raise CorruptImage("'NoneType' object has no attribute 'size'")
+            raise CorruptImage(self.mumble)
         return await super().fit(data, request)
+
+
+class Calculator(Mumbler):
+    """A pool that quotes an accident with numbers."""
+
+    mumble = "the picture does not decode: division by zero"
+
+
+class Namer(Mumbler):
+    """A pool that quotes a decoder on a name in its code."""
+
+    mumble = "the picture does not decode: too large for PngImagePlugin.MAX_TEXT_CHUNK"
+
+
+class Coder(Mumbler):
+    """A pool that quotes an error number."""
+
+    mumble = "the picture does not decode: decoder error -2"
 
 
 class Mortal(Imaging):
@@ -124,6 +144,9 @@ class Mortal(Imaging):
         return await super().verify(data)
 
 
+MUMBLERS = (Mumbler, Calculator, Namer, Coder)
+
+
 def slay(pid: int) -> None:
     """Kill a worker; it is dead before the pool looks, and left for the pool to bury."""
     os.kill(pid, signal.SIGKILL)
@@ -132,7 +155,13 @@ def slay(pid: int) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "reason"),
-    [(Liar, "what came out is Facts("), (Mumbler, "a message about code, not about the picture: ")],
+    [
+        (Liar, "what came out is Facts("),
+        *(
+            (kind, f"a message about code, not about the picture: {kind.mumble!r}")
+            for kind in MUMBLERS
+        ),
+    ],
 )
 async def test_hostile_files_treated_wrongly_are_named_and_kept(
     tmp_path: Path, kind: type[Imaging], reason: str

@@ -73,6 +73,14 @@ async def test_a_worker_is_kept_warm_and_used_again(alone: Lone) -> None:
     assert worker_pids() == before
 
 
+async def test_a_large_pool_starts_no_more_workers_than_jobs_at_once() -> None:
+    before = worker_pids()
+    async with Imaging(workers=8) as pool:
+        for _ in range(9):
+            assert await pool.verify(SMALL_PNG) == SMALL
+        assert len(worker_pids() - before) == 1
+
+
 async def test_a_worker_killed_in_mid_job_is_replaced(alone: Lone) -> None:
     task = await alone.frozen_job()
     os.kill(alone.pid, signal.SIGKILL)
@@ -80,6 +88,18 @@ async def test_a_worker_killed_in_mid_job_is_replaced(alone: Lone) -> None:
         await task
     assert await alone.pool.verify(SMALL_PNG) == SMALL
     assert alone.pid not in worker_pids()
+
+
+async def test_a_worker_that_aborts_is_not_taken_for_certain_to_want_memory(alone: Lone) -> None:
+    task = await alone.frozen_job()
+    os.kill(alone.pid, signal.SIGABRT)
+    os.kill(alone.pid, signal.SIGCONT)
+    with pytest.raises(ImageTooLarge) as caught:
+        await task
+    assert caught.value.message == (
+        "the decoder gave up, most likely because the picture needs more than 2048 MiB of memory"
+    )
+    assert await alone.pool.verify(SMALL_PNG) == SMALL
 
 
 async def test_a_worker_killed_while_idle_fails_no_job(alone: Lone) -> None:
@@ -162,7 +182,7 @@ async def test_a_file_larger_than_the_memory_of_a_worker_is_refused() -> None:
 async def test_an_answer_larger_than_agreed_is_not_read() -> None:
     async with lone(WorkerLimits(max_answer_bytes=1 << 20)) as alone:
         with pytest.raises(ImageTooLarge, match="the result has more than 1 MiB"):
-            await alone.pool.to_png(encoded(Image.effect_noise((1024, 1024), 50), "PNG"))
+            await alone.pool.convert(encoded(Image.effect_noise((1024, 1024), 50), "PNG"))
         assert await alone.pool.verify(SMALL_PNG) == SMALL
 
 

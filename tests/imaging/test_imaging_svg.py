@@ -256,7 +256,10 @@ def test_assets_are_found_in_the_text_of_a_document() -> None:
         ("<svg><a:b/></svg>", "the SVG document is not well-formed: unbound prefix"),
         ("<svg>&nbsp;</svg>", "the SVG document is not well-formed: undefined entity"),
         ("<html/>", "the root element is <html>, not <svg>"),
-        ('<svg xmlns="urn:other"/>', "the root element is <svg>, not <svg>"),
+        (
+            '<svg xmlns="urn:other"/>',
+            "the root element <svg> is of the namespace 'urn:other', not of",
+        ),
         ("<svg>\ud800</svg>", "the picture does not decode: 'utf-8' codec can't encode"),
     ],
 )

@@ -172,7 +172,7 @@ async def test_hostile_pixel_data_that_inflates_without_end_is_harmless(imaging:
 async def test_hostile_notes_that_inflate_without_end_are_refused(
     imaging: Imaging, bomb: bytes
 ) -> None:
-    with pytest.raises(CorruptImage, match="Decompressed data too large"):
+    with pytest.raises(CorruptImage, match=r"^the picture does not decode$"):
         await imaging.verify(png(8, 8, bomb, pixels=bytes(72)))
 
 

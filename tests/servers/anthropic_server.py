@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
-from tests.servers.model_server import Counts, ModelServer, Saying, Sent
+from tests.servers.model_server import Calls, Counts, ModelServer, Saying, Sent, halves
 from tests.servers.wire import Reply, Seen, json_reply
 
 
@@ -37,7 +38,10 @@ class AnthropicServer(ModelServer):
 
     def whole(self, saying: Saying, body: Any) -> Any:
         return _message(body) | {
-            "content": [{"type": "text", "text": saying.text, "citations": None}],
+            "content": [
+                {"type": "text", "text": saying.text, "citations": None},
+                *(_use(call) | {"input": json.loads(call.arguments)} for call in saying.calls),
+            ],
             **_ending(saying),
             "usage": _usage(saying.usage or Counts()),
         }
@@ -61,6 +65,7 @@ class AnthropicServer(ModelServer):
         late = _usage(counts) if counts else {"output_tokens": 0}
         after = [
             {"type": "content_block_stop", "index": 1},
+            *(event for at, call in enumerate(saying.calls, 2) for event in _calling(at, call)),
             {"type": "message_delta", "delta": _ending(saying), "usage": late},
             {"type": "message_stop"},
         ]
@@ -77,6 +82,18 @@ def _started(index: int, block: dict[str, Any]) -> dict[str, Any]:
 
 def _delta(index: int, delta: dict[str, Any]) -> dict[str, Any]:
     return {"type": "content_block_delta", "index": index, "delta": delta}
+
+
+def _use(call: Calls) -> dict[str, Any]:
+    return {"type": "tool_use", "id": call.call_id, "name": call.name, "input": {}}
+
+
+def _calling(at: int, call: Calls) -> list[dict[str, Any]]:
+    pieces = [
+        _delta(at, {"type": "input_json_delta", "partial_json": piece})
+        for piece in ("", *halves(call.arguments))
+    ]
+    return [_started(at, _use(call)), *pieces, {"type": "content_block_stop", "index": at}]
 
 
 def _message(body: Any) -> dict[str, Any]:
@@ -96,6 +113,8 @@ def _ending(saying: Saying) -> dict[str, Any]:
     if saying.refusal is not None:
         details = {"type": "refusal", "category": "bio", "explanation": saying.refusal}
         return {"stop_reason": "refusal", "stop_sequence": None, "stop_details": details}
+    if saying.calls:
+        return {"stop_reason": "tool_use", "stop_sequence": None}
     reason = "end_turn" if saying.stop == "end" else "max_tokens"
     return {"stop_reason": reason, "stop_sequence": None}
 

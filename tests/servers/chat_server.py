@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tests.servers.model_server import Counts, ModelServer, Saying, Sent
+from tests.servers.model_server import Calls, Counts, ModelServer, Saying, Sent, halves
 from tests.servers.openai_server import error_reply
 from tests.servers.wire import Reply, Seen
 
@@ -31,6 +31,8 @@ class ChatServer(ModelServer):
             "content": None if saying.refusal else saying.text,
             "refusal": saying.refusal,
         }
+        if saying.calls:
+            message["tool_calls"] = [_call(call) for call in saying.calls]
         choice = {
             "index": 0,
             "message": message,
@@ -49,6 +51,7 @@ class ChatServer(ModelServer):
         deltas += [{"content": piece} for piece in saying.pieces]
         if saying.refusal is not None:
             deltas.append({"refusal": saying.refusal})
+        deltas += [delta for at, call in enumerate(saying.calls) for delta in _calling(at, call)]
         before = [Sent(data=head | {"choices": [_choice(delta)]}) for delta in deltas]
         if saying.trouble is not None:
             trouble = saying.trouble
@@ -60,7 +63,22 @@ class ChatServer(ModelServer):
         return before, [*after, Sent(data="[DONE]")]
 
 
+def _call(call: Calls) -> dict[str, Any]:
+    function = {"name": call.name, "arguments": call.arguments}
+    return {"id": call.call_id, "type": "function", "function": function}
+
+
+def _calling(at: int, call: Calls) -> list[dict[str, Any]]:
+    """The first piece has the name, the others go on with the arguments."""
+    first, *rest = halves(call.arguments)
+    begun = _call(call) | {"index": at, "function": {"name": call.name, "arguments": first}}
+    pieces = [begun, *({"index": at, "function": {"arguments": piece}} for piece in rest)]
+    return [{"tool_calls": [piece]} for piece in pieces]
+
+
 def _reason(saying: Saying) -> str:
+    if saying.calls:
+        return "tool_calls"
     return "stop" if saying.stop == "end" else "length"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -43,7 +44,8 @@ class GeminiServer(ModelServer):
         return seen.path.endswith(":streamGenerateContent")
 
     def whole(self, saying: Saying, body: Any) -> Any:
-        return _chunk([{"text": saying.text}], saying.usage, **_ending(saying))
+        parts = [{"text": saying.text}, *_calling(saying)]
+        return _chunk(parts, saying.usage, **_ending(saying))
 
     def events(self, saying: Saying, body: Any) -> tuple[Sequence[Sent], Sequence[Sent]]:
         if saying.refusal is not None and not saying.pieces:
@@ -52,11 +54,27 @@ class GeminiServer(ModelServer):
             return [], [Sent(data={"promptFeedback": feedback, **counts})]
         before = [_chunk([{"text": "Is it a fox?", "thought": True}], saying.usage)]
         before += [_chunk([{"text": piece}], saying.usage) for piece in saying.pieces]
+        before += [_chunk([part], saying.usage) for part in _calling(saying)]
         last = _chunk([], saying.usage, **_ending(saying))
         if saying.trouble is not None:
             trouble = saying.trouble
             last = {"error": {"code": 503, "message": trouble.message, "status": trouble.code}}
         return [Sent(data=chunk) for chunk in before], [Sent(data=last)]
+
+
+def _calling(saying: Saying) -> list[dict[str, Any]]:
+    """The calls, whole; of parallel ones only the first is signed."""
+    calls = [
+        {
+            "functionCall": {
+                "id": call.call_id,
+                "name": call.name,
+                "args": json.loads(call.arguments),
+            }
+        }
+        for call in saying.calls
+    ]
+    return [part | ({} if at else {"thoughtSignature": "c2ln"}) for at, part in enumerate(calls)]
 
 
 def _ending(saying: Saying) -> dict[str, Any]:

@@ -32,9 +32,19 @@ class Trouble:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Calls:
+    """A tool that the model calls; ``arguments`` is JSON."""
+
+    name: str
+    arguments: str
+    call_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Saying:
     """What a server answers, and how that ends.
 
+    After the pieces the model makes its ``calls``, in parallel.
     ``refusal`` is the model's or the service's words for not answering; ``trouble`` is told, and
     ``gate`` waited for, after the pieces. With ``is_whole`` False the stream just ends there.
     """
@@ -46,6 +56,7 @@ class Saying:
     trouble: Trouble | None = None
     gate: Gate | None = None
     is_whole: bool = True
+    calls: tuple[Calls, ...] = ()
 
     @property
     def text(self) -> str:
@@ -114,6 +125,11 @@ class ModelServer(WireServer):
     @abstractmethod
     def events(self, saying: Saying, body: Any) -> tuple[Sequence[Sent], Sequence[Sent]]:
         """The answer as events: up to the last piece of text, and after it."""
+
+
+def halves(text: str) -> tuple[str, str]:
+    """A text cut in the middle."""
+    return text[: len(text) // 2], text[len(text) // 2 :]
 
 
 def _in_halves(encoded: Iterable[bytes]) -> Iterable[bytes]:

@@ -156,13 +156,17 @@ class OpenAIServer(WireServer):
         partial = [
             event(
                 f"{kind}.partial_image",
-                **{**fields, "b64_json": base64.b64encode(b"unfinished %d" % number).decode()},
+                **{**fields, "b64_json": base64.b64encode(self.draft(number)).decode()},
                 partial_image_index=number,
             )
             for number in range(partial_images)
         ]
         completed = event(f"{kind}.completed", **fields, usage=self.usage)
         return events_reply(b": ping\n\n", *partial, completed)
+
+    def draft(self, number: int) -> bytes:
+        """An unfinished picture; a test may want a real one."""
+        return b"unfinished %d" % number
 
     @cached_property
     def _base64(self) -> bytes:

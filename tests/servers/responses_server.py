@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tests.servers.model_server import Counts, ModelServer, Saying, Sent
+from tests.servers.model_server import Calls, Counts, ModelServer, Saying, Sent, halves
 from tests.servers.openai_server import error_reply
 from tests.servers.wire import Reply, Seen
 
@@ -28,7 +28,7 @@ class ResponsesServer(ModelServer):
         return bool(body.get("stream"))
 
     def whole(self, saying: Saying, body: Any) -> Any:
-        return _response(saying, body, status=_status(saying), output=[_message(saying)])
+        return _response(saying, body, status=_status(saying), output=_output(saying))
 
     def events(self, saying: Saying, body: Any) -> tuple[Sequence[Sent], Sequence[Sent]]:
         at = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
@@ -49,10 +49,8 @@ class ResponsesServer(ModelServer):
             for piece in saying.pieces
         ]
         if saying.refusal is not None:
-            half = len(saying.refusal) // 2
             before += [
-                ("response.refusal.delta", at | {"delta": part})
-                for part in (saying.refusal[:half], saying.refusal[half:])
+                ("response.refusal.delta", at | {"delta": part}) for part in halves(saying.refusal)
             ]
         after = [*_endings(saying, at), _last(saying, body)]
         everything = [
@@ -69,12 +67,45 @@ def _endings(saying: Saying, at: dict[str, Any]) -> list[tuple[str, dict[str, An
         ("response.output_text.done", at | {"text": saying.text, "logprobs": []}),
         ("response.content_part.done", at | {"part": _text_part(saying.text)}),
         ("response.output_item.done", {"output_index": 0, "item": _message(saying)}),
+        *(event for at, call in enumerate(saying.calls, 1) for event in _calling(at, call)),
     ]
+
+
+def _calling(at: int, call: Calls) -> list[tuple[str, dict[str, Any]]]:
+    item = _call(call)
+    place = {"item_id": item["id"], "output_index": at}
+    begun = item | {"arguments": "", "status": "in_progress"}
+    deltas = [
+        ("response.function_call_arguments.delta", place | {"delta": piece})
+        for piece in halves(call.arguments)
+    ]
+    done = {"name": call.name, "arguments": call.arguments}
+    return [
+        ("response.output_item.added", {"output_index": at, "item": begun}),
+        *deltas,
+        ("response.function_call_arguments.done", place | done),
+        ("response.output_item.done", {"output_index": at, "item": item}),
+    ]
+
+
+def _call(call: Calls) -> dict[str, Any]:
+    return {
+        "id": f"fc_{call.call_id}",
+        "type": "function_call",
+        "status": "completed",
+        "call_id": call.call_id,
+        "name": call.name,
+        "arguments": call.arguments,
+    }
+
+
+def _output(saying: Saying) -> list[dict[str, Any]]:
+    return [_message(saying), *map(_call, saying.calls)]
 
 
 def _last(saying: Saying, body: Any) -> tuple[str, dict[str, Any]]:
     status = _status(saying)
-    output = [_message(saying)]
+    output = _output(saying)
     return f"response.{status}", {"response": _response(saying, body, status=status, output=output)}
 
 

@@ -1,4 +1,4 @@
-"""A decoded picture -> one that is upright and in sRGB. Runs inside a worker only."""
+"""A decoded picture -> one that is upright, in sRGB, on white. Runs inside a worker only."""
 
 from __future__ import annotations
 
@@ -20,7 +20,17 @@ _TURNS = {
 }
 
 # What Pillow raises on a damaged EXIF block, which is no reason to refuse the picture.
-_BAD_EXIF = (IndexError, KeyError, OSError, SyntaxError, TypeError, ValueError, struct.error)
+BAD_EXIF = (
+    ArithmeticError,
+    AttributeError,
+    IndexError,
+    KeyError,
+    OSError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+    struct.error,
+)
 
 
 def check_pixels(size: tuple[int, int], *, max_pixels: int) -> None:
@@ -48,7 +58,7 @@ def orientation(image: Image.Image, data: bytes) -> int:
         return 1
     try:
         found = image.getexif().get(ExifTags.Base.Orientation, 1)
-    except _BAD_EXIF:
+    except BAD_EXIF:
         return 1
     return found if found in _TURNS else 1
 
@@ -78,6 +88,15 @@ def in_srgb(image: Image.Image) -> Image.Image:
             # A damaged profile, or one for other channels: the plain conversion is still right.
             pass
     return image.convert(mode)
+
+
+def on_white(image: Image.Image) -> Image.Image:
+    """The picture without transparency, as it looks on white paper."""
+    if image.mode != "RGBA":
+        return image
+    white = Image.new("RGB", image.size, "white")
+    white.paste(image, mask=image)
+    return white
 
 
 def _through_profile(image: Image.Image, profile: bytes, *, mode: str) -> Image.Image:

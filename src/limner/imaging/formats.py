@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 from limner.imaging.markup import root_tag
 
@@ -58,6 +59,9 @@ _FORMATS = (
 
 BY_NAME = {form.name: form for form in _FORMATS}
 BY_MIME = {form.mime: form for form in _FORMATS}
+
+# What pictures can be converted to.
+OutputFormat = Literal["png", "jpeg", "webp"]
 
 # What services send, which nobody may lose by a setting.
 ALWAYS_ACCEPTED = ("png", "jpeg", "gif", "webp")

@@ -15,9 +15,11 @@ class WorkerLimits:
     ``accept`` names the formats that are opened, as `formats.accepted` gives them.
 
     ``memory_bytes`` is address space; the default lets every picture within ``max_pixels`` decode,
-    the hungriest being WebP. ``memory_bytes`` holds on Linux and ``cpu_s`` on POSIX; elsewhere the
-    pixel cap and the time limit do. ``cpu_s`` is below ``timeout_s`` so that a busy machine does
-    not fail an innocent job, and it also stops a worker whose host was killed mid-job.
+    the hungriest being WebP. To be converted, one that is tens of millions of pixels high may need
+    more, since Pillow keeps a pointer to each row. ``memory_bytes`` holds on Linux and ``cpu_s`` on
+    POSIX; elsewhere the pixel cap and the time limit do. ``cpu_s`` is below ``timeout_s`` so that a
+    busy machine does not fail an innocent job, and it also stops a worker whose host was killed
+    mid-job.
 
     ``max_svg_expanded`` and ``max_svg_depth`` count what a document becomes once every ``use`` and
     ``url(#id)`` is followed; the renderer overflows its stack at about 200 levels.

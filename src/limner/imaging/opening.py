@@ -34,7 +34,7 @@ def open_picture(data: bytes, *, limits: WorkerLimits, page: int = 1) -> tuple[F
     Raises:
         UnrecognizedImage: it is of no format that is accepted here.
         ImageTooLarge: its header claims more pixels than are accepted; none were touched.
-        CorruptImage: its header is damaged, or it has no such page.
+        CorruptImage: its header is damaged, or it has no such page, or no palette for its colours.
         UnsafeSvg: it is a drawing that asks for more than drawing.
     """
     form = sniff(data[:HEAD_BYTES])
@@ -50,6 +50,9 @@ def open_picture(data: bytes, *, limits: WorkerLimits, page: int = 1) -> tuple[F
         message = f"this begins like {form.label}, but its header is damaged or of a rare kind"
         raise CorruptImage(message) from None
     check_page(page, opened.pages)
+    # Pillow notices only when it converts such a picture, and then by an assertion.
+    if opened.image.mode == "P" and opened.image.palette is None:
+        raise CorruptImage("the picture has no palette")
     return form, opened
 
 

@@ -1,4 +1,4 @@
-"""Untrusted bytes -> facts, PNG or a thumbnail, with Pillow. Runs inside a worker only."""
+"""Untrusted bytes -> facts, another format or a thumbnail. Runs inside a worker only."""
 
 from __future__ import annotations
 
@@ -8,14 +8,21 @@ from io import BytesIO
 
 from PIL import Image, ImageOps
 
-from limner.errors import CorruptImage
-from limner.imaging.decoding import check_pixels, in_srgb, turned, upright_size
+from limner.errors import CorruptImage, ImageTooLarge
+from limner.imaging import gif_blocks
+from limner.imaging.decoding import check_pixels, in_srgb, on_white, turned, upright_size
 from limner.imaging.facts import Facts, Preview
+from limner.imaging.fit.encoders import jpeg, webp
+from limner.imaging.formats import Format, OutputFormat
 from limner.imaging.limits import WorkerLimits
 from limner.imaging.opening import open_picture
+from limner.imaging.readers import Opened
 
 # Above level 4 a photograph takes three times as long and gets no smaller.
 _PNG_COMPRESS_LEVEL = 4
+# Where the loss begins to be hard to see.
+_LOSSY_QUALITY = 90
+_MAX_EDGE = {"jpeg": 65_500, "webp": 16_383}
 
 
 def verify(data: bytes, *, limits: WorkerLimits) -> Facts:
@@ -26,28 +33,29 @@ def verify(data: bytes, *, limits: WorkerLimits) -> Facts:
         CorruptImage: the picture is damaged or cut short.
     """
     form, opened = open_picture(data, limits=limits)
-    frames = _checked_png_frames(data) if form.name == "png" else opened.frames
+    frames = _frames(form, opened, data)
     width, height = upright_size(opened.image.size, opened.turn)
     opened.image.load()
     return Facts(mime=form.mime, width=width, height=height, frames=frames, pages=opened.pages)
 
 
-def to_png(data: bytes, *, limits: WorkerLimits, cover: tuple[int, int] | None) -> bytes:
-    """The first frame or page as an upright 8-bit sRGB PNG, without the original's metadata.
+def convert(
+    data: bytes, *, limits: WorkerLimits, to: OutputFormat, cover: tuple[int, int] | None
+) -> bytes:
+    """The first frame or page, upright, in 8-bit sRGB and without the original's metadata.
 
     With ``cover`` it is scaled to cover that size and cropped from the centre to exactly it.
 
     Raises:
-        ImageTooLarge: as `verify`, and for a ``cover`` over the pixel cap.
+        ImageTooLarge: as `verify`, for a ``cover`` over the pixel cap, and for a picture with a
+            longer edge than the format can have.
     """
     _, opened = open_picture(data, limits=limits)
     picture = in_srgb(turned(opened.image, opened.turn))
     if cover is not None and cover != picture.size:
         check_pixels(cover, max_pixels=limits.max_pixels)
         picture = ImageOps.fit(picture, cover, Image.Resampling.LANCZOS)
-    out = BytesIO()
-    picture.save(out, "PNG", compress_level=_PNG_COMPRESS_LEVEL, icc_profile=None)
-    return out.getvalue()
+    return _encoded(picture, to)
 
 
 def preview(data: bytes, *, limits: WorkerLimits, columns: int, rows: int) -> Preview:
@@ -58,10 +66,33 @@ def preview(data: bytes, *, limits: WorkerLimits, columns: int, rows: int) -> Pr
     opened.image.draft("RGB", (edge, edge))
     picture = in_srgb(turned(opened.image, opened.turn))
     picture.thumbnail((columns, rows), Image.Resampling.LANCZOS, reducing_gap=2.0)
-    if picture.mode == "RGBA":
-        white = Image.new("RGBA", picture.size, "white")
-        picture = Image.alpha_composite(white, picture).convert("RGB")
+    picture = on_white(picture)
     return Preview(width=picture.width, height=picture.height, rgb=picture.tobytes())
+
+
+def _encoded(picture: Image.Image, to: OutputFormat) -> bytes:
+    # Pillow would write the original's profile, which no longer fits, and its comments.
+    picture.info.clear()
+    if to == "png":
+        out = BytesIO()
+        picture.save(out, "PNG", compress_level=_PNG_COMPRESS_LEVEL)
+        return out.getvalue()
+    if max(picture.size) > _MAX_EDGE[to]:
+        raise ImageTooLarge(f"a {to} file is at most {_MAX_EDGE[to]:,} pixels wide and high")
+    if to == "jpeg":
+        return jpeg(picture, _LOSSY_QUALITY, full_colour=True).data
+    return webp(picture, _LOSSY_QUALITY).data
+
+
+def _frames(form: Format, opened: Opened, data: bytes) -> int:
+    """How many frames there are; a PNG or a GIF that is cut short is refused."""
+    match form.name:
+        case "png":
+            return _checked_png_frames(data)
+        case "gif":
+            return max(1, sum(1 for _ in gif_blocks.frames(data)))
+        case _:
+            return opened.frames
 
 
 def _checked_png_frames(data: bytes) -> int:

@@ -1,4 +1,4 @@
-"""Untrusted bytes -> facts, PNG bytes or an ``ImageError``: the host's only door to pixels.
+"""Untrusted bytes -> facts, other bytes or an ``ImageError``: the host's only door to pixels.
 
 Threads drive the worker processes and no asyncio object outlives a call, so one ``Imaging`` serves
 any number of event loops and threads.
@@ -25,22 +25,26 @@ from limner.imaging.evidence.extra import INSTALL, can_read_text
 from limner.imaging.facts import Facts, MaskWay, Preview
 from limner.imaging.fit import FitRequest, Fitted, Region
 from limner.imaging.fit.plain import as_it_is
-from limner.imaging.formats import ALWAYS_ACCEPTED, accepted
+from limner.imaging.formats import ALWAYS_ACCEPTED, OutputFormat, accepted
 from limner.imaging.limits import DEFAULT_LIMITS, READER_LIMITS, WorkerLimits
-from limner.imaging.process import READER, WORKER, Answer, Job, WorkerProcess
+from limner.imaging.process import NOTARY, READER, WORKER, Answer, Job, WorkerProcess
+from limner.imaging.provenance import INSTALL as INSTALL_NOTARY
+from limner.imaging.provenance import Manifest, can_read
 from limner.imaging.svg import Asset, mentioned_assets
 
 T = TypeVar("T")
 # Bytes, or how to get them: what waits for a free worker then holds no memory.
 Source = bytes | Callable[[], bytes]
 
-DEFAULT_WORKERS = min(2, os.cpu_count() or 1)
+# Each may take the memory of one large picture, so more of them would not do on many machines.
+DEFAULT_WORKERS = min(8, os.cpu_count() or 1)
 
 
 class Imaging:
     """A pool of warm workers that decode and draw; use it as an async context manager.
 
-    Workers start with the first job that needs them. One that dies or takes too long is replaced,
+    Workers start with the first job that needs them, never more than jobs run at once; by default
+    there may be one for each processor, up to eight. One that dies or takes too long is replaced,
     and only the job it had fails. Cancelling a call ends the worker that was busy with it.
 
     PNG, JPEG, GIF and WebP are always accepted; ``accept`` names further formats, as the setting
@@ -60,10 +64,10 @@ class Imaging:
         # One reader is enough: it uses several processors by itself, and its models are large.
         self._readers = _Crew(READER_LIMITS, READER)
         self._reading = ThreadPoolExecutor(1, thread_name_prefix="limner-reading")
+        self._notaries = _Crew(limits, NOTARY)
         # Also runs when the pool is forgotten and at exit, so no process stays behind.
-        self._close = weakref.finalize(
-            self, _close, (self._crew, self._readers), (self._threads, self._reading)
-        )
+        crews = (self._crew, self._readers, self._notaries)
+        self._close = weakref.finalize(self, _close, crews, (self._threads, self._reading))
 
     async def verify(self, data: Source) -> Facts:
         """Decode the picture in full and say what it is.
@@ -75,16 +79,20 @@ class Imaging:
         """
         return _value(await self._do("verify", data), Facts)
 
-    async def to_png(self, data: Source, *, cover: tuple[int, int] | None = None) -> bytes:
-        """The first frame as an upright 8-bit sRGB PNG; alpha is kept, metadata is not.
+    async def convert(
+        self, data: Source, *, to: OutputFormat = "png", cover: tuple[int, int] | None = None
+    ) -> bytes:
+        """The first frame, upright, in 8-bit sRGB and without metadata, in another format.
 
-        With ``cover`` the picture is scaled, never stretched, until it covers that width and
-        height, and cropped from the centre to exactly them.
+        Transparency is kept, except in a JPEG, which shows it on white. With ``cover`` the picture
+        is scaled, never stretched, until it covers that width and height, and cropped from the
+        centre to exactly them.
 
         Raises:
             ImageError: as `verify`.
+            ImageTooLarge: the format holds no picture that large.
         """
-        return (await self._do("to_png", data, cover=cover)).payload
+        return (await self._do("convert", data, to=to, cover=cover)).payload
 
     async def fit(self, data: Source, request: FitRequest) -> tuple[Fitted, bytes]:
         """The picture as a model should get it, and what was done to it.
@@ -153,6 +161,21 @@ class Imaging:
         job = _Shift(self._readers, {**page.value, "op": "read_text"}, page.payload)
         answer = await self._run(job, self._reading)
         return _decoded(answer.payload, tuple[TextLine, ...])
+
+    async def read_manifest(self, data: Source, *, mime: str) -> Manifest:
+        """What the C2PA manifest of a picture claims, and whether that holds.
+
+        A process of its own does it, started by the first call and kept.
+
+        Raises:
+            MissingExtra: ``limner[c2pa]`` is not installed; the hint is the command.
+            CorruptImage: there is no manifest, or it cannot be understood.
+            ImageTooLarge: over the memory or time limit.
+        """
+        if not can_read():
+            raise MissingExtra("reading a C2PA manifest needs limner[c2pa]", hint=INSTALL_NOTARY)
+        shift = _Shift(self._notaries, {"op": "read_manifest", "mime": mime}, data)
+        return _decoded((await self._run(shift, self._threads)).payload, Manifest)
 
     async def render_svg(
         self, document: str, *, width: int, height: int, assets: Mapping[str, Asset]

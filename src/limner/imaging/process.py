@@ -34,16 +34,17 @@ from limner.imaging.limits import WorkerLimits
 if sys.platform == "linux":
     import fcntl
 
-# The programs a worker process may run: one decodes and draws, the other reads text.
+# The programs a worker process may run: one decodes and draws, one reads text, and one checks
+# where a picture says it comes from.
 WORKER = "limner.imaging.worker"
 READER = "limner.imaging.reader"
+NOTARY = "limner.imaging.notary"
 
 _START_TIMEOUT_S = 60.0
 _EXIT_TIMEOUT_S = 5.0
 _PIPE_BYTES = 1 << 20
 _CPU_TIME_SPENT = -signal.SIGXCPU if hasattr(signal, "SIGXCPU") else None
-# Where memory runs out, Python exits in order and Rust aborts.
-_OUT_OF_MEMORY = (pipe.EXIT_OUT_OF_MEMORY, -signal.SIGABRT)
+_ABORTED = -signal.SIGABRT
 
 # All of the host's environment that a worker gets: where Windows and odd installations of Python
 # keep their libraries. No key may ever be among it.
@@ -177,9 +178,12 @@ class WorkerProcess:
             return ImageTooLarge(f"the picture took more than {limits.timeout_s:g} s")
         if status == _CPU_TIME_SPENT:
             return ImageTooLarge(f"the picture took more than {limits.cpu_s} s of processor time")
-        if status in _OUT_OF_MEMORY:
-            mebibytes = limits.memory_bytes >> 20
-            return ImageTooLarge(f"the picture needs more than {mebibytes} MiB of memory")
+        too_much = f"the picture needs more than {limits.memory_bytes >> 20} MiB of memory"
+        if status == pipe.EXIT_OUT_OF_MEMORY:
+            return ImageTooLarge(too_much)
+        if status == _ABORTED:
+            # Rust and C++ abort for want of memory, but also where they find their own mistakes.
+            return ImageTooLarge(f"the decoder gave up, most likely because {too_much}")
         return CorruptImage(f"the picture crashed its decoder (status {status})")
 
 

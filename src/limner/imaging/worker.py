@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -28,6 +29,11 @@ from limner.imaging.svg import Asset
 from limner.imaging.svg.render import render
 
 _MAX_MESSAGE_CHARS = 300
+
+# What decoders raise on purpose, with a sentence. All else is an accident with damaged numbers.
+_SPOKEN = (EOFError, OSError, RuntimeError, SyntaxError, ValueError)
+# Names in the decoder's code, and numbers that only it can read: "decoder error -2".
+_UNSPOKEN = re.compile(r"[A-Za-z][._][A-Za-z]|-\d+$")
 
 # A second thread for encoders. It is begun before the lock-down, which allows no new ones.
 _aside = ThreadPoolExecutor(1)
@@ -84,17 +90,24 @@ def _answer(job: dict[str, Any], payload: bytes, table: Jobs, limits: WorkerLimi
         mebibytes = limits.memory_bytes >> 20
         return _failure(ImageTooLarge(f"the picture needs more than {mebibytes} MiB of memory"))
     except BaseException as error:  # a panic in Rust is not an Exception
-        reason = " ".join(str(error).split()) or type(error).__name__
-        return _failure(CorruptImage(f"the picture does not decode: {reason}"))
+        reason = _reason(error)
+        what = "the picture does not decode"
+        return _failure(CorruptImage(f"{what}: {reason}" if reason else what))
+
+
+def _reason(error: BaseException) -> str:
+    """What a decoder says is wrong, where it says it to people and not to its programmer."""
+    text = " ".join(str(error).split()) if isinstance(error, _SPOKEN) else ""
+    return "" if _UNSPOKEN.search(text) else text
 
 
 def _verify(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Answer:  # noqa: ARG001 - the shape of every job
     return {"value": asdict(pixels.verify(payload, limits=limits))}, b""
 
 
-def _to_png(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Answer:
+def _convert(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Answer:
     cover = tuple(job["cover"]) if job["cover"] else None
-    return {}, pixels.to_png(payload, limits=limits, cover=cover)
+    return {}, pixels.convert(payload, limits=limits, to=job["to"], cover=cover)
 
 
 def _preview(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Answer:
@@ -140,7 +153,7 @@ def _legible(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Answe
 
 _JOBS: Jobs = {
     "verify": _verify,
-    "to_png": _to_png,
+    "convert": _convert,
     "preview": _preview,
     "render_svg": _render_svg,
     "fit": _fit,

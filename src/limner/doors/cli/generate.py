@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 from limner.client import Limner
 from limner.doors.cli.answer import Answer
-from limner.doors.cli.preview import show, shows_pictures
+from limner.doors.cli.preview import show, shows_pictures, unfinished
 from limner.doors.cli.terminal import Waiting, ask, wait_for
 from limner.errors import NANO_PER_USD, InputInvalid, UserError
 from limner.imaging.formats import OutputFormat
@@ -141,10 +141,8 @@ def draw(
     async def work() -> Answer:
         waiting = Waiting()
         async with Limner(budget_usd=budget_usd, observe=waiting.say if debug else None) as lim:
-            async with waiting.shown():
-                drawn = await lim.draw(
-                    tool, arguments, progress=waiting.progress, ask=ask, **(more or {})
-                )
+            async with waiting.shown(), unfinished(waiting, lim) as progress:
+                drawn = await lim.draw(tool, arguments, progress=progress, ask=ask, **(more or {}))
             elapsed_s = waiting.elapsed_s
             if args.show or (shows_pictures() and not args.json):
                 for image in drawn.images:

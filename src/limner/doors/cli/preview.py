@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import os
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
 from typing import Literal, NamedTuple
 
 from limner.client import Limner
 from limner.content import Picture
-from limner.doors.cli.terminal import is_live, say, write
+from limner.doors.cli.terminal import CLEAR_LINE, Waiting, is_live, say, write
 from limner.doors.cli.terminal import size as terminal_size
+from limner.errors import ImageError
+from limner.pictures.order import Progress
 
 Protocol = Literal["kitty", "iterm", "blocks"]
 
@@ -55,6 +59,29 @@ async def show_bytes(data: bytes, *, mime: str, size: tuple[int, int], lim: Limn
             preview = await lim.imaging.preview(data, columns=box.columns, rows=2 * box.rows)
             for line in _half_blocks(preview.rgb, preview.width, preview.height):
                 write(line + "\n")
+
+
+@asynccontextmanager
+async def unfinished(waiting: Waiting, lim: Limner) -> AsyncGenerator[Callable[[Progress], None]]:
+    """Progress that also shows the unfinished pictures it comes with, where there is a terminal."""
+    showing: set[asyncio.Task[None]] = set()
+
+    async def show_one(data: bytes) -> None:
+        with suppress(ImageError):  # as untrusted as the finished one
+            facts = await lim.imaging.verify(data)
+            write(CLEAR_LINE)
+            await show_bytes(data, mime=facts.mime, size=(facts.width, facts.height), lim=lim)
+
+    def progress(news: Progress) -> None:
+        waiting.progress(news)
+        if news.picture is not None and is_live():
+            showing.add(asyncio.create_task(show_one(news.picture)))
+
+    try:
+        yield progress
+    finally:
+        for task in showing:
+            await asyncio.wait([task])
 
 
 def _protocol() -> Protocol:

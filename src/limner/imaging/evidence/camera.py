@@ -8,27 +8,15 @@ from __future__ import annotations
 
 import math
 import re
-import struct
 from typing import Any
 
 from PIL import ExifTags, Image
 
+from limner.imaging.decoding import BAD_EXIF
 from limner.imaging.evidence.record import Origin, Place
 
 _MAX_CHARS = 100
 _DATE = re.compile(r"(\d{4}):(\d\d):(\d\d) (\d\d:\d\d:\d\d)")
-# What Pillow raises on a damaged block.
-_DAMAGE = (
-    ArithmeticError,
-    AttributeError,
-    IndexError,
-    KeyError,
-    OSError,
-    SyntaxError,
-    TypeError,
-    ValueError,
-    struct.error,
-)
 
 Tags = dict[int, Any]
 
@@ -39,7 +27,7 @@ def origin(image: Image.Image) -> Origin | None:
         exif = image.getexif()
         main: Tags = dict(exif)
         photo, gps = (_block(exif, kind) for kind in (ExifTags.IFD.Exif, ExifTags.IFD.GPSInfo))
-    except _DAMAGE:
+    except BAD_EXIF:
         return None
     found = Origin(
         camera=_camera(_text(main, ExifTags.Base.Make), _text(main, ExifTags.Base.Model)),
@@ -54,7 +42,7 @@ def origin(image: Image.Image) -> Origin | None:
 def _block(exif: Image.Exif, kind: ExifTags.IFD) -> Tags:
     try:
         return dict(exif.get_ifd(kind))
-    except _DAMAGE:
+    except BAD_EXIF:
         return {}
 
 
@@ -90,7 +78,7 @@ def _degrees(gps: Tags, value: int, reference: int, *, against: str) -> float | 
     """Degrees from degrees, minutes and seconds, negative in the south and west."""
     try:
         degrees, minutes, seconds = (float(part) for part in gps[value])
-    except _DAMAGE:
+    except BAD_EXIF:
         return None
     total = degrees + minutes / 60 + seconds / 3600
     if not math.isfinite(total):

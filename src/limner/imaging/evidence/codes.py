@@ -7,7 +7,7 @@ from typing import Any
 
 from PIL import Image
 
-from limner.imaging.evidence.palette import on_white
+from limner.imaging.decoding import on_white
 from limner.imaging.evidence.record import Box, Code
 
 MAX_CODES = 20

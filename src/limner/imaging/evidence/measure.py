@@ -6,7 +6,7 @@ import math
 
 from PIL import Image
 
-from limner.imaging.decoding import in_srgb, turned
+from limner.imaging.decoding import in_srgb, on_white, turned
 from limner.imaging.evidence import camera, palette
 from limner.imaging.evidence.codes import codes
 from limner.imaging.evidence.record import Legible, Measurements
@@ -60,7 +60,7 @@ def legible(data: bytes, *, limits: WorkerLimits) -> Legible:
     wanted = legible_size(width, height)
     if wanted != picture.size:
         picture = picture.resize(wanted, Image.Resampling.LANCZOS, reducing_gap=2.0)
-    page = palette.on_white(picture)
+    page = on_white(picture)
     return Legible(
         width=page.width,
         height=page.height,

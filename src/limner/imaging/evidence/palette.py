@@ -9,15 +9,17 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import cast
 
-from PIL import Image, ImageChops
+from PIL import Image
 
+from limner.imaging.decoding import on_white
 from limner.imaging.evidence.colours import Shade, basic_name
 from limner.imaging.evidence.record import Colour, Texture
+from limner.imaging.neighbours import bands, steps
 
 MAX_COLOURS = 6
 # So many pixels stand for all of a picture when colours are counted.
 _SAMPLE_EDGE = 256
-# Texture is judged by three bands of rows, which is plenty and keeps large pictures cheap.
+# Texture is judged by bands of rows, which is plenty and keeps large pictures cheap.
 _BAND_ROWS = 96
 _SHARP_STEP = 64
 # Saturation below which nobody would name a hue, of 255.
@@ -72,40 +74,26 @@ def background(sample: Image.Image) -> Colour | None:
 
 def texture(image: Image.Image, sample: Image.Image) -> Texture:
     """How flat, how sharp and how colourful a picture is; ``image`` is it at its full size."""
-    steps = _steps(image)
+    differences = _steps(image)
     flat = on_white(sample)
     pixels = flat.width * flat.height
     saturation = flat.convert("HSV").getchannel("S").histogram()
     two = sum(count for _, count in _shades(flat).most_common(2))
     return Texture(
-        equal=_percent(steps[0], sum(steps)),
-        sharp=_percent(sum(steps[_SHARP_STEP:]), sum(steps)),
+        equal=_percent(differences[0], sum(differences)),
+        sharp=_percent(sum(differences[_SHARP_STEP:]), sum(differences)),
         two_colours=_percent(two, pixels),
         grey=_percent(sum(saturation[:_GREY_SATURATION]), pixels),
     )
 
 
-def on_white(image: Image.Image) -> Image.Image:
-    """The picture as RGB, as it looks on white paper."""
-    if image.mode != "RGBA":
-        return image.convert("RGB")
-    return Image.alpha_composite(Image.new("RGBA", image.size, "white"), image).convert("RGB")
-
-
 def _steps(image: Image.Image) -> list[int]:
     """How many pixels differ by how much from the one beside them."""
-    width, height = image.size
-    if width < 2:
+    if image.width < 2:
         return [1] + [0] * 255
-    rows = min(height, _BAND_ROWS)
-    total = [0] * 256
-    for start in {0, (height - rows) // 2, height - rows}:
-        band = on_white(image.crop((0, start, width, start + rows)))
-        here, beside = band.crop((0, 0, width - 1, rows)), band.crop((1, 0, width, rows))
-        red, green, blue = ImageChops.difference(here, beside).split()
-        largest = ImageChops.lighter(ImageChops.lighter(red, green), blue)
-        total = [sum(pair) for pair in zip(total, largest.histogram(), strict=True)]
-    return total
+    # Only the bands are put on white: a copy of the largest pictures would not fit in memory.
+    counts = [steps(on_white(band)) for band in bands(image, rows=_BAND_ROWS)]
+    return [sum(count) for count in zip(*counts, strict=True)]
 
 
 def _shades(image: Image.Image) -> Shades:

@@ -8,6 +8,7 @@ from io import BytesIO
 
 from PIL import Image
 
+from limner.imaging.decoding import on_white
 from limner.imaging.fit.flatness import is_flat
 from limner.imaging.fit.request import JPEG, PNG, WEBP
 
@@ -74,15 +75,6 @@ def palette_png(image: Image.Image) -> Candidate:
     out = BytesIO()
     colours.save(out, "PNG", compress_level=_PNG_LEVEL_FLAT)
     return Candidate(PNG, out.getvalue(), image.size)
-
-
-def on_white(image: Image.Image) -> Image.Image:
-    """The picture without transparency."""
-    if image.mode != "RGBA":
-        return image
-    white = Image.new("RGB", image.size, "white")
-    white.paste(image, mask=image)
-    return white
 
 
 class _OutgrownError(Exception):

@@ -9,7 +9,10 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Callable
+from itertools import islice
 
+from limner.errors import CorruptImage
+from limner.imaging import gif_blocks
 from limner.imaging.fit.dimensions import Size
 from limner.imaging.fit.request import GIF, JPEG, PNG, WEBP, FitRequest, Fitted, Region
 from limner.imaging.formats import sniff, webp_canvas
@@ -17,9 +20,15 @@ from limner.imaging.formats import sniff, webp_canvas
 # Enough to tell the four formats, without a search for the first tag of a drawing.
 _MAGIC_BYTES = 16
 
-# What may stand before the pixels of a JPEG beside its size: tables, restarts, comments, and all
+# The bits a channel may have, by the kind of colour: grey, RGB, palette, and two with alpha.
+_PNG_DEPTHS = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}
+_PNG_PALETTE = 3
+_PNG_PLAIN = frozenset({b"PLTE", b"IDAT"})
+_PNG_FRAMES = frozenset({b"acTL", b"fcTL", b"fdAT"})
+
+# What may stand before the pixels of a JPEG beside its size: codes, restarts, comments, and all
 # application data but APP1, where EXIF and XMP can turn the picture.
-_HARMLESS_MARKERS = frozenset({0xC4, 0xDB, 0xDD, 0xFE, *range(0xE0, 0xF0)} - {0xE1})
+_HARMLESS_MARKERS = frozenset({0xC4, 0xDD, 0xFE, *range(0xE0, 0xF0)} - {0xE1})
 
 
 def as_it_is(data: bytes, request: FitRequest, *, max_pixels: int) -> Fitted | None:
@@ -31,7 +40,7 @@ def as_it_is(data: bytes, request: FitRequest, *, max_pixels: int) -> Fitted | N
         return None
     try:
         size = _SIZES[form.mime](data)
-    except (struct.error, IndexError):
+    except (CorruptImage, IndexError, ValueError, struct.error):
         return None
     if size is None or not 0 < size[0] * size[1] <= max_pixels or not request.holds(size):
         return None
@@ -49,10 +58,13 @@ def as_it_is(data: bytes, request: FitRequest, *, max_pixels: int) -> Fitted | N
 
 
 def _png_size(data: bytes) -> Size | None:
-    length, kind, width, height = struct.unpack_from(">I4sII", data, 8)
-    if (length, kind) != (13, b"IHDR") or b"eXIf" in data:
+    length, kind, width, height, depth, colour = struct.unpack_from(">I4sIIBB", data, 8)
+    compression, filtering, interlace = data[26:29]
+    if (length, kind, compression, filtering) != (13, b"IHDR", 0, 0) or b"eXIf" in data:
         return None
-    start = 8
+    if interlace > 1 or depth not in _PNG_DEPTHS.get(colour, ()):
+        return None
+    start, has_palette = 8, False
     while kind != b"IDAT":
         end = start + 8 + length
         (checksum,) = struct.unpack_from(">I", data, end)
@@ -60,10 +72,13 @@ def _png_size(data: bytes) -> Size | None:
             return None
         start = end + 4
         length, kind = struct.unpack_from(">I4s", data, start)
-        # A capital letter marks what a decoder must understand; only the palette is plain.
-        if kind == b"acTL" or (kind[:1].isupper() and kind not in {b"PLTE", b"IDAT"}):
+        has_palette |= kind == b"PLTE"
+        # A capital letter marks what a decoder must understand.
+        if kind not in _PNG_PLAIN and (kind in _PNG_FRAMES or kind[:1].isupper()):
             return None
-    return width, height
+        if not kind.isalpha():
+            return None
+    return (width, height) if has_palette or colour != _PNG_PALETTE else None
 
 
 def _jpeg_size(data: bytes) -> Size | None:
@@ -71,48 +86,51 @@ def _jpeg_size(data: bytes) -> Size | None:
     start = 2
     while data[start] == 0xFF:
         marker, length = struct.unpack_from(">BH", data, start + 1)
+        end = start + 2 + length
         if marker == 0xDA:  # pixels follow
-            return size
+            return size if end <= len(data) else None
         if marker in {0xC0, 0xC1, 0xC2} and size is None:
-            height, width = struct.unpack_from(">HH", data, start + 5)
+            depth, height, width, channels = struct.unpack_from(">BHHB", data, start + 4)
+            if depth != 8 or channels not in {1, 3, 4} or length != 8 + 3 * channels:
+                return None
             size = width, height
-        elif marker not in _HARMLESS_MARKERS or length < 2:
+        elif length < 2 or not _is_harmless(marker, data[start + 4 : end]):
             return None
-        start += 2 + length
+        start = end
     return None
 
 
+def _is_harmless(marker: int, body: bytes) -> bool:
+    """Whether a segment neither turns the picture nor is of a length that no decoder takes."""
+    if marker != 0xDB:
+        return marker in _HARMLESS_MARKERS
+    # Quantization tables, of one or two bytes a number, one after the other.
+    start = 0
+    while start < len(body):
+        start += 129 if body[start] >> 4 else 65
+    return start == len(body)
+
+
 def _gif_size(data: bytes) -> Size | None:
-    width, height, flags = struct.unpack_from("<HHB", data, 6)
-    start = 13 + _colour_table_bytes(flags)
-    pictures = 0
-    while data[start] != 0x3B:  # the end
-        if data[start] == 0x21:
-            start += 2
-        elif data[start] == 0x2C and not pictures:
-            pictures = 1
-            left, top, across, down, flags = struct.unpack_from("<HHHHB", data, start + 1)
-            if left + across > width or top + down > height:
-                return None
-            start += 11 + _colour_table_bytes(flags)
-        else:
-            return None
-        while data[start]:
-            start += 1 + data[start]
-        start += 1
-    return (width, height) if pictures else None
-
-
-def _colour_table_bytes(flags: int) -> int:
-    return 3 << (flags & 7) + 1 if flags & 0x80 else 0
+    width, height = gif_blocks.canvas(data)
+    frames = list(islice(gif_blocks.frames(data), 2))
+    if len(frames) != 1:
+        return None
+    _, _, right, bottom = frames[0]
+    return (width, height) if right <= width and bottom <= height else None
 
 
 def _webp_size(data: bytes) -> Size | None:
-    (length,) = struct.unpack_from("<I", data, 4)
-    # The extended kind, VP8X, may hold EXIF or an animation.
-    if length + 8 > len(data) or data[12:16] not in {b"VP8 ", b"VP8L"}:
+    whole, _, kind, length = struct.unpack_from("<I4s4sI", data, 4)
+    # One chunk and no more: the extended kind, VP8X, may hold EXIF or an animation.
+    if whole != 12 + length + length % 2 or whole + 8 > len(data):
         return None
-    return webp_canvas(data)
+    tag = int.from_bytes(data[20:23], "little")
+    is_key, version, is_shown, part_bytes = not tag & 1, tag >> 1 & 7, tag >> 4 & 1, tag >> 5
+    if kind == b"VP8 " and is_key and version <= 3 and is_shown and part_bytes < length:
+        return webp_canvas(data)
+    # The other kind has its version, the only one there is, after the size.
+    return webp_canvas(data) if kind == b"VP8L" and data[24] >> 5 == 0 else None
 
 
 _SIZES: dict[str, Callable[[bytes], Size | None]] = {

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 from io import BytesIO
+from itertools import islice
 
 # Loaded up front, so that the worker needs no further file once its limits are set.
 from PIL import GifImagePlugin, Image, JpegImagePlugin, PngImagePlugin, WebPImagePlugin
 
+from limner.imaging import gif_blocks
 from limner.imaging.decoding import check_pixels, orientation
 from limner.imaging.formats import webp_canvas
 from limner.imaging.limits import WorkerLimits
@@ -37,7 +39,19 @@ def webp(data: bytes, *, page: int, limits: WorkerLimits) -> Opened:
     return read(data, page=page, limits=limits, decoder="WEBP")
 
 
+def gif(data: bytes, *, page: int, limits: WorkerLimits) -> Opened:
+    """Open a GIF file, whose decoder may take memory for the first frame as soon as it opens it.
+
+    Raises:
+        ImageTooLarge: the canvas, widened to hold that frame, has too many pixels.
+        CorruptImage: the file ends before that frame begins.
+    """
+    width, height = gif_blocks.canvas(data)
+    for _, _, right, bottom in islice(gif_blocks.frames(data), 1):
+        check_pixels((max(width, right), max(height, bottom)), max_pixels=limits.max_pixels)
+    return read(data, page=page, limits=limits, decoder="GIF")
+
+
 png = partial(read, decoder="PNG")
-gif = partial(read, decoder="GIF")
 # The further pictures in a JPEG are depth and gain maps, not an animation.
 jpeg = partial(read, decoder="JPEG", may_move=False)

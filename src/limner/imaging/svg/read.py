@@ -117,8 +117,8 @@ class _Reader:
         if len(self._open) + self._dropped_depth >= self._limits.max_svg_depth:
             raise ImageTooLarge(f"elements nest more than {self._limits.max_svg_depth} deep")
         namespace, tag = _split(name)
-        if self.root is None and (namespace not in {"", SVG_NAMESPACE} or tag != "svg"):
-            raise CorruptImage(f"the root element is <{tag}>, not <svg>")
+        if self.root is None:
+            _check_root(namespace, tag)
         # Editors keep notes in namespaces of their own; a renderer ignores them as well.
         if self._dropped_depth or namespace not in {"", SVG_NAMESPACE} or not rules.is_drawn(tag):
             self._dropped_depth += 1
@@ -145,6 +145,15 @@ class _Reader:
         """Keep text where it is drawn."""
         if not self._dropped_depth and self._open[-1].tag in rules.TEXT_HOLDERS:
             self._open[-1].children.append(text)
+
+
+def _check_root(namespace: str, tag: str) -> None:
+    if tag != "svg":
+        raise CorruptImage(f"the root element is <{tag}>, not <svg>")
+    if namespace not in {"", SVG_NAMESPACE}:
+        raise CorruptImage(
+            f"the root element <svg> is of the namespace {namespace!r}, not of {SVG_NAMESPACE!r}"
+        )
 
 
 def _split(name: str) -> tuple[str, str]:

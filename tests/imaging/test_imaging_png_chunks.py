@@ -1,0 +1,83 @@
+"""PNG chunks by their headers: walking them, and the texts among them."""
+
+from __future__ import annotations
+
+import io
+import zlib
+
+from hypothesis import given
+from hypothesis import strategies as st
+from imaging_samples import encoded
+from PIL import Image, PngImagePlugin
+
+from limner.imaging.png_chunks import (
+    HEADER_END,
+    MAX_TEXT_BYTES,
+    MAX_TEXTS,
+    Words,
+    text_chunk,
+    texts,
+    walk,
+)
+
+PLAIN = encoded(Image.new("RGB", (4, 4), "red"), "PNG")
+# Keywords are Latin-1 letters; texts are anything but half a character.
+keywords = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=79)
+any_text = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
+
+
+def with_texts(*words: tuple[str, str], packed: bool = False, kind: str = "iTXt") -> bytes:
+    """A PNG with texts, written by Pillow."""
+    info = PngImagePlugin.PngInfo()
+    for keyword, text in words:
+        if kind == "iTXt":
+            info.add_itxt(keyword, text, lang="en", tkey="Wort", zip=packed)
+        else:
+            info.add_text(keyword, text, zip=packed)
+    return encoded(Image.new("RGB", (4, 4)), "PNG", pnginfo=info)
+
+
+def test_the_chunks_of_a_file_are_walked_to_its_end_marker() -> None:
+    chunks = list(walk(io.BytesIO(PLAIN + b"more")))
+    assert [chunk.kind for chunk in chunks] == [b"IHDR", b"IDAT", b"IEND"]
+    assert (chunks[0].end, chunks[-1].end) == (HEADER_END, len(PLAIN))
+
+
+def test_texts_of_all_three_kinds_are_read() -> None:
+    words = (("Title", "a fox"), ("Comment", "schön"))
+    told = tuple(Words(*word) for word in words)
+    for kind in ("iTXt", "tEXt"):
+        for packed in (False, True):
+            assert texts(io.BytesIO(with_texts(*words, packed=packed, kind=kind))) == told
+
+
+@given(keyword=keywords, text=any_text)
+def test_property_a_text_that_was_written_is_read_by_us_and_by_others(
+    keyword: str, text: str
+) -> None:
+    data = PLAIN[:HEADER_END] + text_chunk(keyword, text) + PLAIN[HEADER_END:]
+    said = text.replace("\0", "")
+    assert texts(io.BytesIO(data)) == (Words(keyword, said),)
+    with Image.open(io.BytesIO(data)) as image:
+        image.load()
+        assert image.info[keyword] == said
+
+
+@given(data=st.binary(max_size=200))
+def test_property_whatever_the_bytes_the_texts_are_bounded(data: bytes) -> None:
+    for start in (b"", PLAIN[:HEADER_END], PLAIN[:HEADER_END] + b"\0\0\0\x20zTXt"):
+        found = texts(io.BytesIO(start + data))
+        assert all(len(word.text) <= MAX_TEXT_BYTES for word in found)
+
+
+def test_a_text_that_unfolds_without_end_is_cut() -> None:
+    bomb = zlib.compress(bytes(50_000_000).replace(b"\0", b"a"))
+    info = PngImagePlugin.PngInfo()
+    info.add(b"zTXt", b"Comment\0\0" + bomb)
+    data = encoded(Image.new("RGB", (4, 4)), "PNG", pnginfo=info)
+    assert texts(io.BytesIO(data)) == (Words("Comment", "a" * MAX_TEXT_BYTES),)
+
+
+def test_more_texts_than_anybody_reads_are_left_out() -> None:
+    data = PLAIN[:HEADER_END] + text_chunk("Comment", "x") * 1000 + PLAIN[HEADER_END:]
+    assert texts(io.BytesIO(data)) == (Words("Comment", "x"),) * MAX_TEXTS
