@@ -21,6 +21,7 @@ from urllib.parse import parse_qs, urlsplit
 
 MAX_HEAD_BYTES = 64 * 1024
 GUARD_S = 30.0
+MAX_ROUNDS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,9 +204,17 @@ class WireServer:
             await self._stop.wait()
         finally:
             server.close()
-            for task in list(self._connections):
+            await self._hang_up()
+
+    async def _hang_up(self) -> None:
+        """End every connection; one that was accepted a moment ago has to begin before it can."""
+        for _ in range(MAX_ROUNDS):
+            others = asyncio.all_tasks() - {asyncio.current_task()}
+            if not others:
+                return
+            for task in self._connections:
                 task.cancel()
-            await asyncio.gather(*self._connections, return_exceptions=True)
+            await asyncio.wait(others, timeout=0.05)
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()

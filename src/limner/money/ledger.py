@@ -183,6 +183,13 @@ class Money:
         assert row is not None, "a sum always has a row"
         return row["nano"]
 
+    async def purchases(self, picture: str, *, most: int = 20) -> tuple[LedgerRow, ...]:
+        """The calls that brought in the picture of a handle, the last one first."""
+        rows = await self._store.read(
+            lambda tx: tx.all("ledger_of_picture", picture=picture, count=most)
+        )
+        return tuple(LedgerRow(**row) for row in rows)
+
     async def spend(self, *, recent: int = 20) -> Spend:
         """The whole ledger in sums, and its last rows."""
 

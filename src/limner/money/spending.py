@@ -8,8 +8,8 @@ carries a `Cancelled` error with the cost as its first argument: `told_cost` fin
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
-from contextlib import suppress
+from collections.abc import Coroutine, Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -79,6 +79,16 @@ class Spending:
         self._answered = True
         if cost_nano is not None:
             self.cost_nano, self.cost_source = cost_nano, source
+
+    @contextmanager
+    def told_price(self) -> Generator[None]:
+        """Take the price from an error that knows it: some services charge for a refusal."""
+        try:
+            yield
+        except LimnerError as error:
+            if error.billed:
+                self.price(error.cost_nano, error.cost_source)
+            raise
 
     async def settle(self, picture: str | None) -> None:
         """What was bought is safe, a picture or an answer in words: the price is final.

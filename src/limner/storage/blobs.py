@@ -7,16 +7,22 @@ import os
 import re
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from limner.errors import ImageTooLarge, InputInvalid, StorageError
 from limner.storage.disk import disk_errors, storage_error
-from limner.storage.draft import Draft, sync_folder, write_all
+from limner.storage.draft import Draft, sync_folder, temporary_name, write_all
 
 _HANDLE = re.compile(r"[0-9a-f]{64}")
 _READ_BYTES = 1 << 24
+
+
+def is_handle(text: str) -> bool:
+    """Whether ``text`` has the form of a handle."""
+    return _HANDLE.fullmatch(text) is not None
 
 
 def parse_handle(text: str) -> str:
@@ -25,7 +31,7 @@ def parse_handle(text: str) -> str:
     Raises:
         InputInvalid: it is anything else, so it must not become part of a path.
     """
-    if _HANDLE.fullmatch(text) is None:
+    if not is_handle(text):
         raise InputInvalid(
             f"{text[:80]!r} is not a picture handle.",
             field="handle",
@@ -102,6 +108,61 @@ class Blobs:
         except OSError as error:
             raise storage_error(error, doing="delete", path=path) from error
         return True
+
+    def touched_s(self, handle: str) -> float | None:
+        """When the bytes of a handle were last taken in, in unix time; None if they are not here.
+
+        Raises:
+            StorageError: the folder cannot be read.
+        """
+        path = self.path(handle)
+        with disk_errors(doing="read", path=path):
+            try:
+                return path.stat().st_mtime
+            except FileNotFoundError:
+                return None
+
+    def remove_untouched(self, handle: str, *, since_s: float) -> int:
+        """Delete the bytes of a handle, unless they were taken in again since a moment.
+
+        Looking and deleting are two steps, and between them another process may take the same
+        bytes in. So they first lose their name: whoever comes after that writes them anew, and
+        whoever came before is seen by the time on the file.
+
+        Returns:
+            How many bytes were deleted.
+
+        Raises:
+            StorageError: they cannot be deleted.
+        """
+        path, aside = self.path(handle), self._folder / temporary_name()
+        with disk_errors(doing="delete", path=path):
+            try:
+                path.rename(aside)
+                status = aside.stat()
+                if status.st_mtime >= since_s:
+                    aside.replace(path)
+                    return 0
+                aside.unlink()
+            except FileNotFoundError:  # somebody else deletes them, or has
+                return 0
+            return status.st_size
+
+    def remove_leftovers(self, *, before_s: float) -> list[int]:
+        """Delete the unfinished files that a killed process left; how many bytes each had.
+
+        Raises:
+            StorageError: they cannot be deleted.
+        """
+        sizes: list[int] = []
+        with disk_errors(doing="delete", path=self._folder):
+            for file in self._folder.glob(temporary_name("*")):
+                with suppress(FileNotFoundError):
+                    status = file.stat()
+                    if status.st_mtime < before_s:
+                        file.unlink()
+                        sizes.append(status.st_size)
+        return sizes
 
     def handles(self) -> Iterator[str]:
         """Every handle whose bytes are here, in no order."""
@@ -196,10 +257,14 @@ class BlobWriter:
             raise StorageError("These bytes were already committed, discarded or lost on the way.")
 
     def _is_kept(self, handle: str) -> bool:
+        path = self._path / _relative(handle)
         try:
-            return (self._path / _relative(handle)).stat().st_size == self.size_bytes
+            if path.stat().st_size != self.size_bytes:
+                return False
+            os.utime(path)  # in use again: see `Blobs.remove_untouched`
         except FileNotFoundError:
             return False
+        return True
 
     def _keep(self, handle: str) -> None:
         self._draft.sync()

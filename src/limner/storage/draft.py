@@ -9,14 +9,26 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from limner.storage.disk import disk_errors
 
-Source = bytes | Path
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spliced:
+    """A file of ours with bytes put in at one place."""
+
+    path: Path
+    at: int
+    inserted: bytes
+
+
+Source = bytes | Path | Spliced | Iterator[bytes]
 Folder = int | Path
 """An open directory, or a path where the system cannot name files relative to one (Windows)."""
 
@@ -64,13 +76,18 @@ class Draft:
 
     def fill(self, source: Source) -> None:
         """Append all of ``source``; a file is copied inside the kernel where that is possible."""
-        if isinstance(source, Path):
-            with disk_errors(doing="read", path=source):
-                file = source.open("rb", buffering=0)
-            with file:
-                _copy(file.fileno(), self.fd)
-        else:
-            write_all(self.fd, source)
+        if isinstance(source, bytes | Iterator):
+            for part in (source,) if isinstance(source, bytes) else source:
+                write_all(self.fd, part)
+            return
+        path = source if isinstance(source, Path) else source.path
+        with disk_errors(doing="read", path=path):
+            file = path.open("rb", buffering=0)
+        with file:
+            if isinstance(source, Spliced):
+                write_all(self.fd, file.read(source.at))
+                write_all(self.fd, source.inserted)
+            _copy(file.fileno(), self.fd)
 
     def sync(self) -> None:
         """Put the bytes on the disk: a name must never point at less than the whole file."""
@@ -91,7 +108,7 @@ class Draft:
     def publish_over(self, name: str) -> None:
         """Give the file a name, taking it from the file that has it, if one does."""
         if self._temporary is None:
-            temporary = _temporary_name()
+            temporary = temporary_name()
             self._link_open_file(temporary)
             self._temporary = temporary
         else:
@@ -116,7 +133,7 @@ class Draft:
             except OSError as error:
                 if error.errno not in _LACKING_TMPFILE:
                     raise
-        name = _temporary_name()
+        name = temporary_name()
         flags = _OPEN_FLAGS | os.O_CREAT | os.O_EXCL
         fd = os.open(self._at(name), flags, mode, dir_fd=self._dir_fd)
         self._temporary = name
@@ -196,8 +213,9 @@ def sync_folder(folder: Folder, below: str | Path = ".") -> None:
         os.close(fd)
 
 
-def _temporary_name() -> str:
-    return f".limner-{secrets.token_hex(8)}.tmp"
+def temporary_name(token: str | None = None) -> str:
+    """The name of a file that has no name of its own yet."""
+    return f".limner-{secrets.token_hex(8) if token is None else token}.tmp"
 
 
 def _copy(source: int, target: int) -> None:

@@ -43,7 +43,7 @@ class View:
 
     Attributes:
         path: the file it came from.
-        handle: the sha256 of the file.
+        handle: the picture that the file holds.
         sights: what is sent, the whole picture first.
         fits: how the pixels of each sight map to the original's; empty where it was not fitted.
         tokens: what looking at all of it takes, where that is known.

@@ -92,3 +92,12 @@ SELECT
 FROM ledger
 ORDER BY id DESC
 LIMIT :count;
+
+-- name: ledger_of_picture
+SELECT
+    id, created_ms, session_id, tool, provider, model, state, quoted_nano, cost_nano, cost_source,
+    error_code, picture, path
+FROM ledger
+WHERE picture = :picture
+ORDER BY id DESC
+LIMIT :count;

@@ -10,6 +10,15 @@ SELECT handle, mime, width, height, size_bytes, parent, lineage, created_ms
 FROM pictures
 WHERE handle = :handle;
 
+-- name: picture_made_of
+-- What was made of a picture, oldest first: conversions and fits, and pictures drawn from it.
+SELECT handle, mime, width, height, size_bytes, parent, lineage, created_ms
+FROM pictures
+WHERE parent = :handle
+    OR EXISTS (SELECT 1 FROM json_each(lineage, '$.parents') WHERE value = :handle)
+ORDER BY created_ms, rowid
+LIMIT :limit;
+
 -- name: picture_recent
 -- The newest pictures first.
 SELECT handle, mime, width, height, size_bytes, parent, lineage, created_ms
