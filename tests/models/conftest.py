@@ -14,7 +14,7 @@ from tests.servers.model_server import ModelServer
 from tests.servers.responses_server import ResponsesServer
 from tests.servers.samples import KEY
 
-from limner.models.registry import Registry
+from limner.models.registry import KnownModel, Registry
 from limner.models.remote import RemoteModel
 from limner.net.http import Http
 from limner.testing import FakeClock
@@ -50,7 +50,14 @@ async def connect(time: FakeClock) -> AsyncIterator[Callable[..., RemoteModel]]:
     """Build the model of an API at a base URL."""
     http = Http()
 
-    def build(api: str, base_url: str, *, name: str | None = None, **rest: Any) -> RemoteModel:
+    def build(
+        api: str,
+        base_url: str,
+        *,
+        name: str | None = None,
+        change: Callable[[KnownModel], KnownModel] = lambda model: model,
+        **rest: Any,
+    ) -> RemoteModel:
         _, usual, variable = SERVERS[api]
         registry = Registry(
             key_of=lambda variable: KEY,
@@ -62,7 +69,7 @@ async def connect(time: FakeClock) -> AsyncIterator[Callable[..., RemoteModel]]:
         found = registry.find(name or usual)
         assert found is not None
         fields = {"key": registry.key(found.model), "kind": "test", "clock": time.clock} | rest
-        return RemoteModel(found.model, http=http.client(), **fields)
+        return RemoteModel(change(found.model), http=http.client(), **fields)
 
     yield build
     await http.aclose()

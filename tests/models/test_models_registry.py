@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.wires.wire_prompts import LOOK
 
 from limner.catalogue.vision import services, vision_model, vision_models
 from limner.errors import SettingsError
 from limner.models.registry import EYES, Found, Registry, Unknown
 from limner.own_models import OwnModel
-from limner.wires.base import WIRES, Prompt, wire
+from limner.wires.base import WIRES, wire
 
 KEYS = {"OPENAI_API_KEY": "k1", "ANTHROPIC_API_KEY": "k2", "GEMINI_API_KEY": "k3"}
 TODAY = date(2026, 11, 15)
@@ -177,7 +178,7 @@ def test_a_text_model_is_found_and_says_that_it_takes_no_pictures() -> None:
 def test_every_service_speaks_a_wire_that_exists() -> None:
     assert {service.api for service in services().values()} == set(WIRES)
     for service in services().values():
-        wire(service.api).request("m", Prompt(items=[]))
+        wire(service.api).request("m", LOOK)
 
 
 # --- where ---

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from tests.servers import anthropic_server, gemini_server, openai_server
-from tests.servers.model_server import TEXT, ModelServer, Saying, Trouble
+from tests.servers.chat_server import ChatServer
+from tests.servers.model_server import TEXT, Calls, ModelServer, Saying, Trouble
 from tests.servers.samples import KEY
 from tests.servers.wire import Gate, Reply, bytes_reply, dropped, html_reply
 from tests.wires.vendor_types import assert_legal
-from tests.wires.wire_prompts import FULL, LOOK
+from tests.wires.wire_prompts import (
+    DRAW,
+    FOX,
+    FULL,
+    LOOK,
+    PICTURES,
+    image,
+    output,
+    prompt,
+    text,
+    user,
+)
 
 from limner.catalogue.vision import vision_model
 from limner.errors import (
@@ -29,6 +42,7 @@ from limner.errors import (
     ProviderUnavailable,
     SettingsError,
 )
+from limner.models.registry import KnownModel
 from limner.models.remote import RemoteModel, cost_of
 from limner.testing import FakeClock
 from limner.wires.base import Prompt, Usage
@@ -107,6 +121,45 @@ async def test_a_base_url_may_end_in_the_version_or_not(
     api: str, suffix: str, server: ModelServer, connect: Connect
 ) -> None:
     assert (await connect(api, f"{server.origin}{suffix}/").ask(LOOK)).text == TEXT
+
+
+async def test_a_conversation_goes_back_and_forth_with_its_calls_and_pictures(
+    api: str, server: ModelServer, connect: Connect
+) -> None:
+    model = connect(api, server.base_url)
+    items: list[Any] = [user(text("Draw a fox."))]
+    server.saying = Saying(
+        calls=(Calls(name="image_generate", arguments='{"prompt":"a fox"}', call_id="call_a"),)
+    )
+    answer = await model.ask(prompt(*items, tools=[DRAW]))
+    assert answer.stop == "end"
+    (called,) = (item for item in answer.items if item["type"] == "function_call")
+    assert (called["name"], called["arguments"]) == ("image_generate", '{"prompt":"a fox"}')
+    items += [*answer.items, output(called["call_id"], text("Done."), image(FOX))]
+    server.saying = Saying()
+    answer = await model.ask(prompt(*items, tools=[DRAW]))
+    assert answer.text == TEXT
+    _, second = server.requests
+    assert_legal(api, second.json())
+    assert base64.b64encode(PICTURES[FOX].data) in second.body
+
+
+def _blind(model: KnownModel) -> KnownModel:
+    return replace(model, facts=replace(model.facts, takes_images=False))
+
+
+async def test_a_model_that_takes_no_images_is_sent_words_for_them(connect: Connect) -> None:
+    with ChatServer() as server:
+        await connect("openai-chat", server.base_url, change=_blind).ask(LOOK)
+    (seen,) = server.requests
+    (message,) = seen.json()["messages"]
+    assert message["content"] == [
+        {
+            "type": "text",
+            "text": f"[picture limner://image/{FOX} is not shown: this model takes no pictures]",
+        },
+        {"type": "text", "text": "What is it?"},
+    ]
 
 
 async def test_an_answer_that_reached_its_limit_is_an_answer(

@@ -3,55 +3,60 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.servers.anthropic_server import AnthropicServer
-from tests.servers.chat_server import ChatServer
-from tests.servers.gemini_server import GeminiServer
-from tests.servers.model_server import TEXT, Counts, ModelServer, Saying, Sent, Trouble
-from tests.servers.responses_server import ResponsesServer
+from tests.servers.model_server import TEXT, Counts, Saying, Sent, Trouble
+from tests.wires.seed_schema import assert_of_schema
+from tests.wires.streams import CALLING, events, follow
 
 from limner.errors import ModelBadAnswer
 from limner.wires.base import WIRES, Answer, Usage, wire
 
-SERVERS: dict[str, type[ModelServer]] = {
-    "openai-responses": ResponsesServer,
-    "openai-chat": ChatServer,
-    "anthropic-messages": AnthropicServer,
-    "gemini-generate-content": GeminiServer,
-}
 MODELS = {
     "openai-responses": "m-2026-11-01",
     "openai-chat": "m",
     "anthropic-messages": "m",
     "gemini-generate-content": "gemini-test-001",
 }
+MESSAGE = {
+    "type": "message",
+    "role": "assistant",
+    "content": [{"type": "output_text", "text": TEXT}],
+}
+
+
+def thought(answer_id: str, origin: str, signature: str | None) -> dict[str, Any]:
+    return {
+        "type": "reasoning",
+        "id": f"rs_{answer_id}_0",
+        "summary": [],
+        "content": [{"type": "reasoning_text", "text": "Is it a fox?"}],
+        "encrypted_content": signature,
+        "origin": origin,
+    }
+
+
+# What the service itself calls an item is kept as it came.
+AS_IT_CAME = {
+    "id": "msg_1",
+    "type": "message",
+    "role": "assistant",
+    "status": "completed",
+    "content": [{"type": "output_text", "text": TEXT, "annotations": [], "logprobs": []}],
+}
+ITEMS: dict[str, tuple[dict[str, Any], ...]] = {
+    "openai-responses": (AS_IT_CAME,),
+    "openai-chat": (MESSAGE,),
+    "anthropic-messages": (thought("msg_1", "anthropic-messages", "c2ln"), MESSAGE),
+    "gemini-generate-content": (thought("r1", "gemini-generate-content", None), MESSAGE),
+}
 WRITTEN = {"openai-responses": 0, "anthropic-messages": 0}
-BODY = {"model": "m", "stream": True, "stream_options": {"include_usage": True}}
 
 every_api = pytest.mark.parametrize("api", WIRES)
-
-
-def events(api: str, saying: Saying) -> list[Sent]:
-    before, after = SERVERS[api]().events(saying, BODY)
-    return [*before, *after] if saying.is_whole else [*before]
-
-
-def follow(api: str, sent: Iterable[Sent]) -> tuple[list[str], Answer | None]:
-    reader = wire(api).reader()
-    pieces = [
-        reader.feed(
-            event.name or "message",
-            event.data if isinstance(event.data, str) else json.dumps(event.data),
-        )
-        for event in sent
-    ]
-    return [piece for piece in pieces if piece], reader.finish()
 
 
 def usage(api: str) -> Usage:
@@ -68,13 +73,17 @@ def usage(api: str) -> Usage:
 def test_an_answer_in_pieces_is_put_together_with_its_usage(api: str) -> None:
     pieces, answer = follow(api, events(api, Saying()))
     assert pieces == ["A red fox — “hel", "lo” — in ", "the snow 🦊."]
-    assert answer == Answer(text=TEXT, stop="end", model=MODELS[api], usage=usage(api))
+    assert answer == Answer(
+        text=TEXT, stop="end", model=MODELS[api], usage=usage(api), items=ITEMS[api]
+    )
 
 
 @every_api
 def test_an_answer_without_usage_is_an_answer(api: str) -> None:
     _, answer = follow(api, events(api, Saying(usage=None)))
-    assert answer == Answer(text=TEXT, stop="end", model=MODELS[api], usage=_no_usage(api))
+    assert answer == Answer(
+        text=TEXT, stop="end", model=MODELS[api], usage=_no_usage(api), items=ITEMS[api]
+    )
 
 
 def _no_usage(api: str) -> Usage | None:
@@ -164,7 +173,8 @@ def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 def test_property_a_hostile_event_is_a_bad_answer_and_nothing_worse(
     api: str, data: st.DataObject
 ) -> None:
-    sent = [event for event in events(api, Saying()) if isinstance(event.data, dict)]
+    saying = data.draw(st.sampled_from([Saying(), CALLING]))
+    sent = [event for event in events(api, saying) if isinstance(event.data, dict)]
     chosen = data.draw(st.sampled_from(sent))
     damaged = json.loads(json.dumps(chosen.data))
     *way, last = data.draw(st.sampled_from(_places(damaged)))
@@ -177,6 +187,9 @@ def test_property_a_hostile_event_is_a_bad_answer_and_nothing_worse(
     except ModelBadAnswer:
         return
     assert answer is None or isinstance(answer.text, str)
+    for item in () if answer is None else answer.items:
+        if api != "openai-responses":
+            assert_of_schema(dict(item))
 
 
 @every_api
@@ -299,7 +312,18 @@ def test_a_response_that_came_in_one_piece_is_not_lost() -> None:
     assert pieces == [TEXT]
     assert answer is not None
     assert answer.text == TEXT
+    assert answer.items == ITEMS["openai-responses"]
     last = events("openai-responses", Saying(pieces=(), refusal="No."))[-1]
     _, answer = follow("openai-responses", [last])
     assert answer is not None
     assert (answer.stop, answer.message) == ("refusal", "No.")
+
+
+def test_a_response_whose_items_were_never_told_has_the_message_that_was() -> None:
+    stream = [
+        {"type": "response.output_text.delta", "delta": "A fox."},
+        {"type": "response.completed", "response": {}},
+    ]
+    _, answer = follow("openai-responses", [Sent(data=event) for event in stream])
+    message = {**MESSAGE, "content": [{"type": "output_text", "text": "A fox."}]}
+    assert answer == Answer(text="A fox.", stop="end", items=(message,))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any
 
 from anthropic.types.message_create_params import MessageCreateParamsStreaming
+from botocore.session import get_session
+from botocore.validate import ParamValidator
 from google.genai import types as genai
 from openai.types.chat.completion_create_params import CompletionCreateParamsStreaming
 from openai.types.responses.response_create_params import ResponseCreateParamsStreaming
@@ -21,20 +24,49 @@ PARAMS: Mapping[str, Any] = {
 
 def assert_legal(api: str, sent: dict[str, Any]) -> None:
     """The vendor's types know every field, at every depth, and take every value."""
-    if api == "gemini-generate-content":
-        _assert_legal_for_google(sent)
-    else:
-        # A field that the types do not know is dropped, and missing in the comparison.
-        assert _whole(_adapter(api).validate_python(sent)) == sent
+    judge = _JUDGES.get(api)
+    if judge is not None:
+        judge(sent)
+        return
+    if api == "openai-responses":
+        sent = {**sent, "input": [_with_id(item) for item in sent["input"]]}
+    # A field that the types do not know is dropped, and missing in the comparison.
+    assert _whole(_adapter(api).validate_python(sent)) == sent
+
+
+def _with_id(item: dict[str, Any]) -> dict[str, Any]:
+    """The types want the id of a thought; a service that keeps nothing has no use for it."""
+    return {"id": "rs_1", **item} if item["type"] == "reasoning" else item
 
 
 def _assert_legal_for_google(sent: dict[str, Any]) -> None:
-    assert set(sent) <= {"contents", "systemInstruction", "generationConfig"}
+    assert set(sent) <= {"contents", "systemInstruction", "generationConfig", "tools"}
     # These types forbid what they do not know.
     assert genai.Content.model_config["extra"] == "forbid"
     for content in [*sent["contents"], sent.get("systemInstruction", {})]:
         genai.Content.model_validate(content)
+    for tool in sent.get("tools", []):
+        genai.Tool.model_validate(tool)
     genai.GenerationConfig.model_validate(sent["generationConfig"])
+
+
+def _assert_legal_for_amazon(sent: dict[str, Any]) -> None:
+    report = ParamValidator().validate({"modelId": "m", **sent}, _converse())
+    assert not report.has_errors(), report.generate_report()
+
+
+_JUDGES: Mapping[str, Callable[[dict[str, Any]], None]] = {
+    "gemini-generate-content": _assert_legal_for_google,
+    "bedrock-converse": _assert_legal_for_amazon,
+}
+
+
+@cache
+def _converse() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        service = get_session().get_service_model("bedrock-runtime")
+    return service.operation_model("ConverseStream").input_shape
 
 
 @cache

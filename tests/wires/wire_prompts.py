@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from limner.wires.base import HANDLE_URL, Prompt, Sight
+import pytest
+
+from limner.wires import bedrock_converse
+from limner.wires.base import HANDLE_URL, WIRES, Offer, Prompt, Sight, Wire, wire
+
+ALL_WIRES: dict[str, Wire] = {name: wire(name) for name in WIRES}
+ALL_WIRES["bedrock-converse"] = bedrock_converse.WIRE
+
+every_wire = pytest.mark.parametrize("api", ALL_WIRES)
 
 FOX, OWL = "f0" * 32, "01" * 32
 PICTURES = {
@@ -16,6 +24,11 @@ SCHEMA = {
     "properties": {"animal": {"type": "string"}, "count": {"type": "integer"}},
     "required": ["animal", "count"],
 }
+DRAW = Offer(
+    name="image_generate",
+    description="Draw a picture.",
+    schema={"type": "object", "properties": {"prompt": {"type": "string"}}},
+)
 
 
 def image(handle: str, **more: Any) -> dict[str, Any]:
@@ -30,8 +43,26 @@ def user(*content: Any) -> dict[str, Any]:
     return {"type": "message", "role": "user", "content": list(content)}
 
 
+def said(words: str) -> dict[str, Any]:
+    content = [{"type": "output_text", "text": words}]
+    return {"type": "message", "role": "assistant", "content": content}
+
+
+def call(call_id: str, arguments: str = '{"prompt": "a fox"}') -> dict[str, Any]:
+    return {
+        "type": "function_call",
+        "call_id": call_id,
+        "name": "image_generate",
+        "arguments": arguments,
+    }
+
+
+def output(call_id: str, *content: Any, **more: Any) -> dict[str, Any]:
+    return {"type": "function_call_output", "call_id": call_id, "output": list(content), **more}
+
+
 def prompt(*items: Any, **rest: Any) -> Prompt:
-    return Prompt(items=items, pictures=PICTURES, **rest)
+    return Prompt(items=items, **{"pictures": PICTURES, **rest})
 
 
 LOOK = prompt(user(image(FOX), text("What is it?")))

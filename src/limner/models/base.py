@@ -31,8 +31,9 @@ class Model(Protocol):
     ) -> Answer:
         """Ask once; ``on_text`` gets the answer's text in pieces as it arrives.
 
-        Its ``stop`` is "end" or "length": everything else is raised. ``timeout_s`` bounds all of
-        it, None not at all. A cancellation closes the connection.
+        Its ``stop`` is "end" or "length": everything else is raised. The tools that the model
+        calls are among its ``items``; a model that only speaks may leave these empty.
+        ``timeout_s`` bounds all of it, None not at all. A cancellation closes the connection.
 
         Raises:
             ModelTimeout: the time is up.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Generator
 from contextlib import aclosing, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 import httpx2
 
@@ -87,6 +87,8 @@ class RemoteModel:
         on_text: Callable[[str], None] = tell_nobody,
     ) -> Answer:
         """Ask once, over the model's wire; raises as `Model.ask`."""
+        if not self._model.takes_images:
+            prompt = replace(prompt, takes_images=False)
         request = self._wire.request(self._model.id, prompt)
         with (
             telemetry.span(

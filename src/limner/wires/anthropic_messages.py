@@ -1,18 +1,42 @@
-"""Anthropic's Messages API: a prompt -> ``POST /v1/messages``; its events -> an answer."""
+"""Anthropic's Messages API: turns -> ``POST /v1/messages``; its events -> an answer."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any, cast
 
 import msgspec
 
-from limner.wires.base import Answer, Effort, Prompt, Reader, Request, Sight, Stop, Usage
-from limner.wires.messages import messages
+from limner.wires.base import Answer, Effort, Offer, Prompt, Reader, Request, Stop, Usage
+from limner.wires.gathering import Calling, Gathering, Thinking
+from limner.wires.placing import Part, Takes
 from limner.wires.reading import Count, counted, kind_of, read
 from limner.wires.schemas import closed
+from limner.wires.turns import (
+    Answered,
+    Asked,
+    Call,
+    Output,
+    Returned,
+    Said,
+    Step,
+    Turn,
+    called,
+    instructed,
+    turns,
+)
+from limner.wires.views import Reasoning
 
+API = "anthropic-messages"
 EDITION = "2023-06-01"
+
+# Ten megabytes, counted in base64.
+_TAKES = Takes(
+    types=frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"}),
+    count=600,
+    bytes_each=10 * 1024 * 1024 // 4 * 3,
+)
 
 _STOPS: Mapping[str, Stop] = {
     "max_tokens": "length",
@@ -32,17 +56,21 @@ class AnthropicMessages:
 
     def request(self, model: str, prompt: Prompt) -> Request:
         """One streamed message; raises as `Wire.request`."""
+        system, said = instructed(prompt, turns(prompt, _TAKES))
         body: dict[str, Any] = {
             "model": model,
-            "messages": [
-                {"role": message.role, "content": [_block(part) for part in message.parts]}
-                for message in messages(prompt)
-            ],
+            "messages": list(_messages(said)),
             "max_tokens": prompt.max_output_tokens,
             "stream": True,
         }
-        if prompt.instructions is not None:
-            body["system"] = prompt.instructions
+        if system is not None:
+            body["system"] = system
+        if prompt.tools:
+            body["tools"] = [_tool(offer) for offer in prompt.tools]
+        elif names := called(said):
+            # A conversation with calls in it must say what they were calls of.
+            body["tools"] = [{"name": name, "input_schema": {"type": "object"}} for name in names]
+            body["tool_choice"] = {"type": "none"}
         output: dict[str, Any] = {}
         if prompt.effort == "none":
             body["thinking"] = {"type": "disabled"}
@@ -68,12 +96,69 @@ def _effort(effort: Effort) -> Effort:
     return "low" if effort == "minimal" else effort
 
 
-def _block(part: str | Sight) -> dict[str, Any]:
+def _tool(offer: Offer) -> dict[str, Any]:
+    schema = {"type": "object", **offer.schema}
+    return {"name": offer.name, "description": offer.description, "input_schema": schema}
+
+
+def _messages(said: Sequence[Turn]) -> Iterable[dict[str, Any]]:
+    """The turns as messages in which the roles take turns."""
+    for role, group in groupby(said, key=_role):
+        blocks = [block for turn in group for block in _blocks(turn)]
+        yield {"role": role, "content": blocks}
+
+
+def _role(turn: Turn) -> str:
+    return "assistant" if isinstance(turn, Answered) else "user"
+
+
+def _blocks(turn: Turn) -> list[dict[str, Any]]:
+    match turn:
+        case Asked():
+            return [_block(part) for part in turn.parts]
+        case Answered():
+            return [block for step in turn.concluded for block in _made(step)]
+        case Returned():
+            return [_result(output) for output in turn.outputs]
+
+
+def _block(part: Part) -> dict[str, Any]:
     if isinstance(part, str):
         return {"type": "text", "text": part}
     # Bytes are written as base64 by the encoder itself.
-    source = {"type": "base64", "media_type": part.mime, "data": part.data}
+    source = {"type": "base64", "media_type": part.sight.mime, "data": part.sight.data}
     return {"type": "image", "source": source}
+
+
+def _made(step: Step) -> list[dict[str, Any]]:
+    match step:
+        case Said():
+            return [_block(text) for text in step.texts]
+        case Call():
+            use = {"type": "tool_use", "id": step.call_id, "name": step.name}
+            return [{**use, "input": step.fields}]
+        case _:
+            return _thinking(step.reasoning)
+
+
+def _thinking(reasoning: Reasoning) -> list[dict[str, Any]]:
+    """A thought of this service, with the signature that it knows it by; not those of others."""
+    signature = reasoning.encrypted_content
+    if reasoning.origin != API or signature is None:
+        return []
+    if reasoning.content is None:
+        return [{"type": "redacted_thinking", "data": signature}]
+    text = "".join(part.text for part in reasoning.content)
+    return [{"type": "thinking", "thinking": text, "signature": signature}]
+
+
+def _result(output: Output) -> dict[str, Any]:
+    result: dict[str, Any] = {
+        "type": "tool_result",
+        "tool_use_id": output.call.call_id,
+        "content": [_block(part) for part in output.parts],
+    }
+    return {**result, "is_error": True} if output.has_failed else result
 
 
 class _Details(msgspec.Struct):
@@ -83,10 +168,14 @@ class _Details(msgspec.Struct):
 class _Delta(msgspec.Struct):
     type: str = ""
     text: str = ""
+    thinking: str = ""
+    signature: str = ""
+    partial_json: str = ""
 
 
 class _DeltaEvent(msgspec.Struct):
     delta: _Delta
+    index: int = 0
 
 
 class _End(msgspec.Struct):
@@ -100,6 +189,7 @@ class _EndEvent(msgspec.Struct):
 
 
 class _Message(msgspec.Struct):
+    id: str | None = None
     model: str | None = None
     usage: Any = None
 
@@ -111,10 +201,17 @@ class _MessageEvent(msgspec.Struct):
 class _Block(msgspec.Struct):
     type: str = ""
     text: str = ""
+    thinking: str = ""
+    signature: str = ""
+    data: str = ""
+    id: str = ""
+    name: str = ""
+    input: dict[str, Any] | None = None
 
 
 class _BlockEvent(msgspec.Struct):
     content_block: _Block
+    index: int = 0
 
 
 class _Trouble(msgspec.Struct):
@@ -142,7 +239,8 @@ class _Reader:
     """Follows the events of one message."""
 
     def __init__(self) -> None:
-        self._pieces: list[str] = []
+        self._made = Gathering(API)
+        self._open: dict[int, Thinking | Calling] = {}
         self._stop: Stop | None = None
         self._model: str | None = None
         self._usage: dict[str, Any] = {}
@@ -164,31 +262,56 @@ class _Reader:
         if self._stop is None:
             return None
         return Answer(
-            text="".join(self._pieces),
+            text=self._made.text,
             stop=self._stop,
             model=self._model,
             usage=_usage(self._usage),
             message=self._message,
             code=self._code,
+            items=self._made.items(),
         )
 
     def _began(self, data: str) -> str:
         message = read(data, _MessageEvent).message
-        self._model = message.model
+        self._model, self._made.answer_id = message.model, message.id
         self._count(message.usage)
         return ""
 
     def _opened(self, data: str) -> str:
-        block = read(data, _BlockEvent).content_block
-        return self._said(block.text if block.type == "text" else "")
+        event = read(data, _BlockEvent)
+        block, made = event.content_block, self._made
+        match block.type:
+            case "text":
+                return made.say(block.text)
+            case "thinking":
+                thought = made.open(Thinking([block.thinking], block.signature))
+                self._open[event.index] = thought
+            case "redacted_thinking":
+                made.open(Thinking(signature=block.data, is_hidden=True))
+            case "tool_use":
+                # Whole here from some who speak this language, in pieces later from the others.
+                begun = [msgspec.json.encode(block.input).decode()] if block.input else []
+                self._open[event.index] = made.open(Calling(block.id, block.name, begun))
+            case _:
+                pass
+        return ""
 
     def _continued(self, data: str) -> str:
-        delta = read(data, _DeltaEvent).delta
-        return self._said(delta.text if delta.type == "text_delta" else "")
-
-    def _said(self, piece: str) -> str:
-        self._pieces.append(piece)
-        return piece
+        event = read(data, _DeltaEvent)
+        delta, block = event.delta, self._open.get(event.index)
+        match delta.type, block:
+            case "text_delta", _:
+                return self._made.say(delta.text)
+            case "thinking_delta", Thinking():
+                self._made.add(block, delta.thinking)
+            case "signature_delta", Thinking():
+                self._made.count(delta.signature)
+                block.signature += delta.signature
+            case "input_json_delta", Calling():
+                self._made.add(block, delta.partial_json)
+            case _:
+                pass
+        return ""
 
     def _ended(self, data: str) -> str:
         event = read(data, _EndEvent)

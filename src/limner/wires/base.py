@@ -42,6 +42,15 @@ class Sight:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """A tool that the model may call: its name, what it is for, and a schema of its arguments."""
+
+    name: str
+    description: str
+    schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
     """Everything one request says.
 
@@ -49,6 +58,10 @@ class Prompt:
         items: the conversation, as JSON objects in the shape of OpenAI's Responses API; a picture
             in them is ``{"type": "input_image", "image_url": "limner://image/<handle>"}``.
         pictures: the pictures that the items name, by handle.
+        omitted: for pictures that the items name and that are not sent, by handle, why; words
+            that name the handle stand in their place.
+        takes_images: False for a model that is sent no picture at all.
+        tools: what the model may call.
         instructions: the system prompt.
         schema: a JSON schema; the answer's text is then a JSON object that follows it.
         effort: how hard the model should think; None leaves that to the service.
@@ -57,6 +70,9 @@ class Prompt:
 
     items: Sequence[Mapping[str, Any]]
     pictures: Mapping[str, Sight] = field(default_factory=dict[str, Sight])
+    omitted: Mapping[str, str] = field(default_factory=dict[str, str])
+    takes_images: bool = True
+    tools: Sequence[Offer] = ()
     instructions: str | None = None
     schema: Mapping[str, Any] | None = None
     effort: Effort | None = None
@@ -89,6 +105,9 @@ class Answer:
         usage: what was counted, where the service says.
         message: the service's own words about a refusal or a failure.
         code: its own code for it.
+        items: everything the model made, in its order, as items of the conversation: what it
+            thought, its words, and the tools it calls. An answer that calls tools has the stop
+            "end"; where the stop is "length", the last call may be cut.
     """
 
     text: str
@@ -97,6 +116,7 @@ class Answer:
     usage: Usage | None = None
     message: str | None = None
     code: str | None = None
+    items: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,18 +1,43 @@
-"""Google's generateContent: a prompt -> ``:streamGenerateContent``; its chunks -> an answer."""
+"""Google's generateContent: turns -> ``:streamGenerateContent``; its chunks -> an answer."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
 import msgspec
 
-from limner.wires.base import Answer, Effort, Prompt, Reader, Request, Sight, Stop, Usage
-from limner.wires.messages import messages
+from limner.wires.base import Answer, Effort, Offer, Prompt, Reader, Request, Sight, Stop, Usage
+from limner.wires.gathering import Calling, Gathering, Thinking
+from limner.wires.placing import Part, Takes, flat
 from limner.wires.reading import Count, counted, read
+from limner.wires.turns import (
+    Answered,
+    Asked,
+    Call,
+    Output,
+    Returned,
+    Said,
+    Thought,
+    Turn,
+    instructed,
+    labelled,
+    turns,
+)
+from limner.wires.views import Reasoning
 
-_ROLES = {"user": "user", "assistant": "model"}
+API = "gemini-generate-content"
+
+_TAKES = Takes(
+    types=frozenset({"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"}),
+    count=3600,
+)
+# Since Gemini 3 an output carries pictures, calls have ids, and signatures are demanded.
+_OLD = re.compile(r"(gemini-[12]\b|gemma)")
+# What the service takes in the place of a signature for a call that it did not sign itself.
+_UNSIGNED = "skip_thought_signature_validator"
 _LEVELS: Mapping[Effort, str] = {
     "none": "MINIMAL",
     "minimal": "MINIMAL",
@@ -58,15 +83,17 @@ class GeminiGenerateContent:
         if prompt.schema is not None:
             settings["responseMimeType"] = "application/json"
             settings["responseJsonSchema"] = prompt.schema
+        system, said = instructed(prompt, turns(prompt, _TAKES))
+        writing = _Writing(model)
         body: dict[str, Any] = {
-            "contents": [
-                {"role": _ROLES[message.role], "parts": [_part(part) for part in message.parts]}
-                for message in messages(prompt)
-            ],
+            "contents": [writing.content(turn) for turn in said],
             "generationConfig": settings,
         }
-        if prompt.instructions is not None:
-            body["systemInstruction"] = {"parts": [{"text": prompt.instructions}]}
+        if system is not None:
+            body["systemInstruction"] = {"parts": [{"text": system}]}
+        if prompt.tools:
+            declared = [_declaration(offer) for offer in prompt.tools]
+            body["tools"] = [{"functionDeclarations": declared}]
         path = f"/models/{quote(model, safe='')}:streamGenerateContent?alt=sse"
         return Request(path=path, body=msgspec.json.encode(body))
 
@@ -78,19 +105,110 @@ class GeminiGenerateContent:
 WIRE = GeminiGenerateContent()
 
 
-def _part(part: str | Sight) -> dict[str, Any]:
+def _declaration(offer: Offer) -> dict[str, Any]:
+    return {
+        "name": offer.name,
+        "description": offer.description,
+        "parametersJsonSchema": offer.schema,
+    }
+
+
+class _Writing:
+    """Writes the turns for one model."""
+
+    def __init__(self, model: str) -> None:
+        self._is_old = _OLD.match(model) is not None
+
+    def content(self, turn: Turn) -> dict[str, Any]:
+        match turn:
+            case Asked():
+                return {"role": "user", "parts": [_part(part) for part in turn.parts]}
+            case Answered():
+                return {"role": "model", "parts": list(self._made(turn))}
+            case Returned():
+                return {"role": "user", "parts": self._results(turn.outputs)}
+
+    def _made(self, turn: Answered) -> Iterable[dict[str, Any]]:
+        """The parts of an answer; a signature is a field of the part that comes after it."""
+        signature: str | None = None
+        is_unsigned = not self._is_old
+        for step in turn.steps:
+            if isinstance(step, Thought):
+                if signature is not None:
+                    yield _signed({"text": ""}, signature)
+                signature = _signature(step.reasoning)
+                continue
+            if isinstance(step, Call):
+                # Of parallel calls only the first is signed.
+                if is_unsigned and signature is None:
+                    signature = _UNSIGNED
+                is_unsigned = False
+                yield _signed({"functionCall": self._call(step)}, signature)
+            else:
+                yield from _said(step, signature)
+            signature = None
+        if signature is not None:
+            yield _signed({"text": ""}, signature)
+
+    def _call(self, call: Call) -> dict[str, Any]:
+        return self._identified(call) | {"args": call.fields}
+
+    def _identified(self, call: Call) -> dict[str, Any]:
+        named = {"name": call.name}
+        return named if self._is_old else {"id": call.call_id, **named}
+
+    def _results(self, outputs: Sequence[Output]) -> list[dict[str, Any]]:
+        returned = [{"functionResponse": self._response(output)} for output in outputs]
+        if not self._is_old:
+            return returned
+        return returned + [_part(part) for part in labelled(outputs)]
+
+    def _response(self, output: Output) -> dict[str, Any]:
+        told = {"error" if output.has_failed else "output": flat(output.parts)}
+        response = self._identified(output.call) | {"response": told}
+        shown = [{"inlineData": _blob(seen.sight)} for seen in output.sights]
+        return response | {"parts": shown} if shown and not self._is_old else response
+
+
+def _signature(reasoning: Reasoning) -> str | None:
+    return reasoning.encrypted_content if reasoning.origin == API else None
+
+
+def _said(said: Said, signature: str | None) -> list[dict[str, Any]]:
+    first, *rest = ({"text": text} for text in said.texts)
+    return [_signed(first, signature), *rest]
+
+
+def _signed(part: dict[str, Any], signature: str | None) -> dict[str, Any]:
+    return part if signature is None else {**part, "thoughtSignature": signature}
+
+
+def _part(part: Part) -> dict[str, Any]:
     if isinstance(part, str):
         return {"text": part}
-    # Bytes are written as base64 by the encoder itself.
-    placed: dict[str, Any] = {"inlineData": {"mimeType": part.mime, "data": part.data}}
-    if part.detail in _DETAILS:
-        placed["mediaResolution"] = {"level": f"MEDIA_RESOLUTION_{part.detail.upper()}"}
+    placed: dict[str, Any] = {"inlineData": _blob(part.sight)}
+    detail = part.sight.detail
+    if detail in _DETAILS:
+        placed["mediaResolution"] = {"level": f"MEDIA_RESOLUTION_{detail.upper()}"}
     return placed
 
 
-class _Part(msgspec.Struct):
+def _blob(sight: Sight) -> dict[str, Any]:
+    # Bytes are written as base64 by the encoder itself.
+    return {"mimeType": sight.mime, "data": sight.data}
+
+
+class _Call(msgspec.Struct):
+    name: str = ""
+    args: dict[str, Any] | None = None
+    id: str | None = None
+
+
+class _Part(msgspec.Struct, rename="camel"):
     text: str = ""
     thought: bool = False
+    thought_signature: str | None = None
+    function_call: _Call | None = None
 
 
 class _Content(msgspec.Struct):
@@ -118,6 +236,7 @@ class _Chunk(msgspec.Struct, rename="camel"):
     prompt_feedback: _Feedback | None = None
     usage_metadata: Any = None
     model_version: str | None = None
+    response_id: str | None = None
     error: _Trouble | None = None
 
 
@@ -133,7 +252,7 @@ class _Reader:
     """Follows the chunks of one generation."""
 
     def __init__(self) -> None:
-        self._pieces: list[str] = []
+        self._made = Gathering(API)
         self._stop: Stop | None = None
         self._model: str | None = None
         self._usage: Usage | None = None
@@ -143,6 +262,7 @@ class _Reader:
     def feed(self, name: str, data: str) -> str:
         chunk = read(data, _Chunk)
         self._model = chunk.model_version or self._model
+        self._made.answer_id = chunk.response_id or self._made.answer_id
         self._usage = _usage(chunk.usage_metadata) or self._usage
         if chunk.error is not None:
             self._end("error", chunk.error.message, chunk.error.status)
@@ -155,12 +275,13 @@ class _Reader:
         if self._stop is None:
             return None
         return Answer(
-            text="".join(self._pieces),
+            text=self._made.text,
             stop=self._stop,
             model=self._model,
             usage=self._usage,
             message=self._message,
             code=self._code,
+            items=self._made.items(),
         )
 
     def _said(self, candidate: _Candidate) -> str:
@@ -170,9 +291,28 @@ class _Reader:
             is_told = stop in ("refusal", "error")
             self._end(stop, candidate.finish_message, reason if is_told else None)
         parts = (candidate.content or _Content()).parts or []
-        piece = "".join(part.text for part in parts if not part.thought)
-        self._pieces.append(piece)
-        return piece
+        return "".join(self._part(part) for part in parts)
+
+    def _part(self, part: _Part) -> str:
+        if part.thought:
+            self._made.add(self._thinking(is_hidden=False), part.text)
+        # The signature of words comes at their end, that of a call with the call.
+        said = "" if part.thought else self._made.say(part.text)
+        if part.thought_signature:
+            self._made.count(part.thought_signature)
+            self._thinking(is_hidden=True).signature = part.thought_signature
+        if part.function_call is not None:
+            call = part.function_call
+            arguments = msgspec.json.encode(call.args or {}).decode()
+            self._made.open(Calling(call.id or "", call.name, [arguments]))
+        return said
+
+    def _thinking(self, *, is_hidden: bool) -> Thinking:
+        """The thought that is under way, or a new one."""
+        last = self._made.last
+        if isinstance(last, Thinking) and not last.signature:
+            return last
+        return self._made.open(Thinking(is_hidden=is_hidden))
 
     def _end(self, stop: Stop, message: str | None, code: str | None) -> None:
         self._stop, self._message, self._code = stop, message, code

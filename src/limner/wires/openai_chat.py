@@ -1,17 +1,33 @@
-"""Chat Completions, OpenAI's and everybody's: a prompt -> a request; its chunks -> an answer."""
+"""Chat Completions, OpenAI's and everybody's: turns -> a request; its chunks -> an answer."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
-from limner.wires.base import Answer, Prompt, Reader, Request, Sight, Stop, Usage
-from limner.wires.messages import Message, messages
+from limner.wires.base import Answer, Offer, Prompt, Reader, Request, Stop, Usage
+from limner.wires.gathering import Calling, Gathering
 from limner.wires.openai import bearer, data_url, json_schema
+from limner.wires.placing import Part, Takes, flat, sendable, sights
 from limner.wires.reading import DONE, Count, counted, read
+from limner.wires.turns import (
+    Answered,
+    Asked,
+    Call,
+    Returned,
+    Said,
+    Turn,
+    labelled,
+    turns,
+)
 
+API = "openai-chat"
+
+# Many services speak this language, each with limits of its own.
+_TAKES = Takes()
+_DETAILS = frozenset({"auto", "low", "high"})
 _STOPS: Mapping[str, Stop] = {"length": "length", "content_filter": "refusal", "error": "error"}
 
 
@@ -26,9 +42,9 @@ class OpenAIChat:
 
     def request(self, model: str, prompt: Prompt) -> Request:
         """One streamed completion; raises as `Wire.request`."""
-        said = [_message(message) for message in messages(prompt)]
+        said = [message for turn in turns(prompt, _TAKES) for message in _messages(turn)]
         if prompt.instructions is not None:
-            said.insert(0, {"role": "system", "content": prompt.instructions})
+            said.insert(0, {"role": "system", "content": sendable(prompt.instructions)})
         body: dict[str, Any] = {
             "model": model,
             "messages": said,
@@ -40,6 +56,8 @@ class OpenAIChat:
         }
         if prompt.effort is not None:
             body["reasoning_effort"] = prompt.effort
+        if prompt.tools:
+            body["tools"] = [_tool(offer) for offer in prompt.tools]
         if prompt.schema is not None:
             body["response_format"] = {
                 "type": "json_schema",
@@ -55,22 +73,95 @@ class OpenAIChat:
 WIRE = OpenAIChat()
 
 
-def _message(message: Message) -> dict[str, Any]:
-    return {"role": message.role, "content": [_part(part) for part in message.parts]}
+def _tool(offer: Offer) -> dict[str, Any]:
+    function = {
+        "name": offer.name,
+        "description": offer.description,
+        "parameters": offer.schema,
+    }
+    return {"type": "function", "function": function}
 
 
-def _part(part: str | Sight) -> dict[str, Any]:
+def _messages(turn: Turn) -> list[dict[str, Any]]:
+    match turn:
+        case Asked(role="user"):
+            return [_user(turn.parts)]
+        case Asked():
+            return _instructions(turn)
+        case Answered():
+            return [_answer(turn)]
+        case Returned():
+            return _results(turn)
+
+
+def _user(parts: Iterable[Part]) -> dict[str, Any]:
+    return {"role": "user", "content": [_part(part) for part in parts]}
+
+
+def _part(part: Part) -> dict[str, Any]:
     if isinstance(part, str):
         return {"type": "text", "text": part}
-    image: dict[str, Any] = {"url": data_url(part)}
-    if part.detail is not None:
-        image["detail"] = part.detail
+    image: dict[str, Any] = {"url": data_url(part.sight)}
+    if part.sight.detail in _DETAILS:
+        image["detail"] = part.sight.detail
     return {"type": "image_url", "image_url": image}
+
+
+def _instructions(turn: Asked) -> list[dict[str, Any]]:
+    """Not every server knows the newer role, and none takes a picture in either."""
+    said: list[dict[str, Any]] = [{"role": "system", "content": flat(turn.parts)}]
+    shown = [part for seen in sights(turn.parts) for part in (f"{seen.name}:", seen)]
+    return [*said, _user(shown)] if shown else said
+
+
+def _answer(turn: Answered) -> dict[str, Any]:
+    texts = [text for step in turn.steps if isinstance(step, Said) for text in step.texts]
+    calls = [_call(step) for step in turn.steps if isinstance(step, Call)]
+    answer: dict[str, Any] = {"role": "assistant"}
+    if texts:
+        answer["content"] = [_part(text) for text in texts]
+    return {**answer, "tool_calls": calls} if calls else answer
+
+
+def _call(call: Call) -> dict[str, Any]:
+    # Servers with a model's own template read the arguments, and fail where they are no object.
+    arguments = msgspec.json.encode(call.fields).decode()
+    return {
+        "id": call.call_id,
+        "type": "function",
+        "function": {"name": call.name, "arguments": arguments},
+    }
+
+
+def _results(turn: Returned) -> list[dict[str, Any]]:
+    """A message of a tool is text alone: the pictures of all of them follow in one of the user."""
+    told: list[dict[str, Any]] = [
+        {
+            "role": "tool",
+            "tool_call_id": output.call.call_id,
+            "content": flat(output.parts),
+        }
+        for output in turn.outputs
+    ]
+    shown = labelled(turn.outputs)
+    return [*told, _user(shown)] if shown else told
+
+
+class _Function(msgspec.Struct):
+    name: str | None = None
+    arguments: str | None = None
+
+
+class _ToolCall(msgspec.Struct):
+    index: int | None = None
+    id: str | None = None
+    function: _Function | None = None
 
 
 class _Delta(msgspec.Struct):
     content: str | None = None
     refusal: str | None = None
+    tool_calls: list[_ToolCall] | None = None
 
 
 class _Choice(msgspec.Struct):
@@ -86,6 +177,7 @@ class _Trouble(msgspec.Struct):
 
 
 class _Chunk(msgspec.Struct):
+    id: str | None = None
     model: str | None = None
     choices: list[_Choice] | None = None
     usage: Any = None
@@ -112,7 +204,8 @@ class _Reader:
     """Follows the chunks of one completion."""
 
     def __init__(self) -> None:
-        self._pieces: list[str] = []
+        self._made = Gathering(API)
+        self._calls: dict[int, Calling] = {}
         self._refusal: list[str] = []
         self._stop: Stop | None = None
         self._model: str | None = None
@@ -125,6 +218,7 @@ class _Reader:
             return ""
         chunk = read(data, _Chunk)
         self._model = chunk.model or self._model
+        self._made.answer_id = chunk.id or self._made.answer_id
         self._usage = _usage(chunk.usage) or self._usage
         if chunk.error is not None:
             error = chunk.error
@@ -138,12 +232,13 @@ class _Reader:
         trouble = self._trouble or _Trouble()
         code = trouble.code if trouble.code is not None else trouble.type
         return Answer(
-            text="".join(self._pieces),
+            text=self._made.text,
             stop="refusal" if self._refusal else self._stop,
             model=self._model,
             usage=self._usage,
             message="".join(self._refusal) or trouble.message,
             code=None if code is None else str(code),
+            items=self._made.items(),
         )
 
     def _said(self, choice: _Choice) -> str:
@@ -152,9 +247,21 @@ class _Reader:
             self._stop = _STOPS.get(choice.finish_reason, "end")
         if delta.refusal:
             self._refusal.append(delta.refusal)
-        piece = delta.content or ""
-        self._pieces.append(piece)
-        return piece
+        for piece in delta.tool_calls or ():
+            self._called(piece)
+        return self._made.say(delta.content or "")
+
+    def _called(self, piece: _ToolCall) -> None:
+        function = piece.function or _Function()
+        # Who sends calls whole may not number them.
+        at = len(self._calls) if piece.index is None else piece.index
+        call = self._calls.get(at)
+        # Some number all of them alike, and only their ids tell them apart.
+        if call is None or (piece.id and call.call_id and piece.id != call.call_id):
+            self._calls[at] = call = self._made.open(Calling())
+        call.call_id = call.call_id or piece.id or ""
+        call.name = call.name or function.name or ""
+        self._made.add(call, function.arguments or "")
 
 
 def _usage(raw: Any) -> Usage | None:

@@ -1,4 +1,4 @@
-"""OpenAI's Responses API: a prompt -> ``POST /responses``; its events -> an answer."""
+"""OpenAI's Responses API: turns -> ``POST /responses``; its events -> an answer."""
 
 from __future__ import annotations
 
@@ -7,10 +7,29 @@ from typing import Any
 
 import msgspec
 
-from limner.wires.base import Answer, Prompt, Reader, Request, Sight, Stop, Usage
-from limner.wires.messages import Message, messages
+from limner.wires.base import Answer, Offer, Prompt, Reader, Request, Stop, Usage
+from limner.wires.gathering import Gathering
 from limner.wires.openai import bearer, data_url, json_schema
+from limner.wires.placing import Part, Takes, sendable
 from limner.wires.reading import Count, counted, kind_of, read
+from limner.wires.turns import (
+    Answered,
+    Asked,
+    Call,
+    Output,
+    Returned,
+    Said,
+    Step,
+    Turn,
+    turns,
+)
+from limner.wires.views import Reasoning
+
+API = "openai-responses"
+
+_TAKES = Takes(count=1500)
+_DETAILS = frozenset({"auto", "low", "high", "original"})
+_PHASES = frozenset({"commentary", "final_answer"})
 
 
 class OpenAIResponses:
@@ -26,15 +45,20 @@ class OpenAIResponses:
         """One streamed response that the service does not keep; raises as `Wire.request`."""
         body: dict[str, Any] = {
             "model": model,
-            "input": [_item(message) for message in messages(prompt)],
+            "input": [item for turn in turns(prompt, _TAKES) for item in _items(turn)],
             "max_output_tokens": prompt.max_output_tokens,
             "store": False,
             "stream": True,
         }
         if prompt.instructions is not None:
-            body["instructions"] = prompt.instructions
+            body["instructions"] = sendable(prompt.instructions)
         if prompt.effort is not None:
             body["reasoning"] = {"effort": prompt.effort}
+        if prompt.tools:
+            body["tools"] = [_tool(offer) for offer in prompt.tools]
+            if prompt.effort not in (None, "none"):
+                # The service keeps nothing: without this a thought would be lost at each call.
+                body["include"] = ["reasoning.encrypted_content"]
         if prompt.schema is not None:
             body["text"] = {"format": {"type": "json_schema", **json_schema(prompt.schema)}}
         return Request(path="/responses", body=msgspec.json.encode(body))
@@ -47,18 +71,71 @@ class OpenAIResponses:
 WIRE = OpenAIResponses()
 
 
-def _item(message: Message) -> dict[str, Any]:
-    content: Any = [_part(part) for part in message.parts]
-    if message.role == "assistant":
-        # Parts would need the id that the service once gave; a plain text needs none.
-        content = "".join(part for part in message.parts if isinstance(part, str))
-    return {"type": "message", "role": message.role, "content": content}
+def _tool(offer: Offer) -> dict[str, Any]:
+    return {
+        "type": "function",
+        "name": offer.name,
+        "description": offer.description,
+        "parameters": offer.schema,
+        "strict": False,
+    }
 
 
-def _part(part: str | Sight) -> dict[str, Any]:
+def _items(turn: Turn) -> list[dict[str, Any]]:
+    match turn:
+        case Asked():
+            content = [_part(part) for part in turn.parts]
+            return [{"type": "message", "role": turn.role, "content": content}]
+        case Answered():
+            return [item for step in turn.concluded for item in _made(step)]
+        case Returned():
+            return [_output(output) for output in turn.outputs]
+
+
+def _part(part: Part) -> dict[str, Any]:
     if isinstance(part, str):
         return {"type": "input_text", "text": part}
-    return {"type": "input_image", "image_url": data_url(part), "detail": part.detail or "auto"}
+    detail = part.sight.detail if part.sight.detail in _DETAILS else "auto"
+    return {"type": "input_image", "image_url": data_url(part.sight), "detail": detail}
+
+
+def _made(step: Step) -> list[dict[str, Any]]:
+    match step:
+        case Said():
+            # Parts would need the id that the service once gave; a plain text needs none.
+            said = {"type": "message", "role": "assistant", "content": "".join(step.texts)}
+            return [said | ({"phase": step.phase} if step.phase in _PHASES else {})]
+        case Call():
+            named = {"call_id": step.call_id, "name": step.name}
+            if step.is_custom:
+                return [{"type": "custom_tool_call", **named, "input": step.arguments}]
+            return [{"type": "function_call", **named, "arguments": step.arguments}]
+        case _:
+            return _thought(step.reasoning)
+
+
+def _thought(reasoning: Reasoning) -> list[dict[str, Any]]:
+    """A thought of this service, which only its encrypted form brings back; not those of others."""
+    if reasoning.origin not in (None, API) or reasoning.encrypted_content is None:
+        return []
+    summary = [{"type": "summary_text", "text": part.text} for part in reasoning.summary]
+    return [
+        {
+            "type": "reasoning",
+            "summary": summary,
+            "encrypted_content": reasoning.encrypted_content,
+        }
+    ]
+
+
+def _output(output: Output) -> dict[str, Any]:
+    parts = output.parts
+    is_text = len(parts) == 1 and isinstance(parts[0], str)
+    return {
+        "type": "custom_tool_call_output" if output.call.is_custom else "function_call_output",
+        "call_id": output.call.call_id,
+        "output": parts[0] if is_text else [_part(part) for part in parts],
+    }
 
 
 class _Delta(msgspec.Struct):
@@ -90,12 +167,17 @@ class _Output(msgspec.Struct):
     content: list[_Content] | None = None
 
 
+class _ItemEvent(msgspec.Struct):
+    item: dict[str, Any]
+    output_index: int = 0
+
+
 class _Response(msgspec.Struct):
     model: str | None = None
     error: _Trouble | None = None
     incomplete_details: _Incomplete | None = None
     usage: Any = None
-    output: list[_Output] = []
+    output: list[dict[str, Any]] = []
 
 
 class _ResponseEvent(msgspec.Struct):
@@ -122,12 +204,14 @@ class _Reader:
     """Follows the events of one response."""
 
     def __init__(self) -> None:
-        self._pieces: list[str] = []
+        self._made = Gathering(API)
+        self._items: dict[int, dict[str, Any]] = {}
         self._refusal: list[str] = []
         self._answer: Answer | None = None
         self._takes = {
             "response.output_text.delta": self._text,
             "response.refusal.delta": self._refused,
+            "response.output_item.done": self._done,
             "response.completed": self._ended,
             "response.incomplete": self._ended,
             "response.failed": self._failed,
@@ -142,17 +226,21 @@ class _Reader:
         return self._answer
 
     def _text(self, data: str) -> str:
-        piece = read(data, _Delta).delta
-        self._pieces.append(piece)
-        return piece
+        return self._made.say(read(data, _Delta).delta)
 
     def _refused(self, data: str) -> str:
         self._refusal.append(read(data, _Delta).delta)
         return ""
 
+    def _done(self, data: str) -> str:
+        self._made.count(data)
+        event = read(data, _ItemEvent)
+        self._items[event.output_index] = event.item
+        return ""
+
     def _ended(self, data: str) -> str:
         response = read(data, _ResponseEvent).response
-        late = "" if self._pieces else self._told_at_the_end(response)
+        late = "" if self._made.text else self._told_at_the_end(response)
         self._answer = self._so_far(
             self._stop(response), response, message="".join(self._refusal) or None
         )
@@ -160,11 +248,11 @@ class _Reader:
 
     def _told_at_the_end(self, response: _Response) -> str:
         """The text of a response whose pieces were not sent one by one."""
-        contents = [one for output in response.output for one in output.content or ()]
-        self._pieces = [one.text for one in contents if one.type == "output_text"]
+        outputs = [output for one in response.output if (output := counted(one, _Output))]
+        contents = [one for output in outputs for one in output.content or ()]
         if not self._refusal:
             self._refusal = [one.refusal for one in contents if one.type == "refusal"]
-        return "".join(self._pieces)
+        return self._made.say("".join(one.text for one in contents if one.type == "output_text"))
 
     def _stop(self, response: _Response) -> Stop:
         cut = response.incomplete_details
@@ -187,13 +275,15 @@ class _Reader:
     def _so_far(
         self, stop: Stop, response: _Response, *, message: str | None, code: str | None = None
     ) -> Answer:
+        done = tuple(self._items[at] for at in sorted(self._items))
         return Answer(
-            text="".join(self._pieces),
+            text=self._made.text,
             stop=stop,
             model=response.model,
             usage=_usage(response.usage),
             message=message,
             code=code,
+            items=done or tuple(response.output) or self._made.items(),
         )
 
 

@@ -1,0 +1,78 @@
+"""Codex's content items of dynamic tools <-> the parts of an output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from limner.errors import InputInvalid
+from limner.wires.base import Sight
+from limner.wires.incoming import Incoming, RawSound, picture_of
+from limner.wires.items import Item
+from limner.wires.placing import Part, Placing, Takes, base64_of
+from limner.wires.views import ContentPart, InputAudio, parts
+
+
+def write(
+    content: Sequence[Item], pictures: Mapping[str, Sight], *, omitted: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """The parts of an output as ``contentItems``.
+
+    Raises:
+        InputInvalid: a part has no place, or a picture is not there.
+    """
+    placing = Placing(pictures, omitted=omitted, takes=Takes())
+    return [item for part in parts(content) for item in _items(part, placing)]
+
+
+def read(content_items: Sequence[Any]) -> list[Incoming]:
+    """What is in the ``contentItems`` of an answer; a picture that cannot be taken says why.
+
+    Raises:
+        InputInvalid: something is not of the three kinds.
+    """
+    return [_incoming(item) for item in content_items]
+
+
+def _items(part: ContentPart, placing: Placing) -> list[dict[str, Any]]:
+    if isinstance(part, InputAudio) and part.audio_url is not None:
+        return [{"type": "inputAudio", "audioUrl": part.audio_url}]
+    return [_item(placed) for placed in placing.parts([part])]
+
+
+def _item(part: Part) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"type": "inputText", "text": part}
+    url = f"data:{part.sight.mime};base64,{base64_of(part.sight)}"
+    return {"type": "inputImage", "imageUrl": url}
+
+
+class _Text(msgspec.Struct, tag_field="type", tag="inputText"):
+    text: str
+
+
+class _Image(msgspec.Struct, tag_field="type", tag="inputImage", rename="camel"):
+    image_url: str
+
+
+class _Audio(msgspec.Struct, tag_field="type", tag="inputAudio", rename="camel"):
+    audio_url: str
+
+
+def _incoming(found: Any) -> Incoming:
+    try:
+        item: _Text | _Image | _Audio = msgspec.convert(found, _Text | _Image | _Audio)
+    except msgspec.ValidationError as problem:
+        raise InputInvalid(
+            f"A content item is not one: {problem}"[:300],
+            hint='Send {"type": "inputText", "text": …} or {"type": "inputImage", "imageUrl": …}.',
+        ) from problem
+    match item:
+        case _Text():
+            return item.text
+        case _Image():
+            return picture_of(item.image_url)
+        case _Audio():
+            return RawSound(url=item.audio_url)

@@ -1,0 +1,193 @@
+"""The parts of messages and outputs -> words and loaded pictures, each in its place.
+
+A picture is placed, or words stand in its place that name it and say why, or it is an error:
+nothing that somebody meant a model to see is left out in silence.
+"""
+
+from __future__ import annotations
+
+from binascii import b2a_base64
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from limner.errors import InputInvalid
+from limner.wires.base import HANDLE_URL, Sight
+from limner.wires.views import (
+    ContentPart,
+    InputAudio,
+    InputImage,
+    InputText,
+    OutputText,
+    Refusal,
+    Unknown,
+)
+
+NO_EYES = "this model takes no pictures"
+_OWN_WORDS = "a model's own words cannot carry one"
+_NO_SOUND = "[a sound is not sent: limner sends none to models]"
+
+_SHOWN_CHARS = 80
+_MAGIC: Mapping[bytes, str] = {
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF87a": "image/gif",
+    b"GIF89a": "image/gif",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Takes:
+    """The pictures that an API takes; None where it does not say."""
+
+    types: frozenset[str] | None = None
+    count: int | None = None
+    bytes_each: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """A picture where it belongs, loaded."""
+
+    handle: str
+    sight: Sight
+
+    @property
+    def name(self) -> str:
+        """How words speak of it."""
+        return f"picture {HANDLE_URL}{self.handle}"
+
+
+Part = str | Seen
+
+
+class Placing:
+    """Places the parts of one request, and counts its pictures.
+
+    Args:
+        pictures: the pictures that may be named, by handle.
+        omitted: for those that are not sent, by handle, why.
+        takes: what the API takes; None is no picture at all.
+    """
+
+    def __init__(
+        self,
+        pictures: Mapping[str, Sight],
+        *,
+        omitted: Mapping[str, str],
+        takes: Takes | None,
+    ) -> None:
+        self._pictures = pictures
+        self._omitted = omitted
+        self._takes = takes
+        self._count = 0
+
+    def parts(self, parts: Iterable[ContentPart]) -> list[Part]:
+        """Each part in its place; blank words, which some services refuse, are left out.
+
+        Raises:
+            InputInvalid: a part has no place, a picture is not there, or the API does not take it.
+        """
+        placed = map(self._part, parts)
+        return [part for part in placed if isinstance(part, Seen) or part.strip()]
+
+    def words(self, parts: Iterable[ContentPart]) -> list[str]:
+        """What a model said: no API takes a picture there, so words name it.
+
+        Raises:
+            InputInvalid: a part has no place.
+        """
+        named = [
+            InputText(text=placeholder(_handle(part), _OWN_WORDS))
+            if isinstance(part, InputImage)
+            else part
+            for part in parts
+        ]
+        return [part for part in self.parts(named) if isinstance(part, str)]
+
+    def _part(self, part: ContentPart) -> Part:
+        match part:
+            case InputText() | OutputText():
+                return sendable(part.text)
+            case Refusal():
+                return sendable(part.refusal)
+            case InputImage():
+                return self._picture(part)
+            case InputAudio():
+                return _NO_SOUND
+            case Unknown():
+                raise no_place(f"a part of the kind {part.kind!r}")
+
+    def _picture(self, part: InputImage) -> Part:
+        handle = _handle(part)
+        if self._takes is None:
+            return placeholder(handle, NO_EYES)
+        if handle in self._omitted:
+            return placeholder(handle, self._omitted[handle])
+        if handle not in self._pictures:
+            raise InputInvalid(f"The picture {short(handle)} was not loaded", field="image_url")
+        sight = self._pictures[handle]
+        mime = _shown_type(sight.data) or sight.mime
+        if mime != sight.mime or (sight.detail is None and part.detail is not None):
+            # Services look at the bytes, and refuse a type that is not theirs.
+            sight = replace(sight, mime=mime, detail=sight.detail or part.detail)
+        self._count += 1
+        self._check(handle, sight, self._takes)
+        return Seen(handle=handle, sight=sight)
+
+    def _check(self, handle: str, sight: Sight, takes: Takes) -> None:
+        problem = None
+        if takes.types is not None and sight.mime not in takes.types:
+            problem = f"is {sight.mime}, and the service takes {', '.join(sorted(takes.types))}"
+        elif takes.bytes_each is not None and len(sight.data) > takes.bytes_each:
+            problem = f"has {len(sight.data):,} bytes; the service takes {takes.bytes_each:,}"
+        elif takes.count is not None and self._count > takes.count:
+            problem = f"is one too many: the service takes {takes.count:,} in a request"
+        if problem is not None:
+            raise InputInvalid(f"The picture {short(handle)} {problem}", field="image_url")
+
+
+def _handle(part: InputImage) -> str:
+    if part.handle is None:
+        raise no_place(f"a picture without a handle, {short(str(part.image_url))},")
+    return part.handle
+
+
+def _shown_type(data: bytes) -> str | None:
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return next((mime for magic, mime in _MAGIC.items() if data.startswith(magic)), None)
+
+
+def sights(parts: Iterable[Part]) -> list[Seen]:
+    """The pictures among parts."""
+    return [part for part in parts if isinstance(part, Seen)]
+
+
+def flat(parts: Iterable[Part]) -> str:
+    """Parts as words alone; a picture is named where it stands."""
+    return "\n".join(part if isinstance(part, str) else f"[{part.name}]" for part in parts)
+
+
+def base64_of(sight: Sight) -> str:
+    """A picture's bytes as text, for those who put the JSON together later."""
+    return b2a_base64(sight.data, newline=False).decode()
+
+
+def sendable(words: str) -> str:
+    """Words that JSON can carry: half a character, as in odd file names, is a question mark."""
+    return words if words.isascii() else words.encode(errors="replace").decode()
+
+
+def placeholder(handle: str, why: str) -> str:
+    """The words that stand for a picture."""
+    return f"[picture {HANDLE_URL}{handle} is not shown: {why}]"
+
+
+def short(words: str) -> str:
+    """Words from outside, for a message."""
+    return repr(words[:_SHOWN_CHARS])
+
+
+def no_place(what: str) -> InputInvalid:
+    """The error about something that cannot be sent."""
+    return InputInvalid(f"{what} has no place in a request to a model"[:300], field="items")

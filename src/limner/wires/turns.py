@@ -1,0 +1,304 @@
+"""A prompt's items -> its turns, every picture loaded: what all wires have in common.
+
+A turn is what one side says before the other does: somebody asks, the model answers and may call
+tools, the tools' outputs return. Every call has its output in the turn after it, and every output
+its call; what the model does while some are under way belongs to the answer that made them. Kinds
+of items that no wire has words for are left out here, and only here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Literal, cast, get_args
+
+import msgspec
+
+from limner.errors import InputInvalid
+from limner.wires.base import Prompt
+from limner.wires.placing import (
+    Part,
+    Placing,
+    Seen,
+    Takes,
+    flat,
+    no_place,
+    sendable,
+    short,
+    sights,
+)
+from limner.wires.views import (
+    CustomToolCall,
+    CustomToolCallOutput,
+    FunctionCall,
+    FunctionCallOutput,
+    InputImage,
+    LocalShellCall,
+    Message,
+    Reasoning,
+    View,
+    view,
+)
+
+AnyCall = FunctionCall | CustomToolCall
+AnyOutput = FunctionCallOutput | CustomToolCallOutput
+AskingRole = Literal["user", "developer", "system"]
+
+
+_CONTINUED = "(The beginning of the conversation is not shown.)"
+_MAX_ID_CHARS = 40
+_LEGAL_ID = re.compile(r"[a-zA-Z0-9_-]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """Words of the model."""
+
+    texts: Sequence[str]
+    phase: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thought:
+    """A thought of the model."""
+
+    reasoning: Reasoning
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """The model calls a tool; ``is_custom`` where ``arguments`` is free text instead of JSON."""
+
+    call_id: str
+    name: str
+    arguments: str
+    is_custom: bool = False
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The arguments as an object; what is none, a model's slip too, is its ``input``."""
+        try:
+            found: object = None if self.is_custom else msgspec.json.decode(self.arguments or "{}")
+        except (msgspec.DecodeError, RecursionError):
+            found = None
+        if isinstance(found, dict):
+            return cast("dict[str, Any]", found)
+        return {"input": self.arguments}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """What a call gave back."""
+
+    call: Call
+    parts: Sequence[Part]
+    has_failed: bool
+
+    @property
+    def sights(self) -> list[Seen]:
+        """Its pictures."""
+        return sights(self.parts)
+
+
+Step = Said | Thought | Call
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """Somebody other than the model speaks."""
+
+    role: AskingRole
+    parts: Sequence[Part]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """The model speaks, thinks and calls, in this order."""
+
+    steps: Sequence[Step]
+
+    @property
+    def concluded(self) -> Sequence[Step]:
+        """The steps up to the last that is no thought: most services want none at the end."""
+        last = max(at for at, step in enumerate(self.steps) if not isinstance(step, Thought))
+        return self.steps[: last + 1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Returned:
+    """The outputs of all calls of the turn before, in the order of the calls."""
+
+    outputs: Sequence[Output]
+
+
+Turn = Asked | Answered | Returned
+
+
+def turns(prompt: Prompt, takes: Takes) -> list[Turn]:
+    """The turns of a prompt.
+
+    Raises:
+        InputInvalid: an item, a role or a part has no place; a picture is not there, or the API
+            does not take it; a call has no output, or an output no call; nothing is said.
+    """
+    sorting = _Sorting(prompt, takes)
+    for item in prompt.items:
+        sorting.take(view(item))
+    return sorting.finish()
+
+
+def instructed(prompt: Prompt, found: Sequence[Turn]) -> tuple[str | None, Sequence[Turn]]:
+    """The system prompt, with the instructions that the conversation opens with; and the rest.
+
+    For services that have one place for instructions, and want the user to speak first.
+    """
+    opening: list[Asked] = []
+    for turn in found[:-1]:
+        if not isinstance(turn, Asked) or turn.role == "user" or sights(turn.parts):
+            break
+        opening.append(turn)
+    said = [sendable(prompt.instructions or ""), *(flat(turn.parts) for turn in opening)]
+    rest = list(found[len(opening) :])
+    if isinstance(rest[0], Answered):
+        rest.insert(0, Asked(role="user", parts=[_CONTINUED]))
+    return "\n\n".join(filter(None, said)) or None, rest
+
+
+def labelled(outputs: Iterable[Output]) -> list[Part]:
+    """The pictures of outputs that cannot carry them, each after words that say whose it is."""
+    return [
+        part
+        for output in outputs
+        for seen in output.sights
+        for part in (f"{seen.name}, returned by {output.call.name} ({output.call.call_id}):", seen)
+    ]
+
+
+def legal_id(call_id: str) -> str:
+    """The id of a call, or one made of it where some service would not take it."""
+    if len(call_id) <= _MAX_ID_CHARS and _LEGAL_ID.fullmatch(call_id):
+        return call_id
+    return f"call_{sha256(call_id.encode(errors='replace')).hexdigest()[:32]}"
+
+
+def called(found: Iterable[Turn]) -> list[str]:
+    """The names of all tools that were called, once each: some services want to know them."""
+    return list(
+        dict.fromkeys(
+            step.name
+            for turn in found
+            if isinstance(turn, Answered)
+            for step in turn.steps
+            if isinstance(step, Call)
+        )
+    )
+
+
+class _Sorting:
+    """Follows the items and puts them into turns."""
+
+    def __init__(self, prompt: Prompt, takes: Takes) -> None:
+        self._placing = Placing(
+            prompt.pictures,
+            omitted=prompt.omitted,
+            takes=takes if prompt.takes_images else None,
+        )
+        self._turns: list[Turn] = []
+        self._steps: list[Step] = []
+        self._calls: dict[str, Call] = {}
+        self._outputs: dict[str, Output] = {}
+        self._left_out: set[str] = set()
+        self._later: list[Asked] = []
+
+    def take(self, item: View) -> None:
+        match item:
+            case Message(role="assistant"):
+                self._said(item)
+            case Message():
+                self._asked(item)
+            case Reasoning():
+                self._steps.append(Thought(reasoning=item))
+            case FunctionCall():
+                self._call(item, sendable(item.arguments))
+            case CustomToolCall():
+                self._call(item, sendable(item.input), is_custom=True)
+            case FunctionCallOutput() | CustomToolCallOutput():
+                self._output(item)
+            case LocalShellCall():
+                self._left_out.add(item.call_id or item.id or "")
+            case _:
+                pass
+
+    def finish(self) -> list[Turn]:
+        self._answer_complete()
+        if not self._turns:
+            raise InputInvalid("There is nothing to send to the model", field="items")
+        return self._turns
+
+    def _asked(self, item: Message) -> None:
+        if item.role not in get_args(AskingRole):
+            raise no_place(f"a message of the role {item.role!r}")
+        self._answer_complete()
+        parts = self._placing.parts(item.parts)
+        if parts:
+            self._turns.append(Asked(role=cast("AskingRole", item.role), parts=parts))
+
+    def _said(self, item: Message) -> None:
+        texts = self._placing.words(item.parts)
+        if texts:
+            self._steps.append(Said(texts=texts, phase=item.phase))
+
+    def _call(self, item: AnyCall, arguments: str, *, is_custom: bool = False) -> None:
+        if item.call_id in self._calls:
+            raise InputInvalid(f"The call {short(item.call_id)} is there twice", field="items")
+        call = Call(
+            call_id=legal_id(item.call_id),
+            name=sendable(item.name),
+            arguments=arguments,
+            is_custom=is_custom,
+        )
+        self._steps.append(call)
+        self._calls[item.call_id] = call
+
+    def _output(self, item: AnyOutput) -> None:
+        parts = self._placing.parts(item.parts)
+        call = self._calls.get(item.call_id)
+        if call is None and item.call_id in self._left_out:
+            self._without_call(item, parts)
+            return
+        if call is None or item.call_id in self._outputs:
+            raise InputInvalid(
+                f"The output {short(item.call_id)} has no call before it", field="items"
+            )
+        self._outputs[item.call_id] = Output(
+            call=call, parts=parts, has_failed=item.succeeded is False
+        )
+        if len(self._outputs) == len(self._calls):
+            self._returned()
+
+    def _without_call(self, item: AnyOutput, parts: Sequence[Part]) -> None:
+        """An output whose call is left out is left out with it, unless it has pictures."""
+        if any(isinstance(part, InputImage) for part in item.parts):
+            self._later.append(Asked(role="user", parts=["Output of a command:", *parts]))
+            if not self._calls:
+                self._answer_complete()
+
+    def _returned(self) -> None:
+        outputs = [self._outputs[call_id] for call_id in self._calls]
+        self._turns += [Answered(steps=self._steps), Returned(outputs=outputs), *self._later]
+        self._steps, self._calls, self._outputs, self._later = [], {}, {}, []
+
+    def _answer_complete(self) -> None:
+        if self._calls:
+            raise self._unanswered()
+        # Thoughts that led to nothing are of no use to anybody.
+        if any(not isinstance(step, Thought) for step in self._steps):
+            self._turns.append(Answered(steps=self._steps))
+        self._turns += self._later
+        self._steps, self._later = [], []
+
+    def _unanswered(self) -> InputInvalid:
+        missing = next(call_id for call_id in self._calls if call_id not in self._outputs)
+        return InputInvalid(f"The call {short(missing)} has no output after it", field="items")
