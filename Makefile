@@ -19,12 +19,17 @@ $(VENV)/.stamp-dev: $(VENV)/.stamp-run
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev
 	@touch $@
 
+# What only the tests of local image models need; it is large.
+$(VENV)/.stamp-local: $(VENV)/.stamp-dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group local
+	@touch $@
+
 setup: $(VENV)/.stamp-dev ## Install limner and the tools to work on it into .venv
 
 demo: $(VENV)/.stamp-run ## Draw a picture offline and say where it is
 	@$(BIN)/limner demo
 
-test: $(VENV)/.stamp-dev ## Run the tests (REQUIRE=all runs the slow ones too and fails where a component is missing)
+test: $(VENV)/$(if $(filter all,$(REQUIRE)),.stamp-local,.stamp-dev) ## Run the tests (REQUIRE=all runs the slow ones too and fails where a component is missing)
 	@$(PYTEST) $(if $(filter all,$(REQUIRE)),,-m "not slow") $(ARGS)
 
 check: $(VENV)/.stamp-dev ## Lint, types, layers and documentation

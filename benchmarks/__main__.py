@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import fit, in_flight, start_up
+from benchmarks import fit, in_flight, sessions, start_up, wires
 
-BENCHMARKS = {"start_up": start_up.main, "in_flight": in_flight.main, "fit": fit.main}
+BENCHMARKS = {
+    "start_up": start_up.main,
+    "in_flight": in_flight.main,
+    "sessions": sessions.main,
+    "wires": wires.main,
+    "fit": fit.main,
+}
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or BENCHMARKS:

@@ -36,6 +36,7 @@ PROMISED = [
     "fit",
     "generate",
     "inspect",
+    "tool",
 ]
 
 

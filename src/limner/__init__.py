@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from limner.catalogue.images import ImageModel
     from limner.catalogue.prices import FlatPrice
     from limner.catalogue.sizes import AnySize
-    from limner.client import Limner, create_image_tools
+    from limner.client import Limner, create_image_tools, tool
     from limner.content import Picture, Text
     from limner.errors import LimnerError
     from limner.imaging.fit import Region
@@ -55,6 +55,7 @@ _HOMES = {
     "fit": "limner.blocking",
     "generate": "limner.blocking",
     "inspect": "limner.blocking",
+    "tool": "limner.client",
 }
 
 __all__ = [
@@ -85,6 +86,7 @@ __all__ = [
     "fit",
     "generate",
     "inspect",
+    "tool",
 ]
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, Unpack, overload
 
+from limner.agent.exporting import Exported
+from limner.agent.gc import Freed
+from limner.agent.importing import Imported
 from limner.catalogue.vision import vision_model
 from limner.content import Picture
 from limner.imaging.fit import Region
@@ -18,15 +21,25 @@ from limner.pictures.order import Progress
 from limner.storage.reach import Reach
 from limner.tools.arguments import check
 from limner.tools.base import Question, Tool, ToolContext, ask_nobody, tell_nobody
+from limner.tools.dynamic import (
+    FunctionTool,
+    ToolOptions,
+    function_tool,
+    kept_in,
+    plugin_tools,
+)
 from limner.tools.image_edit import SCHEMA as EDIT_SCHEMA
 from limner.tools.image_edit import TOOL as EDIT
 from limner.tools.image_edit import image_edit, read_edit
 from limner.tools.image_generate import SCHEMA as GENERATE_SCHEMA
 from limner.tools.image_generate import TOOL as GENERATE
 from limner.tools.image_generate import image_generate, read_order
+from limner.tools.image_recall import TOOL as RECALL
+from limner.tools.image_recall import image_recall
 from limner.tools.inspect_image import SCHEMA as INSPECT_SCHEMA
 from limner.tools.inspect_image import inspect_image, read_inquiry
 from limner.tools.landing import GeneratedImage
+from limner.tools.looking import TOOL as INSPECT
 from limner.tools.looking import Inspection
 from limner.tools.ordering import Order, Plan
 from limner.tools.recovery import recover
@@ -39,6 +52,8 @@ _ORDERS = {
     GENERATE: (GENERATE_SCHEMA, read_order),
     EDIT: (EDIT_SCHEMA, read_edit),
 }
+
+_TAKEN = (GENERATE, EDIT, INSPECT, RECALL)
 
 
 class Limner(Workshop):
@@ -193,18 +208,68 @@ class Limner(Workshop):
         """
         return await self.pictures.take_file(self._person_reach.resolve_read(path, cwd=self.cwd))
 
+    async def import_session(
+        self, path: str | Path, *, progress: Callable[[Imported], None] = lambda _: None
+    ) -> Imported:
+        """Make a session of a Codex rollout file, or of one that `export_session` wrote.
+
+        Raises:
+            InputInvalid: it is no rollout, or was imported before.
+            MissingExtra: it is compressed, and ``limner[zstd]`` is not installed.
+            ReachDenied: the path is below the floor.
+            StorageError: it cannot be read, or what it holds cannot be kept.
+        """
+        file = self._person_reach.resolve_read(path, cwd=self.cwd)
+        return await self.importing.rollout(file, progress=progress)
+
+    async def export_session(
+        self, session_id: str, path: str | Path, *, inline: bool = False, overwrite: bool = False
+    ) -> Exported:
+        """Write a session as a rollout file, its pictures beside it or ``inline``.
+
+        Raises:
+            InputInvalid: there is no such session.
+            OutputExists: the name is taken.
+            ReachDenied: the path is below the floor.
+            StorageError: the file cannot be written.
+        """
+        file = self._person_reach.resolve_write(path, cwd=self.cwd)
+        session = await self.sessions.open(session_id)
+        return await self.exporting.rollout(session, file, inline=inline, overwrite=overwrite)
+
+    async def delete_session(self, session_id: str) -> Freed:
+        """Forget a session, and the pictures that only it referred to.
+
+        Raises:
+            InputInvalid: there is no such session.
+        """
+        session = await self.sessions.open(session_id)
+        named = await self.sessions.delete(session.id)
+        return await self.garbage.collect(among=named, grace_s=0)
+
     def tools(self) -> list[Tool]:
-        """The tools a model can call."""
+        """The tools a model can call, those of installed packages last."""
         images = self.settings.images
-        return [
+        own = [
             make(self.drawing, default_provider=images.provider, fallback=images.fallback)
             for make in (image_generate, image_edit)
         ] + [inspect_image(self.looking)]
+        return own + self._plugins
 
-    def registry(self) -> ToolRegistry:
-        """The tools, ready to be called in parallel."""
-        tools = self.settings.tools
-        return ToolRegistry(self.tools(), timeout_s=tools.timeout_s)
+    def conversation_tools(self) -> list[Tool]:
+        """The tools for a model whose conversation is kept here: it can look at pictures again."""
+
+        async def known(session_id: str | None) -> list[str]:
+            named = session_id or self.session_id
+            rows = await self.store.read(lambda tx: tx.all("session_pictures", id=named))
+            return [row["handle"] for row in rows]
+
+        return [*self.tools(), image_recall(self.pictures, known=known)]
+
+    def registry(self, more: Iterable[Tool] = ()) -> ToolRegistry:
+        """The tools and ``more``, ready to be called in parallel; their pictures are kept here."""
+        tools = [*self.tools(), *(kept_in(lambda: self.pictures, tool) for tool in more)]
+        return ToolRegistry(tools, timeout_s=self.settings.tools.timeout_s)
 
     def person(
         self,
@@ -224,6 +289,11 @@ class Limner(Workshop):
     def _person_reach(self) -> Reach:
         # Looked up once: finding the places of the floor reads some two hundred folder entries.
         return Reach.for_person(home=self.home.folder)
+
+    @cached_property
+    def _plugins(self) -> list[Tool]:
+        # Loaded once, so that one that is broken is told once.
+        return plugin_tools(taken=_TAKEN, pictures=lambda: self.pictures)
 
     async def __aenter__(self) -> Self:
         return self
@@ -247,3 +317,38 @@ class Limner(Workshop):
 def create_image_tools(lim: Limner | None = None) -> list[Tool]:
     """The picture tools as a list, for a registry of your own."""
     return (Limner() if lim is None else lim).tools()
+
+
+@overload
+def tool(function: Callable[..., Any], /, **options: Unpack[ToolOptions]) -> FunctionTool: ...
+
+
+@overload
+def tool(**options: Unpack[ToolOptions]) -> Callable[[Callable[..., Any]], FunctionTool]: ...
+
+
+def tool(
+    function: Callable[..., Any] | None = None, /, **options: Unpack[ToolOptions]
+) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
+    """Make a tool of a typed function, as ``@limner.tool`` or with the options of `function_tool`.
+
+    What a model reads of it comes from the signature and the docstring. It may return words, a
+    picture (a `Path`, bytes, a Pillow image), a list of those, or anything that is JSON.
+
+    Its pictures are kept by the `Limner` whose registry it is in; in a registry of your own, by one
+    with the settings of this program.
+
+    Raises:
+        TypeError: a parameter has no type, or there is no word on what the function does.
+        ValueError: services take no tool of that name.
+    """
+
+    def decorate(function: Callable[..., Any]) -> FunctionTool:
+        return function_tool(function, pictures=lambda: _of_this_program().pictures, **options)
+
+    return decorate if function is None else decorate(function)
+
+
+@cache
+def _of_this_program() -> Limner:
+    return Limner()

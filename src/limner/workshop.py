@@ -10,12 +10,20 @@ import os
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from limner import illustrator
+from limner.agent.exporting import Exporting
+from limner.agent.gc import Collector
+from limner.agent.importing import Importing
+from limner.agent.ingress import Ingress
+from limner.agent.quarantine import Quarantine
+from limner.agent.requests import Requests
+from limner.agent.sessions import Sessions
 from limner.eyes import Eyes
 from limner.eyes.answering import EyesModel
 from limner.imaging.formats import accepted
@@ -88,9 +96,8 @@ class Workshop:
         self.store = Store(home.database)
         self.money = Money(self.store, caps=_caps(self.settings, budget_usd), clock=clock)
         self.imaging = Imaging(accept=images.accept)
-        self.pictures = Pictures(
-            blobs=Blobs(home.blobs), store=self.store, imaging=self.imaging, clock=clock
-        )
+        blobs = Blobs(home.blobs)
+        self.pictures = Pictures(blobs=blobs, store=self.store, imaging=self.imaging, clock=clock)
         self.fitting = Fitting(pictures=self.pictures, mode=images.fit, tile=images.tile)
         self._http = Http(observe=observe)
         self._turns = PerLoop(lambda: asyncio.Semaphore(images.concurrency))
@@ -107,6 +114,15 @@ class Workshop:
         )
         self.drawing = self._build_drawing()
         self.looking = self._build_looking()
+        self.ingress = Ingress(pictures=self.pictures)
+        self.quarantine = Quarantine(store=self.store, clock=clock)
+        self.requests = self._build_requests()
+        self.sessions = Sessions(store=self.store, clock=clock)
+        self.importing = Importing(
+            sessions=self.sessions, ingress=self.ingress, pictures=self.pictures
+        )
+        self.exporting = Exporting(pictures=self.pictures)
+        self.garbage = Collector(store=self.store, blobs=blobs, clock=clock)
         self.showing = Showing(pictures=self.pictures, money=self.money, imaging=self.imaging)
 
     def _build_drawing(self) -> Drawing:
@@ -153,6 +169,16 @@ class Workshop:
             session_id=self.session_id,
         )
 
+    def _build_requests(self) -> Requests:
+        images = self.settings.images
+        return Requests(
+            store=self.store,
+            # In a conversation a model that wants to see more asks `inspect_image` for a region.
+            fitting=replace(self.fitting, tile="off"),
+            block_images=images.block_images,
+            auto_resize=images.auto_resize,
+        )
+
     async def aclose(self) -> None:
         """Wait for pictures under way, then stop the workers and close connections and database."""
         async with AsyncExitStack() as last:
@@ -170,6 +196,7 @@ class Workshop:
                 base_url=(base_url.strip() or spec.base_url).rstrip("/"),
                 key=choice.key,
                 illustrate=self._illustrate,
+                variables={name: self.env[name] for name in spec.variables if name in self.env},
             )
         )
 

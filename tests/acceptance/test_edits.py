@@ -6,19 +6,24 @@ import hashlib
 import io
 import json
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from PIL import Image
 from tests.acceptance.conftest import Studio, picture
-from tests.servers.openai_compatible_servers import LocalAIServer
+from tests.servers.openai_compatible_servers import AzureServer, LocalAIServer
 from tests.servers.openai_server import OpenAIServer, read_form
 
 from limner import ToolCall, ToolResult
 
+# What each service wants of those who speak OpenAI's language to it.
+OTHER_SERVICES: dict[str, dict[str, str]] = {
+    "localai": {},
+    "azure": {"OPENAI_COMPATIBLE_API_KEY": "test-key-0123456789abcdef"},
+}
+QUERIES = {"azure": "?api-version=2025-04-01-preview"}
 REGION = {"x": 100, "y": 50, "width": 200, "height": 150}
 
 
@@ -48,12 +53,6 @@ def desk(studio: Studio, openai: OpenAIServer) -> Studio:
     put(studio, "logo.png", drawn(300, 300, "gold"))
     put(studio, "style.png", drawn(200, 100, "plum"))
     return studio
-
-
-@pytest.fixture
-def localai() -> Iterator[LocalAIServer]:
-    with LocalAIServer(picture(600, 400)) as server:
-        yield server
 
 
 def put(studio: Studio, name: str, data: bytes) -> Path:
@@ -105,17 +104,24 @@ async def test_by_default_the_new_picture_has_the_shape_of_the_old(
     assert width / height == pytest.approx(600 / 400, rel=0.03)
 
 
-@pytest.mark.parametrize("provider", ["openai-image", "openai-compatible"])
+@pytest.mark.parametrize("service", ["openai", "localai", "azure"])
 async def test_a_mask_and_two_references_go_with_the_picture(
-    desk: Studio, openai: OpenAIServer, localai: LocalAIServer, provider: str
+    desk: Studio, openai: OpenAIServer, service: str
 ) -> None:
-    desk.env["OPENAI_COMPATIBLE_BASE_URL"] = localai.base_url
     put(desk, "mask.png", mask())
-    result = await edit(
-        desk, mask="mask.png", references=["logo.png", "style.png"], provider=provider
-    )
-    assert value(result)["provider"] == provider
-    sent = uploads(openai if provider == "openai-image" else localai)
+    with ExitStack() as open_servers:
+        server = openai
+        if service != "openai":
+            kind = LocalAIServer if service == "localai" else AzureServer
+            server = open_servers.enter_context(kind(picture(600, 400)))
+            desk.env |= OTHER_SERVICES[service]
+            desk.env["OPENAI_COMPATIBLE_BASE_URL"] = server.base_url + QUERIES.get(service, "")
+        provider = "openai-image" if service == "openai" else "openai-compatible"
+        result = await edit(
+            desk, mask="mask.png", references=["logo.png", "style.png"], provider=provider
+        )
+        assert value(result)["provider"] == provider
+        sent = uploads(server)
     assert [field for field, _ in sent] == ["image[]", "image[]", "image[]", "mask"]
     assert [data for _, data in sent[:3]] == [
         (desk.cwd / name).read_bytes() for name in ("photo.png", "logo.png", "style.png")

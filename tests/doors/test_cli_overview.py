@@ -27,6 +27,8 @@ def test_only_commands_that_exist_are_listed() -> None:
         "show",
         "models",
         "spend",
+        "sessions",
+        "gc",
         "jobs",
         "assets",
         "keys",

@@ -10,8 +10,10 @@ from __future__ import annotations
 import argparse
 import asyncio
 import dataclasses
+import os
 import random
 import re
+import resource
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -75,6 +77,8 @@ class Campaign:
         self._workers: set[int] = set()
         self._good: tuple[Fitted, bytes] | None = None
         self.account = Account()
+        # A process may have lived before, and larger: what counts is how far it grows from here.
+        self._before = (_children_peak_bytes(), _peak_bytes(os.getpid()))
 
     async def run(self, files: Iterator[HostileFile]) -> Account:
         """Examine every file."""
@@ -130,20 +134,19 @@ class Campaign:
 
     def _note_memory(self, file: HostileFile) -> None:
         """Complain of the file that first takes a process over what it may have."""
-        import resource
-
         account = self.account
+        children_before, host_before = self._before
+        ended_bytes = _children_peak_bytes()
         worker_bytes = max(
             account.worker_peak_bytes,
-            # Of those that have ended, the system remembers the largest.
-            resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10,
+            ended_bytes if ended_bytes > children_before else 0,
             *map(_peak_bytes, self._workers),
         )
-        host_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+        host_bytes = _peak_bytes(os.getpid()) - host_before
         if worker_bytes > DEFAULT_LIMITS.memory_bytes >= account.worker_peak_bytes:
             self._complain(file, f"a worker grew to {worker_bytes} bytes")
         if host_bytes > MOST_HOST_BYTES >= account.host_peak_bytes:
-            self._complain(file, f"the host grew to {host_bytes} bytes")
+            self._complain(file, f"the host grew by {host_bytes} bytes")
         account.worker_peak_bytes, account.host_peak_bytes = worker_bytes, host_bytes
 
     async def _note_workers(self, file: HostileFile) -> None:
@@ -289,6 +292,11 @@ async def _measure(pool: Imaging, rng: random.Random, data: bytes) -> Check:
     return check
 
 
+def _children_peak_bytes() -> int:
+    """The largest of the children that have ended, as far as the system remembers."""
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10
+
+
 def _peak_bytes(pid: int) -> int:
     try:
         status = Path(f"/proc/{pid}/status").read_text()
@@ -322,7 +330,7 @@ def table(account: Account) -> str:
             f"slowest call: {name}, {seconds:.1f} s; the limit is {DEFAULT_LIMITS.timeout_s:g} s",
             f"largest worker: {account.worker_peak_bytes >> 20} MiB; "
             f"the cap is {DEFAULT_LIMITS.memory_bytes >> 20} MiB",
-            f"largest host: {account.host_peak_bytes >> 20} MiB",
+            f"largest growth of the host: {account.host_peak_bytes >> 20} MiB",
             f"workers ended: {account.ended_workers}",
             f"treated wrongly: {len(account.wrongs)}",
         ]

@@ -336,7 +336,9 @@ def test_property_auto_takes_only_what_has_its_key_lives_and_can_draw(
     ready = [
         spec
         for name, spec in specs.items()
-        if name != "illustrator" and (spec.key_env is None or spec.key_env in keys)
+        if name != "illustrator"
+        and not spec.named_only
+        and (spec.key_env is None or spec.key_env in keys)
     ]
     defaults = [next((m for m in spec.models if not m.is_retired(on)), None) for spec in ready]
     able = [m is not None and m.can_draw(size, quality) for m in defaults]

@@ -428,6 +428,22 @@ async def test_a_comfyui_that_was_started_again_has_forgotten_its_jobs(
     assert (caught.value.retryable, caught.value.may_be_billed) == (True, False)
 
 
+async def test_after_two_minutes_the_job_is_left_running_and_can_be_recovered(
+    server: ComfyServer, comfy: Callable[..., Drawn]
+) -> None:
+    server.looks = 10**9
+    drawn = comfy()
+    with pytest.raises(ProviderUnavailable) as caught:
+        await drawn.generate()
+    assert caught.value.message == (
+        "ComfyUI has not finished after 120 s; it may be drawing all the same, and was not asked "
+        f"again. Job {JOB_ID} at ComfyUI goes on"
+    )
+    # So the journal keeps the job.
+    assert (caught.value.may_be_billed, drawn.desk.jobs) == (True, [job(server)])
+    assert server.sent("order") == []
+
+
 async def give_up(server: ComfyServer, drawn: Drawn) -> list[tuple[str, Any]]:
     """Cancel at the first look; what ComfyUI was told then."""
     server.script("history", Reply(hold=Gate()))

@@ -203,8 +203,11 @@ class WireServer:
         try:
             await self._stop.wait()
         finally:
-            server.close()
+            # asyncio loses a connection that is half accepted when its server is closed.
+            for listening in server.sockets:
+                self._loop.remove_reader(listening.fileno())
             await self._hang_up()
+            server.close()
 
     async def _hang_up(self) -> None:
         """End every connection; one that was accepted a moment ago has to begin before it can."""

@@ -60,8 +60,7 @@ def test_the_same_bytes_are_kept_once(blobs: Blobs, folder: Path) -> None:
     handle = blobs.add(b"pixels")
     first = blobs.path(handle).stat()
     assert blobs.add(b"pixels") == handle
-    second = blobs.path(handle).stat()
-    assert (second.st_ino, second.st_mtime_ns) == (first.st_ino, first.st_mtime_ns)
+    assert blobs.path(handle).stat().st_ino == first.st_ino
     assert files_in(folder) == [f"{handle[:2]}/{handle}"]
 
 

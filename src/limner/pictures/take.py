@@ -210,6 +210,8 @@ class Pictures:
         )
 
         def record(tx: Transaction) -> None:
+            if tx.one("picture_get", handle=parent.handle) is None:
+                return  # it was garbage, and has been collected meanwhile
             self._add(tx, picture, lineage={"made": "fit"}, parent=parent)
             tx.run(
                 "fit_add",

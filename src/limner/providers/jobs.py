@@ -269,9 +269,10 @@ class JobProvider:
         return Progress(message=message, elapsed_s=elapsed_s, fraction=fraction)
 
     def _late(self, job: Job) -> ProviderUnavailable:
+        fate = self._api.service.vendor.unknown_fate
         return ProviderUnavailable(
-            f"{self._api.artist} has not finished after {DEADLINE_S:.0f} s; the picture may be "
-            f"billed. Job {job.remote_id} at {self._title} goes on",
+            f"{self._api.artist} has not finished after {DEADLINE_S:.0f} s; {fate}. "
+            f"Job {job.remote_id} at {self._title} goes on",
             may_be_billed=True,
             retryable=False,
             hint="Run `limner jobs recover` to fetch the picture once it is there.",

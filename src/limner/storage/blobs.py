@@ -138,6 +138,8 @@ class Blobs:
         path, aside = self.path(handle), self._folder / temporary_name()
         with disk_errors(doing="delete", path=path):
             try:
+                if path.stat().st_mtime >= since_s:
+                    return 0
                 path.rename(aside)
                 status = aside.stat()
                 if status.st_mtime >= since_s:

@@ -20,6 +20,8 @@ COMMANDS = {
     "show": "what a picture is, where it comes from and what became of it",
     "models": "image models: prices, lifecycles, what is usable now",
     "spend": "what was spent, and on what",
+    "sessions": "stored conversations: list, show, import, export, fork, archive, delete",
+    "gc": "remove the pictures that nothing refers to any more",
     "jobs": "requests that were sent but not received, and how to bring them in",
     "assets": "the ready-made pictures of the embedded illustrator",
     "keys": "store, list and remove API keys",

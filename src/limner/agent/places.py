@@ -1,0 +1,136 @@
+"""The places of pictures in a conversation, and the words that stand in those not shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from limner.agent.captions import answers, caption
+from limner.agent.parts import Part, first_words, image_parts, is_image, with_parts
+from limner.catalogue.sizes import Size
+from limner.catalogue.vision import VisionModel, tokens
+from limner.content import Picture
+from limner.errors import ImageTooLarge, InputInvalid
+from limner.storage.blobs import is_handle
+from limner.tools.image_recall import TOOL as RECALL
+from limner.wires.items import Item
+from limner.wires.views import Unknown, handle_of, parts
+
+SHORT_HANDLE_CHARS = 12
+
+BLOCKED = "not sent: images.block_images is set"
+NO_EYES = "not sent: this model takes no pictures"
+REFUSED = "not sent: the model's service refused it"
+GONE = "not sent: it is not stored here"
+UNFIT = "not sent: it could not be made ready for this model"
+LEFT = "no longer sent, to save room"
+RECALLABLE = f"{LEFT}; ask {RECALL} for it"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """A picture that is stored here; its model's service may have refused it."""
+
+    picture: Picture
+    lineage: Mapping[str, Any]
+    is_quarantined: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """One place of a picture: the number of its item, its handle, and why it is not shown there.
+
+    Where the picture is named by anything but a handle, that is empty.
+    """
+
+    item: int
+    handle: str
+    why: str | None = None
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the picture itself is sent there."""
+        return self.why is None
+
+
+def places_in(items: Iterable[Item]) -> list[Place]:
+    """Every place of a picture, in order."""
+    return [
+        Place(item=number, handle=_handle(part))
+        for number, item in enumerate(items)
+        for part in image_parts(item)
+    ]
+
+
+def written(
+    items: Sequence[Item],
+    places: Iterable[Place],
+    known: Mapping[str, Known],
+    model: VisionModel,
+) -> list[dict[str, Any]]:
+    """The items as a model is sent them: pictures where they are shown, words where they are not.
+
+    Parts that no service could make sense of are replaced by words too: history keeps them.
+    """
+    following, told = iter(places), answers(items)
+
+    def rewritten(item: Item) -> dict[str, Any]:
+        words = "output_text" if item.get("role") == "assistant" else "input_text"
+
+        def swap(part: Part) -> Part:
+            if not is_image(part):
+                return part if _is_sendable(part) else _unsendable(part, words)
+            place = next(following)
+            one = known.get(place.handle)
+            if one is not None and place.is_shown:
+                return _with_known_detail(part, one.picture, model)
+            line = caption(
+                None if one is None else one.lineage,
+                answer=told.get(place.handle),
+                beside=first_words(item),
+            )
+            return {"type": words, "text": _note(place, line)}
+
+        return with_parts(item, swap)
+
+    return [rewritten(item) for item in items]
+
+
+def _note(place: Place, line: str | None) -> str:
+    name = f"picture {place.handle[:SHORT_HANDLE_CHARS]}".rstrip()
+    return f"[{name}{'' if line is None else f': {line}'}; {place.why}]"
+
+
+def _handle(part: Part) -> str:
+    found = handle_of(str(part.get("image_url"))) or ""
+    return found if is_handle(found) else ""
+
+
+def _is_sendable(part: Part) -> bool:
+    try:
+        (view,) = parts([part])
+    except InputInvalid:
+        return False
+    return not isinstance(view, Unknown)
+
+
+def _unsendable(part: Part, words: str) -> Part:
+    return {
+        "type": words,
+        "text": f"[a part of the kind {str(part.get('type'))[:40]!r} is left out]",
+    }
+
+
+def _with_known_detail(part: Part, picture: Picture, model: VisionModel) -> Part:
+    """The part without a detail that the model does not have: its service would refuse that."""
+    detail = part.get("detail")
+    try:
+        known = isinstance(detail, str) and tokens(
+            model, Size(picture.width, picture.height), detail
+        )
+    except ImageTooLarge:  # of the original; what is sent is smaller
+        known = True
+    except InputInvalid:
+        known = None
+    return part if known else {key: value for key, value in part.items() if key != "detail"}

@@ -1,0 +1,260 @@
+"""Items of one conversation <-> rows of the store, on disk before the call returns."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, cast
+
+from limner.agent.closing import closed
+from limner.agent.parts import first_words
+from limner.errors import InputInvalid
+from limner.storage.store import Row, Store, Transaction
+from limner.wires.base import HANDLE_URL
+from limner.wires.items import Item, image_urls
+
+PAGE_ITEMS = 200
+PREVIEW_CHARS = 200
+MAX_NESTING = 100
+
+_HANDLE = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionAbout:
+    """What is known of a session beside its items.
+
+    Attributes:
+        id: its name among programs.
+        name: what a person calls it.
+        preview: the first words of its user.
+        cwd: the folder it was begun in.
+        settings: what holds for it, as JSON values; whoever opens it again reads them.
+        created_ms: when it was begun.
+        updated_ms: when something was last added.
+        archived_ms: when it was put away; None where it is in use.
+        forked_from: the session it began as a copy of, which may be gone.
+        items: how many there are, and so the seq of the next one.
+        sends_from: the first item that a model is sent; what is before has been compacted.
+        spent_nano: what the ledger says was paid for it, or may have been.
+    """
+
+    id: str
+    name: str | None
+    preview: str | None
+    cwd: str
+    settings: Mapping[str, Any]
+    created_ms: int
+    updated_ms: int
+    archived_ms: int | None
+    forked_from: str | None
+    items: int
+    sends_from: int
+    spent_nano: int
+
+    @property
+    def place(self) -> tuple[int, str]:
+        """Where it stands among the sessions, the one used last being the first."""
+        return self.updated_ms, self.id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredItem:
+    """An item, its number in its session and when it was added."""
+
+    seq: int
+    created_ms: int
+    item: dict[str, Any]
+
+
+class Session:
+    """One conversation. Holding this value holds no item and no picture."""
+
+    def __init__(self, session_id: str, *, store: Store, clock: Callable[[], datetime]) -> None:
+        self.id = session_id
+        self._store, self._clock = store, clock
+
+    async def about(self) -> SessionAbout:
+        """What is known of it.
+
+        Raises:
+            InputInvalid: it was deleted (``NO_SUCH_SESSION``).
+        """
+        row = await self._store.read(lambda tx: tx.one("session_about", id=self.id))
+        if row is None:
+            raise no_session(self.id)
+        return read_about(row)
+
+    async def append(
+        self, items: Sequence[Item], *, created_ms: Sequence[int] | None = None
+    ) -> int:
+        """Add items, all or none; they are on disk when this returns.
+
+        Args:
+            items: JSON objects, their pictures named by handle.
+            created_ms: when each of them came about; now where it is left out.
+
+        Returns:
+            The seq of the first.
+
+        Raises:
+            InputInvalid: an item is not JSON, or holds a picture that is not a handle; or the
+                session was deleted (``NO_SUCH_SESSION``).
+            StorageError: the database cannot be written.
+        """
+        return await self._add(items, created_ms=created_ms, compacting=False)
+
+    async def compact(
+        self, items: Sequence[Item], *, created_ms: Sequence[int] | None = None
+    ) -> int:
+        """Add items that stand, for a model, in place of all that came before them.
+
+        Raises as `append` does.
+        """
+        return await self._add(items, created_ms=created_ms, compacting=True)
+
+    async def page(self, *, from_seq: int = 0, limit: int = PAGE_ITEMS) -> list[StoredItem]:
+        """At most so many items, from a seq on."""
+        rows = await self._store.read(
+            lambda tx: tx.all("item_page", session_id=self.id, from_seq=from_seq, limit=limit)
+        )
+        return [
+            StoredItem(seq=row["seq"], created_ms=row["created_ms"], item=decode_item(row["item"]))
+            for row in rows
+        ]
+
+    async def items(self, *, from_seq: int = 0) -> AsyncIterator[StoredItem]:
+        """Every item from a seq on, read a page at a time."""
+        while page := await self.page(from_seq=from_seq):
+            for stored in page:
+                yield stored
+            from_seq = page[-1].seq + 1
+
+    async def history(self) -> list[Item]:
+        """What a model is to be sent: since the last compaction, with every call answered.
+
+        Raises:
+            InputInvalid: the session was deleted (``NO_SUCH_SESSION``).
+        """
+        about = await self.about()
+        return closed([stored.item async for stored in self.items(from_seq=about.sends_from)])
+
+    async def _add(
+        self, items: Sequence[Item], *, created_ms: Sequence[int] | None, compacting: bool
+    ) -> int:
+        texts = [encode_item(item) for item in items]
+        preview = next(filter(None, map(_preview, items)), None)
+        times = created_ms or [milliseconds(self._clock())] * len(texts)
+        # A session from elsewhere keeps its place among the others.
+        last_ms = max(times, default=0)
+
+        def work(tx: Transaction) -> int:
+            if compacting:
+                tx.run("session_compacted", id=self.id)
+            grown = tx.one(
+                "session_grow", id=self.id, count=len(texts), now_ms=last_ms, preview=preview
+            )
+            if grown is None:
+                raise no_session(self.id)
+            first_seq: int = grown["first_seq"]
+            for seq, (text, made_ms) in enumerate(zip(texts, times, strict=True), start=first_seq):
+                tx.run("item_add", session_id=self.id, seq=seq, created_ms=made_ms, item=text)
+                for handle in set(_HANDLE.findall(text)):
+                    tx.run("item_names", session_id=self.id, handle=handle, seq=seq)
+            return first_seq
+
+        return await self._store.write(work)
+
+
+def encode_item(item: Item) -> str:
+    """An item as the text that is kept.
+
+    Raises:
+        InputInvalid: it is not JSON, too deep, or holds a picture that is not a handle.
+    """
+    for url in image_urls(item):
+        if not url.startswith(HANDLE_URL):
+            raise InputInvalid(
+                f"The picture {url[:40]!r}… is not a handle.",
+                field="image_url",
+                hint="Take pictures in before an item is kept.",
+            )
+    if is_too_deep(item):
+        raise InputInvalid(f"An item is nested deeper than {MAX_NESTING} levels.", field="item")
+    return encode_json(item)
+
+
+def is_too_deep(value: object, *, levels: int = MAX_NESTING) -> bool:
+    """Whether a JSON value is nested so deeply that reading it back could fail."""
+    if isinstance(value, dict):
+        inside = list(cast("dict[str, object]", value).values())
+    elif isinstance(value, list):
+        inside = cast("list[object]", value)
+    else:
+        return False
+    return levels == 0 or any(is_too_deep(one, levels=levels - 1) for one in inside)
+
+
+def encode_json(value: Mapping[str, Any]) -> str:
+    """An object as JSON text, all of it whole characters.
+
+    Raises:
+        InputInvalid: it is not JSON.
+    """
+    try:
+        # Not msgspec: integers of any size and halves of characters survive this way.
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return text if _is_unicode(text) else json.dumps(value, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputInvalid(f"An item is not JSON: {error}", field="item") from error
+
+
+def decode_item(text: str) -> dict[str, Any]:
+    """The item that was kept as a text."""
+    return json.loads(text)
+
+
+def no_session(session_id: str) -> InputInvalid:
+    """There is no such session."""
+    return InputInvalid(
+        f"There is no session {session_id!r}.",
+        field="session",
+        code="NO_SUCH_SESSION",
+        hint="limner sessions list shows them.",
+    )
+
+
+def read_about(row: Row) -> SessionAbout:
+    """A row of the table of sessions as a value."""
+    return SessionAbout(**{**dict(row), "settings": json.loads(row["settings"])})
+
+
+def milliseconds(moment: datetime) -> int:
+    """A moment as the store keeps it."""
+    return int(moment.timestamp() * 1000)
+
+
+def whole_characters(text: str) -> str:
+    """A text as the store can keep it: half a character becomes its escape."""
+    return text.encode(errors="backslashreplace").decode()
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _preview(item: Item) -> str | None:
+    if item.get("type") != "message" or item.get("role") != "user":
+        return None
+    words = " ".join(first_words(item).split())
+    # What programs tell a model in the user's name is no preview of what the user wants.
+    if not words or words.startswith(("<", "# AGENTS.md")):
+        return None
+    return whole_characters(words[:PREVIEW_CHARS])

@@ -1,0 +1,184 @@
+"""A typed Python function -> the JSON schema of its arguments, and JSON -> those arguments."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, cast, get_type_hints
+
+import msgspec
+
+from limner.errors import InputInvalid
+from limner.tools.base import ToolContext
+
+_SECTION = re.compile(r"^([A-Z][a-z]+(?: [a-z]+)?):\s*$")
+_ARGUMENTS = ("Args", "Arguments", "Parameters")
+_ENTRY = re.compile(r"^(\*{0,2}\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)$")
+_TYPES: Mapping[type, str] = {str: "string", int: "integer"}
+_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signature:
+    """What a function takes.
+
+    Attributes:
+        description: its docstring, without the part about its arguments.
+        schema: a JSON schema of its arguments.
+        fields: a struct with a field for each of them.
+        context: the parameter that gets the `ToolContext`, if one does.
+    """
+
+    description: str
+    schema: Mapping[str, Any]
+    fields: type[msgspec.Struct]
+    context: str | None
+
+    def read(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments as the function wants them; those left out are not in it.
+
+        Raises:
+            InputInvalid: one is missing or of another type.
+        """
+        try:
+            given = msgspec.convert(_whole(arguments), self.fields)
+        except msgspec.ValidationError as error:
+            place = re.search(r"`\$\.?([^`]*)`$", str(error))
+            field = place[1] if place else None
+            raise InputInvalid(str(error).replace("`$.", "`"), field=field) from error
+        values = ((name, getattr(given, name)) for name in self.fields.__struct_fields__)
+        return {name: value for name, value in values if value is not msgspec.UNSET}
+
+
+def read_signature(function: Callable[..., Any]) -> Signature:
+    """What a function takes, from its annotations and its docstring in Google's style.
+
+    Raises:
+        TypeError: a parameter has no type, or one that JSON has no word for.
+    """
+    try:
+        hints = get_type_hints(function, include_extras=True)
+    except NameError as error:
+        raise TypeError(f"{function.__name__}: {error}; its types must be global names") from error
+    description, told = _read_docstring(inspect.getdoc(function) or "")
+    fields: list[tuple[str, Any, Any]] = []
+    defaults: dict[str, Any] = {}
+    context: str | None = None
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind not in _NAMED:
+            raise TypeError(f"{function.__name__}: the parameter {name} has no name for a model")
+        if name not in hints:
+            raise TypeError(f"{function.__name__}: the parameter {name} needs a type")
+        if hints[name] is ToolContext:
+            context = name
+            continue
+        kind = hints[name]
+        if name in told:
+            kind = Annotated[kind, msgspec.Meta(description=told[name])]
+        if parameter.default is inspect.Parameter.empty:
+            fields.append((name, kind, msgspec.field()))
+        else:
+            # The function's own default is used; for a model it is only written down.
+            fields.append((name, kind | msgspec.UnsetType, msgspec.UNSET))
+            defaults[name] = parameter.default
+    struct = msgspec.defstruct(function.__name__, fields, kw_only=True)
+    return Signature(
+        description=description,
+        schema=_schema(function.__name__, struct, defaults),
+        fields=struct,
+        context=context,
+    )
+
+
+def _whole(value: object) -> object:
+    """JSON with 1.0 as the whole number that it is there; where a float is wanted, 1 will do."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, Mapping):
+        return {key: _whole(one) for key, one in cast("Mapping[str, object]", value).items()}
+    if isinstance(value, list):
+        return [_whole(one) for one in cast("list[object]", value)]
+    return value
+
+
+def _schema(name: str, struct: type[msgspec.Struct], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        (whole,), definitions = msgspec.json.schema_components(
+            [struct], ref_template="#/$defs/{name}"
+        )
+        found = _inlined(whole, definitions, within=())
+    except (TypeError, RecursionError) as error:
+        raise TypeError(f"{name}: its arguments cannot be JSON: {error}") from error
+    properties = found.get("properties", {})
+    for field, default in defaults.items():
+        plain = _plain(default)
+        if plain is not msgspec.UNSET:
+            properties[field]["default"] = plain
+    return {"type": "object", "properties": properties, "required": found.get("required", [])}
+
+
+def _inlined(schema: Any, definitions: Mapping[str, Any], *, within: tuple[str, ...]) -> Any:
+    """The schema without references, which not every service follows."""
+    if isinstance(schema, list):
+        return [_inlined(one, definitions, within=within) for one in cast("list[Any]", schema)]
+    if not isinstance(schema, dict):
+        return schema
+    given = cast("dict[str, Any]", schema)
+    if "$ref" not in given:
+        whole = {key: _inlined(one, definitions, within=within) for key, one in given.items()}
+        return _with_type(whole) if "enum" in whole else whole
+    name = given["$ref"].rpartition("/")[2]
+    if name in within:
+        raise TypeError(f"{name} contains itself")
+    told = {key: one for key, one in given.items() if key != "$ref"}
+    return _inlined(definitions[name], definitions, within=(*within, name)) | told
+
+
+def _with_type(choice: dict[str, Any]) -> dict[str, Any]:
+    """A choice with the type of what can be chosen, which some services insist on."""
+    kinds = {type(one) for one in cast("list[object]", choice["enum"])}
+    return {"type": _TYPES[kinds.pop()], **choice} if kinds in ({str}, {int}) else choice
+
+
+def _plain(value: Any) -> Any:
+    """A default as JSON, or UNSET where it is none: a marker of the function's own."""
+    try:
+        return msgspec.json.decode(msgspec.json.encode(value))
+    except (TypeError, msgspec.MsgspecError, RecursionError):
+        return msgspec.UNSET
+
+
+def _read_docstring(text: str) -> tuple[str, dict[str, str]]:
+    """What the function does, and what each argument is."""
+    description: list[str] = []
+    arguments: list[str] = []
+    section = ""
+    for line in text.splitlines():
+        header = _SECTION.match(line)
+        if header is not None:
+            section = header[1]
+        elif not section:
+            description.append(line)
+        elif section in _ARGUMENTS:
+            arguments.append(line)
+    return "\n".join(description).strip(), dict(_entries(arguments))
+
+
+def _entries(lines: list[str]) -> Iterator[tuple[str, str]]:
+    """``name: words`` from lines; deeper ones go on with what was said before them."""
+    said = [line for line in lines if line.strip()]
+    shallowest = min((len(line) - len(line.lstrip()) for line in said), default=0)
+    name, words = "", list[str]()
+    for line in said:
+        is_deeper = line[: shallowest + 1].isspace()
+        entry = None if is_deeper else _ENTRY.match(line.strip())
+        if entry is not None:
+            if name:
+                yield name, " ".join(words)
+            name, words = entry[1], [entry[2]]
+        else:
+            words.append(line.strip())
+    if name:
+        yield name, " ".join(words)
