@@ -26,7 +26,7 @@ $(VENV)/.stamp-local: $(VENV)/.stamp-dev
 
 setup: $(VENV)/.stamp-dev ## Install limner and the tools to work on it into .venv
 
-demo: $(VENV)/.stamp-run ## Draw a picture offline and say where it is
+demo: $(VENV)/.stamp-run ## Draw a picture offline, then look at it
 	@$(BIN)/limner demo
 
 test: $(VENV)/$(if $(filter all,$(REQUIRE)),.stamp-local,.stamp-dev) ## Run the tests (REQUIRE=all runs the slow ones too and fails where a component is missing)

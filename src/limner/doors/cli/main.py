@@ -18,7 +18,7 @@ COMMANDS = {
     "inspect": "ask a question about pictures",
     "fit": "make pictures ready for models, and say what looking costs",
     "show": "what a picture is, where it comes from and what became of it",
-    "models": "image models: prices, lifecycles, what is usable now",
+    "models": "models that draw and look: prices, lifecycles, what is usable now",
     "spend": "what was spent, and on what",
     "sessions": "stored conversations: list, show, import, export, fork, archive, delete",
     "gc": "remove the pictures that nothing refers to any more",
@@ -26,7 +26,7 @@ COMMANDS = {
     "assets": "the ready-made pictures of the embedded illustrator",
     "keys": "store, list and remove API keys",
     "doctor": "check that everything works here",
-    "demo": "draw a picture offline and say where it is",
+    "demo": "draw a picture offline, then look at it",
 }
 EXAMPLE = """\
 examples:

@@ -14,7 +14,10 @@ Shade = tuple[int, int, int]
 # an example on either side draws the border.
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "black": ("000000", "0c0c0c", "1a1a1e", "242428", "101018", "181008"),
-    "grey": ("404044", "606060", "808080", "a0a0a4", "c0c0c0", "d3d3d3", "708090", "dcdcdc"),
+    "grey": (
+        *("303030", "404044", "606060", "808080", "a0a0a4", "c0c0c0", "d3d3d3", "708090"),
+        *("dcdcdc", "505050"),
+    ),
     "white": ("ffffff", "f5f5f5", "ececec", "fffafa", "f8f8ff", "fffff0", "faf0e6"),
     "red": ("ff0000", "cc0000", "800000", "8b0000", "b22222", "dc143c", "e53935", "f05050"),
     "orange": ("ffa500", "ff8c00", "ff7f50", "f4800c", "ff6a00", "ffdab9", "ffb066", "ff4500"),
@@ -22,6 +25,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "green": (
         *("00ff00", "008000", "006400", "228b22", "90ee90", "32cd32", "9acd32", "556b2f"),
         *("808000", "2e8b57", "8fbc8f", "d0f0c0", "7cb342", "98fb98", "102a12", "66cdaa"),
+        "1f3d39",
     ),
     "cyan": ("00ffff", "008080", "40e0d0", "20b2aa", "afeeee", "00ced1", "5f9ea0", "e0ffff"),
     "blue": (
