@@ -19,7 +19,7 @@ $(VENV)/.stamp-dev: $(VENV)/.stamp-run
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev
 	@touch $@
 
-# What only the tests of local image models need; it is large.
+# What only the slow tests need: local image models and the real Codex. It is large.
 $(VENV)/.stamp-local: $(VENV)/.stamp-dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group local
 	@touch $@

@@ -17,12 +17,12 @@ import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 from PIL import Image
+from tests.servers.components import needs
 
 from limner.errors import ProviderBadRequest
 from limner.pictures.order import ImageRequest, SourceImage
@@ -31,16 +31,9 @@ from limner.providers.diffusers import NEEDED, Diffusers
 from limner.testing import FakeDesk, FakeSink
 
 ROOT = Path(__file__).parents[2]
-MISSING = [name for name in NEEDED if find_spec(name) is None]
 GUARD_S = 120
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        bool(MISSING) and os.environ.get("REQUIRE") != "all",
-        reason=f"not installed: {', '.join(MISSING)}",
-    ),
-]
+pytestmark = [pytest.mark.slow, needs(*NEEDED)]
 
 REQUEST = ImageRequest(prompt="a fox in the snow", model="pipeline", width=72, height=64, seed=7)
 

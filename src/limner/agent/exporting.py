@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from limner import __version__
-from limner.agent.importing import ORIGINATOR, pictures_beside
+from limner.agent.importing import META_SETTINGS, ORIGINATOR, pictures_beside
 from limner.agent.parts import Part, image_parts, is_image, with_parts
 from limner.agent.rollouts import GENERATED, line
 from limner.agent.session import Session, SessionAbout
@@ -157,6 +157,8 @@ async def _lines(
 
 def _meta(about: SessionAbout) -> dict[str, Any]:
     begun = datetime.fromtimestamp(about.created_ms / 1000, UTC)
+    # Codex looks for these beside the settings: without them it forgets the tools of its client.
+    known = {name: about.settings[name] for name in META_SETTINGS if name in about.settings}
     return {
         "id": about.id,
         "timestamp": begun.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
@@ -165,6 +167,7 @@ def _meta(about: SessionAbout) -> dict[str, Any]:
         "cli_version": __version__,
         "name": about.name,
         "settings": about.settings,
+        **known,
     }
 
 

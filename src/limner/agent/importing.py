@@ -36,10 +36,10 @@ BATCH_LINES = 200
 MAX_WARNINGS = 20
 SOURCE = "imported history"
 ORIGINATOR = "limner"
+# What the line about the session says that is needed to go on with it; below, those about turns.
+META_SETTINGS = ("model_provider", "base_instructions", "dynamic_tools")
 
 _READ_BYTES = 1 << 20
-# What a line about the session, or about a turn, says that is needed to go on with it.
-_META_SETTINGS = ("model_provider", "base_instructions", "dynamic_tools")
 _TURN_SETTINGS = ("model",)
 _ORIGIN = ("originator", "cli_version", "timestamp")
 
@@ -168,7 +168,7 @@ class _Bringing:
         cwd, name, own = meta.get("cwd"), meta.get("name"), meta.get("settings")
         if meta.get("originator") == ORIGINATOR and isinstance(own, dict):
             self._settings |= cast("dict[str, Any]", own)
-        self._settings |= _chosen(meta, _META_SETTINGS)
+        self._settings |= _chosen(meta, META_SETTINGS)
         self._settings["imported"] = {"file": self._path.name, **_chosen(meta, _ORIGIN)}
         self._session = await self._created(
             session_id=_session_id(meta),
