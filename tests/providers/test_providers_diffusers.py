@@ -127,7 +127,7 @@ async def test_a_model_on_the_hub_is_named_by_its_owner_and_name(
         ("pipeline", {"DIFFUSERS_MODEL": " "}, "No model is named to draw with."),
         ("/nowhere/at/all", {}, "There is no folder '/nowhere/at/all'"),
         ("~nobody-of-this-name/x/y", {}, "There is no folder"),
-        ("../../x", {}, "There is no folder"),
+        ("../../nowhere/at/all", {}, "There is no folder"),
         ("https://example.com/x", {}, "There is no folder"),
         ("pipeline", {"DIFFUSERS_DEVICE": "tpu"}, "DIFFUSERS_DEVICE names no device: 'tpu'"),
     ],
