@@ -101,6 +101,7 @@ class ProviderSpec:
         named_only: `auto` does not choose it, as where it is nobody's unless they set it up.
         key_optional: the key is sent where it is set, and not missed where it is not.
         variables: further variables that it reads.
+        models_are_folders: a model may be a folder on this machine, which reach has to allow.
     """
 
     name: str
@@ -113,6 +114,7 @@ class ProviderSpec:
     named_only: bool = False
     key_optional: bool = False
     variables: tuple[str, ...] = ()
+    models_are_folders: bool = False
 
     def key(self, key_of: Callable[[str], str | None]) -> str | None:
         """The key to use, empty where none is needed; None where it is missing."""

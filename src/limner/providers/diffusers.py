@@ -289,4 +289,5 @@ SPEC = ProviderSpec(
     other_model=MODELS[0],
     named_only=True,
     variables=(MODEL_ENV, DEVICE_ENV),
+    models_are_folders=True,
 )

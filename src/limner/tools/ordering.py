@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -120,6 +121,8 @@ class Planner:
         wish = _wish(order, sources, has_mask=mask is not None)
         choice = choose(wish, specs=self.specs, key_of=self.key_of, today=today)
         model = choice.model
+        if choice.spec.models_are_folders:
+            _check_folder(model.id, context)
         if len(order.prompt) > model.max_prompt_chars:
             raise InputInvalid(
                 f"prompt has {len(order.prompt):,} characters; "
@@ -202,6 +205,17 @@ def _request(order: Order, model: ImageModel, size: Size) -> ImageRequest:
         negative_prompt=order.negative_prompt,
         partial_pictures=order.partial_pictures,
     )
+
+
+def _check_folder(model: str, context: ToolContext) -> None:
+    """Refuse a folder to draw with that whoever asks may not read; a name is none.
+
+    Raises:
+        ReachDenied: it is out of reach.
+    """
+    folder = Path(os.path.expanduser(model))  # noqa: PTH111 - the other raises for ~nobody
+    if folder.is_dir():
+        context.reach.resolve_read(folder.absolute(), cwd=context.cwd)
 
 
 def _check_text(order: Order) -> None:

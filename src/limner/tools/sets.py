@@ -133,10 +133,7 @@ async def _call_off(tasks: Sequence[asyncio.Future[GeneratedImage]]) -> Cancelle
         task.cancel()
     await asyncio.wait(tasks)
     stopped = Cancelled("The call was cancelled.")
-    nano = 0
-    for task in tasks:
-        nano += _cost_of(task)
-    stopped.charge(nano, "unknown")
+    stopped.charge(sum(map(_cost_of, tasks)), "unknown")
     return stopped
 
 
