@@ -8,6 +8,8 @@ from __future__ import annotations
 # Type checkers take this for true; importing `typing` for it would double the cost of the import.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from limner.agent.terms import Terms
+    from limner.agents import Agent
     from limner.blocking import edit, fit, generate, inspect
     from limner.catalogue.images import ImageModel
     from limner.catalogue.prices import FlatPrice
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Agent": "limner.agents",
     "AnySize": "limner.catalogue.sizes",
     "Connection": "limner.providers.base",
     "FittedImage": "limner.pictures.fitting",
@@ -44,6 +47,7 @@ _HOMES = {
     "Receipt": "limner.pictures.order",
     "Region": "limner.imaging.fit",
     "Settings": "limner.settings",
+    "Terms": "limner.agent.terms",
     "Text": "limner.content",
     "Tool": "limner.tools.base",
     "ToolCall": "limner.tools.base",
@@ -59,6 +63,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Agent",
     "AnySize",
     "Connection",
     "FittedImage",
@@ -75,6 +80,7 @@ __all__ = [
     "Receipt",
     "Region",
     "Settings",
+    "Terms",
     "Text",
     "Tool",
     "ToolCall",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cache, cached_property
@@ -12,6 +13,7 @@ from typing import Any, Self, Unpack, overload
 from limner.agent.exporting import Exported
 from limner.agent.gc import Freed
 from limner.agent.importing import Imported
+from limner.agent.saying import Shown
 from limner.catalogue.vision import vision_model
 from limner.content import Picture
 from limner.imaging.fit import Region
@@ -208,6 +210,19 @@ class Limner(Workshop):
         """
         return await self.pictures.take_file(self._person_reach.resolve_read(path, cwd=self.cwd))
 
+    async def shown(self, image: str | Path | bytes) -> Shown:
+        """A picture that a person shows to a model: a file, or the bytes of one.
+
+        Raises:
+            LimnerError: as `fit`.
+        """
+        if isinstance(image, bytes):
+            with self.pictures.sink() as sink:
+                await asyncio.to_thread(sink.write, image)
+                return await self.pictures.take(sink, lineage={"from": "user"}), None
+        path = self._person_reach.resolve_read(image, cwd=self.cwd)
+        return await self.pictures.take_file(path), path
+
     async def import_session(
         self, path: str | Path, *, progress: Callable[[Imported], None] = lambda _: None
     ) -> Imported:
@@ -266,9 +281,16 @@ class Limner(Workshop):
 
         return [*self.tools(), image_recall(self.pictures, known=known)]
 
+    def conversation_registry(self, more: Iterable[Tool] = ()) -> ToolRegistry:
+        """As `registry`, for a model whose conversation is kept here."""
+        return self._registry(self.conversation_tools(), more)
+
     def registry(self, more: Iterable[Tool] = ()) -> ToolRegistry:
         """The tools and ``more``, ready to be called in parallel; their pictures are kept here."""
-        tools = [*self.tools(), *(kept_in(lambda: self.pictures, tool) for tool in more)]
+        return self._registry(self.tools(), more)
+
+    def _registry(self, own: Iterable[Tool], more: Iterable[Tool]) -> ToolRegistry:
+        tools = [*own, *(kept_in(lambda: self.pictures, tool) for tool in more)]
         return ToolRegistry(tools, timeout_s=self.settings.tools.timeout_s)
 
     def person(

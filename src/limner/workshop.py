@@ -13,23 +13,31 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from limner import illustrator
+from limner.agent.compaction import Compaction
+from limner.agent.conversations import Conversations
 from limner.agent.exporting import Exporting
 from limner.agent.gc import Collector
 from limner.agent.importing import Importing
 from limner.agent.ingress import Ingress
+from limner.agent.loop import Parts
+from limner.agent.personality import Personalities
 from limner.agent.quarantine import Quarantine
 from limner.agent.requests import Requests
 from limner.agent.sessions import Sessions
+from limner.agent.standing import Standings
+from limner.agent.thinking import TOOL as CONVERSATION
+from limner.agent.thinking import Thinking
 from limner.eyes import Eyes
 from limner.eyes.answering import EyesModel
 from limner.imaging.formats import accepted
 from limner.imaging.pool import Imaging
 from limner.models.base import Model
-from limner.models.registry import EMBEDDED, KnownModel, Registry
+from limner.models.registry import EYES, OFFLINE, KnownModel, Registry
 from limner.models.remote import RemoteModel
 from limner.money.amounts import usd_to_nano
 from limner.money.ledger import Caps, Money
@@ -45,7 +53,7 @@ from limner.storage.blobs import Blobs
 from limner.storage.home import Home
 from limner.storage.keys import Keys
 from limner.storage.store import Store
-from limner.tools.consent import Approval
+from limner.tools.base import Approval
 from limner.tools.drawing import Drawing
 from limner.tools.landing import Landing
 from limner.tools.looking import TOOL as INSPECT
@@ -118,6 +126,8 @@ class Workshop:
         self.quarantine = Quarantine(store=self.store, clock=clock)
         self.requests = self._build_requests()
         self.sessions = Sessions(store=self.store, clock=clock)
+        self.personalities = Personalities(home.personalities)
+        self.conversations = self._build_conversations()
         self.importing = Importing(
             sessions=self.sessions, ingress=self.ingress, pictures=self.pictures
         )
@@ -153,7 +163,7 @@ class Workshop:
         images = self.settings.images
         return Looking(
             registry=self.models,
-            connect=self._model,
+            connect=partial(self._model, kind=INSPECT),
             viewing=Viewing(
                 pictures=self.pictures,
                 fitting=self.fitting,
@@ -179,6 +189,38 @@ class Workshop:
             auto_resize=images.auto_resize,
         )
 
+    def _build_conversations(self) -> Conversations:
+        agent = self.settings.agent
+        thinking = Thinking(
+            requests=self.requests,
+            quarantine=self.quarantine,
+            money=self.money,
+            approval=self._consent,
+            connect=partial(self._model, kind=CONVERSATION),
+            under_way=self._under_way,
+        )
+        return Conversations(
+            sessions=self.sessions,
+            standings=Standings(
+                registry=self.models,
+                personalities=self.personalities,
+                approval=self._consent,
+                home=self.home.folder,
+                personality=agent.personality,
+                sandbox=agent.sandbox,
+                max_requests=agent.max_requests,
+                max_calls=agent.max_calls,
+            ),
+            parts=Parts(
+                thinking=thinking,
+                compaction=Compaction(
+                    thinking=thinking, requests=self.requests, at=agent.compact_at
+                ),
+                money=self.money,
+                drawn_here=self.pictures.drawn_here,
+            ),
+        )
+
     async def aclose(self) -> None:
         """Wait for pictures under way, then stop the workers and close connections and database."""
         async with AsyncExitStack() as last:
@@ -200,11 +242,15 @@ class Workshop:
             )
         )
 
-    def _model(self, model: KnownModel) -> Model:
-        if model.api == EMBEDDED:
+    def _model(self, model: KnownModel, *, kind: str) -> Model:
+        if model.name == EYES:
             return EyesModel(Eyes(self.imaging))
+        if model.name == OFFLINE:
+            from limner.models.offline import OfflineModel
+
+            return OfflineModel()
         key = self.models.key(model) or ""
-        return RemoteModel(model, http=self._http.client(), key=key, kind=INSPECT)
+        return RemoteModel(model, http=self._http.client(), key=key, kind=kind)
 
     async def _illustrate(self, request: ImageRequest) -> tuple[bytes, Mapping[str, Any]]:
         drawing = await asyncio.to_thread(

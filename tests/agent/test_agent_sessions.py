@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import uuid
 from collections.abc import AsyncIterator
+from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,6 +20,7 @@ from tests.agent.rollout_samples import call, output, said, shown
 from limner.agent.session import MAX_NESTING, Session, SessionAbout, decode_item, encode_item
 from limner.agent.sessions import Sessions
 from limner.errors import InputInvalid
+from limner.storage.queries import migrations
 from limner.storage.store import Store
 from limner.wires.base import HANDLE_URL
 
@@ -74,6 +78,7 @@ async def test_a_session_is_what_was_put_into_it(sessions: Sessions) -> None:
         forked_from=None,
         items=3,
         sends_from=0,
+        read_untrusted_ms=None,
         spent_nano=0,
     )
     assert str(uuid.UUID(session.id)) == session.id
@@ -245,6 +250,50 @@ async def test_a_fork_goes_its_own_way(sessions: Sessions, store: Store) -> None
     assert await sessions.delete(fork.id) == (HANDLE,)
 
 
+async def test_a_session_keeps_when_it_first_read_something_from_outside(
+    sessions: Sessions,
+) -> None:
+    session = await sessions.create(cwd="/w")
+    before = await session.about()
+    await session.note_untrusted()
+    await session.note_untrusted()
+    after = await session.about()
+    assert after == replace(before, read_untrusted_ms=START_MS + 2000)
+    assert await sessions.list() == [after]
+
+
+async def test_a_fork_has_read_what_its_session_has(sessions: Sessions) -> None:
+    session = await sessions.create(cwd="/w")
+    await session.append([said("one"), output("a")])
+    clean = await sessions.fork(session.id)
+    await session.note_untrusted()
+    forks = [clean, await sessions.fork(session.id), await sessions.fork(session.id, before=1)]
+    noted_ms = (await session.about()).read_untrusted_ms
+    assert noted_ms is not None
+    told = [(await fork.about()).read_untrusted_ms for fork in forks]
+    assert told == [None, noted_ms, noted_ms]
+
+
+async def test_what_an_older_limner_read_in_a_session_may_have_been_anything(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "old.db"
+    with closing(sqlite3.connect(path)) as old, old:
+        for number, script in migrations()[:5]:
+            old.executescript(script)
+            old.execute(f"PRAGMA user_version = {number}")
+        for name, items in (("used", 3), ("empty", 0)):
+            old.execute(
+                "INSERT INTO sessions (id, created_ms, updated_ms, cwd, items) "
+                "VALUES (?, 1, 2, '/', ?)",
+                (name, items),
+            )
+    store = Store(path)
+    listed = await Sessions(store=store, clock=Clock()).list()
+    await store.aclose()
+    assert {about.id: about.read_untrusted_ms for about in listed} == {"used": 2, "empty": None}
+
+
 async def test_a_fork_before_a_compaction_is_sent_from_its_beginning(sessions: Sessions) -> None:
     session = await sessions.create(cwd="/w")
     await session.append([said("one"), said("two")])
@@ -313,6 +362,7 @@ async def test_whoever_holds_a_deleted_session_is_told(sessions: Sessions) -> No
         sessions.rename(session.id, "x"),
         sessions.archive(session.id),
         sessions.configure(session.id, {}),
+        session.note_untrusted(),
         sessions.fork(session.id),
         sessions.delete(session.id),
     ):

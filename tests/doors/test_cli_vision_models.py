@@ -1,4 +1,4 @@
-"""`limner models --vision`: what can look, at what price, and which model is used now."""
+"""`limner models --vision`: what can look, at what price, and who looks and talks now."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ def test_vision_models_say_what_is_available_and_which_is_used(cli: CommandLine)
     assert gpt["formats"] == ["image/png", "image/jpeg", "image/webp", "image/gif"]
     assert rows["limner/eyes"]["available"]
     assert found["used"] == {"model": "limner/eyes", "effort": None, "by": "first"}
+    assert found["talks"] == {"model": "limner/offline", "effort": None, "by": "offline"}
     unset = {"set": None, "model": None, "effort": None, "available": False}
     assert found["roles"] == {"vision": unset, "default": unset}
 
@@ -31,10 +32,11 @@ def test_vision_models_are_told_to_a_person_with_the_roles_last(cli: CommandLine
         '[[models]]\nname = "home/llava"\nbase_url = "http://u:secret@127.0.0.1:1/v1"\n'
     )
     done = cli.run("models", "--vision")
-    assert done.out.splitlines()[-3:] == [
+    assert done.out.splitlines()[-4:] == [
         "vision   openay/gpt-5.5 -> no such model",
         "default  home/llava:high -> home/llava",
         "used now home/llava (the role default)",
+        "talks    home/llava (the role default)",
     ]
     assert "model_roles.vision: there is no model 'openay/gpt-5.5'; did you mean" in done.err
     assert "openai/gpt-5.5" in done.err
@@ -46,3 +48,12 @@ def test_vision_models_are_told_to_a_person_with_the_roles_last(cli: CommandLine
         "available": True,
     }
     assert "secret" not in found.out
+
+
+def test_a_role_that_cannot_be_talked_to_is_told(cli: CommandLine) -> None:
+    cli.studio.home.mkdir(parents=True, exist_ok=True)
+    (cli.studio.home / "config.toml").write_text('[model_roles]\ndefault = "openai/gpt-5.5"\n')
+    done = cli.run("models", "--vision")
+    told = "talks    nothing: No API key available for openai/gpt-5.5."
+    assert done.out.splitlines()[-1] == told
+    assert cli.run("models", "--vision", "--json").json["talks"] is None

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.wires.wire_prompts import LOOK
 
 from limner.catalogue.vision import services, vision_model, vision_models
-from limner.errors import SettingsError
-from limner.models.registry import EYES, Found, Registry, Unknown
+from limner.errors import SettingsError, UserError
+from limner.models.registry import EYES, OFFLINE, Found, Registry, Unknown
 from limner.own_models import OwnModel
 from limner.wires.base import WIRES, wire
 
@@ -101,6 +101,91 @@ def test_a_name_that_is_no_model_is_passed_over_and_told_with_near_ones() -> Non
         Unknown(by="default", name="gibberish", near=()),
     )
     assert resolution.unknown[0].near[0] == "openai/gpt-5.5"
+
+
+# --- who is talked to ---
+
+
+def talker(found: Registry, named: str | None = None) -> tuple[str, str, str | None]:
+    resolution = found.resolve_talker(named=named)
+    assert resolution.unknown == ()
+    return resolution.model.name, resolution.by, resolution.effort
+
+
+def refused(found: Registry, named: str | None = None) -> tuple[str, str, str | None]:
+    with pytest.raises(UserError) as caught:
+        found.resolve_talker(named=named)
+    return caught.value.code, caught.value.message, caught.value.hint
+
+
+def test_who_is_talked_to_is_the_one_named_then_the_role_then_the_first_then_the_rules() -> None:
+    roles: dict[str, Any] = {"vision": "openai/gpt-4o", "default": "google/gemini-2.5-pro:low"}
+    with_roles = registry(KEYS, **roles)
+    assert talker(with_roles, "openai/gpt-5.5:high") == ("openai/gpt-5.5", "named", "high")
+    assert talker(with_roles) == ("google/gemini-2.5-pro", "default", "low")
+    assert talker(registry(KEYS)) == ("openai/gpt-5.6-terra", "first", None)
+    assert talker(registry()) == (OFFLINE, "offline", None)
+    assert talker(registry(KEYS), OFFLINE) == (OFFLINE, "named", None)
+    assert talker(registry(KEYS, default=OFFLINE)) == (OFFLINE, "default", None)
+
+
+def test_the_rules_are_free_need_no_key_and_are_sent_no_picture() -> None:
+    found = registry().find(OFFLINE)
+    assert found is not None
+    model = found.model
+    assert (model.api, model.takes_images, model.key_env) == ("embedded", False, None)
+    assert registry().key(model) == ""
+    assert model.rate is not None
+    assert model.rate.cost(input_tokens=10**9, output_tokens=10**9) == 0
+
+
+def test_a_talker_that_is_no_model_is_told_with_near_names_and_not_replaced() -> None:
+    assert refused(registry(), "limner/ofline") == (
+        "NO_MODEL",
+        "There is no model 'limner/ofline'.",
+        "Did you mean limner/offline or limner/eyes?",
+    )
+    assert refused(registry(KEYS, default="gibberish")) == (
+        "NO_MODEL",
+        "There is no model 'gibberish'.",
+        "`limner models --vision` lists them.",
+    )
+
+
+def test_a_talker_whose_key_is_missing_is_told_and_not_replaced() -> None:
+    missing = (
+        "NO_API_KEY",
+        "No API key available for openai/gpt-5.5.",
+        "Set OPENAI_API_KEY, or store it: limner keys set OPENAI_API_KEY",
+    )
+    assert refused(registry(), "openai/gpt-5.5") == missing
+    assert refused(registry(default="openai/gpt-5.5")) == missing
+
+
+def test_the_eyes_cannot_be_talked_to() -> None:
+    assert refused(registry(), EYES) == (
+        "NO_MODEL",
+        "limner/eyes answers questions about pictures and cannot hold a conversation.",
+        "Talk to limner/offline, or to a model that has its key.",
+    )
+
+
+def test_without_what_limner_carries_itself_there_may_be_nobody_to_talk_to() -> None:
+    nobody = registry(embedded=False)
+    assert nobody.find(OFFLINE) is None
+    assert refused(nobody) == (
+        "NO_MODEL",
+        "There is no model to talk to.",
+        "Set a key: OPENAI_API_KEY=…",
+    )
+
+
+def test_the_rules_are_in_no_list_of_models_that_look_and_are_not_asked_to() -> None:
+    assert OFFLINE not in [model.name for model in registry().known()]
+    assert OFFLINE not in [model.name for model in registry().available()]
+    assert resolved(registry(), active=OFFLINE) == (EYES, "first", None)
+    assert resolved(registry(KEYS, default=OFFLINE)) == ("openai/gpt-5.6-terra", "first", None)
+    assert resolved(registry(vision=OFFLINE)) == (OFFLINE, "vision", None)
 
 
 # --- names ---

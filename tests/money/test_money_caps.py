@@ -149,3 +149,60 @@ async def test_what_may_have_been_charged_stays_counted(store: Store, clock: Clo
     await money.unknown(reservation, error_code="IMAGE_GEN_PROVIDER_UNAVAILABLE")
     assert (await refusal(money, 4 * CENT))["left_usd"] == 0.02
     assert await money.spent() == 8 * CENT
+
+
+@pytest.mark.parametrize(
+    ("caps", "own_cap", "left"),
+    [
+        (Caps(), None, None),
+        (Caps(call_nano=9 * CENT), None, 9 * CENT),
+        (Caps(session_nano=9 * CENT), None, 5 * CENT),
+        (Caps(day_nano=9 * CENT), None, 2 * CENT),
+        (Caps(), 9 * CENT, 5 * CENT),
+        (Caps(session_nano=9 * CENT), 6 * CENT, 2 * CENT),
+        (Caps(session_nano=6 * CENT), 9 * CENT, 2 * CENT),
+        (Caps(call_nano=CENT, session_nano=9 * CENT, day_nano=9 * CENT), 9 * CENT, CENT),
+        (Caps(call_nano=9 * CENT, session_nano=3 * CENT, day_nano=9 * CENT), None, 0),
+        (Caps(), 0, 0),
+    ],
+)
+async def test_what_is_left_is_the_least_that_any_cap_leaves(
+    store: Store, clock: Clock, money: Money, caps: Caps, own_cap: int | None, left: int | None
+) -> None:
+    await money.reserve(4 * CENT, **CALL)
+    await money.reserve(3 * CENT, **dict(CALL, session_id="t"))
+    capped = Money(store, caps=caps, clock=clock)
+    assert await capped.left("s", session_cap_nano=own_cap) == left
+    if left is not None:
+        more = {"session_cap_nano": own_cap}
+        assert (await refusal(capped, left + 1, **more))["left_usd"] == left / 1e9
+        await capped.reserve(left, **(CALL | more))
+
+
+async def test_the_tighter_of_two_session_caps_is_the_one_that_refuses(
+    store: Store, clock: Clock
+) -> None:
+    money = Money(store, caps=Caps(session_nano=5 * CENT), clock=clock)
+    tight = await refusal(money, 4 * CENT, session_cap_nano=3 * CENT)
+    wide = await refusal(money, 6 * CENT, session_cap_nano=9 * CENT)
+    assert [(said["cap"], said["cap_usd"]) for said in (tight, wide)] == [
+        ("session", 0.03),
+        ("session", 0.05),
+    ]
+
+
+async def test_what_the_user_let_go_over_a_cap_is_counted_like_everything_else(
+    store: Store, clock: Clock
+) -> None:
+    caps = Caps(call_nano=CENT, session_nano=CENT, day_nano=CENT)
+    money = Money(store, caps=caps, clock=clock)
+    await money.reserve(4 * CENT, **CALL, session_cap_nano=CENT, over_caps=True)
+    assert (await money.spend()).in_flight_nano == 4 * CENT
+    assert await money.left("t") == 0
+
+
+@pytest.mark.parametrize(("caps", "has_one"), [(Caps(session_nano=0), True), (Caps(), False)])
+async def test_the_ledger_says_whether_sessions_have_a_budget(
+    store: Store, clock: Clock, caps: Caps, has_one: bool
+) -> None:
+    assert Money(store, caps=caps, clock=clock).has_session_cap is has_one

@@ -21,12 +21,36 @@ from limner.money.ledger import Caps, Money
 from limner.storage.store import Store
 
 TEN_CENTS = Caps(session_nano=100_000_000)
+FIVE_CENTS = 50_000_000
 
 
 async def test_of_forty_tasks_exactly_two_fit_under_ten_cents(store: Store, clock: Clock) -> None:
     money = Money(store, caps=TEN_CENTS, clock=clock)
     assert sum(await asyncio.gather(*(race(money) for _ in range(4)))) == 2
     assert (await money.spend()).in_flight_nano == 2 * FOUR_CENTS
+
+
+@pytest.mark.parametrize(
+    ("caps", "own_cap"), [(Caps(session_nano=FIVE_CENTS), None), (Caps(), FIVE_CENTS)]
+)
+async def test_forty_calls_that_look_before_they_buy_never_spend_more_than_five_cents(
+    store: Store, clock: Clock, caps: Caps, own_cap: int | None
+) -> None:
+    money = Money(store, caps=caps, clock=clock)
+    looked = asyncio.Barrier(40)
+
+    async def buy_what_is_left() -> int:
+        bought = 0
+        await looked.wait()
+        while left := await money.left(CALL["session_id"], session_cap_nano=own_cap):
+            quote = min(left, FOUR_CENTS)
+            with contextlib.suppress(BudgetExceeded):
+                await money.reserve(quote, **CALL, session_cap_nano=own_cap)
+                bought += quote
+        return bought
+
+    bought = await asyncio.gather(*(buy_what_is_left() for _ in range(40)))
+    assert sum(bought) == (await money.spend()).in_flight_nano == FIVE_CENTS
 
 
 def test_of_forty_calls_in_four_threads_exactly_two_fit_under_ten_cents(ledger_path: Path) -> None:

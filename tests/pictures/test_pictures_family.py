@@ -121,3 +121,51 @@ async def test_of_very_many_ancestors_the_nearest_are_told(
     found = await pictures.family(chain[0])
     assert found is not None
     assert handles(found.ancestors) == chain[1 : MAX_ANCESTORS + 1]
+
+
+async def test_drawn_here_is_what_a_provider_drew_from_words_in_every_form_of_it(
+    pictures: Pictures,
+) -> None:
+    ours = await drawn(pictures, "red", provider="acme", parents=[])
+    form = await pictures.convert(ours)
+    smaller = await pictures.convert(form, cover=(4, 3))
+    for picture in (ours, form, smaller):
+        assert await pictures.drawn_here([picture.handle])
+    assert await pictures.drawn_here([])
+    assert await pictures.drawn_here([ours.handle, smaller.handle])
+
+
+async def test_what_others_had_a_hand_in_was_not_drawn_here(
+    pictures: Pictures, tmp_path: Path
+) -> None:
+    ours = await drawn(pictures, "red", provider="acme")
+    file = tmp_path / "photo.png"
+    Image.new("RGB", (8, 6), "blue").save(file)
+    others = [
+        await pictures.take_file(file),
+        await drawn(pictures, "green"),  # a prompt that no provider of ours was given
+        await drawn(pictures, "white", provider="acme", parents=[ours.handle]),
+    ]
+    others.append(await pictures.convert(others[1]))
+    for handle in [*(picture.handle for picture in others), "0" * 64]:
+        assert not await pictures.drawn_here([handle])
+        assert not await pictures.drawn_here([ours.handle, handle])
+
+
+async def test_pictures_that_are_forms_of_each_other_were_drawn_by_nobody(
+    pictures: Pictures, tmp_path: Path
+) -> None:
+    await drawn(pictures, "red")
+    one, two = "1" * 64, "2" * 64
+    for child, parent in ((one, two), (two, one)):
+        insert(tmp_path, child, parent=parent)
+    assert not await pictures.drawn_here([one])
+
+
+async def test_a_drawn_picture_that_comes_back_as_a_file_is_still_our_own(
+    pictures: Pictures, tmp_path: Path
+) -> None:
+    ours = await drawn(pictures, "red", provider="acme")
+    file = tmp_path / "mine.webp"
+    file.write_bytes(await pictures.original(ours))
+    assert await pictures.drawn_here([(await pictures.take_file(file)).handle])

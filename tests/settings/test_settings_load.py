@@ -8,9 +8,12 @@ import pytest
 
 from limner.errors import SettingsError
 from limner.settings import (
+    Agent,
     Approval,
+    AppServer,
     Budget,
     Images,
+    Mcp,
     ModelRoles,
     Settings,
     Tools,
@@ -72,6 +75,15 @@ def test_without_files_and_variables_the_defaults_hold(place: Place) -> None:
         budget=Budget(call_usd=None, session_usd=None, day_usd=None),
         approval=Approval(policy="on-request", above_usd=Decimal("1.00")),
         tools=Tools(timeout_s=300),
+        agent=Agent(
+            personality="limner",
+            max_requests=100,
+            max_calls=200,
+            sandbox="workspace-write",
+            compact_at=0.8,
+        ),
+        appserver=AppServer(tool_timeout_s=600),
+        mcp=Mcp(answer_within_s=45),
     )
 
 
@@ -119,6 +131,9 @@ def test_a_later_layer_wins_and_says_so(place: Place) -> None:
             "model_roles",
             ModelRoles(vision="openai/gpt-5.5"),
         ),
+        ("LIMNER_AGENT_COMPACT_AT", "1", "agent", Agent(compact_at=1)),
+        ("LIMNER_APPSERVER_TOOL_TIMEOUT_S", "5", "appserver", AppServer(tool_timeout_s=5)),
+        ("LIMNER_MCP_ANSWER_WITHIN_S", "0.5", "mcp", Mcp(answer_within_s=0.5)),
         ("LIMNER_APPROVAL_POLICY", "never", "approval", Approval(policy="never")),
         ("LIMNER_BUDGET_SESSION_USD", "0.10", "budget", Budget(session_usd=Decimal("0.10"))),
     ],
@@ -171,7 +186,11 @@ def test_an_amount_nobody_could_mean_is_refused(place: Place, amount: str) -> No
             "Did you mean images.block_images?",
         ),
         ('[image]\nfit = "fast"', "image.fit is not a setting", "Did you mean images.fit?"),
-        ("images = 3", "images must be a table", "Write [images]."),
+        (
+            "approval = 3",
+            "approval must be a table",
+            "It has approval.policy, approval.above_usd.",
+        ),
         ("[images.fit]\nx = 1", "images.fit must be seed, fast or model", None),
         (
             '[images]\nfit = "sead"',
@@ -197,6 +216,28 @@ def test_an_amount_nobody_could_mean_is_refused(place: Place, amount: str) -> No
             "tiff, not 'jpg'",
             "Did you mean jpeg?",
         ),
+        (
+            '[images]\nfallback = ["fal", ""]',
+            "images.fallback must be a list of providers, not ''",
+            None,
+        ),
+        ("[images]\nfallback = 3", "images.fallback must be a list of providers", None),
+        (
+            "[agent]\ncompact_at = 0",
+            "agent.compact_at must be a number above 0 and at most 1",
+            None,
+        ),
+        (
+            "[agent]\ncompact_at = 1.1",
+            "agent.compact_at must be a number above 0 and at most 1",
+            None,
+        ),
+        (
+            '[agent]\nsandbox = "readonly"',
+            "agent.sandbox must be read-only, workspace-write or danger-full-access, "
+            "not 'readonly'",
+            "Did you mean read-only?",
+        ),
         ("[tools]\ntimeout_s = 0", "tools.timeout_s must be a number of seconds above 0", None),
         ("[tools]\ntimeout_s = inf", "tools.timeout_s must be a number of seconds above 0", None),
         ("[tools]\ntimeout_s = nan", "tools.timeout_s must be a number of seconds above 0", None),
@@ -220,6 +261,12 @@ def test_what_resembles_no_setting_is_answered_with_all_of_them(place: Place, te
     message, hint = place.refusal()
     assert message.endswith("is not a setting")
     assert hint == f"The settings are {', '.join(all_settings())}."
+
+
+def test_a_key_cannot_write_to_the_terminal(place: Place) -> None:
+    path = place.project_file('"\\u001b[2J\\n" = 1')
+    message, _ = place.refusal()
+    assert message == f"{path}: \\x1b[2J\\n is not a setting"
 
 
 def test_an_empty_table_of_a_known_section_is_fine(place: Place) -> None:

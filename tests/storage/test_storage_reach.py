@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from limner.errors import ReachDenied, SettingsError
 from limner.storage.home import Home
-from limner.storage.reach import Reach
+from limner.storage.reach import Reach, Sandbox
 
 
 @dataclass(frozen=True)
@@ -453,3 +453,72 @@ def test_property_plain_names_under_the_cwd_are_always_allowed(
     expected = world.outside.joinpath(*parts)
     reach = Reach.for_model(cwd=world.outside)
     assert reach.resolve_write("/".join(parts), cwd=world.outside) == expected
+
+
+def test_in_a_read_only_session_everything_is_read_as_ever_and_nothing_is_written(
+    world: World,
+) -> None:
+    reach = Reach.for_sandbox("read-only", home=world.limner, cwd=world.project)
+    model = Reach.for_model(home=world.limner, cwd=world.project)
+    assert reach == replace(model, read_only=True)
+    assert reach.resolve_read("fox.png", cwd=world.project) == world.project / "fox.png"
+    for path in ("fox.png", world.limner / "generated" / "1.png", "/etc/fox.png", "", "a\0b"):
+        error = refused(reach, path, cwd=world.project)
+        assert (error.code, error.message, error.hint) == (
+            "OUTPUT_PATH_DENIED",
+            "Nothing can be written: this session is read-only.",
+            "Only the user can change that: the sandbox workspace-write allows it.",
+        )
+
+
+def test_the_sandbox_workspace_write_is_what_a_model_may_reach_anyway(world: World) -> None:
+    reach = Reach.for_sandbox("workspace-write", home=world.limner, cwd=world.project)
+    assert reach == Reach.for_model(home=world.limner, cwd=world.project)
+
+
+def test_full_access_is_everything_above_the_floor(world: World) -> None:
+    reach = Reach.for_sandbox("danger-full-access", home=world.limner, cwd=world.project)
+    assert (reach.anywhere, reach.read_only) == (True, False)
+    path = world.outside / "fox.png"
+    assert reach.resolve_write(path, cwd=world.project) == path
+    assert reach.resolve_read(path, cwd=world.project) == path
+    for below in ("/etc/fox.png", "~/.ssh/fox.png"):
+        assert "closed to everyone" in refused(reach, below, cwd=world.project).message
+
+
+@pytest.mark.parametrize("sandbox", ["read-only", "workspace-write", "danger-full-access"])
+def test_what_a_personality_declares_holds_in_every_sandbox(world: World, sandbox: Sandbox) -> None:
+    reach = Reach.for_sandbox(
+        sandbox,
+        home=world.limner,
+        cwd=world.project,
+        read=["${self}", "${CWD}"],
+        write=["${CWD}/pictures"],
+        self_dir=world.outside,
+    )
+    assert reach == Reach(
+        read=(world.outside, world.project),
+        write=(world.project / "pictures",),
+        read_only=sandbox == "read-only",
+        floor=reach.floor,
+    )
+
+
+@pytest.mark.parametrize("sandbox", ["read-only", "workspace-write", "danger-full-access"])
+def test_of_what_a_personality_does_not_declare_the_sandbox_decides(
+    world: World, sandbox: Sandbox
+) -> None:
+    places = {"home": world.limner, "cwd": world.project}
+    whole = Reach.for_sandbox(sandbox, **places)
+    reads = Reach.for_sandbox(sandbox, **places, read=["${CWD}"])
+    assert (reads.read, reads.write) == ((world.project,), whole.write)
+    writes = Reach.for_sandbox(sandbox, **places, write=[])
+    assert (writes.read, writes.write) == (whole.read, ())
+    assert (reads.anywhere, writes.anywhere) == (False, False)
+    refused(reads, world.outside / "fox.png", cwd=world.project, action="read")
+    refused(writes, "fox.png", cwd=world.project)
+
+
+def test_an_entry_that_means_nothing_is_an_error_in_every_sandbox(world: World) -> None:
+    with pytest.raises(SettingsError, match="no value here"):
+        Reach.for_sandbox("read-only", home=world.limner, cwd=world.project, write=["${self}"])

@@ -1,16 +1,17 @@
-"""The four policies: when the user is asked about money and paths, and what an answer does."""
+"""The whole table: when the user is asked about money and paths, and what an answer does."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from limner.errors import ApprovalDenied, LimnerError, ReachDenied
 from limner.storage.reach import Reach
-from limner.tools.base import Question, ToolContext
-from limner.tools.consent import Approval, may_spend, writable
+from limner.tools.base import Approval, Question, ToolContext
+from limner.tools.consent import may_spend, writable
 
 CENT = 10_000_000
 DOLLAR = 100 * CENT
@@ -37,9 +38,9 @@ class Desk:
     generated: Path
     outside: Path
 
-    def context(self, user: User) -> ToolContext:
+    def context(self, user: User, **more: Any) -> ToolContext:
         reach = Reach(read=(), write=(self.work, self.generated))
-        return ToolContext(cwd=self.work, reach=reach, ask=user)
+        return ToolContext(**{"cwd": self.work, "reach": reach, "ask": user, **more})
 
 
 @pytest.fixture
@@ -64,7 +65,9 @@ async def test_the_user_is_asked_about_money_where_the_policy_says_so(
     must_ask = {"untrusted": amount > 0, "on-request": amount > DOLLAR}.get(policy, False)
     error = None
     try:
-        await may_spend(amount, "A picture", desk.context(user), approval(policy))
+        await may_spend(
+            amount, "A picture", desk.context(user), approval(policy), has_session_cap=False
+        )
     except ApprovalDenied as denied:
         error = denied
     assert len(user.asked) == must_ask
@@ -73,7 +76,13 @@ async def test_the_user_is_asked_about_money_where_the_policy_says_so(
 
 async def test_the_question_about_money_says_what_it_costs(desk: Desk) -> None:
     user = User(answer=True)
-    await may_spend(4 * CENT, "A picture from acme", desk.context(user), approval("untrusted"))
+    await may_spend(
+        4 * CENT,
+        "A picture from acme",
+        desk.context(user),
+        approval("untrusted"),
+        has_session_cap=False,
+    )
     assert user.asked == [
         Question(text="A picture from acme costs $0.04. Go on?", amount_nano=4 * CENT)
     ]
@@ -82,7 +91,9 @@ async def test_the_question_about_money_says_what_it_costs(desk: Desk) -> None:
 async def test_a_no_to_money_is_an_error_that_says_what_can_be_changed(desk: Desk) -> None:
     context = desk.context(User(answer=False))
     with pytest.raises(ApprovalDenied) as caught:
-        await may_spend(4 * CENT, "A picture from acme", context, approval("untrusted"))
+        await may_spend(
+            4 * CENT, "A picture from acme", context, approval("untrusted"), has_session_cap=False
+        )
     error = caught.value
     assert (error.code, error.billed, error.exit_status) == ("APPROVAL_DENIED", False, 5)
     assert error.message == (
@@ -94,7 +105,7 @@ async def test_a_no_to_money_is_an_error_that_says_what_can_be_changed(desk: Des
 async def test_without_anybody_to_ask_the_answer_is_no(desk: Desk) -> None:
     context = ToolContext(cwd=desk.work, reach=Reach(read=(), write=()))
     with pytest.raises(ApprovalDenied):
-        await may_spend(CENT, "A picture", context, approval("untrusted"))
+        await may_spend(CENT, "A picture", context, approval("untrusted"), has_session_cap=False)
 
 
 ASKED_ABOUT_PATHS = {
@@ -159,3 +170,144 @@ async def test_a_generated_folder_behind_a_symlink_is_still_the_generated_folder
         str(link / "fox.png"), desk.context(user), approval("untrusted"), generated=link
     )
     assert (path, user.asked) == (desk.generated / "fox.png", [])
+
+
+# Once content from outside was read: policy, the session's budget, and what becomes of an amount
+# of a cent and of two dollars. "free" is nobody asked, "asked" is the user's word, "no" a denial.
+AFTER_READING = [
+    ("untrusted", None, "asked", "asked"),
+    ("untrusted", "settings", "asked", "asked"),
+    ("untrusted", "context", "asked", "asked"),
+    ("on-request", None, "asked", "asked"),
+    ("on-request", "settings", "free", "asked"),
+    ("on-request", "context", "free", "asked"),
+    ("on-failure", None, "asked", "asked"),
+    ("on-failure", "settings", "free", "free"),
+    ("on-failure", "context", "free", "free"),
+    ("never", None, "no", "no"),
+    ("never", "settings", "free", "free"),
+    ("never", "context", "free", "free"),
+]
+
+
+@pytest.mark.parametrize("answer", [True, False], ids=["yes", "no"])
+@pytest.mark.parametrize(("policy", "budget", "little", "much"), AFTER_READING)
+async def test_after_content_from_outside_only_money_that_was_set_aside_is_free_to_spend(
+    policy: str, budget: str | None, little: str, much: str, answer: bool, desk: Desk
+) -> None:
+    for amount, becomes in ((0, "free"), (CENT, little), (2 * DOLLAR, much)):
+        user = User(answer)
+        context = desk.context(
+            user, has_read_untrusted=True, budget_nano=5 * DOLLAR if budget == "context" else None
+        )
+        is_allowed = True
+        try:
+            await may_spend(
+                amount, "It", context, approval(policy), has_session_cap=budget == "settings"
+            )
+        except ApprovalDenied:
+            is_allowed = False
+        assert (len(user.asked), is_allowed) == {
+            "free": (0, True),
+            "asked": (1, answer),
+            "no": (0, False),
+        }[becomes]
+
+
+@pytest.mark.parametrize("policy", ["on-request", "on-failure", "never"])
+async def test_a_payment_denied_after_content_from_outside_says_why_and_what_to_do(
+    policy: str, desk: Desk
+) -> None:
+    user = User(answer=False)
+    context = desk.context(user, has_read_untrusted=True)
+    with pytest.raises(ApprovalDenied) as caught:
+        await may_spend(4 * CENT, "A picture", context, approval(policy), has_session_cap=False)
+    assert (caught.value.message, caught.value.hint) == (
+        "A picture costs $0.04, which after content from outside was read needs the user's "
+        "approval, and there was none.",
+        "Set a budget for the session (budget.session_usd), or let the user approve the call.",
+    )
+    question = Question(
+        text="Content from outside was read before this. A picture costs $0.04. Go on?",
+        amount_nano=4 * CENT,
+    )
+    assert user.asked == ([] if policy == "never" else [question])
+
+
+@pytest.mark.parametrize("answer", [True, False], ids=["yes", "no"])
+@pytest.mark.parametrize("place", ["generated", "work", "outside"])
+@pytest.mark.parametrize("policy", POLICIES)
+async def test_after_content_from_outside_the_user_is_asked_about_every_place_but_our_own(
+    policy: str, place: str, answer: bool, desk: Desk
+) -> None:
+    user = User(answer)
+    path: Path = getattr(desk, place) / "fox.png"
+    error: LimnerError | None = None
+    resolved: Path | None = None
+    try:
+        resolved = await writable(
+            str(path),
+            desk.context(user, has_read_untrusted=True),
+            approval(policy),
+            generated=desk.generated,
+        )
+    except (ApprovalDenied, ReachDenied) as denied:
+        error = denied
+    is_ours, is_asked = place == "generated", policy != "never"
+    text = f'Content from outside was read before this. Write the picture to "{path}"?'
+    assert user.asked == ([Question(text=text)] if is_asked and not is_ours else [])
+    allowed = is_ours or (is_asked and answer)
+    assert resolved == (path if allowed else None)
+    denied_by = ReachDenied if place == "outside" else ApprovalDenied
+    assert type(error) is (type(None) if allowed else denied_by)
+
+
+@pytest.mark.parametrize(
+    ("policy", "because"),
+    [("untrusted", ""), ("never", " after content from outside was read")],
+)
+async def test_a_write_that_is_denied_says_why_and_where_it_would_go_unasked(
+    policy: str, because: str, desk: Desk
+) -> None:
+    context = desk.context(User(answer=False), has_read_untrusted=True)
+    with pytest.raises(ApprovalDenied) as caught:
+        await writable("fox.png", context, approval(policy), generated=desk.generated)
+    assert (caught.value.message, caught.value.hint) == (
+        f'write of "{desk.work / "fox.png"}"{because} needs the user\'s approval, and there was '
+        "none.",
+        "Without output_path the picture is saved in the generated folder.",
+    )
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+async def test_nobody_is_asked_to_write_in_a_session_that_is_read_only(
+    policy: str, desk: Desk
+) -> None:
+    user = User(answer=True)
+    reach = Reach(write=(desk.work, desk.generated), read_only=True)
+    for place in (desk.generated, desk.work, desk.outside):
+        with pytest.raises(ReachDenied, match="this session is read-only") as caught:
+            await writable(
+                str(place / "fox.png"),
+                desk.context(user, reach=reach),
+                approval(policy),
+                generated=desk.generated,
+            )
+        assert caught.value.code == "OUTPUT_PATH_DENIED"
+    assert user.asked == []
+
+
+async def test_the_policy_of_a_conversation_goes_before_that_of_the_settings(desk: Desk) -> None:
+    user = User(answer=False)
+    lenient = desk.context(user, approval=approval("never"))
+    await may_spend(CENT, "It", lenient, approval("untrusted"), has_session_cap=False)
+    path = desk.work / "fox.png"
+    settled = await writable(str(path), lenient, approval("untrusted"), generated=desk.generated)
+    assert (settled, user.asked) == (path, [])
+
+    strict = desk.context(user, approval=approval("untrusted"))
+    with pytest.raises(ApprovalDenied):
+        await may_spend(CENT, "It", strict, approval("never"), has_session_cap=False)
+    with pytest.raises(ApprovalDenied):
+        await writable(str(path), strict, approval("never"), generated=desk.generated)
+    assert len(user.asked) == 2

@@ -40,6 +40,7 @@ async def test_a_few_digits_bring_back_a_picture_of_the_conversation(lim: Limner
         value=f'{{"image":"{fox.handle}","mime":"image/png",'
         '"dimensions":{"width":16,"height":12}}',
         content=(fox,),
+        untrusted=True,
     )
 
 

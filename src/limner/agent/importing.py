@@ -178,6 +178,8 @@ class _Bringing:
             created_ms=line.at_ms,
         )
         self._told.session_id = self._session.id
+        # What was said elsewhere was said by whoever wrote the file.
+        await self._session.note_untrusted()
 
     async def _created(self, session_id: str | None, **about: Any) -> Session:
         sessions = self._importing.sessions

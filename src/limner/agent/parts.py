@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from limner.wires.items import Item, as_written
+from limner.wires.views import handle_of
 
 Part = Mapping[str, Any]
 
@@ -33,6 +34,12 @@ def image_parts(item: Item) -> list[Part]:
 
     with_parts(item, look)
     return found
+
+
+def handles_in(item: Item) -> list[str]:
+    """The handles of an item's pictures, in their order."""
+    named = [handle_of(str(part.get("image_url"))) for part in image_parts(item)]
+    return [handle for handle in named if handle]
 
 
 def is_image(part: Part) -> bool:

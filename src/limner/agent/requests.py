@@ -15,6 +15,8 @@ from typing import Any
 
 import msgspec
 
+from limner.agent.captions import answers, caption
+from limner.agent.parts import first_words
 from limner.agent.picture_budget import Load, PictureBudget, budget_for, leaving
 from limner.agent.places import (
     BLOCKED,
@@ -38,6 +40,10 @@ from limner.pictures.fitting import Fitting, request_for
 from limner.storage.store import Store
 from limner.tools.image_recall import TOOL as RECALL
 from limner.wires.base import Prompt, Sight
+from limner.wires.items import Item
+
+# Where nobody says how a model counts pictures.
+UNKNOWN_TOKENS = 3_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,11 +51,13 @@ class Ready:
     """A prompt that can be sent.
 
     ``sent`` are the pictures in it by handle, each once, oldest first: what its service accepts or
-    refuses is told to the quarantine in these terms.
+    refuses is told to the quarantine in these terms. ``picture_tokens`` is what looking at all of
+    them takes.
     """
 
     prompt: Prompt
     sent: tuple[str, ...] = ()
+    picture_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +83,7 @@ class Requests:
         known = await self._known(places, model.name)
         places = [self._ruled_out(place, known, model) for place in places]
         sights: dict[str, Sight] = {}
+        loads: dict[str, Load] = {}
         if any(place.is_shown for place in places):
             budget = budget_for(model.facts)
             left = RECALLABLE if any(tool.name == RECALL for tool in prompt.tools) else LEFT
@@ -93,7 +102,28 @@ class Requests:
                 takes_images=model.takes_images,
             ),
             sent=sent,
+            picture_tokens=sum(
+                loads[place.handle].tokens or UNKNOWN_TOKENS for place in places if place.is_shown
+            ),
         )
+
+    async def captions(self, items: Sequence[Item], model: str) -> dict[str, str | None]:
+        """A few words for each picture of a conversation, by handle, where any are known.
+
+        Raises:
+            StorageError: the database cannot be read.
+        """
+        places, told = places_in(items), answers(items)
+        known = await self._known(places, model)
+        return {
+            place.handle: caption(
+                known[place.handle].lineage if place.handle in known else None,
+                answer=told.get(place.handle),
+                beside=first_words(items[place.item]),
+            )
+            for place in places
+            if place.handle
+        }
 
     def _ruled_out(self, place: Place, known: Mapping[str, Known], model: KnownModel) -> Place:
         """The place, with the reason where its picture cannot be sent whatever room there is."""

@@ -39,6 +39,7 @@ class SessionAbout:
         forked_from: the session it began as a copy of, which may be gone.
         items: how many there are, and so the seq of the next one.
         sends_from: the first item that a model is sent; what is before has been compacted.
+        read_untrusted_ms: when content from outside first came into it; None where it never did.
         spent_nano: what the ledger says was paid for it, or may have been.
     """
 
@@ -53,6 +54,7 @@ class SessionAbout:
     forked_from: str | None
     items: int
     sends_from: int
+    read_untrusted_ms: int | None
     spent_nano: int
 
     @property
@@ -115,6 +117,20 @@ class Session:
         Raises as `append` does.
         """
         return await self._add(items, created_ms=created_ms, compacting=True)
+
+    async def note_untrusted(self) -> None:
+        """Note that content from outside came into it; the first time is the one that is kept.
+
+        Raises:
+            InputInvalid: it was deleted (``NO_SUCH_SESSION``).
+        """
+        now_ms = milliseconds(self._clock())
+
+        def work(tx: Transaction) -> None:
+            if not tx.run("session_note_untrusted", id=self.id, now_ms=now_ms):
+                raise no_session(self.id)
+
+        await self._store.write(work)
 
     async def page(self, *, from_seq: int = 0, limit: int = PAGE_ITEMS) -> list[StoredItem]:
         """At most so many items, from a seq on."""

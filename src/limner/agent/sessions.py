@@ -142,6 +142,8 @@ class Sessions:
     async def fork(self, session_id: str, *, before: int | None = None) -> Session:
         """A session that begins with the items of another, and goes its own way from there.
 
+        It has read whatever the other one has, even in items that are left out.
+
         Args:
             session_id: the other one.
             before: the seq of the first item that is left out; none where it is left out.

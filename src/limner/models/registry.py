@@ -1,13 +1,13 @@
 """A name or a role -> a model: what it takes in, where it is, what it costs, and its key.
 
 Known are the rows of the catalogue, the user's own ``[[models]]``, whatever else a known service
-may run, and the model limner carries itself. Everything is decided from data, before anything is
-sent.
+may run, and the two that limner carries itself: eyes that look, and rules that talk. Everything is
+decided from data, before anything is sent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
@@ -25,14 +25,16 @@ from limner.catalogue.vision import (
     vision_model,
     vision_models,
 )
-from limner.errors import InputInvalid, SettingsError
+from limner.errors import InputInvalid, SettingsError, UserError
 from limner.own_models import OwnModel
 from limner.wires.base import Effort
 
 EYES = "limner/eyes"
+OFFLINE = "limner/offline"
 EMBEDDED = "embedded"
+NO_MODEL = "NO_MODEL"
 
-By = Literal["vision", "default", "active", "first"]
+By = Literal["named", "vision", "default", "active", "first", "offline"]
 
 # The short name of the tool whose behaviour this is, so that its settings can be carried over.
 _ALIASES = {
@@ -123,7 +125,7 @@ class Registry:
         env: where other base URLs come from.
         roles: which model does what, by role.
         own: the user's own models.
-        embedded: whether the model that limner carries itself is there.
+        embedded: whether the models that limner carries itself are there.
         today: the day, for models that retire.
 
     All of its methods but `key` may raise a SettingsError: one of the user's own models is nowhere.
@@ -147,11 +149,11 @@ class Registry:
         self._embedded = embedded
 
     def known(self) -> list[KnownModel]:
-        """Every model that has a row or a table: the catalogue's, the user's, limner's own."""
+        """Every model that may look: those with a row or a table, and limner's own eyes."""
         return list(self._known.values())
 
     def available(self) -> list[KnownModel]:
-        """The models that can be asked now: not retired, and their key is set or not needed."""
+        """The models of `known` that can be asked now: not retired, and no key is missing."""
         today = self._today()
         return [
             model
@@ -175,7 +177,8 @@ class Registry:
         """The model that looks at pictures: the first of these that is a model.
 
         The role ``vision``, the role ``default``, the model that is active in the session, the
-        first available. Whether it takes pictures and has its key is not asked here.
+        first available. Whether it takes pictures and has its key is not asked here. The rules of
+        ``limner/offline`` look at nothing, so that talking to them leaves open who looks.
         """
         named: Sequence[tuple[By, str | None]] = (
             ("vision", self._roles.get("vision")),
@@ -187,6 +190,8 @@ class Registry:
             if not name:
                 continue
             found = self.find(name)
+            if found is not None and found.model.name == OFFLINE and by != "vision":
+                continue
             if found is not None:
                 return Resolution(
                     model=found.model, effort=found.effort, by=by, unknown=tuple(unknown)
@@ -196,9 +201,60 @@ class Registry:
             return Resolution(model=model, effort=None, by="first", unknown=tuple(unknown))
         return None
 
+    def resolve_talker(self, *, named: str | None = None) -> Resolution:
+        """The model that a conversation is held with: the first of these that is said or there.
+
+        The one that is ``named``, the role ``default``, the first available, ``limner/offline``.
+        What somebody chose is used or refused, and never replaced by another.
+
+        Raises:
+            UserError: ``NO_MODEL`` where the one chosen is no model, or one that only looks, or
+                there is none at all; ``NO_API_KEY`` where its key is missing.
+        """
+        chosen: Sequence[tuple[By, str | None]] = (
+            ("named", named),
+            ("default", self._roles.get("default")),
+        )
+        for by, name in chosen:
+            if name:
+                found = self._talker(name)
+                return Resolution(model=found.model, effort=found.effort, by=by)
+        for model in self.available():
+            if model.api != EMBEDDED:
+                return Resolution(model=model, effort=None, by="first")
+        if not self._embedded:
+            raise UserError(
+                "There is no model to talk to.", code=NO_MODEL, hint="Set a key: OPENAI_API_KEY=…"
+            )
+        return Resolution(model=_offline(), effort=None, by="offline")
+
     def near(self, name: str) -> list[str]:
         """Names of models that one may have meant."""
-        return get_close_matches(name[:80].lower(), list(self._known), n=3, cutoff=0.5)
+        return _nearest(name, self._known)
+
+    def _talker(self, name: str) -> Found:
+        found = self.find(name)
+        if found is None:
+            near = " or ".join(_nearest(name, [*self._known, OFFLINE]))
+            raise UserError(
+                f"There is no model {name[:80]!r}.",
+                code=NO_MODEL,
+                hint=f"Did you mean {near}?" if near else "`limner models --vision` lists them.",
+            )
+        model = found.model
+        if model.name == EYES:
+            raise UserError(
+                f"{EYES} answers questions about pictures and cannot hold a conversation.",
+                code=NO_MODEL,
+                hint=f"Talk to {OFFLINE}, or to a model that has its key.",
+            )
+        if self.key(model) is None:
+            raise UserError(
+                f"No API key available for {model.name}.",
+                code="NO_API_KEY",
+                hint=f"Set {model.key_env}, or store it: limner keys set {model.key_env}",
+            )
+        return found
 
     @cached_property
     def _known(self) -> dict[str, KnownModel]:
@@ -218,6 +274,8 @@ class Registry:
     def _named(self, name: str, *, aliases_left: int) -> Found | None:
         if name in self._known:
             return Found(model=self._known[name])
+        if name == OFFLINE and self._embedded:
+            return Found(model=_offline())
         meant = self._roles.get(_ALIASES.get(name, ""))
         # Roles may name each other, but not in a circle.
         if not meant or not aliases_left:
@@ -270,6 +328,10 @@ class Registry:
         return replace(model, api=own.api or model.api, key_env=own.key_env or model.key_env)
 
 
+def _nearest(name: str, names: Iterable[str]) -> list[str]:
+    return get_close_matches(name[:80].lower(), list(names), n=3, cutoff=0.5)
+
+
 def _facts(name: str) -> VisionModel | None:
     try:
         return vision_model(name)
@@ -314,6 +376,19 @@ def _eyes() -> KnownModel:
         _facts_of_nobody(EYES),
         title="limner's own eyes",
         formats=(*_SAFE_FORMATS, "image/gif", "image/webp"),
+        rate=_FREE,
+        source="limner",
+    )
+    return replace(_elsewhere("limner", facts), api=EMBEDDED)
+
+
+def _offline() -> KnownModel:
+    facts = replace(
+        _facts_of_nobody(OFFLINE),
+        title="limner's own rules",
+        # They read what pictures are called, and never need one loaded.
+        takes_images=False,
+        formats=(),
         rate=_FREE,
         source="limner",
     )

@@ -1,8 +1,8 @@
-"""What a call may cost and what is counted so far -> leave to spend it, or an explained refusal."""
+"""What a call may cost and what is counted so far -> what is left, or an explained refusal."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from limner.errors import NANO_PER_USD, BudgetExceeded
 from limner.money.amounts import format_usd
@@ -19,6 +19,11 @@ class Caps:
     session_nano: int | None = None
     day_nano: int | None = None
 
+    def with_session(self, cap_nano: int | None) -> Caps:
+        """The same with one more cap on the session: the tighter of the two holds."""
+        caps = [cap for cap in (self.session_nano, cap_nano) if cap is not None]
+        return replace(self, session_nano=min(caps, default=None))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted:
@@ -26,6 +31,16 @@ class Counted:
 
     session_nano: int
     day_nano: int
+
+
+def left_under(caps: Caps, *, counted: Counted) -> int | None:
+    """The most a call may cost now; None where nothing limits it."""
+    limits = (
+        (caps.call_nano, 0),
+        (caps.session_nano, counted.session_nano),
+        (caps.day_nano, counted.day_nano),
+    )
+    return min((_room(cap, used) for cap, used in limits if cap is not None), default=None)
 
 
 def refuse_over_cap(quote_nano: int, *, caps: Caps, counted: Counted) -> None:
@@ -42,7 +57,7 @@ def refuse_over_cap(quote_nano: int, *, caps: Caps, counted: Counted) -> None:
     for name, cap_nano, counted_nano, remedy in limits:
         if cap_nano is None:
             continue
-        left_nano = max(0, cap_nano - counted_nano)
+        left_nano = _room(cap_nano, counted_nano)
         if quote_nano > left_nano:
             raise BudgetExceeded(
                 f"This call may cost {format_usd(quote_nano)}, but of the {name} budget of "
@@ -55,3 +70,8 @@ def refuse_over_cap(quote_nano: int, *, caps: Caps, counted: Counted) -> None:
                     "quoted_usd": quote_nano / NANO_PER_USD,
                 },
             )
+
+
+def _room(cap_nano: int, counted_nano: int) -> int:
+    # A price can turn out above its quote: what is left is never less than nothing.
+    return max(0, cap_nano - counted_nano)

@@ -13,7 +13,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from limner.errors import BudgetExceeded, CostSource, StorageError
-from limner.money.caps import Caps, Counted, refuse_over_cap
+from limner.money.caps import Caps, Counted, left_under, refuse_over_cap
 from limner.money.owners import Owner, is_alive, this_process
 from limner.money.records import JobRow, LedgerRow, Reservation, Spend, SpendLine
 from limner.storage.store import Row, Store, Transaction
@@ -35,6 +35,26 @@ class Money:
         self._store, self._caps, self._clock = store, caps, clock
         self._recovered = False
 
+    @property
+    def has_session_cap(self) -> bool:
+        """Whether every session has a budget, whatever its own terms are."""
+        return self._caps.session_nano is not None
+
+    async def left(self, session_id: str, *, session_cap_nano: int | None = None) -> int | None:
+        """The most that the next call of a session may cost; None where no cap is set.
+
+        Others may spend it meanwhile: only `reserve` holds it.
+
+        Args:
+            session_id: whose budget is meant.
+            session_cap_nano: a cap on that session, beside the others.
+        """
+        caps = self._caps.with_session(session_cap_nano)
+        await self._recover_once()
+        day = self._clock().astimezone(UTC).date().isoformat()
+        counted = await self._store.read(lambda tx: _counted(tx, session_id, day))
+        return left_under(caps, counted=counted)
+
     async def reserve(
         self,
         quote_nano: int,
@@ -43,6 +63,8 @@ class Money:
         tool: str,
         provider: str,
         model: str,
+        session_cap_nano: int | None = None,
+        over_caps: bool = False,
     ) -> Reservation:
         """Set the quote aside if every cap leaves room for it.
 
@@ -52,14 +74,17 @@ class Money:
             tool: what is called.
             provider: who will be paid.
             model: what will be drawn with.
+            session_cap_nano: a cap on that session, beside the others.
+            over_caps: the user has agreed that no cap is asked.
 
         Raises:
             BudgetExceeded: a cap leaves less; nothing was written.
         """
         call = {"session_id": session_id, "tool": tool, "provider": provider, "model": model}
+        caps = Caps() if over_caps else self._caps.with_session(session_cap_nano)
         await self._recover_once()
         writing = asyncio.ensure_future(
-            self._store.write(lambda tx: self._reserve(tx, quote_nano, call=call))
+            self._store.write(lambda tx: self._reserve(tx, quote_nano, call=call, caps=caps))
         )
         try:
             return await asyncio.shield(writing)
@@ -67,6 +92,22 @@ class Money:
             # The row may be there already, and nobody would ever hear of it.
             await asyncio.shield(asyncio.ensure_future(self._take_back(writing)))
             raise
+
+    async def record(
+        self, cost_nano: int, source: CostSource, *, session_id: str, tool: str
+    ) -> None:
+        """Write down what somebody else's tool has spent: it is paid, and no cap can say no."""
+        call = {"session_id": session_id, "tool": tool, "provider": tool, "model": tool}
+
+        def work(tx: Transaction) -> None:
+            spent = self._reserve(tx, cost_nano, call=call, caps=Caps()).ledger_id
+            now_ms = self._now_ms()
+            _move(tx, spent, to="sent", now_ms=now_ms)
+            price = {"cost_nano": cost_nano, "cost_source": source}
+            _move(tx, spent, to="settled", now_ms=now_ms, **price, picture=None, error_code=None)
+
+        await self._recover_once()
+        await self._store.write(work)
 
     async def sent(self, reservation: Reservation, *, request_json: str | None) -> str | None:
         """Note that the request is about to be sent; the answer is our id for the job.
@@ -210,12 +251,13 @@ class Money:
         await self._recover_once()
         return await self._store.read(work)
 
-    def _reserve(self, tx: Transaction, quote_nano: int, *, call: dict[str, str]) -> Reservation:
+    def _reserve(
+        self, tx: Transaction, quote_nano: int, *, call: dict[str, str], caps: Caps
+    ) -> Reservation:
         now = self._clock().astimezone(UTC)
         day = now.date().isoformat()
-        counted = tx.one("ledger_counted", session_id=call["session_id"], day=day)
-        assert counted is not None, "a sum always has a row"
-        refuse_over_cap(quote_nano, caps=self._caps, counted=Counted(**counted))
+        counted = _counted(tx, call["session_id"], day)
+        refuse_over_cap(quote_nano, caps=caps, counted=counted)
         owner = this_process()
         ledger_id = tx.insert(
             "ledger_reserve",
@@ -249,6 +291,12 @@ class Money:
 
     def _now_ms(self) -> int:
         return _milliseconds(self._clock())
+
+
+def _counted(tx: Transaction, session_id: str, day: str) -> Counted:
+    row = tx.one("ledger_counted", session_id=session_id, day=day)
+    assert row is not None, "a sum always has a row"
+    return Counted(**row)
 
 
 def _move(tx: Transaction, ledger_id: int, *, to: str, **facts: Any) -> None:

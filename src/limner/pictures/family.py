@@ -32,6 +32,11 @@ class Record:
         """The handles of the pictures it was drawn from."""
         return tuple(self.lineage.get("parents") or ())
 
+    @property
+    def is_drawn_from_words(self) -> bool:
+        """Whether a provider drew it here, and from words alone."""
+        return {"provider", "prompt"} <= self.lineage.keys() and not self.drawn_from
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
@@ -63,6 +68,23 @@ def read_family(tx: Transaction, handle: str) -> Family | None:
         ancestors=tuple(_ancestors(tx, record)),
         offspring=tuple(_record(one) for one in made),
     )
+
+
+def is_drawn_here(tx: Transaction, handle: str) -> bool:
+    """Whether a picture, or what it is another form of, was drawn here from words alone.
+
+    Only then nobody else has put words into it.
+    """
+    wanted: str | None = handle
+    for _ in range(MAX_ANCESTORS):
+        row = None if wanted is None else tx.one("picture_get", handle=wanted)
+        if row is None:
+            return False
+        record = _record(row)
+        if record.is_drawn_from_words:
+            return True
+        wanted = record.parent
+    return False
 
 
 def _ancestors(tx: Transaction, record: Record) -> Iterator[Record]:

@@ -8,7 +8,7 @@ a model, is a derivative that names its parent.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime
@@ -23,7 +23,7 @@ from limner.imaging.facts import MaskWay
 from limner.imaging.fit import FIT_VERSION, FitRequest, Fitted, Region
 from limner.imaging.formats import BY_NAME, OutputFormat
 from limner.imaging.pool import Imaging
-from limner.pictures.family import Family, read_family
+from limner.pictures.family import Family, is_drawn_here, read_family
 from limner.pictures.labels import own_handle
 from limner.storage.blobs import Blobs, BlobWriter
 from limner.storage.disk import disk_errors
@@ -171,6 +171,11 @@ class Pictures:
     async def family(self, handle: str) -> Family | None:
         """A picture with those it comes from and those made of it; None where it is not here."""
         return await self._store.read(lambda tx: read_family(tx, handle))
+
+    async def drawn_here(self, handles: Iterable[str]) -> bool:
+        """Whether all of these were drawn here from words alone, so that they bring no others."""
+        wanted = tuple(handles)
+        return await self._store.read(lambda tx: all(is_drawn_here(tx, one) for one in wanted))
 
     def path(self, picture: Picture) -> Path:
         """The file that holds the picture's bytes, for copying from."""

@@ -44,6 +44,11 @@ class Home:
         """The user's settings."""
         return self.folder / "config.toml"
 
+    @property
+    def personalities(self) -> Path:
+        """The user's own personalities."""
+        return self.folder / "personalities"
+
 
 def user_home() -> Path:
     """The user's own folder, or the filesystem root for a user who has none."""

@@ -6,8 +6,8 @@ import errno
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +16,7 @@ from limner.storage.floor import Floor, temp_folders
 from limner.storage.home import Home
 
 Action = Literal["read", "write"]
+Sandbox = Literal["read-only", "workspace-write", "danger-full-access"]
 
 _CODES: Mapping[Action, str] = {"read": "PATH_DENIED", "write": "OUTPUT_PATH_DENIED"}
 _TOKEN = re.compile(r"\$\{([^}]*)\}|\$\{.*$")
@@ -31,12 +32,14 @@ class Reach:
     """How far somebody may go: the roots they may read and write, above a floor for all.
 
     Roots are resolved when the value is made, so that swapping one for a symlink later widens
-    nothing. ``anywhere`` is a person: only the floor binds them.
+    nothing. ``anywhere`` is for a person, and for a model that was given all: only the floor binds
+    them. ``read_only`` writes nothing at all, whatever the roots are.
     """
 
     read: tuple[Path, ...] = ()
     write: tuple[Path, ...] = ()
     anywhere: bool = False
+    read_only: bool = False
     floor: Floor = field(default_factory=_floor_of_default_home, repr=False)
 
     def __post_init__(self) -> None:
@@ -102,6 +105,49 @@ class Reach:
 
         return cls(read=roots(read), write=roots(write), floor=floor)
 
+    @classmethod
+    def for_sandbox(
+        cls,
+        sandbox: Sandbox,
+        *,
+        home: Path,
+        cwd: Path,
+        read: Sequence[str] | None = None,
+        write: Sequence[str] | None = None,
+        self_dir: Path | None = None,
+    ) -> Reach:
+        """What a model may reach in a conversation.
+
+        In the sandbox ``read-only`` it writes nothing; ``workspace-write`` is `for_model`;
+        ``danger-full-access`` is everything above the floor.
+
+        Args:
+            sandbox: what was agreed for the conversation.
+            home: ``$LIMNER_HOME``.
+            cwd: the folder the model works in.
+            read: what a personality declares it reads, as in `from_lists`; None where it does not.
+            write: what a personality declares it writes; read-only stays read-only.
+            self_dir: the personality's own folder.
+
+        Raises:
+            SettingsError: as for `from_lists`.
+        """
+        granted = cls.for_model(home=home, cwd=cwd)
+        is_open = sandbox == "danger-full-access"
+        if is_open:
+            top = (Path(cwd.anchor),)
+            granted = replace(granted, read=top, write=top)
+        declared = cls.from_lists(
+            read=read or (), write=write or (), home=home, cwd=cwd, self_dir=self_dir
+        )
+        return replace(
+            granted,
+            read=granted.read if read is None else declared.read,
+            write=granted.write if write is None else declared.write,
+            anywhere=is_open and read is None and write is None,
+            read_only=sandbox == "read-only",
+        )
+
     def resolve_write(self, path: str | Path, *, cwd: Path) -> Path:
         """Where a write to ``path`` would land, symlinks followed, if that is within reach.
 
@@ -112,6 +158,12 @@ class Reach:
         Raises:
             ReachDenied: OUTPUT_PATH_DENIED; nothing was touched.
         """
+        if self.read_only:
+            raise ReachDenied(
+                "Nothing can be written: this session is read-only.",
+                code=_CODES["write"],
+                hint="Only the user can change that: the sandbox workspace-write allows it.",
+            )
         return self._resolve(path, cwd, "write", self.write)
 
     def resolve_read(self, path: str | Path, *, cwd: Path) -> Path:
@@ -174,7 +226,7 @@ def _too_wide(folder: Path, floor: Floor) -> bool:
 
 
 def _expand(entry: str, values: Mapping[str, Path | None], user_home: Path) -> Path:
-    def replace(match: re.Match[str]) -> str:
+    def value_of(match: re.Match[str]) -> str:
         if match[1] not in values:
             raise SettingsError(
                 f"{match[0]!r} in the reach entry {entry!r} is not a name limner knows.",
@@ -188,7 +240,7 @@ def _expand(entry: str, values: Mapping[str, Path | None], user_home: Path) -> P
             )
         return str(value)
 
-    text = _TOKEN.sub(replace, entry)
+    text = _TOKEN.sub(value_of, entry)
     if text == "~" or text.startswith("~/"):
         text = str(user_home) + text[1:]
     if not Path(text).is_absolute() or "\0" in text:

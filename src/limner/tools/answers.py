@@ -6,7 +6,7 @@ import asyncio
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, cast, runtime_checkable
 
@@ -37,11 +37,15 @@ _PICTURES = (bytes, bytearray, memoryview, Path, Picture, Drawn)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answers:
-    """Makes outcomes of what one tool's function returns; its pictures are kept in ``pictures``."""
+    """Makes outcomes of what one tool's function returns; its pictures are kept in ``pictures``.
+
+    They are untrusted unless the tool is ``trusted``: nobody knows where a function has read them.
+    """
 
     tool: str
     pictures: Callable[[], Pictures]
     context: ToolContext
+    trusted: bool = False
 
     async def outcome(self, answer: Any) -> Outcome:
         """The outcome of a call.
@@ -55,6 +59,9 @@ class Answers:
             StorageError: a file is not there, or a picture cannot be kept.
             TypeError: the answer cannot be written as JSON.
         """
+        return replace(await self._outcome(answer), untrusted=not self.trusted)
+
+    async def _outcome(self, answer: Any) -> Outcome:
         if _is_content(answer):
             return await self._content([answer])
         if isinstance(answer, list | tuple):

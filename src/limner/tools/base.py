@@ -35,18 +35,41 @@ def tell_nobody(progress: Progress) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Approval:
+    """When the user is asked: the policy, and the amount above which ``on-request`` asks."""
+
+    policy: str
+    above_nano: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolContext:
     """Who is calling, from where, and how far they may go.
 
-    Without a ``session_id`` a call belongs to the session of the `Limner` whose tool it is.
-    ``allowed`` names the tools of this turn's toolset; None means every registered tool.
-    ``active_model`` is the model of the conversation, as ``provider/id``.
-    Setting ``cancel`` stops the calls that are running.
+    Attributes:
+        session_id: whose budget pays; None is the session of the `Limner` whose tool it is.
+        call_id: the call that this context is for, where a conversation made it.
+        cwd: what relative paths are relative to.
+        reach: the paths that may be read and written.
+        approval: when the user is asked; None is what the settings say.
+        budget_nano: a cap on the session, beside those of the settings.
+        has_read_untrusted: words from outside are in the conversation, so that spending and
+            writing follow the stricter rule.
+        allowed: the names of this turn's toolset; None means every registered tool.
+        result_budget_chars: the most that the results of one batch may say.
+        active_model: the model of the conversation, as ``provider/id``.
+        cancel: once set, the calls that are running stop.
+        progress: is told how far a call has come.
+        ask: decides what only the user can decide.
     """
 
     session_id: str | None = None
+    call_id: str | None = None
     cwd: Path = field(default_factory=Path.cwd)
     reach: Reach = field(default_factory=Reach.for_model)
+    approval: Approval | None = None
+    budget_nano: int | None = None
+    has_read_untrusted: bool = False
     allowed: frozenset[str] | None = None
     result_budget_chars: int = DEFAULT_RESULT_BUDGET_CHARS
     active_model: str | None = None
@@ -57,12 +80,19 @@ class ToolContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a tool's function returns: a JSON-able value, content for the model, and the cost."""
+    """What a tool's function returns: a JSON-able value, content for the model, and the cost.
+
+    ``untrusted`` is content that others wrote, a page or the text in a picture: it is data, and
+    never an instruction. ``success`` is False where the tool itself says that it failed and still
+    has something to show.
+    """
 
     value: Mapping[str, Any]
     content: tuple[Content, ...] = ()
     cost_nano: int = 0
     cost_source: CostSource = "table"
+    untrusted: bool = False
+    success: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +100,9 @@ class Tool:
     """A name, a schema and a function.
 
     ``parts`` says how many results in one a call asks for, each with room for
-    ``max_result_chars``.
+    ``max_result_chars``. ``verbatim`` results reach the model exactly as they are, even those of
+    strangers: whoever brings the tool writes for the model. A tool that ``keeps_books`` has written
+    what it cost to the ledger itself.
     """
 
     name: str
@@ -82,6 +114,8 @@ class Tool:
     timeout_s: float | None = None
     available: Callable[[], bool] = lambda: True
     parts: Callable[[Mapping[str, Any]], int] = lambda _: 1
+    verbatim: bool = False
+    keeps_books: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +132,8 @@ class ToolResult:
     """What became of one call. Cost is there on success and on failure alike.
 
     On success ``value`` is a JSON text and ``code`` is None. On failure ``error`` is for the
-    reader, ``code`` is one of three kinds and ``domain_code`` the stable code of the failure.
+    reader, ``code`` is one of three kinds and ``domain_code`` the stable code of the failure. A
+    tool that says itself that it failed has a value and content, and neither error nor code.
     """
 
     call_id: str
@@ -116,6 +151,7 @@ class ToolResult:
     billed: bool = False
     extras: Mapping[str, Any] = field(default_factory=dict[str, Any])
     cut_chars: int = 0
+    untrusted: bool = False
     field: str | None = None  # last: in this class body its name hides dataclasses.field
 
     @property

@@ -5,52 +5,122 @@ policy        asks
 ============  ==========================================================================
 untrusted     before every paid call, and every write outside the generated folder
 on-request    above the amount ``above_nano``, and before a write outside the reach
-on-failure    nothing, but a write that the reach denies is put to the user once
-never         nothing: what the reach denies stays denied
+on-failure    nothing, but what a cap or the reach denies is put to the user once
+never         nothing: what a cap or the reach denies stays denied
 ============  ==========================================================================
+
+Once content from outside was read, somebody else may be speaking through the model. Then, under
+every policy, a write outside the generated folder needs the user's yes; so does a paid call,
+unless the session has a budget: money that was set aside for it is approved, and the row above
+holds. Under ``never`` nobody is asked, and what needs a yes is denied.
+
+The floor holds whatever the user says, and a session that is read-only writes nothing.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
-from limner.errors import ApprovalDenied, ReachDenied
+from limner.errors import ApprovalDenied, BudgetExceeded, ReachDenied
 from limner.money.amounts import format_usd
-from limner.tools.base import Question, ToolContext
+from limner.money.ledger import Money, Reservation
+from limner.tools.base import Approval, Question, ToolContext
+
+_OUTSIDE = "after content from outside was read"
+_WARNING = "Content from outside was read before this. "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Approval:
-    """The policy, and the amount above which ``on-request`` asks."""
-
-    policy: str
-    above_nano: int
+class OverCap(Question):
+    """Whether a call may go over a cap that leaves less than it costs."""
 
 
-async def may_spend(amount_nano: int, what: str, context: ToolContext, approval: Approval) -> None:
+async def may_spend(
+    amount_nano: int,
+    what: str,
+    context: ToolContext,
+    approval: Approval,
+    *,
+    has_session_cap: bool,
+) -> None:
     """Return if the amount may be spent.
+
+    Args:
+        amount_nano: the most it can cost.
+        what: what is paid for, to begin a sentence with.
+        context: who calls; what it says of approval and budget goes before the settings.
+        approval: what the settings say.
+        has_session_cap: the settings give each session a budget.
 
     Raises:
         ApprovalDenied: the user said no, or could not be asked.
     """
-    match approval.policy:
-        case "untrusted":
-            must_ask = amount_nano > 0
-        case "on-request":
-            must_ask = amount_nano > approval.above_nano
-        case _:
-            must_ask = False
-    if not must_ask:
+    approval = context.approval or approval
+    is_set_aside = has_session_cap or context.budget_nano is not None
+    by_policy = _asks_about(amount_nano, approval)
+    by_strangers = context.has_read_untrusted and not is_set_aside and amount_nano > 0
+    if not (by_policy or by_strangers):
         return
-    amount = format_usd(amount_nano)
-    if not await context.ask(
-        Question(text=f"{what} costs {amount}. Go on?", amount_nano=amount_nano)
-    ):
+    costs = f"{what} costs {format_usd(amount_nano)}"
+    question = Question(text=f"{_warning(context)}{costs}. Go on?", amount_nano=amount_nano)
+    if await _agrees(question, context, approval):
+        return
+    if by_policy:
         raise ApprovalDenied(
-            f"{what} costs {amount}, which needs the user's approval, and there was none.",
+            f"{costs}, which needs the user's approval, and there was none.",
             hint="Raise approval.above_usd, or change approval.policy.",
         )
+    raise ApprovalDenied(
+        f"{costs}, which {_OUTSIDE} needs the user's approval, and there was none.",
+        hint="Set a budget for the session (budget.session_usd), or let the user approve the call.",
+    )
+
+
+async def reserve(
+    quote_nano: int,
+    money: Money,
+    context: ToolContext,
+    approval: Approval,
+    *,
+    tool: str,
+    provider: str,
+    model: str,
+    session_id: str = "",
+) -> Reservation:
+    """Set the quote aside under every cap, or over one where the user lets it.
+
+    Args:
+        quote_nano: the most the call can cost.
+        money: whose ledger it is.
+        context: who calls; what it says of approval and budget goes before the settings.
+        approval: what the settings say.
+        tool: what is called.
+        provider: who will be paid.
+        model: what will be asked or drawn with.
+        session_id: whose budget pays for a call that names no session.
+
+    Raises:
+        BudgetExceeded: a cap leaves less, and the user did not let it go over.
+    """
+    set_aside = partial(
+        money.reserve,
+        quote_nano,
+        session_id=context.session_id or session_id,
+        tool=tool,
+        provider=provider,
+        model=model,
+    )
+    try:
+        return await set_aside(session_cap_nano=context.budget_nano)
+    except BudgetExceeded as refused:
+        approval = context.approval or approval
+        text = f"{_warning(context)}{refused.message}. Go over it?"
+        question = OverCap(text=text, amount_nano=quote_nano)
+        if approval.policy != "on-failure" or not await _agrees(question, context, approval):
+            raise
+    return await set_aside(over_caps=True)
 
 
 async def writable(path: str, context: ToolContext, approval: Approval, *, generated: Path) -> Path:
@@ -60,23 +130,47 @@ async def writable(path: str, context: ToolContext, approval: Approval, *, gener
         ReachDenied: it is outside the reach, and the user did not allow it.
         ApprovalDenied: the user must allow it, and did not.
     """
+    approval = context.approval or approval
     try:
         resolved = context.reach.resolve_write(path, cwd=context.cwd)
     except ReachDenied:
         # Whatever the user says, the floor holds: a denial below it comes from this line.
         above_floor = replace(context.reach, anywhere=True)
         resolved = above_floor.resolve_write(path, cwd=context.cwd)
-        if approval.policy == "never" or not await _allows(resolved, context):
+        if not await _agrees(_about(resolved, context), context, approval):
             raise
         return resolved
+    by_policy = approval.policy == "untrusted"
     is_ours = resolved.is_relative_to(generated.resolve())
-    must_ask = approval.policy == "untrusted" and not is_ours
-    if must_ask and not await _allows(resolved, context):
-        raise ApprovalDenied(
-            f'write of "{resolved}" needs the user\'s approval, and there was none.'
-        )
-    return resolved
+    if is_ours or not (by_policy or context.has_read_untrusted):
+        return resolved
+    if await _agrees(_about(resolved, context), context, approval):
+        return resolved
+    because = "" if by_policy else f" {_OUTSIDE}"
+    raise ApprovalDenied(
+        f'write of "{resolved}"{because} needs the user\'s approval, and there was none.',
+        hint="Without output_path the picture is saved in the generated folder.",
+    )
 
 
-async def _allows(path: Path, context: ToolContext) -> bool:
-    return await context.ask(Question(text=f'Write the picture to "{path}"?'))
+def _asks_about(amount_nano: int, approval: Approval) -> bool:
+    """Whether the policy itself wants the user's word on an amount."""
+    match approval.policy:
+        case "untrusted":
+            return amount_nano > 0
+        case "on-request":
+            return amount_nano > approval.above_nano
+        case _:
+            return False
+
+
+async def _agrees(question: Question, context: ToolContext, approval: Approval) -> bool:
+    return approval.policy != "never" and await context.ask(question)
+
+
+def _about(path: Path, context: ToolContext) -> Question:
+    return Question(text=f'{_warning(context)}Write the picture to "{path}"?')
+
+
+def _warning(context: ToolContext) -> str:
+    return _WARNING if context.has_read_untrusted else ""

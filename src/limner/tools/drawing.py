@@ -14,16 +14,16 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from limner.money.ledger import Money
+from limner.money.ledger import Money, Reservation
 from limner.money.spending import Spending, to_the_end
 from limner.pictures.order import Desk, Progress
 from limner.providers.base import Provider
 from limner.providers.choose import Choice
 from limner.tools.base import ToolContext
-from limner.tools.consent import may_spend
+from limner.tools.consent import may_spend, reserve
 from limner.tools.journal import journal_entry
 from limner.tools.landing import GeneratedImage, Landing
-from limner.tools.ordering import Order, Planner
+from limner.tools.ordering import Order, Plan, Planner
 from limner.tools.under_way import UnderWay
 
 
@@ -53,16 +53,8 @@ class Drawing:
         """
         with self.under_way.working():
             plan = await self.planner.plan(order, context, today=self.clock().date())
-            service, quote = plan.choice.spec.name, plan.quote
-            await may_spend(quote.nano, f"A picture from {service}", context, self.planner.approval)
-            reservation = await self.money.reserve(
-                quote.nano,
-                session_id=context.session_id or self.session_id,
-                tool=order.tool,
-                provider=service,
-                model=plan.request.model,
-            )
-            spending = Spending(self.money, reservation, quote_source=quote.source)
+            reservation = await self._reserve(order, plan, context)
+            spending = Spending(self.money, reservation, quote_source=plan.quote.source)
             async with spending, self.turn():
                 self.under_way.check_open()
                 provider = self.connect(plan.choice)
@@ -75,6 +67,26 @@ class Drawing:
                     return await to_the_end(
                         self.landing.land(plan, receipt, sink, spending=spending, write=write)
                     )
+
+    async def _reserve(self, order: Order, plan: Plan, context: ToolContext) -> Reservation:
+        service, approval = plan.choice.spec.name, self.planner.approval
+        await may_spend(
+            plan.quote.nano,
+            f"A picture from {service}",
+            context,
+            approval,
+            has_session_cap=self.money.has_session_cap,
+        )
+        return await reserve(
+            plan.quote.nano,
+            self.money,
+            context,
+            approval,
+            tool=order.tool,
+            provider=service,
+            model=plan.request.model,
+            session_id=self.session_id,
+        )
 
 
 def desk_of(spending: Spending, progress: Callable[[Progress], None]) -> Desk:

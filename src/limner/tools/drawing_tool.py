@@ -78,6 +78,7 @@ def drawing_tool(
             content=tuple(image.image for image in drawn.images),
             cost_nano=drawn.cost_nano,
             cost_source=source_of(drawn),
+            untrusted=any(image.untrusted for image in drawn.images),
         )
 
     return Tool(
@@ -88,6 +89,7 @@ def drawing_tool(
         toolset="image",
         max_result_chars=MAX_RESULT_CHARS,
         parts=lambda arguments: int(arguments.get("n", 1)),
+        keeps_books=True,
     )
 
 

@@ -32,6 +32,7 @@ class FunctionTool(Tool):
 
     function: Callable[..., Any]
     signature: Signature
+    trusted: bool = False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function itself."""
@@ -47,6 +48,7 @@ class ToolOptions(TypedDict, total=False):
         toolset: which tools it belongs to.
         max_result_chars: the most a result may have.
         timeout_s: how long it may take.
+        trusted: its answers are this program's own words, and nothing that it read somewhere.
     """
 
     name: str
@@ -54,6 +56,7 @@ class ToolOptions(TypedDict, total=False):
     toolset: str
     max_result_chars: int
     timeout_s: float
+    trusted: bool
 
 
 def function_tool(
@@ -81,16 +84,18 @@ def function_tool(
     told = options.get("description", signature.description)
     if not told.strip():
         raise TypeError(f"{called} needs a docstring: it tells a model what the tool is for")
+    trusted = options.get("trusted", False)
     return FunctionTool(
         name=called,
         description=told,
         schema=signature.schema,
-        run=_runner(called, function, signature, pictures),
+        run=_runner(called, function, signature, pictures, trusted=trusted),
         toolset=options.get("toolset", TOOLSET),
         max_result_chars=options.get("max_result_chars", MAX_RESULT_CHARS),
         timeout_s=options.get("timeout_s"),
         function=function,
         signature=signature,
+        trusted=trusted,
     )
 
 
@@ -98,7 +103,8 @@ def plugin_tools(*, taken: Collection[str], pictures: Callable[[], Pictures]) ->
     """The tools that installed packages bring; one that cannot be used is a line in the log.
 
     A package names a `Tool`, or a function that `limner.tool` made one of, under the entry-point
-    group ``limner.tools``. Nobody can take the place of a tool whose name is ``taken``.
+    group ``limner.tools``. Nobody can take the place of a tool whose name is ``taken``. What they
+    answer is untrusted, unless it is a function that was made a ``trusted`` tool.
     """
     found: dict[str, Tool] = {}
     for entry in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda entry: entry.name):
@@ -108,7 +114,7 @@ def plugin_tools(*, taken: Collection[str], pictures: Callable[[], Pictures]) ->
             # A stranger's package that is broken must not take everything else with it.
             logger.warning("The tool %r cannot be loaded: %s", entry.name, redact(repr(error)))
         else:
-            found[tool.name] = kept_in(pictures, tool)
+            found[tool.name] = _of_strangers(kept_in(pictures, tool))
     return list(found.values())
 
 
@@ -116,7 +122,19 @@ def kept_in(pictures: Callable[[], Pictures], tool: Tool) -> Tool:
     """The tool, keeping its pictures there if it is made of a function."""
     if not isinstance(tool, FunctionTool):
         return tool
-    return replace(tool, run=_runner(tool.name, tool.function, tool.signature, pictures))
+    run = _runner(tool.name, tool.function, tool.signature, pictures, trusted=tool.trusted)
+    return replace(tool, run=run)
+
+
+def _of_strangers(tool: Tool) -> Tool:
+    """The tool, its answers marked as those of somebody else; a function's are already."""
+    if isinstance(tool, FunctionTool):
+        return tool
+
+    async def run(arguments: Mapping[str, Any], context: ToolContext) -> Outcome:
+        return replace(await tool.run(arguments, context), untrusted=True)
+
+    return replace(tool, run=run)
 
 
 def _loaded(entry: EntryPoint, *, taken: Collection[str]) -> Tool:
@@ -129,7 +147,12 @@ def _loaded(entry: EntryPoint, *, taken: Collection[str]) -> Tool:
 
 
 def _runner(
-    name: str, function: Callable[..., Any], signature: Signature, pictures: Callable[[], Pictures]
+    name: str,
+    function: Callable[..., Any],
+    signature: Signature,
+    pictures: Callable[[], Pictures],
+    *,
+    trusted: bool,
 ) -> Callable[[Mapping[str, Any], ToolContext], Awaitable[Outcome]]:
     async def run(arguments: Mapping[str, Any], context: ToolContext) -> Outcome:
         given = signature.read(arguments)
@@ -142,6 +165,7 @@ def _runner(
             # A plain function may hand back what is yet to be awaited.
             if inspect.isawaitable(answer):
                 answer = await answer
-        return await Answers(tool=name, pictures=pictures, context=context).outcome(answer)
+        answers = Answers(tool=name, pictures=pictures, context=context, trusted=trusted)
+        return await answers.outcome(answer)
 
     return run

@@ -49,7 +49,8 @@ def image_recall(pictures: Pictures, *, known: KnownHandles) -> Tool:
         if not is_handle(name):
             name = _whole(name, await known(context.session_id))
         picture = await pictures.recall(name)
-        return Outcome(value=as_value(picture), content=(picture,))
+        untrusted = not await pictures.drawn_here([picture.handle])
+        return Outcome(value=as_value(picture), content=(picture,), untrusted=untrusted)
 
     return Tool(
         name=TOOL,

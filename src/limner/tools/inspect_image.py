@@ -66,6 +66,7 @@ def inspect_image(looking: Looking) -> Tool:
             content=(Text(seen.text),),
             cost_nano=seen.cost_nano,
             cost_source=seen.cost_source,
+            untrusted=seen.untrusted,
         )
 
     return Tool(
@@ -76,6 +77,7 @@ def inspect_image(looking: Looking) -> Tool:
         toolset="image",
         max_result_chars=MAX_RESULT_CHARS,
         timeout_s=looking.timeout_s + SPARE_S,
+        keeps_books=True,
     )
 
 

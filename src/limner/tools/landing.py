@@ -60,7 +60,10 @@ Write = Callable[[Copy], Path]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GeneratedImage:
-    """A picture that is drawn, paid for and saved. ``image`` is the picture in the file."""
+    """A picture that is drawn, paid for and saved. ``image`` is the picture in the file.
+
+    It is ``untrusted`` where it was drawn from pictures of others, whose words may be in it.
+    """
 
     path: Path
     image: Picture
@@ -70,6 +73,7 @@ class GeneratedImage:
     model: str
     prompt_used: str
     extras: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    untrusted: bool = False
 
     @property
     def dimensions(self) -> Size:
@@ -148,6 +152,7 @@ class Landing:
             model=request.model,
             prompt_used=receipt.prompt_used,
             extras=extras,
+            untrusted=plan.untrusted,
         )
 
     def copy_of(self, picture: Picture, service: str, request: ImageRequest) -> Copy:

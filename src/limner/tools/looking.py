@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -30,8 +30,8 @@ from limner.models.remote import cost_of
 from limner.money.ledger import Money
 from limner.money.spending import Spending, told_cost
 from limner.pictures.order import Progress
-from limner.tools.base import ToolContext
-from limner.tools.consent import Approval, may_spend
+from limner.tools.base import Approval, ToolContext
+from limner.tools.consent import may_spend, reserve
 from limner.tools.remembering import Memory
 from limner.tools.under_way import UnderWay
 from limner.tools.viewing import View, Viewing
@@ -69,13 +69,15 @@ class Inspection:
     """What a model said about pictures.
 
     ``details`` begins with the model, the path and the type that was sent; the rest is more about
-    the pictures and the call, all JSON values.
+    the pictures and the call, all JSON values. It is ``untrusted`` where somebody else may have
+    put words into a picture, which the model then repeats.
     """
 
     text: str
     details: Mapping[str, Any]
     cost_nano: int
     cost_source: CostSource
+    untrusted: bool = True
 
     @property
     def cost_usd(self) -> float:
@@ -114,16 +116,9 @@ class Looking:
         with self.under_way.working():
             found = self._model(inquiry, context)
             views = await self._views(inquiry, context, found.model)
-            prompt = _prompt(inquiry, views, found)
-            if self.memory is None:
-                return await self._ask(found.model, prompt, views, context)
-            key = self.memory.key(found.model.name, prompt)
-            if (known := await self.memory.recall(key)) is not None:
-                details = {**_details(found.model, views), "remembered": True}
-                return Inspection(text=known, details=details, cost_nano=0, cost_source="table")
-            inspection = await self._ask(found.model, prompt, views, context)
-            await self.memory.keep(key, inspection.text)
-            return inspection
+            is_ours = await self.viewing.pictures.drawn_here(view.handle for view in views)
+            inspection = await self._inspect(found, _prompt(inquiry, views, found), views, context)
+            return replace(inspection, untrusted=not is_ours)
 
     def _model(self, inquiry: Inquiry, context: ToolContext) -> Found:
         """The model to ask: one that takes pictures, and whose key is there."""
@@ -181,17 +176,40 @@ class Looking:
             for path in inquiry.paths
         ]
 
+    async def _inspect(
+        self, found: Found, prompt: Prompt, views: Sequence[View], context: ToolContext
+    ) -> Inspection:
+        """What the model said the last time, or says now."""
+        if self.memory is None:
+            return await self._ask(found.model, prompt, views, context)
+        key = self.memory.key(found.model.name, prompt)
+        if (known := await self.memory.recall(key)) is not None:
+            details = {**_details(found.model, views), "remembered": True}
+            return Inspection(text=known, details=details, cost_nano=0, cost_source="table")
+        inspection = await self._ask(found.model, prompt, views, context)
+        await self.memory.keep(key, inspection.text)
+        return inspection
+
     async def _ask(
         self, model: KnownModel, prompt: Prompt, views: Sequence[View], context: ToolContext
     ) -> Inspection:
         quote = _quote(model, prompt, views)
-        await may_spend(quote.nano, f"Asking {model.name}", context, self.approval)
-        reservation = await self.money.reserve(
+        await may_spend(
             quote.nano,
-            session_id=context.session_id or self.session_id,
+            f"Asking {model.name}",
+            context,
+            self.approval,
+            has_session_cap=self.money.has_session_cap,
+        )
+        reservation = await reserve(
+            quote.nano,
+            self.money,
+            context,
+            self.approval,
             tool=TOOL,
             provider=model.provider,
             model=model.id,
+            session_id=self.session_id,
         )
         spending = Spending(self.money, reservation, quote_source=quote.source)
         try:

@@ -21,8 +21,8 @@ from limner.pictures.order import Background, ImageRequest
 from limner.providers.base import ProviderSpec
 from limner.providers.choose import Choice, Wish, choose
 from limner.storage.files import check_new
-from limner.tools.base import ToolContext
-from limner.tools.consent import Approval, writable
+from limner.tools.base import Approval, ToolContext
+from limner.tools.consent import writable
 from limner.tools.sourcing import Sourcing
 
 MAX_SEED = 2**31 - 1
@@ -82,7 +82,8 @@ class Order:
 class Plan:
     """An order with everything decided. Without a target the picture gets a name of its own.
 
-    ``parents`` are the handles of the pictures it is drawn from.
+    ``parents`` are the handles of the pictures it is drawn from. It is ``untrusted`` where others
+    may have put words into one of these, or into its mask.
     """
 
     request: ImageRequest
@@ -92,6 +93,7 @@ class Plan:
     overwrite: bool
     parents: tuple[str, ...] = ()
     output_format: OutputFormat = "png"
+    untrusted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +112,8 @@ class Planner:
         Raises:
             UserError: the order cannot be drawn as it is.
             ImageError: what is to be drawn from is no picture.
-            ReachDenied: the output path may not be written.
+            ReachDenied: the output path may not be written, or nothing may.
+            ApprovalDenied: the user must allow the output path, and did not.
             StorageError: it cannot be written.
         """
         _check_text(order)
@@ -145,6 +148,7 @@ class Planner:
             overwrite=order.overwrite,
             parents=tuple(source.handle for source in sources),
             output_format=order.output_format,
+            untrusted=not await self.sourcing.are_drawn_here(sources, mask),
         )
 
     async def _target(self, order: Order, context: ToolContext) -> Path | None:

@@ -86,7 +86,7 @@ class ToolRegistry:
         caps = [
             total
             if (tool := self._tools.get(call.name)) is None
-            else tool.max_result_chars * (tool.parts(call.arguments) if result.ok else 1)
+            else tool.max_result_chars * (tool.parts(call.arguments) if result.value else 1)
             for call, result in zip(calls, results, strict=True)
         ]
         return budget.fit_all(results, caps=caps, total=total)
@@ -223,12 +223,13 @@ def _success(call: ToolCall, outcome: Outcome) -> ToolResult:
     return ToolResult(
         call_id=call.call_id,
         name=call.name,
-        ok=True,
+        ok=outcome.success,
         value=value,
         content=outcome.content,
         cost_nano=outcome.cost_nano,
         cost_source=outcome.cost_source,
         billed=outcome.cost_nano > 0,
+        untrusted=outcome.untrusted,
     )
 
 

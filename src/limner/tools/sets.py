@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
 from limner.errors import (
@@ -18,7 +18,7 @@ from limner.errors import (
 from limner.money.spending import told_cost
 from limner.providers.choose import CANNOT
 from limner.tools.base import Question, ToolContext
-from limner.tools.consent import may_spend
+from limner.tools.consent import OverCap, may_spend
 from limner.tools.drawing import Drawing
 from limner.tools.landing import GeneratedImage
 from limner.tools.ordering import MAX_SEED, Order
@@ -96,15 +96,35 @@ async def _ask_once(order: Order, drawing: Drawing, context: ToolContext) -> Too
         f"{order.count} pictures from {service}",
         context,
         drawing.planner.approval,
+        has_session_cap=drawing.money.has_session_cap,
     )
-    return replace(context, ask=_agreeing(context.ask))
+    agreed = _Agreed(ask=context.ask, each_nano=plan.quote.nano, count=order.count)
+    return replace(context, ask=agreed.answer)
 
 
-def _agreeing(ask: Callable[[Question], Awaitable[bool]]) -> Callable[[Question], Awaitable[bool]]:
-    async def answer(question: Question) -> bool:
-        return question.amount_nano is not None or await ask(question)
+@dataclass(slots=True, kw_only=True)
+class _Agreed:
+    """What the user has said about the price of a set, for each picture of it."""
 
-    return answer
+    ask: Callable[[Question], Awaitable[bool]]
+    each_nano: int
+    count: int
+    over_caps: bool | None = None
+    asking: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def answer(self, question: Question) -> bool:
+        """Ask only what is new: a place, a dearer picture, and once whether to pass a cap."""
+        amount_nano = question.amount_nano
+        if amount_nano is None or amount_nano > self.each_nano:
+            return await self.ask(question)
+        if not isinstance(question, OverCap):
+            return True
+        async with self.asking:
+            if self.over_caps is None:
+                text = f"{question.text} The answer holds for each of the {self.count} pictures."
+                whole = replace(question, text=text, amount_nano=amount_nano * self.count)
+                self.over_caps = await self.ask(whole)
+        return self.over_caps
 
 
 def _singles(order: Order) -> Sequence[Order]:

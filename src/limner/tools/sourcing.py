@@ -65,6 +65,11 @@ class Sourcing:
             )
         return drawn
 
+    async def are_drawn_here(self, sources: Sequence[Picture], mask: Mask | None) -> bool:
+        """Whether nothing of it came from outside: all was drawn here from words alone."""
+        pictures = [*sources, *([mask] if isinstance(mask, Picture) else [])]
+        return await self.pictures.drawn_here(picture.handle for picture in pictures)
+
     async def fit(self, sources: Sequence[Picture], rule: EditRule) -> tuple[SourceImage, ...]:
         """The pictures within the limits of a model."""
         request = FitRequest(

@@ -1,19 +1,25 @@
-"""The models that look at pictures: what they take, what they cost, and which one is used now."""
+"""The models that look at pictures: what they take, what they cost, who looks and who talks now."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
 from limner.client import Limner
 from limner.doors.cli.answer import Answer
-from limner.models.registry import KnownModel, Resolution
+from limner.errors import UserError
+from limner.models.registry import By, KnownModel, Resolution
 
 RATED_AS = (
     "Rates are dollars for a million tokens in and out; those of a picture are tokens in. "
     "`--json` has the source of each row and the day it was read."
 )
+_CHOSEN: Mapping[By, str] = {
+    "first": "the first available",
+    "offline": "rules, not a language model: no key is set",
+}
 _USER = re.compile(r"(?<=//)[^/@]*@")
 
 
@@ -30,12 +36,15 @@ def listing(lim: Limner) -> Answer:
         for model in models
     ]
     lines += ["", *(f"{role:8} {_role_text(found)}" for role, found in roles.items())]
+    talker = _talker(lim)
     lines.append(f"{'used now':8} {_used_text(used)}")
+    lines.append(f"{'talks':8} {talker if isinstance(talker, str) else _used_text(talker)}")
     return Answer(
         value={
             "models": [_as_json(lim, model) for model in models],
             "roles": roles,
             "used": None if used is None else _used(used),
+            "talks": None if isinstance(talker, str) else _used(talker),
         },
         text="\n".join(lines),
         notes=(RATED_AS, *_warnings(used)),
@@ -79,8 +88,15 @@ def _used(used: Resolution) -> dict[str, Any]:
 def _used_text(used: Resolution | None) -> str:
     if used is None:
         return "nothing: no model is available"
-    by = "the first available" if used.by == "first" else f"the role {used.by}"
-    return f"{used.model.name} ({by})"
+    return f"{used.model.name} ({_CHOSEN.get(used.by) or f'the role {used.by}'})"
+
+
+def _talker(lim: Limner) -> Resolution | str:
+    """The model that a conversation is held with, or why there is none."""
+    try:
+        return lim.models.resolve_talker()
+    except UserError as error:
+        return f"nothing: {error.message}"
 
 
 def _warnings(used: Resolution | None) -> list[str]:

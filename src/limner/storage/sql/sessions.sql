@@ -27,7 +27,7 @@ ON CONFLICT (id) DO NOTHING;
 -- All that is known of a session beside its items.
 SELECT
     id, name, preview, cwd, settings, created_ms, updated_ms, archived_ms, forked_from, items,
-    sends_from,
+    sends_from, read_untrusted_ms,
     (
         SELECT coalesce(sum(cost_nano), 0) FROM ledger
         WHERE session_id = sessions.id AND state IN ('settled', 'unknown')
@@ -39,7 +39,7 @@ WHERE id = :id;
 -- The sessions used last first, from behind a place in that order.
 SELECT
     id, name, preview, cwd, settings, created_ms, updated_ms, archived_ms, forked_from, items,
-    sends_from,
+    sends_from, read_untrusted_ms,
     (
         SELECT coalesce(sum(cost_nano), 0) FROM ledger
         WHERE session_id = sessions.id AND state IN ('settled', 'unknown')
@@ -81,14 +81,19 @@ RETURNING items - :count AS first_seq;
 -- From here on a model is sent only what follows.
 UPDATE sessions SET sends_from = items WHERE id = :id;
 
+-- name: session_note_untrusted
+-- Only the first time is kept.
+UPDATE sessions SET read_untrusted_ms = coalesce(read_untrusted_ms, :now_ms) WHERE id = :id;
+
 -- name: session_fork
 -- A session that begins as another did.
 INSERT INTO sessions (
-    id, created_ms, updated_ms, cwd, name, preview, settings, forked_from, items, sends_from
+    id, created_ms, updated_ms, cwd, name, preview, settings, forked_from, items, sends_from,
+    read_untrusted_ms
 )
 SELECT
     :id, :now_ms, :now_ms, cwd, name, preview, settings, id, min(items, :before),
-    iif(sends_from < :before, sends_from, 0)
+    iif(sends_from < :before, sends_from, 0), read_untrusted_ms
 FROM sessions
 WHERE id = :source;
 

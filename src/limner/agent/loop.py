@@ -1,0 +1,379 @@
+"""One turn of a conversation: ask the model, run the tools it calls, and again, until it is done.
+
+What happens is written to the session before it is told, and told before anything else happens. So
+a process that dies loses nothing that anybody saw, and whoever opens the session again goes on from
+there. Everything that is paid for goes through the ledger: here nothing is counted twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from limner.agent.calls import error_output, is_call, output_of, read_call
+from limner.agent.compaction import Compaction, is_too_long
+from limner.agent.events import (
+    Compacted,
+    Compacting,
+    Counted,
+    Event,
+    InputAdded,
+    ItemAdded,
+    Retrying,
+    Status,
+    TextDelta,
+    ToolFinished,
+    ToolProgress,
+    ToolStarted,
+    TurnEnded,
+    TurnStarted,
+)
+from limner.agent.parts import handles_in
+from limner.agent.session import Session
+from limner.agent.standing import Standing
+from limner.agent.thinking import Gauge, Thinking, Thought
+from limner.errors import InputInvalid, LimnerError, ProviderError, UserError
+from limner.money.ledger import Money
+from limner.pictures.order import Progress
+from limner.tools.base import ToolContext
+from limner.tools.registry import ToolRegistry
+from limner.wires.base import Answer, Offer, Prompt, Usage
+from limner.wires.items import Item, message, text
+
+INTERRUPTED = (
+    "<turn_aborted>\nThe user interrupted this turn on purpose. What it had begun may be half "
+    "done.\n</turn_aborted>"
+)
+
+T = TypeVar("T")
+
+
+class Interrupted(Exception):
+    """The user wants this turn to end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What every turn works with. ``drawn_here`` tells whether nobody else made these pictures."""
+
+    thinking: Thinking
+    compaction: Compaction
+    money: Money
+    drawn_here: Callable[[Collection[str]], Awaitable[bool]]
+
+
+class Turn:
+    """One turn of a session. It runs once.
+
+    Args:
+        session: whose history it continues.
+        standing: who is asked, and how far they may go.
+        tools: what can be called.
+        parts: what it works with.
+        tell: hears of everything that happens, in order.
+        turn_id: what it is called.
+        gauge: what the turn before has learned about the length of this conversation.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        standing: Standing,
+        *,
+        tools: ToolRegistry,
+        parts: Parts,
+        tell: Callable[[Event], None],
+        turn_id: str | None = None,
+        gauge: Gauge | None = None,
+    ) -> None:
+        self.id = str(uuid.uuid4()) if turn_id is None else turn_id
+        self.gauge = gauge
+        self._session, self._standing, self._tools, self._parts = session, standing, tools, parts
+        self._tell = tell
+        self._cancel = asyncio.Event()
+        self._steering: list[Item] = []
+        self._history: list[Item] = []
+        self._total = Usage(input_tokens=0, output_tokens=0)
+        self._requests = self._calls = 0
+        self._message_id = self._last_words = ""
+        self._is_cut = self._has_read_untrusted = self._is_over = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more can be said in this turn."""
+        return self._is_over
+
+    def steer(self, items: Sequence[Item]) -> None:
+        """Say something in the middle of the turn: the model hears it before it goes on.
+
+        Raises:
+            UserError: the turn is over.
+        """
+        if self._is_over:
+            raise UserError("This turn is over.", code="TURN_IS_OVER", hint="Begin another one.")
+        self._steering.extend(items)
+
+    def interrupt(self) -> None:
+        """End the turn as soon as what it has begun can be put down."""
+        self._cancel.set()
+
+    async def run(self, given: Sequence[Item], *, pending: Sequence[Item] = ()) -> TurnEnded:
+        """Take the turn, to whatever end.
+
+        Args:
+            given: what the user says, its pictures named by handle.
+            pending: calls of an earlier process that are still to be answered.
+
+        Raises:
+            asyncio.CancelledError: the caller was cancelled; the history is as it was left.
+        """
+        return await self._taken(lambda: self._go(given, pending))
+
+    async def sum_up(self) -> TurnEnded:
+        """Take a turn that only makes the conversation shorter; raises as `run`."""
+        return await self._taken(self._compact)
+
+    async def _taken(self, work: Callable[[], Awaitable[None]]) -> TurnEnded:
+        status: Status = "completed"
+        error: LimnerError | None = None
+        self._tell(TurnStarted(turn_id=self.id))
+        before_nano = await self._spent()
+        try:
+            await self._open()
+            await work()
+        except Interrupted:
+            status = "interrupted"
+            await self._add(message("user", text(INTERRUPTED)))
+        except LimnerError as failure:
+            status, error = "failed", failure
+        finally:
+            self._is_over = True
+        spent_nano = await self._spent()
+        ended = TurnEnded(
+            turn_id=self.id,
+            status=status,
+            text=self._last_words,
+            is_cut=self._is_cut,
+            error=error,
+            cost_nano=spent_nano - before_nano,
+            spent_nano=spent_nano,
+        )
+        self._tell(ended)
+        return ended
+
+    async def _open(self) -> None:
+        about = await self._session.about()
+        self._has_read_untrusted = about.read_untrusted_ms is not None
+        self._history = await self._session.history()
+
+    async def _go(self, given: Sequence[Item], pending: Sequence[Item]) -> None:
+        await self._act(pending)
+        await self._hear(given)
+        while True:
+            thought = await self._think()
+            calls = await self._keep(thought.answer)
+            await self._act(calls)
+            await self._count(thought)
+            if not calls and not self._steering:
+                # Nobody can steer between this line and the end: there is no await.
+                self._is_over = True
+                return
+            await self._hear(self._take_steering())
+
+    async def _hear(self, said: Sequence[Item]) -> None:
+        """What the user says becomes history."""
+        handles = {handle for item in said for handle in handles_in(item)}
+        if handles and not await self._parts.drawn_here(handles):
+            await self._note_untrusted()
+        for item in await self._add(*said):
+            self._tell(InputAdded(item=item))
+
+    async def _think(self) -> Thought:
+        """Ask the model, once the conversation is short enough for it."""
+        standing = self._standing
+        self._requests += 1
+        if self._requests > standing.max_requests:
+            raise _limit(f"{standing.max_requests} requests to the model", "agent.max_requests")
+        if self._parts.compaction.is_due(self._prompt(), standing, self.gauge):
+            await self._compact()
+        try:
+            return await self._ask()
+        except ProviderError as error:
+            # The service knows better how much fits, and has not charged for saying so.
+            if error.billed or not is_too_long(error):
+                raise
+            self._tell(Retrying(error=error))
+            await self._compact()
+            return await self._ask()
+
+    async def _ask(self) -> Thought:
+        standing, self._message_id = self._standing, f"msg_{uuid.uuid4().hex}"
+        thinking = self._parts.thinking.think(
+            self._prompt(),
+            standing.found,
+            standing.context,
+            gauge=self.gauge,
+            on_text=lambda piece: self._tell(TextDelta(item_id=self._message_id, text=piece)),
+            on_retry=lambda error: self._tell(Retrying(error=error)),
+        )
+        return await self._unless_interrupted(thinking)
+
+    def _prompt(self) -> Prompt:
+        standing = self._standing
+        offers = [
+            Offer(name=tool.name, description=tool.description, schema=tool.schema)
+            for tool in self._tools.definitions(standing.context.allowed)
+        ]
+        return Prompt(
+            items=self._history,
+            tools=offers,
+            instructions=standing.instructions,
+            schema=standing.schema,
+        )
+
+    async def _keep(self, answer: Answer) -> list[Item]:
+        """What the model made becomes history; the calls among it are still to be run."""
+        made = list(answer.items) or [message("assistant", text(answer.text))]
+        self._is_cut = answer.stop == "length"
+        if answer.text:
+            self._last_words = answer.text
+            # The message that was told in pieces is known by the id they had.
+            first = next((at for at, item in enumerate(made) if item["type"] == "message"), None)
+            if first is not None:
+                made[first] = {**made[first], "id": self._message_id}
+        kept = await self._add(*made)
+        for item in kept:
+            self._tell(ItemAdded(item=item))
+        return [item for item in kept if is_call(item)]
+
+    async def _act(self, calls: Sequence[Item]) -> None:
+        """Run what the model calls, all at once; each output is history as soon as it is there."""
+        if not calls:
+            return
+        standing = self._standing
+        self._calls += len(calls)
+        if self._calls > standing.max_calls:
+            limit = _limit(f"{standing.max_calls} tool calls", "agent.max_calls")
+            await self._add(*(error_output(call, limit) for call in calls))
+            raise limit
+        context = replace(
+            standing.context,
+            cancel=self._cancel,
+            has_read_untrusted=self._has_read_untrusted,
+            result_budget_chars=standing.context.result_budget_chars // len(calls),
+        )
+        ends = await asyncio.gather(
+            *(self._call(call, context) for call in calls), return_exceptions=True
+        )
+        for end in ends:
+            if isinstance(end, BaseException):
+                raise end
+        if self._cancel.is_set():
+            raise Interrupted
+
+    async def _call(self, item: Item, context: ToolContext) -> None:
+        try:
+            call = read_call(item)
+        except InputInvalid as error:
+            await self._add(error_output(item, error))
+            return
+        self._tell(ToolStarted(call=call))
+        began = time.monotonic()
+
+        def tell(progress: Progress) -> None:
+            self._tell(ToolProgress(call=call, progress=progress))
+
+        own = replace(context, call_id=call.call_id, progress=tell)
+        (result,) = await self._tools.execute_parallel([call], own)
+        tool = self._tools.get(call.name)
+        if result.untrusted:
+            await self._note_untrusted()
+        if result.cost_nano and not (tool is not None and tool.keeps_books):
+            await self._parts.money.record(
+                result.cost_nano, result.cost_source, session_id=self._session.id, tool=call.name
+            )
+        verbatim = tool is not None and tool.verbatim
+        (output,) = await self._add(output_of(item, result, verbatim=verbatim))
+        took_ms = int((time.monotonic() - began) * 1000)
+        self._tell(ToolFinished(call=call, result=result, item=output, duration_ms=took_ms))
+
+    async def _count(self, thought: Thought) -> None:
+        usage, self.gauge = thought.answer.usage, thought.gauge
+        if usage is None:
+            return
+        self._total = self._total.plus(usage)
+        self._tell(
+            Counted(
+                last=usage,
+                total=self._total,
+                context_tokens=self._standing.found.model.facts.context_tokens,
+                spent_nano=await self._spent(),
+            )
+        )
+
+    async def _compact(self) -> None:
+        """Put a summary and the last turns in place of the history."""
+        item_id = f"compaction_{uuid.uuid4().hex}"
+        self._tell(Compacting(item_id=item_id))
+        summary = await self._unless_interrupted(
+            self._parts.compaction.summary(self._history, self._standing)
+        )
+        # What stands twice in the store is one thing to whoever reads it.
+        kept: list[Item] = [
+            {**self._labelled(item), "compaction": item_id} for item in summary.items
+        ]
+        await self._session.compact(kept)
+        self._history, self.gauge = kept, None
+        self._tell(Compacted(item_id=item_id, summary=summary.text, dropped=summary.dropped))
+
+    async def _add(self, *items: Item) -> list[Item]:
+        """The items as they are in the history now."""
+        kept = [self._labelled(item) for item in items]
+        if kept:
+            await self._session.append(kept)
+            self._history.extend(kept)
+        return kept
+
+    def _labelled(self, item: Item) -> Item:
+        # Both stay in the store: no service is ever sent them.
+        return {"id": f"item_{uuid.uuid4().hex}", "turn_id": self.id, **item}
+
+    def _take_steering(self) -> list[Item]:
+        said, self._steering = self._steering, []
+        return said
+
+    async def _note_untrusted(self) -> None:
+        if not self._has_read_untrusted:
+            await self._session.note_untrusted()
+            self._has_read_untrusted = True
+
+    async def _spent(self) -> int:
+        return await self._parts.money.spent(session_id=self._session.id)
+
+    async def _unless_interrupted(self, work: Coroutine[Any, Any, T]) -> T:
+        task = asyncio.ensure_future(work)
+        stop = asyncio.ensure_future(self._cancel.wait())
+        try:
+            await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return task.result()
+            raise Interrupted
+        finally:
+            stop.cancel()
+            if not task.done():
+                task.cancel()
+                # What it has paid for is being written down.
+                await asyncio.wait({task})
+
+
+def _limit(what: str, setting: str) -> InputInvalid:
+    return InputInvalid(
+        f"This turn was stopped after {what}",
+        field="turn",
+        code="TURN_LIMIT",
+        hint=f"Say “go on” to continue, or raise {setting}.",
+    )

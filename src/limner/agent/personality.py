@@ -1,0 +1,239 @@
+"""A personality's folder -> who a model is in a conversation, and how far it may go.
+
+A folder ``<id>/`` has a ``SOUL.md``, the system prompt, and may have a ``toolset.yaml``, a list of
+tools, and a ``config.toml`` or ``config.yaml``. Somebody else may have written it: its files are
+small, stay inside it, and hold nothing but values of the keys below.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, cast
+
+from msgspec import Meta
+
+from limner.errors import InputInvalid, LimnerError, SettingsError
+from limner.settings import Policy, Sandbox
+from limner.settings.documents import decode, parse_toml, read_bounded
+from limner.settings.keys import Entry, Setting, checked, entries_of, shorten
+from limner.settings.values import Usd, Words
+from limner.storage.files import open_plain
+
+SHIPPED = Path(__file__).with_name("personalities")
+
+_MAX_FILE_BYTES = 64 * 1024
+_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_CONFIGS = ("config.toml", "config.yaml")
+
+Line = Annotated[
+    str,
+    Meta(
+        title="one line of text, 300 characters at most",
+        pattern=r"\A[^\x00-\x1f\x7f-\x9f\u2028\u2029]+\Z",
+        max_length=300,
+    ),
+]
+Folders = Annotated[tuple[Words, ...], Meta(title="a list of folders")]
+ToolName = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_-]{1,64}\Z")]
+ToolNames = Annotated[tuple[ToolName, ...], Meta(title="a list of tool names")]
+
+_KEYS: Mapping[str, Setting] = {
+    key: Setting(key=key, annotation=annotation, default=None)
+    for key, annotation in {
+        "name": Line,
+        "description": Line,
+        "model": Line,
+        "fs_reach.read": Folders,
+        "fs_reach.write": Folders,
+        "sandbox": Sandbox,
+        "approval": Policy,
+        "budget_usd": Usd,
+    }.items()
+}
+_TOOLSET = Setting(key="toolset", annotation=ToolNames, default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Personality:
+    """Who a model is in a conversation; None is left to the settings.
+
+    Attributes:
+        id: the name of its folder.
+        name: what people call it.
+        description: what it is for, in a line.
+        soul: the system prompt.
+        folder: where it lies, which is ``${self}`` in its reach.
+        toolset: the names of the tools it is offered; None is all of them.
+        model: who speaks, as ``provider/id``.
+        read: the folders it may read, as `Reach.from_lists` takes them.
+        write: the folders it may write.
+        sandbox: what it may write, in a word.
+        approval: when the user is asked.
+        budget_usd: the most a session with it may cost.
+    """
+
+    id: str
+    name: str
+    description: str
+    soul: str
+    folder: Path
+    toolset: tuple[str, ...] | None = None
+    model: str | None = None
+    read: tuple[str, ...] | None = None
+    write: tuple[str, ...] | None = None
+    sandbox: Sandbox | None = None
+    approval: Policy | None = None
+    budget_usd: Decimal | None = None
+
+
+class Everyone(NamedTuple):
+    """The personalities that can be had, and what is wrong with the others."""
+
+    personalities: list[Personality]
+    problems: list[SettingsError]
+
+
+class Personalities:
+    """The personalities of a user, and those that limner brings.
+
+    Args:
+        folder: where the user's own are; it need not exist. They win over limner's.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def get(self, personality_id: str) -> Personality:
+        """The personality with this id, read anew each time.
+
+        Raises:
+            InputInvalid: NO_SUCH_PERSONALITY; the hint has those with a similar id.
+            SettingsError: it is there, and something in its folder is wrong.
+        """
+        folders = self._folders()
+        if personality_id in folders:
+            return _read(folders[personality_id])
+        ids = sorted(filter(_ID.fullmatch, folders))
+        near = get_close_matches(shorten(personality_id).lower(), ids, n=3, cutoff=0.5)
+        raise InputInvalid(
+            f"There is no personality {shorten(personality_id)!r}.",
+            field="personality",
+            code="NO_SUCH_PERSONALITY",
+            hint=f"Did you mean {' or '.join(near)}?" if near else f"There are {', '.join(ids)}.",
+        )
+
+    def all(self) -> Everyone:
+        """Every personality, in the order of their ids; a broken one is a problem and no more.
+
+        Raises:
+            SettingsError: the user's folder is there and cannot be looked into.
+        """
+        everyone = Everyone([], [])
+        for _, folder in sorted(self._folders().items()):
+            try:
+                everyone.personalities.append(_read(folder))
+            except SettingsError as problem:
+                everyone.problems.append(problem)
+        return everyone
+
+    def _folders(self) -> dict[str, Path]:
+        return {folder.name: folder for where in (SHIPPED, self._folder) for folder in _in(where)}
+
+
+def _in(where: Path) -> list[Path]:
+    try:
+        return [path for path in where.iterdir() if path.is_dir() and path.name[0] != "."]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise SettingsError(f"{where} cannot be read: {error.strerror}") from error
+
+
+def _read(folder: Path) -> Personality:
+    if not _ID.fullmatch(folder.name):
+        raise SettingsError(
+            f"{folder.parent}: {folder.name!r} cannot be the name of a personality",
+            hint="Use the letters a to z, digits, - and _, 64 of them at most.",
+        )
+    soul = _text(folder / "SOUL.md")
+    if soul is None:
+        raise SettingsError(
+            f"{folder} has no SOUL.md", hint="Write the system prompt of the personality there."
+        )
+    if not soul.strip():
+        raise SettingsError(f"{folder / 'SOUL.md'} is empty")
+    values = _config(folder)
+    return Personality(
+        id=folder.name,
+        name=values.pop("name") or folder.name,
+        description=values.pop("description") or "",
+        soul=soul.strip(),
+        folder=folder,
+        toolset=_toolset(folder / "toolset.yaml"),
+        read=values.pop("fs_reach.read"),
+        write=values.pop("fs_reach.write"),
+        **values,
+    )
+
+
+def _config(folder: Path) -> dict[str, Any]:
+    """What the folder's one config file sets, with None for every other key."""
+    texts = {path: _text(path) for path in (folder / name for name in _CONFIGS)}
+    there = {path: text for path, text in texts.items() if text is not None}
+    if len(there) > 1:
+        raise SettingsError(
+            f"{folder} has both {' and '.join(_CONFIGS)}", hint="Keep one of the two."
+        )
+    values: dict[str, Any] = dict.fromkeys(_KEYS)
+    for path, text in there.items():
+        document = _parse(text, path)
+        if not isinstance(document, dict):
+            raise SettingsError(f"{path} must be a table of keys")
+        entries = entries_of(cast("dict[str, object]", document), source=str(path), known=_KEYS)
+        values |= {key: value for _, key, value in checked(entries, _KEYS)}
+    return values
+
+
+def _toolset(path: Path) -> tuple[str, ...] | None:
+    text = _text(path)
+    if text is None:
+        return None
+    entry = Entry(str(path), _TOOLSET.key, _parse(text, path))
+    ((_, _, names),) = checked([entry], {_TOOLSET.key: _TOOLSET})
+    return tuple(dict.fromkeys(names))
+
+
+def _parse(text: str, path: Path) -> object:
+    if path.suffix == ".toml":
+        return parse_toml(text, path=path)
+
+    from limner.settings.plain_yaml import parse_yaml  # noqa: PLC0415 - only YAML files need it
+
+    return parse_yaml(text, path=path)
+
+
+def _text(path: Path) -> str | None:
+    """What a file of a personality says; None where there is none.
+
+    Raises:
+        SettingsError: it lies elsewhere, is no plain file, or is too long.
+    """
+    if not os.path.lexists(path):
+        return None
+    folder, real = (Path(os.path.realpath(each)) for each in (path.parent, path))
+    if not real.is_relative_to(folder):
+        raise SettingsError(f"{path} is a symlink that leads out of its folder")
+    try:
+        with open_plain(real) as file:
+            data = read_bounded(file, path=path, max_bytes=_MAX_FILE_BYTES)
+    except SettingsError:
+        raise
+    except LimnerError as error:
+        raise SettingsError(f"{path} cannot be read: {error.message}") from error
+    return decode(data, path=path)

@@ -1,0 +1,207 @@
+"""A prompt -> a model's answer: made ready, reserved, asked, settled, and nothing refused twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from limner.agent.quarantine import Quarantine
+from limner.agent.requests import Ready, Requests
+from limner.agent.untrusted import quoted
+from limner.catalogue.prices import PROMPT_WRAPPING_TOKENS, Quote
+from limner.errors import CostSource, LimnerError, ProviderError
+from limner.models.base import Model
+from limner.models.registry import Found, KnownModel
+from limner.models.remote import cost_of
+from limner.money.ledger import Money
+from limner.money.spending import Spending
+from limner.tools.base import Approval, ToolContext
+from limner.tools.consent import reserve
+from limner.tools.under_way import UnderWay
+from limner.wires.base import Answer, Prompt, Usage
+
+TOOL = "conversation"
+"""What the ledger calls the requests of a conversation."""
+
+# An answer shorter than this is no answer: where the budget leaves less, nothing is asked.
+MIN_ANSWER_TOKENS = 256
+BYTES_PER_TOKEN = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weight:
+    """How long a prompt is: the bytes of its words, and the tokens of its pictures."""
+
+    size_bytes: int
+    picture_tokens: int
+
+    @property
+    def most_tokens(self) -> int:
+        """The most it can count: a token is at least one byte."""
+        return PROMPT_WRAPPING_TOKENS + self.size_bytes + self.picture_tokens
+
+    @property
+    def likely_tokens(self) -> int:
+        """What it will count, more or less."""
+        return PROMPT_WRAPPING_TOKENS + self.size_bytes // BYTES_PER_TOKEN + self.picture_tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gauge:
+    """What a model counted for a prompt and its answer: a longer one counts so much at least."""
+
+    weight: Weight
+    usage: Usage
+
+    def most_tokens(self, longer: Weight) -> int:
+        """The most that a prompt can count which begins as this one did."""
+        return self._grown(longer, bytes_per_token=1, otherwise=longer.most_tokens)
+
+    def likely_tokens(self, longer: Weight) -> int:
+        """What such a prompt will count, more or less."""
+        return self._grown(longer, bytes_per_token=BYTES_PER_TOKEN, otherwise=longer.likely_tokens)
+
+    def _grown(self, longer: Weight, *, bytes_per_token: int, otherwise: int) -> int:
+        new_bytes = longer.size_bytes - self.weight.size_bytes
+        new_pictures = longer.picture_tokens - self.weight.picture_tokens
+        if new_bytes < 0 or new_pictures < 0:
+            return otherwise
+        return self.usage.input_tokens + new_bytes // bytes_per_token + new_pictures
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thought:
+    """An answer, what it cost, and how long the prompt was."""
+
+    answer: Answer
+    cost_nano: int
+    gauge: Gauge | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thinking:
+    """Asks the models of conversations, and pays for it."""
+
+    requests: Requests
+    quarantine: Quarantine
+    money: Money
+    approval: Approval
+    connect: Callable[[KnownModel], Model]
+    under_way: UnderWay
+
+    async def think(
+        self,
+        prompt: Prompt,
+        found: Found,
+        context: ToolContext,
+        *,
+        gauge: Gauge | None = None,
+        on_text: Callable[[str], None],
+        on_retry: Callable[[LimnerError], None],
+    ) -> Thought:
+        """Ask once; again only where a picture was refused, which nobody pays for.
+
+        Args:
+            prompt: the whole conversation, its pictures named by handle.
+            found: who is asked, and how hard to think.
+            context: whose session pays, and up to where.
+            gauge: what a shorter prompt of this conversation counted.
+            on_text: gets the answer as it comes in.
+            on_retry: is told why the same is asked again in another form.
+
+        Raises:
+            BudgetExceeded: no cap leaves enough for an answer.
+            ProviderError: the service failed.
+            InputInvalid: something in the conversation has no place on the model's wire.
+        """
+        model = found.model
+        prompt = replace(prompt, effort=found.effort)
+        while True:
+            ready = await self.requests.ready(prompt, model)
+            try:
+                thought = await self._paid(ready, model, context, gauge, on_text)
+            except ProviderError as error:
+                if not await self.quarantine.refused(error, ready.sent, model=model.name):
+                    raise
+                on_retry(error)
+            else:
+                await self.quarantine.accepted(ready.sent, model=model.name)
+                return thought
+
+    async def _paid(
+        self,
+        ready: Ready,
+        model: KnownModel,
+        context: ToolContext,
+        gauge: Gauge | None,
+        on_text: Callable[[str], None],
+    ) -> Thought:
+        prompt = replace(ready.prompt, items=quoted(ready.prompt.items))
+        weight = weigh(prompt, picture_tokens=ready.picture_tokens)
+        input_tokens = weight.most_tokens if gauge is None else gauge.most_tokens(weight)
+        prompt, quote = await self._quoted(prompt, model, input_tokens, context)
+        reservation = await reserve(
+            quote.nano,
+            self.money,
+            context,
+            self.approval,
+            tool=TOOL,
+            provider=model.provider,
+            model=model.id,
+        )
+        spending = Spending(self.money, reservation, quote_source=quote.source)
+        with self.under_way.working():
+            async with spending:
+                self.under_way.check_open()
+                await spending.send(None)
+                with spending.told_price():
+                    answer = await self.connect(model).ask(prompt, timeout_s=None, on_text=on_text)
+                spending.price(*_price(model, answer.usage, quote))
+                await spending.settle(None)
+        usage = answer.usage
+        return Thought(
+            answer=answer,
+            cost_nano=spending.cost_nano,
+            gauge=None if usage is None else Gauge(weight=weight, usage=usage),
+        )
+
+    async def _quoted(
+        self, prompt: Prompt, model: KnownModel, input_tokens: int, context: ToolContext
+    ) -> tuple[Prompt, Quote]:
+        """The most the answer can cost, and the prompt with room for no more than is left."""
+        rate = model.rate
+        if model.key_env is None:
+            return prompt, Quote(nano=0, source="table", exact=True)
+        if rate is None:
+            return prompt, Quote(nano=0, source="unknown", exact=False)
+        left = await self.money.left(context.session_id or "", session_cap_nano=context.budget_nano)
+        tokens = prompt.max_output_tokens
+        if left is not None:
+            fixed = rate.most(input_tokens=input_tokens, output_tokens=0)
+            thousand = rate.most(input_tokens=input_tokens, output_tokens=1_000) - fixed
+            # Rounded up for a thousand, so that the whole never costs more than is left.
+            room = max(0, left - fixed) * 1_000 // thousand if thousand else tokens
+            tokens = max(MIN_ANSWER_TOKENS, min(tokens, room))
+        most = rate.most(input_tokens=input_tokens, output_tokens=tokens)
+        return (
+            replace(prompt, max_output_tokens=tokens),
+            Quote(nano=most, source="computed", exact=False),
+        )
+
+
+def weigh(prompt: Prompt, *, picture_tokens: int = 0) -> Weight:
+    """How long a prompt is."""
+    tools = [(tool.name, tool.description, tool.schema) for tool in prompt.tools]
+    words = [*prompt.items, prompt.instructions, prompt.schema, tools]
+    return Weight(size_bytes=len(msgspec.json.encode(words)), picture_tokens=picture_tokens)
+
+
+def _price(model: KnownModel, usage: Usage | None, quote: Quote) -> tuple[int, CostSource]:
+    """What the answer cost: by what the service counted, else the most it can have counted."""
+    if quote.exact:
+        return quote.nano, quote.source
+    if usage is None or model.rate is None:
+        return quote.nano, "unknown"
+    return cost_of(model.rate, usage), "computed"

@@ -1,0 +1,126 @@
+"""The pictures that a conversation shows, names and makes -> which one is meant by "it"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from limner.wires.base import HANDLE_URL
+
+WHOLE_HANDLE_CHARS = 64
+_HANDLE = re.compile(r"[0-9a-f]{8,64}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """A picture of the conversation, as far as it is known.
+
+    Attributes:
+        handle: its handle, or the first digits of it.
+        path: the file it is in.
+        size: width and height in pixels.
+        order: the arguments of the call that drew it from words alone.
+        provider: who drew it.
+        cost_usd: what that cost.
+    """
+
+    handle: str | None = None
+    path: str | None = None
+    size: tuple[int, int] | None = None
+    order: Mapping[str, Any] | None = None
+    provider: str | None = None
+    cost_usd: float | None = None
+
+    @property
+    def name(self) -> str:
+        """What a person would call it by."""
+        return self.path or (self.handle or "")[:12]
+
+    @property
+    def source(self) -> str:
+        """What a tool that reads files finds it by."""
+        return self.path or self.handle or ""
+
+    @property
+    def lasting(self) -> str:
+        """What a tool that takes handles finds it by, even when the file is overwritten."""
+        is_whole = self.handle is not None and len(self.handle) == WHOLE_HANDLE_CHARS
+        return self.handle or "" if is_whole else self.source
+
+    def is_same(self, other: Seen) -> bool:
+        """Whether both are one picture, each known in its own way."""
+        if self.handle and other.handle:
+            return self.handle.startswith(other.handle) or other.handle.startswith(self.handle)
+        if self.path is None or other.path is None:
+            return False
+        # A person says "robot.png" of what a tool calls "/somewhere/robot.png".
+        said, known = sorted((self.path, other.path), key=len)
+        return known == said or known.endswith("/" + said.removeprefix("./"))
+
+    def joined(self, other: Seen) -> Seen:
+        """What both know of the same picture."""
+        return replace(
+            self,
+            handle=max(self.handle or "", other.handle or "", key=len) or None,
+            path=max(self.path or "", other.path or "", key=len) or None,
+            size=other.size or self.size,
+            order=self.order or other.order,
+            provider=self.provider or other.provider,
+            cost_usd=self.cost_usd if other.cost_usd is None else other.cost_usd,
+        )
+
+
+def called(name: str) -> Seen:
+    """The picture of a name that somebody wrote: a handle or a path."""
+    bare = name.removeprefix(HANDLE_URL)
+    if _HANDLE.fullmatch(bare):
+        return Seen(handle=bare)
+    return Seen(path=name.removeprefix("file://"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Album:
+    """The pictures of a conversation: in the order they came, and in the order last spoken of."""
+
+    pictures: tuple[Seen, ...] = ()
+    by_mention: tuple[int, ...] = ()
+
+    def with_mentioned(self, pictures: Iterable[Seen]) -> Album:
+        """The album after these were shown or spoken of."""
+        known, order = list(self.pictures), list(self.by_mention)
+        for picture in pictures:
+            at = _place(known, picture)
+            if at is None:
+                at = len(known)
+                known.append(picture)
+            else:
+                known[at] = known[at].joined(picture)
+            order = [number for number in order if number != at] + [at]
+        return Album(pictures=tuple(known), by_mention=tuple(order))
+
+    def find(self, picture: Seen) -> Seen:
+        """All that is known of a picture."""
+        at = _place(self.pictures, picture)
+        return picture if at is None else self.pictures[at].joined(picture)
+
+    @property
+    def newest(self) -> Seen | None:
+        """The one that was last spoken of."""
+        return self.pictures[self.by_mention[-1]] if self.by_mention else None
+
+    def newest_two(self) -> tuple[Seen, ...]:
+        """The last two, in the order they came; fewer where there are no two."""
+        return tuple(self.pictures[number] for number in sorted(self.by_mention[-2:]))
+
+    def at(self, number: int) -> Seen | None:
+        """By its place, from 0, or from the end where that is negative."""
+        is_there = -len(self.pictures) <= number < len(self.pictures)
+        return self.pictures[number] if is_there else None
+
+
+def _place(known: Sequence[Seen], picture: Seen) -> int | None:
+    """Where a picture is; of two files with one name the later one is meant."""
+    numbers = reversed(range(len(known)))
+    return next((number for number in numbers if known[number].is_same(picture)), None)

@@ -1,0 +1,193 @@
+"""Items of a conversation -> who asked for what, which pictures there are, what tools have done.
+
+Only a user's own messages are requests. What tools answered is read as facts about pictures and as
+words to pass on, and never for what it asks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import msgspec
+
+from limner.errors import InputInvalid
+from limner.models.offline.album import Album, Seen, called
+from limner.wires.views import (
+    ContentPart,
+    FunctionCall,
+    FunctionCallOutput,
+    InputImage,
+    InputText,
+    Item,
+    Message,
+    view,
+)
+
+GENERATE, EDIT, INSPECT, RECALL = "image_generate", "image_edit", "inspect_image", "image_recall"
+ABORTED = "aborted"
+# No rule needs more than this, and a message may be a whole book.
+MAX_WORDS_CHARS = 8_000
+
+_NOTE = re.compile(r"\[picture ([0-9a-f]{8,64})(?:: [^\]]*?)?(?:; (?:at ([^\]]+)|[^\]]*))?\]")
+_FENCED = re.compile(r"<(data-[0-9a-f]+)>\n(.*)\n</\1>", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deed:
+    """A tool that was called, and what it answered.
+
+    ``value`` is the JSON object in its words, empty where these are no JSON.
+    """
+
+    tool: str
+    arguments: Mapping[str, Any]
+    words: str
+    value: Mapping[str, Any]
+    ok: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What the user wants: their words, and the pictures in the same message."""
+
+    words: str
+    attached: tuple[Seen, ...] = ()
+
+
+@dataclass(slots=True, kw_only=True)
+class Talk:
+    """A conversation so far.
+
+    Attributes:
+        requests: everything the user asked for, oldest first.
+        album: the pictures there are.
+        album_then: the pictures there were when the last request was made.
+        deeds: what was done since then.
+        has_spoken: whether the model has said anything yet.
+    """
+
+    requests: list[Request] = field(default_factory=list[Request])
+    album: Album = field(default_factory=Album)
+    album_then: Album = field(default_factory=Album)
+    deeds: list[Deed] = field(default_factory=list[Deed])
+    has_spoken: bool = False
+
+
+def listen(items: Iterable[Item]) -> Talk:
+    """What a conversation comes down to; items that make no sense are passed over."""
+    talk, calls = Talk(), dict[str, FunctionCall]()
+    for item in items:
+        try:
+            match view(item):
+                case Message(role="user") as message:
+                    _ask(talk, message.parts)
+                case Message(role="assistant"):
+                    talk.has_spoken = True
+                case FunctionCall() as call:
+                    calls[call.call_id] = call
+                case FunctionCallOutput() as output:
+                    _do(talk, calls.get(output.call_id), output)
+                case _:
+                    pass
+        except InputInvalid:
+            continue
+    return talk
+
+
+def _ask(talk: Talk, parts: Sequence[ContentPart]) -> None:
+    attached = tuple(_pictures(parts))
+    words = "\n".join(_texts(parts)).strip()[:MAX_WORDS_CHARS]
+    if words.startswith("<"):
+        # A program speaks in the user's name, as in a summary: its pictures count, its words not.
+        talk.album = talk.album.with_mentioned((*attached, *_notes(words)))
+        return
+    if not words and not attached:
+        return
+    talk.album = talk.album_then = talk.album.with_mentioned(attached)
+    talk.requests.append(Request(words=words, attached=attached))
+    talk.deeds.clear()
+
+
+def _do(talk: Talk, call: FunctionCall | None, output: FunctionCallOutput) -> None:
+    words = "\n".join(map(_unfenced, _texts(output.parts))).strip()
+    value = _object(words)
+    deed = Deed(
+        tool="" if call is None else call.name,
+        arguments={} if call is None else _object(call.arguments),
+        words=words,
+        value=value,
+        ok=output.succeeded is not False and "error" not in value and words != ABORTED,
+    )
+    talk.deeds.append(deed)
+    if deed.ok:
+        talk.album = talk.album.with_mentioned(_shown(deed) or tuple(_pictures(output.parts)))
+
+
+def _shown(deed: Deed) -> tuple[Seen, ...]:
+    """The pictures that one of limner's own tools made, or was asked about."""
+    if deed.tool == INSPECT:
+        others: object = deed.arguments.get("paths")
+        names = [deed.arguments.get("path"), *_list(others)]
+        return tuple(called(name) for name in names if isinstance(name, str) and name)
+    if deed.tool not in (GENERATE, EDIT, RECALL):
+        return ()
+    several = [one for one in _list(deed.value.get("pictures")) if isinstance(one, dict)]
+    made = (_made(one, deed) for one in cast("list[dict[str, Any]]", several) or [deed.value])
+    return tuple(picture for picture in made if picture.source)
+
+
+def _made(one: Mapping[str, Any], deed: Deed) -> Seen:
+    size: object = one.get("dimensions")
+    sides = cast("dict[str, object]", size) if isinstance(size, dict) else {}
+    width, height = sides.get("width"), sides.get("height")
+    cost = one.get("cost_usd")
+    return Seen(
+        handle=_string(one.get("image")),
+        path=_string(one.get("path")),
+        size=(width, height) if isinstance(width, int) and isinstance(height, int) else None,
+        order=deed.arguments if deed.tool == GENERATE else None,
+        provider=_string(deed.value.get("provider")),
+        cost_usd=float(cost) if isinstance(cost, int | float) else None,
+    )
+
+
+def _texts(parts: Iterable[ContentPart]) -> Iterator[str]:
+    """The words in an item, without the notes that stand in for pictures."""
+    for part in parts:
+        if isinstance(part, InputText) and not _NOTE.fullmatch(part.text.strip()):
+            yield part.text.encode(errors="replace").decode()
+
+
+def _pictures(parts: Iterable[ContentPart]) -> Iterator[Seen]:
+    for part in parts:
+        if isinstance(part, InputImage) and part.handle:
+            yield called(part.handle)
+        elif isinstance(part, InputText) and (note := _NOTE.fullmatch(part.text.strip())):
+            yield Seen(handle=note[1], path=note[2])
+
+
+def _notes(words: str) -> Iterator[Seen]:
+    return (Seen(handle=note[1], path=note[2]) for note in _NOTE.finditer(words))
+
+
+def _unfenced(words: str) -> str:
+    fenced = _FENCED.fullmatch(words.strip())
+    return words if fenced is None else fenced[2]
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any])
+    except (msgspec.DecodeError, RecursionError):
+        return {}
+
+
+def _list(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else []
+
+
+def _string(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None

@@ -1,0 +1,240 @@
+"""The words that people use for drawing, looking and changing, as data, and patterns made of them.
+
+Everything here matches in time linear in the text: a message may be anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+NUMBERS: Mapping[str, int] = {
+    word: number
+    for number, word in enumerate(
+        ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"), start=2
+    )
+}
+ORDINALS: Mapping[str, int] = {
+    "first": 0,
+    "1st": 0,
+    "second": 1,
+    "2nd": 1,
+    "third": 2,
+    "3rd": 2,
+    "fourth": 3,
+    "4th": 3,
+    "fifth": 4,
+    "5th": 4,
+    "last": -1,
+    "latest": -1,
+    "newest": -1,
+    "previous": -2,
+}
+WIDE, TALL, SQUARE = "16:9", "9:16", "1:1"
+SHAPES: Mapping[str, str] = {
+    **dict.fromkeys(("wide", "widescreen", "landscape", "horizontal", "panoramic"), WIDE),
+    **dict.fromkeys(("tall", "portrait", "vertical", "upright"), TALL),
+    "square": SQUARE,
+}
+# From the tallest to the widest, and how far each word goes along it.
+LADDER = ("9:21", TALL, SQUARE, WIDE, "21:9")
+STEPS: Mapping[str, int] = {
+    **dict.fromkeys(("wider", "broader", "flatter"), 1),
+    **dict.fromkeys(("taller", "higher", "narrower"), -1),
+}
+SCALES: Mapping[str, float] = {
+    **dict.fromkeys(("bigger", "larger", "enlarge", "twice as big", "twice as large"), 2.0),
+    **dict.fromkeys(("smaller", "shrink", "half as big", "half the size"), 0.5),
+}
+COLOURS = frozenset(
+    "red orange yellow green blue purple violet pink brown black white grey gray golden gold "
+    "silver turquoise teal cyan magenta beige navy lime".split()
+)
+NOT_PICTURES = frozenset(
+    "list table plan file folder function script program code class test app website page poem "
+    "story song sentence paragraph text summary essay letter email joke recipe report document "
+    "note reminder call sense sure choice decision guess copy backup commit session".split()
+)
+
+
+def _any(*words: str) -> str:
+    """A pattern for one of the words; the longest is tried first."""
+    return f"(?:{'|'.join(sorted(words, key=len, reverse=True))})"
+
+
+_PLAIN_NOUN = r"(?:picture|image|pic|drawing|illustration|graphic|visual)s?"
+_KIND_NOUN = (
+    r"(?:photo|photograph|painting|sketch|cartoon|comic|poster|logo|icon|banner|wallpaper|sticker|"
+    r"avatar|portrait|scene|artwork|watercolou?r|diagram|doodle|emoji|background|card|mural)s?"
+)
+_SET_NOUN = r"(?:variant|variation|version|option|alternative)s"
+_SHAPE_WORD = _any(*SHAPES)
+_FORMAT = r"(?:format|orientation|mode|layout|shape|aspect ratio|aspect)"
+_COUNT = rf"\d{{1,2}}|{_any(*NUMBERS)}"
+_ORDINAL = _any(*ORDINALS)
+
+PATH_ENDS = r"(?:png|jpe?g|gif|webp|heic|heif|avif|tiff?|bmp|svg|pdf)"
+NAMED = re.compile(
+    r"""(?<![\w/])(?:
+        "(?P<quoted>[^"\n]+\.%(ends)s|[~./][^"\n]*)"
+      | '(?P<single>[^'\n]+\.%(ends)s)'
+      | `(?P<ticked>[^`\n]+)`
+      | (?P<handle>limner://image/[0-9a-f]{8,64}|\b[0-9a-f]{12,64}\b)
+      | (?P<bare>(?:file://)?(?:\\.|[^\s"'`<>\\,;:!?]){1,300}\.%(ends)s)(?![\w/])
+      | (?P<rooted>(?:~|\.{1,2})?/(?:\\.|[^\s"'`<>\\,;:!?]){0,300}[^\s"'`<>\\,;:!?.])
+    )"""
+    % {"ends": PATH_ENDS},
+    re.VERBOSE | re.IGNORECASE,
+)
+WEB = re.compile(r"\bhttps?://\S+", re.IGNORECASE)
+QUOTED = re.compile(r'"[^"]*"')
+
+_OPENER = _any(
+    *"please pls kindly hey hi hello ok okay now then so and just also great nice thanks cool "
+    "perfect limner maybe".split(),
+    "thank you",
+    "good morning",
+    "go ahead and",
+    "(?:could|can|would|will) you",
+    "i(?: would|'d)? (?:like|want|need) you to",
+    "let's",
+    "let us",
+    "try to",
+)
+OPENING = re.compile(rf"(?:{_OPENER}\b[\s,.!:;-]*)+", re.IGNORECASE)
+CLOSING = re.compile(
+    r"(?:(?:^|[\s,.!]{1,4})(?:please|pls|thanks|thank you|thx|for me|will you|would you))+[\s.!]*$",
+    re.IGNORECASE,
+)
+THANKS = re.compile(
+    r"(?:ok,? )?(?:many )?(?:thanks|thank you|thx|great|perfect|nice|cool)\b[\s\w,]{0,20}[.!]{0,4}"
+)
+HELP = re.compile(
+    r"(?:help|(?:what|who) (?:can|are|do) you\b(?! (?:see|read|think|make)).{0,40}"
+    r"|what is (?:this|limner)|how (?:do|does|can) (?:i|this|it|you|limner) (?:use |work).{0,20}"
+    r"|are you (?:an? )?(?:ai|llm|bot|human|real|language model|robot|model|person)\b.{0,20}"
+    r"|which model .{0,20})[?!.]*"
+)
+
+IT = (
+    r"(?:it|this|that|them|(?:the|this|that) same(?: one| picture)?"
+    rf"|(?:the|this|that|my) (?:{_ORDINAL} )?(?:one|{_PLAIN_NOUN}|{_KIND_NOUN})(?! of\b))"
+)
+ORDINAL = re.compile(
+    rf"\bthe (?P<which>{_ORDINAL})(?: (?:one|{_PLAIN_NOUN}|{_KIND_NOUN}|version))?\b"
+)
+LAST_TWO = re.compile(r"\b(?:(?:the )?(?:last|newest|latest) two|both|these two|the two)\b")
+
+WHERE = re.compile(
+    rf"where (?:is|are) (?:{IT}|they|the files?)(?: saved| stored| now)?[?.]*"
+    r"|where did you (?:save|put|store) .{0,40}"
+    r"|(?:how much|what) (?:did|does|has|was|is|have) .{0,40}\b(?:cost|spent|spend|paid)\b.{0,20}"
+)
+COMPARE = re.compile(
+    r"(?:compare|contrast|diff|spot the differences?|(?:what|where) (?:is|are|'s) (?:the )?"
+    r"differen|what's (?:the )?differen|how (?:do|does|is|are) .{0,80}\bdiffer"
+    r"|(?:are|is|do) (?:they|these|the two|both) .{0,40}\b(?:same|equal|identical|alike)"
+    r"|is there (?:a|any) difference)"
+)
+WHICH = re.compile(r"which (?:one|of|is|picture|image|version|do|looks?|has)\b")
+SHOW = re.compile(
+    rf"(?:show|recall|bring back|display|open|pull up|view)(?: me| us)? {IT}(?: (?:once )?again)?"
+    rf"|let me see {IT}(?: again)?|(?:see|look at) {IT} again"
+)
+LOOK = re.compile(
+    r"(?:describe|read|look|inspect|examine|analy[sz]e|tell me|transcribe|count|check|caption|"
+    r"identify|explain|summari[sz]e|ocr|extract|recogni[sz]e|see|review|find|list|name|view|open|"
+    r"show|translate)\b"
+)
+QUESTION = re.compile(
+    r"(?:what|who|whose|where|when|why|how|which|is|are|was|were|does|do|did|can|could|has|have|"
+    r"should|will|would|any|isn't|aren't|doesn't)\b"
+)
+
+AGAIN = re.compile(
+    rf"(?:(?:draw|paint|make|do|try|generate|create|give me|sketch) )?(?:{IT} )?"
+    r"(?:again|once more|another(?: one)?|one more|a different one|something else|redo|retry"
+    rf"|redraw {IT}|redo {IT}|try again)(?: differently)?"
+)
+PIXELS = re.compile(
+    r"(?:crop|rotate|flip|mirror|blur|sharpen|brighten|darken|lighten|retouch|upscale|cut out|"
+    r"denoise|straighten)\b"
+)
+CHANGE = re.compile(
+    rf"(?:(?:make|draw|do|paint|render|generate|create|turn|have|put) {IT}\b"
+    r"|(?:make|turn|paint|colou?r|put|have|let) (?:the|its|his|her|their|everything|all)\b"
+    r"|(?:change|edit|modify|adjust|alter|replace|swap|remove|erase|delete|add|insert|recolou?r|"
+    r"resize|enlarge|shrink|redraw|redo|repaint|fix|improve|get rid of|take (?:out|away|off)|"
+    r"give (?:it|him|her|them)|the same|same)\b)"
+)
+FRAGMENT = re.compile(
+    r"(?:with|without|but|more|less|fewer|no|in|at|on|under|behind|instead|as)\b"
+)
+_ABOUT_IT = (
+    r"(?:(?:make|draw|do|turn|render|paint|generate|create|have|try|resize|change|set|scale|"
+    r"convert|i want|give me) )?"
+    rf"(?:{IT}\s*|the same\s*|same\s*)?(?:again )?,?\s*(?:but )?(?:to be )?"
+    r"(?:into |in |to |as |at )?(?:an? )?(?:size (?:of )?)?"
+)
+SHAPING = re.compile(
+    rf"{_ABOUT_IT}(?:(?:a bit|a little|much|even|more|slightly|way|very|really|far|too) )*"
+    rf"(?:(?P<shape>{_SHAPE_WORD})|(?P<step>{_any(*STEPS)})|(?P<scale>{_any(*SCALES)})"
+    r"|(?P<size>\d{2,5} ?(?:x|×|by) ?\d{2,5}(?: ?(?:px|pixels))?)|(?P<ratio>\d{1,2}:\d{1,2}))"
+    rf"(?: {_FORMAT}| {_PLAIN_NOUN}| {IT}| again)*"
+)
+
+STRONG = re.compile(
+    r"(?:draw|paint|sketch|illustrate|depict|doodle|render|design|imagine|visuali[sz]e)\b"
+    r"(?: (?:me|us))?(?: up)?[\s:,-]*",
+    re.IGNORECASE,
+)
+WEAK = re.compile(
+    r"(?:(?:make|create|generate|produce|give|show|prepare|get|do)\b(?: (?:me|us))?"
+    r"|i(?: would|'d)? (?:want|like|need|love)(?: to (?:see|have))?|let me (?:see|have)"
+    r"|how about|what about|there should be)[\s:,-]+",
+    re.IGNORECASE,
+)
+FRAME = re.compile(
+    rf"(?:(?:(?P<count>{_COUNT})|an?|the|another|one|some|my)(?: more)?\s+)?"
+    rf"(?P<manner>(?:(?:{_SHAPE_WORD}|new|nice|different|beautiful|simple|quick|hd|small|large|big|"
+    r"high[- ](?:quality|resolution|definition))(?:,\s*|\s+))*)"
+    rf"(?P<noun>{_PLAIN_NOUN}|{_SET_NOUN})\b"
+    r"(?:\s+(?:of|showing|with|depicting|about|for|where|in which|that shows?))?\s*:?\s*",
+    re.IGNORECASE,
+)
+PICTURE_NOUN = re.compile(rf"\b(?:{_PLAIN_NOUN}|{_KIND_NOUN})\b", re.IGNORECASE)
+STARTS_THING = re.compile(rf"(?:an?|another|some|my|our|{_COUNT})\s+(?P<thing>\S.*)", re.IGNORECASE)
+
+_JOINT = r"[\s,;.]{0,4}(?:\band\s+)?"
+SAVE = re.compile(
+    rf"{_JOINT}\b(?:(?:save|store|write|export|keep|put)\s+(?:it|this|that|them|the \w+)?\s*"
+    r"(?:as|to|in|into|under|at)|as|to|into)\s+"
+    r"(?P<path>\"[^\"\n]+\"|'[^'\n]+'|`[^`\n]+`|(?:\\.|[^\s\"'`\\])+)",
+    re.IGNORECASE,
+)
+SIZE = re.compile(
+    rf"{_JOINT}(?:\b(?:in|at|with|of)\s+)?(?:\b(?:a\s+)?size\s+(?:of\s+)?)?"
+    r"\b(?P<width>\d{2,5})\s?(?:x|×|by)\s?(?P<height>\d{2,5})\b(?:\s*(?:px|pixels)\b)?",
+    re.IGNORECASE,
+)
+RATIO = re.compile(
+    rf"{_JOINT}(?:\b(?:in|at|with)\s+)?(?:\ban?\s+)?"
+    rf"\b(?P<ratio>16:9|9:16|4:3|3:4|3:2|2:3|1:1|5:4|4:5|21:9|9:21)\b(?:\s+(?:{_FORMAT}|ratio))?",
+    re.IGNORECASE,
+)
+SHAPE = re.compile(
+    rf"(?:{_JOINT}\b(?:in|as|with)\s+(?:an?\s+)?(?P<formatted>{_SHAPE_WORD})\s+"
+    rf"(?:{_FORMAT}|{_PLAIN_NOUN})\b"
+    rf"|(?:,\s*|\s+in\s+)(?P<bare>{_SHAPE_WORD})\s*(?=$|[,.;]))",
+    re.IGNORECASE,
+)
+HD = re.compile(
+    rf"{_JOINT}(?:\b(?:in|at|as|with)\s+)?\b(?:hd|high[- ](?:definition|quality|resolution|res))\b"
+    r"(?:\s+(?:quality|resolution))?",
+    re.IGNORECASE,
+)
+FOLLOW_UP = re.compile(
+    r"[\s,;.!]{0,4}\b(?:and then|then|and(?= (?:describe|tell me|look at|read|inspect|check|compare)"
+    r"\b)) |(?<=[.!;]) ",
+    re.IGNORECASE,
+)

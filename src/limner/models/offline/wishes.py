@@ -1,0 +1,252 @@
+"""A person's words and the pictures at hand -> what they want, or that no rule understands it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from limner.models.offline import phrases
+from limner.models.offline.album import Album, Seen, called
+from limner.models.offline.drawing import Draw, read_draw
+from limner.models.offline.hearing import Request
+
+WHAT_IS_IT = "What is in this picture?"
+NOTHING_YET = "There is no picture in this conversation yet. Draw one, or name a file."
+NEEDS_TWO = "It takes two pictures to compare. Draw another one, or name two files."
+NO_WEB = "I do not open addresses on the web. Save the picture as a file and name that."
+WELCOME = "You are welcome."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """A question about pictures."""
+
+    pictures: tuple[Seen, ...]
+    question: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Show:
+    """A picture is to be seen again."""
+
+    picture: Seen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A picture is to become another.
+
+    Attributes:
+        picture: the one that is there.
+        request: all that was said.
+        words: what was said of its content; empty where only its shape is to change.
+        shape: what was said of its shape, as `phrases.SHAPING` found it.
+        again: the same is to be tried once more.
+        pixels: its pixels are to change, which no new drawing does.
+    """
+
+    picture: Seen
+    request: str
+    words: str = ""
+    shape: Mapping[str, str] = field(default_factory=dict[str, str])
+    again: bool = False
+    pixels: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Where:
+    """Where a picture is and what it cost."""
+
+    picture: Seen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Say:
+    """Nothing to do, but something to answer."""
+
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unclear:
+    """No rule understands it."""
+
+
+Wish = Draw | Look | Show | Change | Where | Say | Unclear
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """One request, in the forms that rules look at."""
+
+    words: str
+    plain: str
+    low: str
+    named: tuple[Seen, ...]
+    attached: tuple[Seen, ...]
+    album: Album
+
+    @property
+    def is_question(self) -> bool:
+        return self.words.rstrip().endswith("?") or bool(phrases.QUESTION.match(self.low))
+
+    def meant(self) -> tuple[Seen, ...]:
+        """The pictures that are spoken of: named, in the message, by place, or the newest."""
+        if self.named or self.attached:
+            return self.named or self.attached
+        if phrases.LAST_TWO.search(self.low):
+            return self.album.newest_two()
+        places = [phrases.ORDINALS[found["which"]] for found in _ordinals(self.low)]
+        by_place = [one for at in places if (one := self.album.at(at)) is not None]
+        newest = self.album.newest
+        return tuple(by_place) or (() if newest is None else (newest,))
+
+
+def understand(request: Request, album: Album) -> Wish:
+    """What a request asks for; the first rule that knows it decides."""
+    words = " ".join(request.words.translate(_STRAIGHT).split())
+    plain = plainly(words)
+    asked = _Asked(
+        words=words,
+        plain=plain,
+        low=plain.lower(),
+        named=tuple(album.find(called(name)) for name in names_in(words)),
+        attached=tuple(map(album.find, request.attached)),
+        album=album,
+    )
+    wishes = (rule(asked) for rule in _RULES)
+    return next((wish for wish in wishes if wish is not None), Unclear())
+
+
+def plainly(words: str) -> str:
+    """The words without what is only polite."""
+    opened = phrases.OPENING.sub("", words, count=1) if phrases.OPENING.match(words) else words
+    return phrases.CLOSING.sub("", opened).strip(" .!,;:")
+
+
+def clauses(words: str) -> tuple[str, str | None]:
+    """A request, and what is to follow it where it asks for one thing after another."""
+    spans = [found.span() for found in phrases.QUOTED.finditer(words)]
+    for joint in phrases.FOLLOW_UP.finditer(words):
+        if not any(start <= joint.start() < end for start, end in spans):
+            return words[: joint.start()], words[joint.end() :]
+    return words, None
+
+
+def names_in(words: str) -> list[str]:
+    """The files and handles that are named, in their order, each once."""
+    local = phrases.WEB.sub(" ", words)
+    found = (next(filter(None, match.groups())) for match in phrases.NAMED.finditer(local))
+    return list(dict.fromkeys(found))
+
+
+def _ordinals(low: str) -> Sequence[re.Match[str]]:
+    return list(phrases.ORDINAL.finditer(low))
+
+
+def _small_talk(asked: _Asked) -> Wish | None:
+    if phrases.THANKS.fullmatch(asked.words.lower()) and not asked.attached:
+        return Say(words=WELCOME)
+    is_greeting = not asked.plain and not asked.attached
+    return Unclear() if is_greeting or phrases.HELP.fullmatch(asked.low) else None
+
+
+def _where(asked: _Asked) -> Wish | None:
+    newest = asked.album.newest
+    if newest is None or not phrases.WHERE.fullmatch(asked.low):
+        return None
+    return Where(picture=(asked.meant() or (newest,))[0])
+
+
+def _compare(asked: _Asked) -> Wish | None:
+    is_comparison = phrases.COMPARE.match(asked.low)
+    if not is_comparison and not phrases.WHICH.match(asked.low):
+        return None
+    pictures = asked.meant()
+    if len(pictures) == 1:
+        others = [one for one in asked.album.newest_two() if one != pictures[0]]
+        named = bool(asked.named or asked.attached)
+        pictures = (*pictures, *others[-1:]) if named else (*others[:1], *pictures)
+    if len(pictures) > 1:
+        return Look(pictures=pictures, question=asked.words)
+    return Say(words=NEEDS_TWO) if is_comparison else None
+
+
+def _show(asked: _Asked) -> Wish | None:
+    if not phrases.SHOW.fullmatch(asked.low):
+        return None
+    pictures = asked.meant()
+    return Show(picture=pictures[0]) if pictures else Say(words=NOTHING_YET)
+
+
+def _change(asked: _Asked) -> Wish | None:
+    shape, rest = _shaping(asked.low)
+    again = phrases.AGAIN.fullmatch(asked.low) is not None
+    pixels = phrases.PIXELS.match(asked.low) is not None
+    if not (again or pixels or phrases.CHANGE.match(asked.low) or (shape and not rest)):
+        return None
+    pictures = asked.meant()
+    if not pictures:
+        # "Make the Eiffel Tower" is no change where there is nothing to change.
+        starts_new = asked.low.startswith(("make the", "make a", "paint the"))
+        return None if starts_new else Say(words=NOTHING_YET)
+    if not shape:
+        rest = asked.plain
+    return Change(
+        picture=pictures[0],
+        request=asked.words,
+        words="" if again else rest,
+        shape=shape,
+        again=again,
+        pixels=pixels,
+    )
+
+
+def _shaping(low: str) -> tuple[dict[str, str], str]:
+    """What is said of a picture's shape, and what else is said."""
+    parts = [part for part in re.split(r"\s*(?:,|\band\b)\s*", low) if part]
+    for number, part in enumerate(parts):
+        if found := phrases.SHAPING.fullmatch(part):
+            said = {name: value for name, value in found.groupdict().items() if value}
+            return said, " and ".join(parts[:number] + parts[number + 1 :])
+    return {}, low
+
+
+def _draw(asked: _Asked) -> Wish | None:
+    return read_draw(asked.plain)
+
+
+def _look(asked: _Asked) -> Wish | None:
+    pictures = asked.meant()
+    is_look = asked.is_question or phrases.LOOK.match(asked.low) is not None
+    here = asked.named or asked.attached
+    if pictures and (is_look or here):
+        only_named = asked.plain.strip("\"'`") in names_in(asked.words)
+        question = WHAT_IS_IT if only_named or not asked.plain else asked.words
+        return Look(pictures=pictures, question=question)
+    if is_look and phrases.WEB.search(asked.words):
+        return Say(words=NO_WEB)
+    is_about_one = re.search(rf"\b{phrases.IT}\b", asked.low) is not None
+    return Say(words=NOTHING_YET) if is_look and is_about_one else None
+
+
+def _fragment(asked: _Asked) -> Wish | None:
+    newest = asked.album.newest
+    if newest is None or newest.order is None or not phrases.FRAGMENT.match(asked.low):
+        return None
+    return Change(picture=newest, request=asked.words, words=asked.plain)
+
+
+_STRAIGHT = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "\0": " "})
+_RULES: Sequence[Callable[[_Asked], Wish | None]] = (
+    _small_talk,
+    _where,
+    _compare,
+    _show,
+    _change,
+    _draw,
+    _look,
+    _fragment,
+)

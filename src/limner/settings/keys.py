@@ -1,0 +1,188 @@
+"""A raw value and the key it stands at -> the value that key takes, or an error that helps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, NamedTuple, cast, get_args, get_origin
+
+import msgspec
+from msgspec import Meta
+
+from limner.errors import SettingsError
+
+PREFIX = "LIMNER_"
+MAX_USD = 1_000_000
+_SHOWN_CHARS = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One row of the reference: a key, what it takes, what it is when nobody says."""
+
+    key: str
+    annotation: Any
+    default: Any
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that sets it."""
+        return PREFIX + self.key.upper().replace(".", "_")
+
+    @property
+    def description(self) -> str:
+        """What it does."""
+        return next(m.description for m in self._metas() if m.description)
+
+    @property
+    def wanted(self) -> str:
+        """What a value must be."""
+        *_, outermost = (meta.title for meta in self._metas() if meta.title)
+        return outermost
+
+    @property
+    def choices(self) -> list[str]:
+        """The words it can be, where it is one of a few."""
+        return [part for part in _parts(self.annotation) if isinstance(part, str)]
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it takes more than one word."""
+        return self.one is not self.annotation
+
+    @property
+    def one(self) -> Any:
+        """What one word of a list must be, or else the whole."""
+        lists = (part for part in _parts(self.annotation) if get_origin(part) is tuple)
+        return next((get_args(part)[0] for part in lists), self.annotation)
+
+    def _metas(self) -> Iterator[Meta]:
+        return (part for part in _parts(self.annotation) if isinstance(part, Meta))
+
+
+class Entry(NamedTuple):
+    """Something that was set somewhere: the file, variable or flags, the key, what stands there.
+
+    ``is_text`` is set where everything is text, so that ``"3"`` may be a number.
+    """
+
+    source: str
+    key: str
+    raw: object
+    is_text: bool = False
+
+
+def entries_of(
+    tables: Mapping[str, object], *, source: str, known: Mapping[str, Setting]
+) -> Iterator[Entry]:
+    """What a file says, key by key: what stands in a table has the table's name before it."""
+    for name, value in tables.items():
+        if isinstance(value, dict) and (value or _inside(snake(name), known)):
+            for inner, raw in cast("dict[str, object]", value).items():
+                yield Entry(source, f"{name}.{inner}", raw)
+        else:
+            yield Entry(source, name, value)
+
+
+def checked(
+    entries: Iterable[Entry], known: Mapping[str, Setting]
+) -> Iterator[tuple[str, str, Any]]:
+    """Each entry as its source, the key it sets and what that is set to.
+
+    Keys may be spelt in camelCase.
+
+    Raises:
+        SettingsError: there is no such key, one source has it twice, or the value is of the wrong
+            type or out of range. The hint has the nearest that would be right.
+    """
+    seen = set[tuple[str, str]]()
+    for entry in entries:
+        setting = _find(entry, known)
+        if (entry.source, setting.key) in seen:
+            raise SettingsError(f"{entry.source}: {setting.key} is there twice")
+        seen.add((entry.source, setting.key))
+        yield entry.source, setting.key, _convert(setting, entry)
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that is most like this one, if any is."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
+
+    return next(iter(get_close_matches(shorten(word), list(known), n=1, cutoff=0.7)), None)
+
+
+def snake(key: str) -> str:
+    """A key in snake_case, whichever way it was spelt."""
+    return re.sub(r"(?<=[a-z0-9])[A-Z]", lambda match: f"_{match[0]}", key).lower()
+
+
+def shorten(text: str) -> str:
+    """As much of a hostile text as a message can hold."""
+    return text[:_SHOWN_CHARS]
+
+
+def _find(entry: Entry, known: Mapping[str, Setting]) -> Setting:
+    key = snake(entry.key)
+    if key in known:
+        return known[key]
+    shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in shorten(entry.key))
+    if inner := _inside(key, known):
+        raise SettingsError(
+            f"{entry.source}: {shown} must be a table", hint=f"It has {', '.join(inner)}."
+        )
+    near = nearest(key, known)
+    raise SettingsError(
+        f"{entry.source}: {shown} is not a setting",
+        hint=f"Did you mean {near}?" if near else f"The settings are {', '.join(known)}.",
+    )
+
+
+def _convert(setting: Setting, entry: Entry) -> Any:
+    raw = entry.raw
+    if entry.is_text and setting.is_list:
+        raw = [part for part in map(str.strip, str(raw).split(",")) if part]
+    try:
+        value = msgspec.convert(raw, setting.annotation, strict=not entry.is_text)
+        if isinstance(value, Decimal) and not _is_amount(value):
+            raise ValueError(value)
+    except (msgspec.ValidationError, ValueError, ArithmeticError) as error:
+        raise _wrong_value(setting, entry, raw) from error
+    return value
+
+
+def _inside(section: str, known: Mapping[str, Setting]) -> list[str]:
+    return [key for key in known if key.startswith(f"{section}.")]
+
+
+def _is_amount(value: Decimal) -> bool:
+    return value.is_finite() and 0 <= value <= MAX_USD and round(value, 9) == value
+
+
+def _wrong_value(setting: Setting, entry: Entry, raw: object) -> SettingsError:
+    unfit = [raw]
+    if isinstance(raw, list):
+        unfit = [word for word in cast("list[object]", raw) if not _fits(word, setting.one)]
+    wrong = next((word for word in unfit if isinstance(word, str)), None)
+    shown = "" if wrong is None else f", not {shorten(wrong)!r}"
+    near = None if wrong is None else nearest(wrong, setting.choices)
+    return SettingsError(
+        f"{entry.source}: {setting.key} must be {setting.wanted}{shown}",
+        hint=near and f"Did you mean {near}?",
+    )
+
+
+def _fits(word: object, annotation: Any) -> bool:
+    try:
+        msgspec.convert(word, annotation)
+    except (msgspec.ValidationError, ValueError):
+        return False
+    return True
+
+
+def _parts(annotation: object) -> Iterator[object]:
+    """Everything a type is made of, itself included: inner types, words, notes."""
+    yield annotation
+    for part in get_args(annotation):
+        yield from _parts(part)

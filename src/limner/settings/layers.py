@@ -1,0 +1,149 @@
+"""Files, variables and flags, one layer on the other -> the settings that hold, and who said so.
+
+Layers, later ones winning: the defaults, ``$LIMNER_HOME/config.toml``, ``limner.toml`` in the
+working folder, variables ``LIMNER_<KEY>`` with dots as underscores, flags. Files and flags may
+spell keys in camelCase, as ``images.blockImages``. Whatever is not a setting is an error that
+names where it stands and the nearest key. Among variables that holds for those that begin with a
+section (``LIMNER_IMAGES_…``) or nearly spell a known one; any other ``LIMNER_…`` is someone else's.
+An empty variable counts as not set. The ``[[models]]`` of both files add up.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from limner.errors import SettingsError
+from limner.own_models import take_own_models
+from limner.settings.documents import decode, parse_toml, read_bounded
+from limner.settings.keys import PREFIX, Entry, checked, entries_of, nearest
+from limner.settings.strangers import loosens
+from limner.settings.values import SECTIONS, Settings, all_settings
+
+_MAX_FILE_BYTES = 256 * 1024
+_NOT_KEYS = frozenset({"LIMNER_HOME", "LIMNER_FUZZ"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """Settings, and for each key where its value came from."""
+
+    settings: Settings
+    sources: Mapping[str, str]
+
+
+def load(
+    *, env: Mapping[str, str], cwd: Path, flags: Mapping[str, object] | None = None
+) -> Settings:
+    """The settings that hold here.
+
+    What a ``limner.toml`` in the working folder would loosen is left as it was, with a warning on
+    the logger ``limner``.
+
+    Args:
+        env: the environment.
+        cwd: the folder that may hold a ``limner.toml``.
+        flags: values by dotted key; None means not given.
+
+    Raises:
+        SettingsError: something is not a setting, or not a value for it.
+    """
+    return load_with_sources(env=env, cwd=cwd, flags=flags).settings
+
+
+def load_with_sources(
+    *, env: Mapping[str, str], cwd: Path, flags: Mapping[str, object] | None = None
+) -> Loaded:
+    """As `load`, with the source of each value: a file, a variable, ``flags`` or ``default``."""
+    home, strange = _home(env, cwd), cwd / "limner.toml"
+    files = {path: _read_toml(path) for path in (home / "config.toml", strange)}
+    models = take_own_models(files, from_strangers=frozenset({strange}))
+    known = all_settings()
+    entries = chain(
+        *(entries_of(tables, source=str(path), known=known) for path, tables in files.items()),
+        _from_env(env),
+        _from_flags(flags or {}),
+    )
+    values = {key: setting.default for key, setting in known.items()}
+    sources = dict.fromkeys(known, "default")
+    for source, key, value in checked(entries, known):
+        if source == str(strange) and loosens(key, asked=value, present=values[key]):
+            _warn(source, key)
+            continue
+        values[key], sources[key] = value, source
+    return Loaded(settings=_built(values, home=home, models=models), sources=sources)
+
+
+def _built(values: Mapping[str, Any], **rest: Any) -> Settings:
+    sections = {
+        name: kind(**{field: values[f"{name}.{field}"] for field in kind.__struct_fields__})
+        for name, kind in SECTIONS.items()
+    }
+    return Settings(**sections, **rest)
+
+
+def _warn(source: str, key: str) -> None:
+    import logging  # noqa: PLC0415 - few settings files ask for what they may not have
+
+    logging.getLogger("limner").warning(
+        "%s: %s is ignored: a file in the working folder may not loosen it. "
+        "Set it in config.toml in limner's own folder, or by a variable.",
+        source,
+        key,
+    )
+
+
+def _home(env: Mapping[str, str], cwd: Path) -> Path:
+    named = env.get("LIMNER_HOME", "").strip()
+    try:
+        if not named:
+            return (_user_home(env) / ".limner").absolute()
+        if named == "~" or named.startswith("~/"):
+            return (_user_home(env) / named[2:]).absolute()
+        return (cwd / Path(named).expanduser()).absolute()
+    except RuntimeError as error:
+        raise SettingsError(
+            "limner's folder cannot be told: this user has no home folder",
+            hint="Set LIMNER_HOME to a folder that limner may write.",
+        ) from error
+
+
+def _user_home(env: Mapping[str, str]) -> Path:
+    return Path(env.get("USERPROFILE" if os.name == "nt" else "HOME") or Path.home())
+
+
+def _read_toml(path: Path) -> dict[str, object]:
+    try:
+        if not path.is_file():
+            return {}
+        with path.open("rb") as file:
+            data = read_bounded(file, path=path, max_bytes=_MAX_FILE_BYTES)
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"{path} cannot be read: {error}") from error
+    return parse_toml(decode(data, path=path), path=path)
+
+
+def _from_env(env: Mapping[str, str]) -> Iterator[Entry]:
+    keys = {setting.variable: key for key, setting in all_settings().items()}
+    sections = tuple(f"{PREFIX}{section.upper()}_" for section in SECTIONS)
+    for variable, text in sorted(env.items()):
+        if not variable.startswith(PREFIX) or variable in _NOT_KEYS:
+            continue
+        if variable not in keys:
+            near = nearest(variable.removeprefix(PREFIX), [k.removeprefix(PREFIX) for k in keys])
+            if near is not None or variable.startswith(sections):
+                raise SettingsError(
+                    f"{variable} is not a setting", hint=near and f"Did you mean {PREFIX}{near}?"
+                )
+        elif text.strip():
+            yield Entry(variable, keys[variable], text.strip(), is_text=True)
+
+
+def _from_flags(flags: Mapping[str, object]) -> Iterator[Entry]:
+    for key, raw in flags.items():
+        if raw is not None:
+            yield Entry("flags", key, raw, is_text=isinstance(raw, str))
