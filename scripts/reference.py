@@ -24,7 +24,8 @@ from limner.doors.cli.main import COMMANDS
 from limner.money.amounts import format_usd
 from limner.own_models import OwnModel
 from limner.providers.base import all_specs
-from limner.settings import Settings
+from limner.settings import Settings, all_settings
+from limner.settings.strangers import GUARDED
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 MADE = "<!-- Made by scripts/reference.py: run `make format` after a change. -->\n\n"
@@ -52,7 +53,10 @@ def settings() -> Lines:
     yield "# Settings\n\n"
     yield "Read in this order, later ones winning: the defaults, `$LIMNER_HOME/config.toml`, "
     yield "`limner.toml` in the working folder, variables, flags. `$LIMNER_HOME` is `~/.limner` "
-    yield "where it is not set.\n\n| key | variable | default | what it does |\n|---|---|---|---|\n"
+    yield "where it is not set.\n\nA `limner.toml` may be a stranger's: it can make these settings "
+    yield "stricter, and what would make one looser is ignored with a warning: "
+    yield f"{', '.join(f'`{key}`' for key in all_settings() if key in GUARDED)}. It cannot choose "
+    yield "the personality.\n\n| key | variable | default | what it does |\n|---|---|---|---|\n"
     for section in msgspec.structs.fields(Settings):
         if section.name in ("home", "models"):
             continue

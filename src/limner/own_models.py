@@ -2,7 +2,7 @@
 
 Any server that speaks one of the wires can be named there: Ollama, vLLM, LM Studio, llama.cpp, a
 proxy. A file in the working folder may come from a stranger, along with everything else in that
-folder, so it may not send a key anywhere but to this machine.
+folder, so it may send pictures, words and keys nowhere but to this machine.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def take_own_models(
     """Take the models out of settings files; of two with one name the later file's is kept.
 
     Raises:
-        SettingsError: a table is not one of a model, or would send a key where it may not go.
+        SettingsError: a table is not one of a model, or would send something where it may not go.
     """
     taken: dict[str, OwnModel] = {}
     for path, sections in files.items():
@@ -100,9 +100,9 @@ def _check(model: OwnModel, *, source: str, from_strangers: bool) -> None:
             f"{where}: base_url is not a web address",
             hint="Set it to an address such as http://127.0.0.1:11434/v1",
         )
-    if from_strangers and model.key_env is not None and not _is_this_machine(host):
+    if from_strangers and not _is_this_machine(host):
         raise SettingsError(
-            f"{where}: a file in the working folder may not send a key to {host[:80]!r}",
+            f"{where}: a file in the working folder may not send anything to {host[:80]!r}",
             hint="Move the table to config.toml in limner's own folder.",
         )
 

@@ -87,8 +87,8 @@ def test_a_mistake_names_the_file_and_what_is_wrong(
     assert words in caught.value.message
 
 
-def test_a_file_in_the_working_folder_sends_no_key_away(folders: tuple[Path, Path]) -> None:
-    with pytest.raises(SettingsError, match=r"may not send a key to 'llm\.corp") as caught:
+def test_a_file_in_the_working_folder_sends_nothing_away(folders: tuple[Path, Path]) -> None:
+    with pytest.raises(SettingsError, match=r"may not send anything to 'llm\.corp") as caught:
         models(folders, here=CORP)
     assert caught.value.hint == "Move the table to config.toml in limner's own folder."
 

@@ -120,7 +120,7 @@ class Personalities:
         if personality_id in folders:
             return _read(folders[personality_id])
         ids = sorted(filter(_ID.fullmatch, folders))
-        near = get_close_matches(shorten(personality_id).lower(), ids, n=3, cutoff=0.5)
+        near = get_close_matches(shorten(personality_id).lower(), ids, n=3, cutoff=0.7)
         raise InputInvalid(
             f"There is no personality {shorten(personality_id)!r}.",
             field="personality",

@@ -25,7 +25,8 @@ LOWER_IS_STRICTER = frozenset(
         "agent.max_calls",
     }
 )
-NOT_FOR_STRANGERS = frozenset({"agent.personality"})
+GUARDED = LOWER_IS_STRICTER | STRICTEST_FIRST.keys()
+NOT_THEIRS = frozenset({"agent.personality"})
 
 
 def loosens(key: str, *, asked: Any, present: Any) -> bool:
@@ -41,4 +42,4 @@ def loosens(key: str, *, asked: Any, present: Any) -> bool:
         return order.index(asked) > order.index(present)
     if key in LOWER_IS_STRICTER:
         return present is not None and asked > present
-    return key in NOT_FOR_STRANGERS and asked != present
+    return key in NOT_THEIRS and asked != present
