@@ -15,6 +15,7 @@ from tests.servers.scripted import TALKERS, calls, says
 from tests.servers.wire import Gate, Reply, Seen, json_reply
 
 import limner
+from limner.agent.calls import is_call
 from limner.agent.closing import ABORTED
 from limner.agent.events import (
     Compacted,
@@ -256,6 +257,29 @@ async def test_a_call_of_a_process_that_died_is_told_as_aborted(openai: Talk) ->
     assert [item.get("output") for item in sent if item["type"] == "function_call_output"] == [
         ABORTED
     ]
+
+
+async def test_a_call_that_was_left_open_can_still_be_answered(at: Talk) -> None:
+    started = asyncio.Event()
+    at.script(calls(("wait", "{}"), words="One moment. "), says("never said"))
+    agent = at.agent(tools=[waiting_tool(started=started)])
+    running = asyncio.ensure_future(happened(agent, "Wait."))
+    await started.wait()
+    running.cancel()
+    await asyncio.wait({running})
+
+    async def run(arguments: Any, context: ToolContext) -> Outcome:
+        return Outcome(value={"answered": "late"})
+
+    at.script(says("Better late than never."))
+    again = at.agent(session=agent.session_id, tools=[made_tool("wait", run)])
+    conversation = await again.conversation()
+    left = [one.item async for one in conversation.session.items() if is_call(one.item)]
+    events: list[Any] = []
+    await conversation.run([], tell=events.append, pending=left)
+    assert ending(events).text == "Better late than never."
+    assert "late" in at.asked[-1]
+    assert ABORTED not in at.asked[-1]
 
 
 async def test_a_conversation_that_outgrows_the_model_is_summed_up(at: Talk) -> None:

@@ -6,7 +6,7 @@ conversation with such a call in it. The history itself stays as it is: this is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from limner.wires.items import Item
@@ -24,8 +24,10 @@ _OUTPUTS = frozenset(_ANSWERS.values())
 _Key = tuple[str, str]
 
 
-def closed(items: Iterable[Item]) -> list[Item]:
+def closed(items: Iterable[Item], *, still_open: Collection[str] = ()) -> list[Item]:
     """The items with every unanswered call answered by ``aborted``, and without stray outputs.
+
+    Calls with an id that is ``still_open`` are about to be answered, and stay as they are.
 
     An output is stray where its call does not come before it, or has been answered already. The
     answer that is added stands where the outputs of its turn begin, so that calls made together
@@ -33,6 +35,7 @@ def closed(items: Iterable[Item]) -> list[Item]:
     """
     history = list(items)
     answered = set(_answered(history))
+    answered |= {key for item in history if (key := _call_key(item)) and key[1] in still_open}
     return list(_told(history, answered))
 
 

@@ -131,19 +131,21 @@ class Turn:
         Raises:
             asyncio.CancelledError: the caller was cancelled; the history is as it was left.
         """
-        return await self._taken(lambda: self._go(given, pending))
+        return await self._taken(lambda: self._go(given, pending), pending)
 
     async def sum_up(self) -> TurnEnded:
         """Take a turn that only makes the conversation shorter; raises as `run`."""
         return await self._taken(self._compact)
 
-    async def _taken(self, work: Callable[[], Awaitable[None]]) -> TurnEnded:
+    async def _taken(
+        self, work: Callable[[], Awaitable[None]], pending: Sequence[Item] = ()
+    ) -> TurnEnded:
         status: Status = "completed"
         error: LimnerError | None = None
         self._tell(TurnStarted(turn_id=self.id))
         before_nano = await self._spent()
         try:
-            await self._open()
+            await self._open(pending)
             await work()
         except Interrupted:
             status = "interrupted"
@@ -165,10 +167,11 @@ class Turn:
         self._tell(ended)
         return ended
 
-    async def _open(self) -> None:
+    async def _open(self, pending: Sequence[Item]) -> None:
         about = await self._session.about()
         self._has_read_untrusted = about.read_untrusted_ms is not None
-        self._history = await self._session.history()
+        still_open = {str(call.get("call_id")) for call in pending}
+        self._history = await self._session.history(still_open=still_open)
 
     async def _go(self, given: Sequence[Item], pending: Sequence[Item]) -> None:
         await self._act(pending)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
@@ -149,14 +149,18 @@ class Session:
                 yield stored
             from_seq = page[-1].seq + 1
 
-    async def history(self) -> list[Item]:
+    async def history(self, *, still_open: Collection[str] = ()) -> list[Item]:
         """What a model is to be sent: since the last compaction, with every call answered.
+
+        Args:
+            still_open: the ids of calls that are about to be answered.
 
         Raises:
             InputInvalid: the session was deleted (``NO_SUCH_SESSION``).
         """
         about = await self.about()
-        return closed([stored.item async for stored in self.items(from_seq=about.sends_from)])
+        sent = [stored.item async for stored in self.items(from_seq=about.sends_from)]
+        return closed(sent, still_open=still_open)
 
     async def _add(
         self, items: Sequence[Item], *, created_ms: Sequence[int] | None, compacting: bool
