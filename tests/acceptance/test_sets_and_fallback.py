@@ -93,6 +93,28 @@ async def test_the_user_is_asked_once_for_the_whole_set(
     assert len(studio.files) == 3
 
 
+async def test_the_user_is_asked_again_where_another_provider_is_dearer(
+    studio: Studio, openai: OpenAIServer, replicate: ReplicateServer
+) -> None:
+    replicate.always("create", error_reply(401, "Who are you?"))
+    studio.connect(openai, replicate).env |= {
+        "LIMNER_IMAGES_PROVIDER": "replicate-flux",
+        "LIMNER_IMAGES_FALLBACK": FLARE,
+        "LIMNER_APPROVAL_POLICY": "untrusted",
+    }
+    asked: list[str] = []
+
+    async def agree_to_the_first(question: Question) -> bool:
+        asked.append(question.text.partition(" costs")[0])
+        return len(asked) == 1
+
+    context = studio.context(ask=agree_to_the_first)
+    result = await studio.call(context=context, prompt="a fox", n=2)
+    assert result.domain_code == "APPROVAL_DENIED"
+    assert asked == ["2 pictures from replicate-flux", *["A picture from openai-image"] * 2]
+    assert openai.requests == []
+
+
 async def test_each_of_a_set_has_a_seed_of_its_own(
     studio: Studio, replicate: ReplicateServer
 ) -> None:

@@ -175,6 +175,8 @@ class Pictures:
     async def drawn_here(self, handles: Iterable[str]) -> bool:
         """Whether all of these were drawn here from words alone, so that they bring no others."""
         wanted = tuple(handles)
+        if not wanted:  # a plan from words alone leaves the disk as it is
+            return True
         return await self._store.read(lambda tx: all(is_drawn_here(tx, one) for one in wanted))
 
     def path(self, picture: Picture) -> Path:

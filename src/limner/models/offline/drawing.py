@@ -1,4 +1,4 @@
-"""A person's words -> what to draw: the prompt, its shape, how many, and where to save it."""
+"""A person's words -> what to draw: the prompt, its shape, how many, and where it is saved."""
 
 from __future__ import annotations
 
@@ -38,12 +38,20 @@ def read_draw(words: str) -> Draw | None:
     return Draw(prompt=prompt, options=options | more)
 
 
+def without_place(words: str) -> tuple[str, str | None]:
+    """The words without where to save a picture, and that place."""
+    rest, saved = _cut(phrases.SAVE, words, _is_place)
+    return rest.strip(" ,;."), None if saved is None else _path(saved["path"])
+
+
 def _is_drawable(words: str) -> bool:
     """Whether what somebody wants made is likely a picture."""
     thing = phrases.STARTS_THING.match(words)
     if thing is None:
         return False
-    first = re.match(r"(?:\w+\s+){0,3}?(\w+)(?=\s+(?:of|for|that|with|about|to|in)\b|\W*$)", thing["thing"])
+    first = re.match(
+        r"(?:\w+\s+){0,3}?(\w+)(?=\s+(?:of|for|that|with|about|to|in)\b|\W*$)", thing["thing"]
+    )
     is_other = first is not None and first[1].lower().rstrip("s") in phrases.NOT_PICTURES
     return not is_other or phrases.PICTURE_NOUN.search(words) is not None
 
@@ -63,11 +71,8 @@ def _count(word: str | None) -> dict[str, Any]:
 
 
 def _without_options(words: str) -> tuple[str, dict[str, Any]]:
-    """The prompt alone, and what was said of the file, the size and the quality."""
+    """The prompt alone, and what was said of the size and the quality."""
     options: dict[str, Any] = {}
-    words, saved = _cut(phrases.SAVE, words, _is_place)
-    if saved is not None:
-        options["output_path"] = _path(saved["path"])
     words, size = _cut(phrases.SIZE, words)
     words, ratio = _cut(phrases.RATIO, words)
     words, shape = _cut(phrases.SHAPE, words)

@@ -7,8 +7,8 @@ words to pass on, and never for what it asks.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import msgspec
@@ -27,11 +27,21 @@ from limner.wires.views import (
 )
 
 GENERATE, EDIT, INSPECT, RECALL = "image_generate", "image_edit", "inspect_image", "image_recall"
+ILLUSTRATOR = "illustrator"
+"""The provider that draws from words and cannot change a picture."""
+
 ABORTED = "aborted"
 # No rule needs more than this, and a message may be a whole book.
 MAX_WORDS_CHARS = 8_000
 
-_NOTE = re.compile(r"\[picture ([0-9a-f]{8,64})(?:: [^\]]*?)?(?:; (?:at ([^\]]+)|[^\]]*))?\]")
+# What stands in place of a picture that is not sent; summaries of `limner/offline` say more.
+_NOTE = re.compile(
+    r"\[picture (?P<handle>[0-9a-f]{8,64})(?:: (?P<caption>[^\];]*))?"
+    r"(?:; (?:(?P<drawn>drawn offline, )?at (?P<path>[^\]]+)|[^\]]*))?\]"
+)
+# What stands before a picture that comes from a file, and after it.
+_FILE = re.compile(r'<image name=[^>]{0,80} path="([^"\n]+)">')
+_FILE_END = "</image>"
 _FENCED = re.compile(r"<(data-[0-9a-f]+)>\n(.*)\n</\1>", re.DOTALL)
 
 
@@ -98,11 +108,12 @@ def listen(items: Iterable[Item]) -> Talk:
 
 
 def _ask(talk: Talk, parts: Sequence[ContentPart]) -> None:
-    attached = tuple(_pictures(parts))
-    words = "\n".join(_texts(parts)).strip()[:MAX_WORDS_CHARS]
+    words, attached = _read(parts)
+    words = words[:MAX_WORDS_CHARS]
     if words.startswith("<"):
         # A program speaks in the user's name, as in a summary: its pictures count, its words not.
-        talk.album = talk.album.with_mentioned((*attached, *_notes(words)))
+        noted = map(_noted, _NOTE.finditer(words))
+        talk.album = talk.album.with_mentioned((*attached, *noted))
         return
     if not words and not attached:
         return
@@ -112,7 +123,7 @@ def _ask(talk: Talk, parts: Sequence[ContentPart]) -> None:
 
 
 def _do(talk: Talk, call: FunctionCall | None, output: FunctionCallOutput) -> None:
-    words = "\n".join(map(_unfenced, _texts(output.parts))).strip()
+    words, pictures = _read(output.parts)
     value = _object(words)
     deed = Deed(
         tool="" if call is None else call.name,
@@ -123,7 +134,7 @@ def _do(talk: Talk, call: FunctionCall | None, output: FunctionCallOutput) -> No
     )
     talk.deeds.append(deed)
     if deed.ok:
-        talk.album = talk.album.with_mentioned(_shown(deed) or tuple(_pictures(output.parts)))
+        talk.album = talk.album.with_mentioned(_shown(deed) or pictures)
 
 
 def _shown(deed: Deed) -> tuple[Seen, ...]:
@@ -134,9 +145,15 @@ def _shown(deed: Deed) -> tuple[Seen, ...]:
         return tuple(called(name) for name in names if isinstance(name, str) and name)
     if deed.tool not in (GENERATE, EDIT, RECALL):
         return ()
-    several = [one for one in _list(deed.value.get("pictures")) if isinstance(one, dict)]
-    made = (_made(one, deed) for one in cast("list[dict[str, Any]]", several) or [deed.value])
+    made = (_made(one, deed) for one in drawn_in(deed.value))
     return tuple(picture for picture in made if picture.source)
+
+
+def drawn_in(value: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What a tool says of each picture it made, also where that is only one."""
+    several = _list(value.get("pictures"))
+    each = [cast("dict[str, Any]", one) for one in several if isinstance(one, dict)]
+    return [*each] or [value]
 
 
 def _made(one: Mapping[str, Any], deed: Deed) -> Seen:
@@ -154,28 +171,38 @@ def _made(one: Mapping[str, Any], deed: Deed) -> Seen:
     )
 
 
-def _texts(parts: Iterable[ContentPart]) -> Iterator[str]:
-    """The words in an item, without the notes that stand in for pictures."""
-    for part in parts:
-        if isinstance(part, InputText) and not _NOTE.fullmatch(part.text.strip()):
-            yield part.text.encode(errors="replace").decode()
-
-
-def _pictures(parts: Iterable[ContentPart]) -> Iterator[Seen]:
+def _read(parts: Iterable[ContentPart]) -> tuple[str, tuple[Seen, ...]]:
+    """The words in an item, and its pictures or the notes that stand in their place."""
+    words: list[str] = []
+    pictures: list[Seen] = []
+    path: str | None = None
     for part in parts:
         if isinstance(part, InputImage) and part.handle:
-            yield called(part.handle)
-        elif isinstance(part, InputText) and (note := _NOTE.fullmatch(part.text.strip())):
-            yield Seen(handle=note[1], path=note[2])
+            pictures.append(replace(called(part.handle), path=path))
+        if not isinstance(part, InputText):
+            continue
+        text = part.text.encode(errors="replace").decode().strip()
+        if note := _NOTE.fullmatch(text):
+            seen = _noted(note)
+            pictures.append(replace(seen, path=seen.path or path))
+        elif file := _FILE.fullmatch(text):
+            path = file[1]
+        elif text == _FILE_END:
+            path = None
+        else:
+            fenced = _FENCED.fullmatch(text)
+            words.append(text if fenced is None else fenced[2])
+    return "\n".join(words).strip(), tuple(pictures)
 
 
-def _notes(words: str) -> Iterator[Seen]:
-    return (Seen(handle=note[1], path=note[2]) for note in _NOTE.finditer(words))
-
-
-def _unfenced(words: str) -> str:
-    fenced = _FENCED.fullmatch(words.strip())
-    return words if fenced is None else fenced[2]
+def _noted(note: re.Match[str]) -> Seen:
+    is_drawn = note["drawn"] is not None and note["caption"] is not None
+    return Seen(
+        handle=note["handle"],
+        path=note["path"],
+        order={"prompt": note["caption"]} if is_drawn else None,
+        provider=ILLUSTRATOR if is_drawn else None,
+    )
 
 
 def _object(text: str) -> dict[str, Any]:

@@ -1,12 +1,17 @@
 """The words that people use for drawing, looking and changing, as data, and patterns made of them.
 
-Everything here matches in time linear in the text: a message may be anything.
+Repetitions are bounded, so that no message takes long to read, whatever is in it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
 
 NUMBERS: Mapping[str, int] = {
     word: number
@@ -43,55 +48,56 @@ STEPS: Mapping[str, int] = {
     **dict.fromkeys(("taller", "higher", "narrower"), -1),
 }
 SCALES: Mapping[str, float] = {
-    **dict.fromkeys(("bigger", "larger", "enlarge", "twice as big", "twice as large"), 2.0),
+    **dict.fromkeys(("bigger", "larger", "enlarge", "twice as big", "double the size"), 2.0),
     **dict.fromkeys(("smaller", "shrink", "half as big", "half the size"), 0.5),
 }
-COLOURS = frozenset(
+COLOURS = _set(
     "red orange yellow green blue purple violet pink brown black white grey gray golden gold "
-    "silver turquoise teal cyan magenta beige navy lime".split()
+    "silver turquoise teal cyan magenta beige navy lime"
 )
-NOT_PICTURES = frozenset(
+NOT_PICTURES = _set(
     "list table plan file folder function script program code class test app website page poem "
     "story song sentence paragraph text summary essay letter email joke recipe report document "
-    "note reminder call sense sure choice decision guess copy backup commit session".split()
+    "note reminder call sense sure choice decision guess copy backup commit session"
 )
 
 
 def _any(*words: str) -> str:
     """A pattern for one of the words; the longest is tried first."""
-    return f"(?:{'|'.join(sorted(words, key=len, reverse=True))})"
+    return f"(?:{'|'.join(sorted(words, key=lambda word: (-len(word), word)))})"
 
 
 _PLAIN_NOUN = r"(?:picture|image|pic|drawing|illustration|graphic|visual)s?"
 _KIND_NOUN = (
     r"(?:photo|photograph|painting|sketch|cartoon|comic|poster|logo|icon|banner|wallpaper|sticker|"
-    r"avatar|portrait|scene|artwork|watercolou?r|diagram|doodle|emoji|background|card|mural)s?"
+    r"avatar|portrait|scene|artwork|watercolou?r|diagram|doodle|emoji|card|mural)s?"
 )
 _SET_NOUN = r"(?:variant|variation|version|option|alternative)s"
+_PLACE = r"(?:in|on|to|into|next to|beside|behind|under|near|above|below|around|in front of)"
 _SHAPE_WORD = _any(*SHAPES)
 _FORMAT = r"(?:format|orientation|mode|layout|shape|aspect ratio|aspect)"
 _COUNT = rf"\d{{1,2}}|{_any(*NUMBERS)}"
 _ORDINAL = _any(*ORDINALS)
 
 PATH_ENDS = r"(?:png|jpe?g|gif|webp|heic|heif|avif|tiff?|bmp|svg|pdf)"
+_PATH_CHAR = r"""(?:\\.|[^\s"'`<>\\,;:!?])"""
 NAMED = re.compile(
-    r"""(?<![\w/])(?:
-        "(?P<quoted>[^"\n]+\.%(ends)s|[~./][^"\n]*)"
-      | '(?P<single>[^'\n]+\.%(ends)s)'
-      | `(?P<ticked>[^`\n]+)`
-      | (?P<handle>limner://image/[0-9a-f]{8,64}|\b[0-9a-f]{12,64}\b)
-      | (?P<bare>(?:file://)?(?:\\.|[^\s"'`<>\\,;:!?]){1,300}\.%(ends)s)(?![\w/])
-      | (?P<rooted>(?:~|\.{1,2})?/(?:\\.|[^\s"'`<>\\,;:!?]){0,300}[^\s"'`<>\\,;:!?.])
-    )"""
-    % {"ends": PATH_ENDS},
-    re.VERBOSE | re.IGNORECASE,
+    rf'''(?<![\w/.])(?:"([^"\n]{{1,300}}\.{PATH_ENDS}|[~./][^"\n]*)"'''
+    rf"|'([^'\n]{{1,300}}\.{PATH_ENDS})'"
+    r"|`([^`\n]+)`"
+    r"|(limner://image/[0-9a-f]{8,64}|\b[0-9a-f]{12,64}\b)"
+    rf"|((?:file://)?{_PATH_CHAR}{{1,300}}\.{PATH_ENDS})(?![\w/])"
+    rf"|((?:~|\.{{1,2}})?/{_PATH_CHAR}{{1,300}}(?<![.])))",
+    re.IGNORECASE,
 )
 WEB = re.compile(r"\bhttps?://\S+", re.IGNORECASE)
 QUOTED = re.compile(r'"[^"]*"')
 
 _OPENER = _any(
-    *"please pls kindly hey hi hello ok okay now then so and just also great nice thanks cool "
-    "perfect limner maybe".split(),
+    *_set(
+        "please pls kindly hey hi hello ok okay now then so and just also great nice thanks cool "
+        "perfect limner maybe"
+    ),
     "thank you",
     "good morning",
     "go ahead and",
@@ -103,17 +109,18 @@ _OPENER = _any(
 )
 OPENING = re.compile(rf"(?:{_OPENER}\b[\s,.!:;-]*)+", re.IGNORECASE)
 CLOSING = re.compile(
-    r"(?:(?:^|[\s,.!]{1,4})(?:please|pls|thanks|thank you|thx|for me|will you|would you))+[\s.!]*$",
+    r"(?:(?:^|[\s,.!]{1,4})(?:please|pls|thanks|thank you|thx|for me|will you|would you))+"
+    r"[\s.!?]*$",
     re.IGNORECASE,
 )
 THANKS = re.compile(
     r"(?:ok,? )?(?:many )?(?:thanks|thank you|thx|great|perfect|nice|cool)\b[\s\w,]{0,20}[.!]{0,4}"
 )
 HELP = re.compile(
-    r"(?:help|(?:what|who) (?:can|are|do) you\b(?! (?:see|read|think|make)).{0,40}"
-    r"|what is (?:this|limner)|how (?:do|does|can) (?:i|this|it|you|limner) (?:use |work).{0,20}"
+    r"(?:help|(?:what|who) are you\b.{0,30}|what (?:can|do) (?:you|i) (?:do|draw|make|ask|say)\b"
+    r".{0,30}|what is limner|how (?:do|does|can) (?:i|this|it|you|limner) (?:use |work).{0,20}"
     r"|are you (?:an? )?(?:ai|llm|bot|human|real|language model|robot|model|person)\b.{0,20}"
-    r"|which model .{0,20})[?!.]*"
+    r"|which model (?:are you|is this|do you use|am i).{0,20})[?!.]*"
 )
 
 IT = (
@@ -162,14 +169,15 @@ PIXELS = re.compile(
 )
 CHANGE = re.compile(
     rf"(?:(?:make|draw|do|paint|render|generate|create|turn|have|put) {IT}\b"
+    rf"|(?:put|place|draw|paint|stick) .{{1,80}} {_PLACE} (?:it|him|her|them)$"
+    r"|(?:(?:what|how) about |(?:draw|make|paint|do|try)(?: me)? )?an? \w+ one$"
+    r"|(?:it|the .{1,60}) (?:should|must|needs to|has to|could) (?:be|have|get)\b"
     r"|(?:make|turn|paint|colou?r|put|have|let) (?:the|its|his|her|their|everything|all)\b"
     r"|(?:change|edit|modify|adjust|alter|replace|swap|remove|erase|delete|add|insert|recolou?r|"
     r"resize|enlarge|shrink|redraw|redo|repaint|fix|improve|get rid of|take (?:out|away|off)|"
     r"give (?:it|him|her|them)|the same|same)\b)"
 )
-FRAGMENT = re.compile(
-    r"(?:with|without|but|more|less|fewer|no|in|at|on|under|behind|instead|as)\b"
-)
+FRAGMENT = re.compile(r"(?:with|without|but|more|less|fewer|no|in|at|on|under|behind|instead|as)\b")
 _ABOUT_IT = (
     r"(?:(?:make|draw|do|turn|render|paint|generate|create|have|try|resize|change|set|scale|"
     r"convert|i want|give me) )?"
@@ -179,13 +187,13 @@ _ABOUT_IT = (
 SHAPING = re.compile(
     rf"{_ABOUT_IT}(?:(?:a bit|a little|much|even|more|slightly|way|very|really|far|too) )*"
     rf"(?:(?P<shape>{_SHAPE_WORD})|(?P<step>{_any(*STEPS)})|(?P<scale>{_any(*SCALES)})"
-    r"|(?P<size>\d{2,5} ?(?:x|×|by) ?\d{2,5}(?: ?(?:px|pixels))?)|(?P<ratio>\d{1,2}:\d{1,2}))"
+    r"|(?P<size>\d{2,5} ?(?:x|\u00d7|by) ?\d{2,5}(?: ?(?:px|pixels))?)|(?P<ratio>\d{1,2}:\d{1,2}))"
     rf"(?: {_FORMAT}| {_PLAIN_NOUN}| {IT}| again)*"
 )
 
 STRONG = re.compile(
     r"(?:draw|paint|sketch|illustrate|depict|doodle|render|design|imagine|visuali[sz]e)\b"
-    r"(?: (?:me|us))?(?: up)?[\s:,-]*",
+    r"(?: (?:me|us))?(?: up)?[\s:,\u2013\u2014-]*",
     re.IGNORECASE,
 )
 WEAK = re.compile(
@@ -214,7 +222,7 @@ SAVE = re.compile(
 )
 SIZE = re.compile(
     rf"{_JOINT}(?:\b(?:in|at|with|of)\s+)?(?:\b(?:a\s+)?size\s+(?:of\s+)?)?"
-    r"\b(?P<width>\d{2,5})\s?(?:x|×|by)\s?(?P<height>\d{2,5})\b(?:\s*(?:px|pixels)\b)?",
+    r"\b(?P<width>\d{2,5})\s?(?:x|\u00d7|by)\s?(?P<height>\d{2,5})\b(?:\s*(?:px|pixels)\b)?",
     re.IGNORECASE,
 )
 RATIO = re.compile(
@@ -234,7 +242,7 @@ HD = re.compile(
     re.IGNORECASE,
 )
 FOLLOW_UP = re.compile(
-    r"[\s,;.!]{0,4}\b(?:and then|then|and(?= (?:describe|tell me|look at|read|inspect|check|compare)"
-    r"\b)) |(?<=[.!;]) ",
+    r"[\s,;.!]{0,4}\b(?:and then|then"
+    r"|and(?= (?:describe|tell me|look at|read|inspect|check|compare)\b)) |(?<=[.!;]) ",
     re.IGNORECASE,
 )

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 from limner.models.offline import phrases
 from limner.models.offline.album import Album, Seen, called
-from limner.models.offline.drawing import Draw, read_draw
+from limner.models.offline.drawing import Draw, read_draw, without_place
 from limner.models.offline.hearing import Request
 
 WHAT_IS_IT = "What is in this picture?"
@@ -45,6 +44,7 @@ class Change:
         shape: what was said of its shape, as `phrases.SHAPING` found it.
         again: the same is to be tried once more.
         pixels: its pixels are to change, which no new drawing does.
+        output_path: where the new one is saved, where that was said.
     """
 
     picture: Seen
@@ -53,6 +53,12 @@ class Change:
     shape: Mapping[str, str] = field(default_factory=dict[str, str])
     again: bool = False
     pixels: bool = False
+    output_path: str | None = None
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether it is only to be saved somewhere."""
+        return not (self.words or self.shape or self.again)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,23 +76,43 @@ class Say:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Help:
+    """Somebody says hello, or wants to know what this can do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Unclear:
     """No rule understands it."""
 
 
-Wish = Draw | Look | Show | Change | Where | Say | Unclear
+Wish = Draw | Look | Show | Change | Where | Say | Help | Unclear
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
-    """One request, in the forms that rules look at."""
+    """One request, in the forms that rules look at.
+
+    Attributes:
+        words: all of it.
+        plain: without what is polite, and without ``output_path``.
+        pointing: the same with "it" in place of each file that is named.
+        output_path: where a picture is to be saved.
+        named: the pictures that are named.
+        attached: the pictures in the same message.
+        album: the pictures there are.
+    """
 
     words: str
     plain: str
-    low: str
+    pointing: str
+    output_path: str | None
     named: tuple[Seen, ...]
     attached: tuple[Seen, ...]
     album: Album
+
+    @property
+    def low(self) -> str:
+        return self.pointing.lower()
 
     @property
     def is_question(self) -> bool:
@@ -107,12 +133,13 @@ class _Asked:
 def understand(request: Request, album: Album) -> Wish:
     """What a request asks for; the first rule that knows it decides."""
     words = " ".join(request.words.translate(_STRAIGHT).split())
-    plain = plainly(words)
+    plain, output_path = without_place(plainly(words))
     asked = _Asked(
         words=words,
         plain=plain,
-        low=plain.lower(),
-        named=tuple(album.find(called(name)) for name in names_in(words)),
+        pointing=phrases.NAMED.sub("it", phrases.WEB.sub("it", plain)),
+        output_path=output_path,
+        named=tuple(album.find(called(name)) for name in names_in(plain)),
         attached=tuple(map(album.find, request.attached)),
         album=album,
     )
@@ -123,7 +150,7 @@ def understand(request: Request, album: Album) -> Wish:
 def plainly(words: str) -> str:
     """The words without what is only polite."""
     opened = phrases.OPENING.sub("", words, count=1) if phrases.OPENING.match(words) else words
-    return phrases.CLOSING.sub("", opened).strip(" .!,;:")
+    return phrases.CLOSING.sub("", opened).strip(" .!?,;:")
 
 
 def clauses(words: str) -> tuple[str, str | None]:
@@ -149,8 +176,8 @@ def _ordinals(low: str) -> Sequence[re.Match[str]]:
 def _small_talk(asked: _Asked) -> Wish | None:
     if phrases.THANKS.fullmatch(asked.words.lower()) and not asked.attached:
         return Say(words=WELCOME)
-    is_greeting = not asked.plain and not asked.attached
-    return Unclear() if is_greeting or phrases.HELP.fullmatch(asked.low) else None
+    is_greeting = not asked.plain and not asked.attached and asked.output_path is None
+    return Help() if is_greeting or phrases.HELP.fullmatch(asked.low) else None
 
 
 def _where(asked: _Asked) -> Wish | None:
@@ -178,22 +205,23 @@ def _show(asked: _Asked) -> Wish | None:
     if not phrases.SHOW.fullmatch(asked.low):
         return None
     pictures = asked.meant()
-    return Show(picture=pictures[0]) if pictures else Say(words=NOTHING_YET)
+    if not pictures:
+        return Say(words=NOTHING_YET)
+    # A file that is not in the conversation can be looked at, but not brought back.
+    return Show(picture=pictures[0]) if pictures[0].handle else None
 
 
 def _change(asked: _Asked) -> Wish | None:
-    shape, rest = _shaping(asked.low)
+    shape, rest = _shaping(asked.pointing)
     again = phrases.AGAIN.fullmatch(asked.low) is not None
     pixels = phrases.PIXELS.match(asked.low) is not None
-    if not (again or pixels or phrases.CHANGE.match(asked.low) or (shape and not rest)):
+    only_outside = not rest and bool(shape or asked.output_path)
+    if not (again or pixels or only_outside or phrases.CHANGE.match(asked.low)):
         return None
     pictures = asked.meant()
     if not pictures:
-        # "Make the Eiffel Tower" is no change where there is nothing to change.
-        starts_new = asked.low.startswith(("make the", "make a", "paint the"))
-        return None if starts_new else Say(words=NOTHING_YET)
-    if not shape:
-        rest = asked.plain
+        # One can "paint the town" without a picture, but not "make the sky green".
+        return None if asked.low.startswith("paint the") else Say(words=NOTHING_YET)
     return Change(
         picture=pictures[0],
         request=asked.words,
@@ -201,21 +229,25 @@ def _change(asked: _Asked) -> Wish | None:
         shape=shape,
         again=again,
         pixels=pixels,
+        output_path=asked.output_path,
     )
 
 
-def _shaping(low: str) -> tuple[dict[str, str], str]:
+def _shaping(plain: str) -> tuple[dict[str, str], str]:
     """What is said of a picture's shape, and what else is said."""
-    parts = [part for part in re.split(r"\s*(?:,|\band\b)\s*", low) if part]
+    parts = [part for part in re.split(r" ?(?:,|\band\b) ?", plain) if part]
     for number, part in enumerate(parts):
-        if found := phrases.SHAPING.fullmatch(part):
+        if found := phrases.SHAPING.fullmatch(part.lower()):
             said = {name: value for name, value in found.groupdict().items() if value}
             return said, " and ".join(parts[:number] + parts[number + 1 :])
-    return {}, low
+    return {}, plain
 
 
 def _draw(asked: _Asked) -> Wish | None:
-    return read_draw(asked.plain)
+    wish = read_draw(asked.plain)
+    if wish is None or asked.output_path is None:
+        return wish
+    return replace(wish, options={**wish.options, "output_path": asked.output_path})
 
 
 def _look(asked: _Asked) -> Wish | None:
@@ -223,8 +255,7 @@ def _look(asked: _Asked) -> Wish | None:
     is_look = asked.is_question or phrases.LOOK.match(asked.low) is not None
     here = asked.named or asked.attached
     if pictures and (is_look or here):
-        only_named = asked.plain.strip("\"'`") in names_in(asked.words)
-        question = WHAT_IS_IT if only_named or not asked.plain else asked.words
+        question = WHAT_IS_IT if asked.low in ("", "it") else asked.words
         return Look(pictures=pictures, question=question)
     if is_look and phrases.WEB.search(asked.words):
         return Say(words=NO_WEB)
@@ -239,7 +270,7 @@ def _fragment(asked: _Asked) -> Wish | None:
     return Change(picture=newest, request=asked.words, words=asked.plain)
 
 
-_STRAIGHT = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "\0": " "})
+_STRAIGHT = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
 _RULES: Sequence[Callable[[_Asked], Wish | None]] = (
     _small_talk,
     _where,

@@ -1,0 +1,82 @@
+"""Conversations for `limner/offline`: the tools as they really are, and histories to speak into."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from limner.models.offline.model import answer
+from limner.models.offline.routing import Call
+from limner.tools import image_edit, image_generate, image_recall, inspect_image, looking
+from limner.wires import items
+from limner.wires.base import Offer, Prompt
+
+ROBOT, CAT, PHOTO = "ab" * 32, "cd" * 32, "ef" * 32
+
+SCHEMAS = {
+    image_generate.TOOL: image_generate.SCHEMA,
+    image_edit.TOOL: image_edit.SCHEMA,
+    looking.TOOL: inspect_image.SCHEMA,
+    image_recall.TOOL: image_recall.SCHEMA,
+}
+OFFERS = [Offer(name=name, description="", schema=schema) for name, schema in SCHEMAS.items()]
+
+Step = tuple[str, dict[str, Any]] | str
+
+
+def user(words: str, *handles: str) -> dict[str, Any]:
+    return items.message("user", *(items.picture(handle) for handle in handles), items.text(words))
+
+
+def called(name: str, call_id: str, **arguments: Any) -> dict[str, Any]:
+    written = msgspec.json.encode(arguments).decode()
+    return items.function_call(call_id=call_id, name=name, arguments=written)
+
+
+def answered(
+    call_id: str, value: object, *handles: str, success: bool | None = True
+) -> dict[str, Any]:
+    words = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    parts = [items.text(words), *(items.picture(handle) for handle in handles)]
+    return items.function_call_output(call_id=call_id, parts=parts, success=success)
+
+
+def drawn(prompt: str, handle: str, **facts: Any) -> dict[str, Any]:
+    """What `image_generate` answers."""
+    return {
+        "path": f"/g/{handle[:2]}.png",
+        "dimensions": {"width": 1024, "height": 1024},
+        "cost_usd": 0.0,
+        "provider": "illustrator",
+        "prompt_used": prompt,
+        "image": handle,
+        **facts,
+    }
+
+
+def turn(prompt: str, handle: str, *, arguments: Any = None, **facts: Any) -> list[dict[str, Any]]:
+    """A picture was drawn."""
+    call_id = f"call_{handle[:4]}"
+    return [
+        user(f"draw {prompt}"),
+        called("image_generate", call_id, prompt=prompt, **(arguments or {})),
+        answered(call_id, drawn(prompt, handle, **facts), handle),
+        items.message("assistant", items.text("Here it is.")),
+    ]
+
+
+ONE = turn("a red robot", ROBOT)
+WIDE = {"width": 1360, "height": 768}
+TWO = [*ONE, *turn("a blue cat with a hat", CAT, dimensions=WIDE)]
+
+
+def next_step(history: list[dict[str, Any]], offers: list[Offer] | None = None) -> Step:
+    """What the rules do next: a tool and its arguments, or words."""
+    step = answer(Prompt(items=history, tools=OFFERS if offers is None else offers))
+    return (step.tool, dict(step.arguments)) if isinstance(step, Call) else step.words
+
+
+def said(words: str, *handles: str, after: list[dict[str, Any]] | None = None) -> Step:
+    """What the rules do when somebody says that."""
+    return next_step([*(after or []), user(words, *handles)])

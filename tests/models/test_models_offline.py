@@ -1,0 +1,329 @@
+"""What people say becomes the call they mean, and never anything worse than a plain answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.models.offline_talks import (
+    CAT,
+    OFFERS,
+    ONE,
+    PHOTO,
+    ROBOT,
+    SCHEMAS,
+    TWO,
+    said,
+    turn,
+    user,
+)
+
+from limner.errors import InputInvalid, UserError
+from limner.models.offline import OfflineModel
+from limner.models.offline.telling import IS_A_RULE
+from limner.models.offline.wishes import NEEDS_TWO, NO_WEB, NOTHING_YET, WELCOME
+from limner.tools.arguments import check
+from limner.wires import items
+from limner.wires.base import Answer, Prompt, Usage
+
+DRAW: list[tuple[str, dict[str, Any]]] = [
+    ("draw a red robot with a hat", {"prompt": "a red robot with a hat"}),
+    ("Please draw me a picture of a cat!", {"prompt": "a cat"}),
+    ("could you paint two dogs, please?", {"prompt": "two dogs"}),
+    ("I want you to draw a cat please", {"prompt": "a cat"}),
+    ("hi, draw a sun", {"prompt": "a sun"}),
+    ("Draw: a cat", {"prompt": "a cat"}),
+    ("sketch a cat wearing a top hat", {"prompt": "a cat wearing a top hat"}),
+    ("illustrate the water cycle", {"prompt": "the water cycle"}),
+    ("imagine a city on the moon", {"prompt": "a city on the moon"}),
+    ("generate an image of a house", {"prompt": "a house"}),
+    ("create an oil painting of a cat", {"prompt": "an oil painting of a cat"}),
+    ("I'd like a picture of a dragon", {"prompt": "a dragon"}),
+    ("give me a castle", {"prompt": "a castle"}),
+    ("show me a picture of a horse", {"prompt": "a horse"}),
+    ("a picture of the sea", {"prompt": "the sea"}),
+    ("paint the town red", {"prompt": "the town red"}),
+    ("draw someone as a pirate", {"prompt": "someone as a pirate"}),
+    ("draw a cat, then a dog", {"prompt": "a cat, then a dog"}),
+    ("draw a clock showing 10:30", {"prompt": "a clock showing 10:30"}),
+    # shapes are said of pictures, not of what is in them
+    ("Make a wide picture of a beach", {"prompt": "a beach", "size": "16:9"}),
+    ("make a picture of a tall tree", {"prompt": "a tall tree"}),
+    ("draw a landscape with mountains", {"prompt": "a landscape with mountains"}),
+    ("draw a lighthouse in landscape format", {"prompt": "a lighthouse", "size": "16:9"}),
+    ("draw a lighthouse, portrait", {"prompt": "a lighthouse", "size": "9:16"}),
+    ("draw people dancing in a square", {"prompt": "people dancing in a square"}),
+    ("draw a square picture of a pie", {"prompt": "a pie", "size": "1:1"}),
+    ("draw a cat, 1024x1792, hd", {"prompt": "a cat", "size": "1024x1792", "quality": "hd"}),
+    ("draw a boat at 800 by 600 pixels", {"prompt": "a boat", "size": "800x600"}),
+    ("draw two pictures of a fox", {"prompt": "a fox", "n": 2}),
+    ("3 variants of a logo for a bakery", {"prompt": "a logo for a bakery", "n": 3}),
+    ("create 40 images of a boat in 16:9", {"prompt": "a boat", "n": 10, "size": "16:9"}),
+    # files
+    ("draw a house and save it as house.png", {"prompt": "a house", "output_path": "house.png"}),
+    (
+        'draw a sign that says "HD 512x512", save it to "my sign.png".',
+        {"prompt": 'a sign that says "HD 512x512"', "output_path": "my sign.png"},
+    ),
+    ("draw a boat to ~/boat.png", {"prompt": "a boat", "output_path": "~/boat.png"}),
+]
+
+LOOK: list[tuple[str, dict[str, Any]]] = [
+    ("what does shot.png say?", {"path": "shot.png"}),
+    ("read './my shot.png'", {"path": "./my shot.png"}),
+    ("read My\\ Shot.png", {"path": "My\\ Shot.png"}),
+    ("describe /tmp/photo", {"path": "/tmp/photo"}),
+    ("please look at ~/Pictures/a.jpg", {"path": "~/Pictures/a.jpg"}),
+    ("Can you see a dog in shot.png?", {"path": "shot.png"}),
+    ("is there a dog in limner://image/" + PHOTO + "?", {"path": PHOTO}),
+    ("What is in cat.png and dog.jpg?", {"path": "cat.png", "paths": ["dog.jpg"]}),
+    ("compare a.png and b.png", {"path": "a.png", "paths": ["b.png"]}),
+    ("which of a.png and b.png is bigger?", {"path": "a.png", "paths": ["b.png"]}),
+    ("how do a.png and b.png differ?", {"path": "a.png", "paths": ["b.png"]}),
+]
+
+LOOK_AT_THE_LAST: list[tuple[str, dict[str, Any]]] = [
+    ("what does it say?", {"path": "/g/ab.png"}),
+    ("is there a cat?", {"path": "/g/ab.png"}),
+    ("how many eyes does it have?", {"path": "/g/ab.png"}),
+    ("what can you tell me about it?", {"path": "/g/ab.png"}),
+    ("Describe the picture.", {"path": "/g/ab.png"}),
+    ("compare it with cat.png", {"path": "cat.png", "paths": ["/g/ab.png"]}),
+]
+
+CHANGE: list[tuple[str, dict[str, Any]]] = [
+    ("make it wider", {"prompt": "a red robot", "size": "16:9"}),
+    ("Could you make it wider?", {"prompt": "a red robot", "size": "16:9"}),
+    ("Wider please", {"prompt": "a red robot", "size": "16:9"}),
+    ("now in landscape", {"prompt": "a red robot", "size": "16:9"}),
+    ("same but taller", {"prompt": "a red robot", "size": "9:16"}),
+    ("make the picture square", {"prompt": "a red robot", "size": "1:1"}),
+    ("make it bigger", {"prompt": "a red robot", "size": "2048x2048"}),
+    ("resize it to 800 x 600 pixels", {"prompt": "a red robot", "size": "800x600"}),
+    ("make it blue", {"prompt": "a blue robot"}),
+    ("what about a blue one?", {"prompt": "a blue robot"}),
+    ("the robot should be green", {"prompt": "a green robot"}),
+    ("make the sky green", {"prompt": "a red robot with a green sky"}),
+    ("add a hat", {"prompt": "a red robot with a hat"}),
+    ("and now with a hat, please", {"prompt": "a red robot with a hat"}),
+    ("put a dog next to it", {"prompt": "a red robot with a dog"}),
+    ("at night", {"prompt": "a red robot, at night"}),
+    ("replace the robot with a cat", {"prompt": "a cat"}),
+    ("turn it into a cat", {"prompt": "a cat"}),
+    ("make it a watercolour", {"prompt": "a watercolour of a red robot"}),
+    ("make it wider and add a dog", {"prompt": "a red robot with a dog", "size": "16:9"}),
+    ("another one", {"prompt": "a red robot", "seed": 1}),
+    ("save it as robot.png", {"prompt": "a red robot", "output_path": "robot.png"}),
+    (
+        "make it tall and save it as /tmp/tall.png",
+        {"prompt": "a red robot", "size": "9:16", "output_path": "/tmp/tall.png"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("words", "arguments"), DRAW)
+def test_a_request_to_draw_is_a_prompt_and_what_was_said_about_it(
+    words: str, arguments: dict[str, Any]
+) -> None:
+    assert said(words) == ("image_generate", arguments)
+
+
+@pytest.mark.parametrize(("words", "arguments"), LOOK)
+def test_a_question_about_a_file_is_put_to_it(words: str, arguments: dict[str, Any]) -> None:
+    assert said(words) == ("inspect_image", {**arguments, "question": words})
+
+
+@pytest.mark.parametrize(("words", "arguments"), LOOK_AT_THE_LAST)
+def test_any_question_is_about_the_last_picture(words: str, arguments: dict[str, Any]) -> None:
+    assert said(words, after=ONE) == ("inspect_image", {**arguments, "question": words})
+
+
+@pytest.mark.parametrize(("words", "arguments"), CHANGE)
+def test_what_was_drawn_offline_is_changed_by_drawing_it_again(
+    words: str, arguments: dict[str, Any]
+) -> None:
+    assert said(words, after=ONE) == ("image_generate", arguments)
+
+
+def test_the_last_two_pictures_are_compared() -> None:
+    both = {"path": "/g/ab.png", "paths": ["/g/cd.png"]}
+    for words in ("compare them", "which one is brighter?", "what is the difference?"):
+        assert said(words, after=TWO) == ("inspect_image", {**both, "question": words})
+
+
+def test_pictures_are_found_by_their_place() -> None:
+    assert said("show the first one again", after=TWO) == ("image_recall", {"handle": ROBOT})
+    assert said("show it again", after=TWO) == ("image_recall", {"handle": CAT})
+    first = ("image_generate", {"prompt": "a red robot", "size": "16:9"})
+    assert said("make the first one wider", after=TWO) == first
+    asked = "what colour is the first picture?"
+    look = ("inspect_image", {"path": "/g/ab.png", "question": asked})
+    assert said(asked, after=TWO) == look
+
+
+def test_wider_and_taller_go_on_from_the_shape_that_is_there() -> None:
+    cat = {"prompt": "a blue cat with a hat"}
+    assert said("make it wider", after=TWO) == ("image_generate", {**cat, "size": "21:9"})
+    assert said("make it taller", after=TWO) == ("image_generate", {**cat, "size": "1:1"})
+    assert said("remove the hat", after=TWO) == ("image_generate", {"prompt": "a blue cat"})
+
+
+def test_drawing_again_keeps_the_seed_and_not_the_file() -> None:
+    order = {"seed": 7, "output_path": "robot.png", "n": 1, "quality": "hd", "size": "512x512"}
+    after = turn("a robot", ROBOT, arguments=order)
+    kept = {"prompt": "a robot", "seed": 7, "quality": "hd"}
+    assert said("wider", after=after) == ("image_generate", {**kept, "size": "16:9"})
+    again = {**kept, "size": "512x512", "seed": 8}
+    assert said("try again", after=after) == ("image_generate", again)
+
+
+def test_what_a_service_drew_or_a_file_holds_is_edited() -> None:
+    painted = turn("a red robot", ROBOT, provider="openai-image")
+    edit = {"image": ROBOT, "prompt": "make it wider", "size": "16:9"}
+    assert said("make it wider", after=painted) == ("image_edit", edit)
+    words = "remove the background of cat.png"
+    assert said(words, after=ONE) == ("image_edit", {"image": "cat.png", "prompt": words})
+    assert said("rotate it", after=ONE) == ("image_edit", {"image": ROBOT, "prompt": "rotate it"})
+    attached = ("image_edit", {"image": PHOTO, "prompt": "make it blue"})
+    assert said("make it blue", PHOTO) == attached
+
+
+def test_a_picture_in_the_message_is_what_the_message_is_about() -> None:
+    look = {"path": PHOTO, "question": "What is in this picture?"}
+    assert said("", PHOTO) == ("inspect_image", look)
+    assert said("cat.png") == ("inspect_image", {**look, "path": "cat.png"})
+    words = "alt text please"
+    assert said(words, PHOTO, after=ONE) == ("inspect_image", {"path": PHOTO, "question": words})
+    words = "compare this with the last one"
+    both = {"path": PHOTO, "paths": ["/g/ab.png"], "question": words}
+    assert said(words, PHOTO, after=ONE) == ("inspect_image", both)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("make it wider", NOTHING_YET),
+        ("describe it", NOTHING_YET),
+        ("make the sky green", NOTHING_YET),
+        ("save it as x.png", NOTHING_YET),
+        ("show it again", NOTHING_YET),
+        ("compare them", NEEDS_TWO),
+        ("what is on https://example.com/a.png?", NO_WEB),
+        ("thanks!", WELCOME),
+    ],
+)
+def test_what_cannot_be_done_is_said(words: str, told: str) -> None:
+    assert said(words) == f"{told}\n\n{IS_A_RULE}"
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["write a poem", "make a list of fruits", "what is the capital of France?", "i like trains"],
+)
+def test_what_no_rule_knows_is_told_with_what_the_rules_know(words: str) -> None:
+    told = said(words)
+    assert isinstance(told, str)
+    first, *abilities, last = told.splitlines()
+    assert first == (
+        "I am limner/offline, a set of rules and not a language model, and no rule of mine fits "
+        "that."
+    )
+    assert [line.split(":")[0] for line in abilities] == [
+        "I can",
+        "- draw",
+        "- draw it again, changed",
+        "- look",
+        "- compare",
+        "- edit a file, with a service that can",
+        "- show again",
+    ]
+    assert last == (
+        "For a model that understands, set OPENAI_API_KEY, or store it: limner keys set "
+        "OPENAI_API_KEY"
+    )
+
+
+@pytest.mark.parametrize("words", ["help", "Hello!", "who are you?", "what can you do", "?"])
+def test_who_asks_what_this_is_is_told(words: str) -> None:
+    told = said(words, after=ONE)
+    assert isinstance(told, str)
+    assert told.startswith("I am limner/offline, a set of rules and not a language model.\n")
+
+
+def test_where_a_picture_is_and_what_it_cost_needs_no_tool() -> None:
+    told = "The picture is /g/ab.png (1024 x 1024, free)."
+    for words in ("where is it?", "where did you save it?", "how much did that cost?"):
+        assert said(words, after=ONE) == told
+
+
+# --- as a model ---
+
+
+async def ask(words: str, after: list[dict[str, Any]] | None = None) -> tuple[Answer, list[str]]:
+    pieces: list[str] = []
+    prompt = Prompt(items=[*(after or []), user(words)], tools=OFFERS)
+    return await OfflineModel().ask(prompt, on_text=pieces.append), pieces
+
+
+async def test_a_call_is_an_item_of_the_conversation() -> None:
+    answer, pieces = await ask("draw a café")
+    (call,) = answer.items
+    assert answer == Answer(
+        text="",
+        stop="end",
+        model="limner/offline",
+        usage=Usage(input_tokens=0, output_tokens=0),
+        items=(
+            items.function_call(
+                call_id=call["call_id"], name="image_generate", arguments='{"prompt": "a café"}'
+            ),
+        ),
+    )
+    assert pieces == []
+    assert (await ask("draw a café"))[0] == answer
+    later = (await ask("draw a café", after=ONE))[0].items[0]["call_id"]
+    assert later != call["call_id"]
+
+
+async def test_words_come_in_pieces_and_as_an_item() -> None:
+    answer, pieces = await ask("thanks", after=ONE)
+    assert answer.text == "You are welcome."
+    assert pieces == ["You ", "are ", "welcome."]
+    assert answer.items == (items.message("assistant", items.text("You are welcome.")),)
+
+
+async def test_an_answer_by_a_schema_takes_a_model_that_understands_it() -> None:
+    prompt = Prompt(items=[user("draw a cat")], tools=OFFERS, schema={"type": "object"})
+    with pytest.raises(UserError) as caught:
+        await OfflineModel().ask(prompt)
+    assert caught.value.code == "MODEL_CANNOT"
+
+
+SCRAPS = (
+    "draw make it the a picture of wider and then compare show again cat.png /x save as remove with"
+    " blue \" ' ? , . 10x10 16:9 the first one https://a.b/c.png please no into"
+)
+WORDS = st.lists(st.sampled_from(SCRAPS.split())).map(" ".join)
+
+
+@given(st.text() | WORDS, st.sampled_from([[], ONE, TWO]))
+async def test_property_any_text_has_a_valid_answer(
+    words: str, after: list[dict[str, Any]]
+) -> None:
+    answer, pieces = await ask(words, after)
+    (item,) = answer.items
+    assert answer.stop == "end"
+    assert "".join(pieces) == answer.text
+    if item["type"] == "message":
+        assert answer.text
+        assert item == items.message("assistant", items.text(answer.text))
+        return
+    arguments = msgspec.json.decode(item["arguments"])
+    try:
+        check(SCHEMAS[item["name"]], arguments)
+    except InputInvalid as problem:
+        pytest.fail(f"{item['name']} would refuse {arguments}: {problem}")
+    assert all(value for value in arguments.values())

@@ -1,0 +1,127 @@
+"""Money set aside for a call: which caps hold, and who may let a call go over one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from limner.errors import BudgetExceeded
+from limner.money.ledger import Caps, Money
+from limner.money.records import Reservation
+from limner.storage.store import Store
+from limner.tools.base import Approval, Question, ToolContext
+from limner.tools.consent import OverCap, reserve
+
+CENT = 10_000_000
+CALL = {"tool": "image_generate", "provider": "acme", "model": "m", "session_id": "own"}
+REFUSED = "This call may cost $0.04, but of the {} budget of $0.03 only $0.03 is left"
+
+
+@dataclass
+class User:
+    """Somebody who always answers the same, and remembers what was asked."""
+
+    answer: bool
+    asked: list[Question] = field(default_factory=list)
+
+    async def __call__(self, question: Question) -> bool:
+        self.asked.append(question)
+        return self.answer
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    made = Store(tmp_path / "limner.db")
+    yield made
+    await made.aclose()
+
+
+def money_of(store: Store, **caps: int) -> Money:
+    return Money(store, caps=Caps(**caps), clock=lambda: datetime(2026, 11, 15, tzinfo=UTC))
+
+
+def approval(policy: str) -> Approval:
+    return Approval(policy=policy, above_nano=100 * CENT)
+
+
+async def buy(money: Money, user: User, policy: str = "on-failure", **context: Any) -> Reservation:
+    return await reserve(
+        4 * CENT, money, ToolContext(ask=user, **context), approval(policy), **CALL
+    )
+
+
+@pytest.mark.parametrize(
+    ("cap", "caps", "context"),
+    [
+        ("call", {"call_nano": 3 * CENT}, {}),
+        ("session", {"session_nano": 3 * CENT}, {}),
+        ("session", {}, {"budget_nano": 3 * CENT}),
+        ("session", {"session_nano": 9 * CENT}, {"budget_nano": 3 * CENT}),
+        ("session", {"session_nano": 3 * CENT}, {"budget_nano": 9 * CENT}),
+        ("day", {"day_nano": 3 * CENT}, {}),
+    ],
+)
+async def test_on_failure_a_cap_is_put_to_the_user_once(
+    store: Store, cap: str, caps: dict[str, int], context: dict[str, Any]
+) -> None:
+    money = money_of(store, **caps)
+    question = OverCap(text=f"{REFUSED.format(cap)}. Go over it?", amount_nano=4 * CENT)
+    unwilling = User(answer=False)
+    with pytest.raises(BudgetExceeded) as caught:
+        await buy(money, unwilling, **context)
+    assert (caught.value.message, unwilling.asked) == (REFUSED.format(cap), [question])
+    assert (await money.spend()).recent == ()
+
+    willing = User(answer=True)
+    held = await buy(money, willing, **context)
+    assert held == Reservation(
+        ledger_id=1,
+        quote_nano=4 * CENT,
+        session_id="own",
+        tool="image_generate",
+        provider="acme",
+        model="m",
+    )
+    assert (willing.asked, (await money.spend()).in_flight_nano) == ([question], 4 * CENT)
+
+
+@pytest.mark.parametrize("policy", ["untrusted", "on-request", "never"])
+async def test_under_every_other_policy_a_cap_is_the_last_word(store: Store, policy: str) -> None:
+    user = User(answer=True)
+    money = money_of(store, session_nano=3 * CENT)
+    with pytest.raises(BudgetExceeded, match="of the session budget"):
+        await buy(money, user, policy)
+    assert (user.asked, (await money.spend()).recent) == ([], ())
+
+
+async def test_the_policy_of_the_conversation_decides_about_caps_too(store: Store) -> None:
+    money, user = money_of(store, session_nano=3 * CENT), User(answer=True)
+    with pytest.raises(BudgetExceeded):
+        await buy(money, user, "on-failure", approval=approval("never"))
+    await buy(money, user, "never", approval=approval("on-failure"))
+    assert len(user.asked) == 1
+
+
+async def test_where_every_cap_leaves_room_nobody_is_asked(store: Store) -> None:
+    money, user = money_of(store, call_nano=4 * CENT, session_nano=4 * CENT), User(answer=False)
+    await buy(money, user, budget_nano=4 * CENT)
+    assert (user.asked, await money.left("own")) == ([], 0)
+
+
+async def test_a_call_is_paid_for_by_the_session_it_names(store: Store) -> None:
+    money, user = money_of(store, session_nano=4 * CENT), User(answer=False)
+    held = [await buy(money, user, session_id=name) for name in ("a", "b", None)]
+    assert [one.session_id for one in held] == ["a", "b", "own"]
+
+
+async def test_the_user_is_told_that_content_from_outside_was_read(store: Store) -> None:
+    money, user = money_of(store, session_nano=3 * CENT), User(answer=True)
+    await buy(money, user, has_read_untrusted=True)
+    assert [question.text for question in user.asked] == [
+        f"Content from outside was read before this. {REFUSED.format('session')}. Go over it?"
+    ]
