@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from app_server_page import app_server
 
 from limner import errors
 from limner.catalogue.images import ImageModel, Size
@@ -186,6 +187,7 @@ PAGES = {
     "models.md": models,
     "errors.md": error_codes,
     "tools.md": tools,
+    "app-server.md": app_server,
 }
 
 

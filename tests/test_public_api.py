@@ -31,6 +31,8 @@ PROMISED = [
     "ToolContext",
     "ToolRegistry",
     "ToolResult",
+    "codex_thread",
+    "connect",
     "create_image_tools",
     "edit",
     "fit",

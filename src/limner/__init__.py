@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from limner.catalogue.sizes import AnySize
     from limner.client import Limner, create_image_tools, tool
     from limner.content import Picture, Text
+    from limner.doors.codex import codex_thread
+    from limner.doors.remote.client import connect
     from limner.errors import LimnerError
     from limner.imaging.fit import Region
     from limner.pictures.fitting import FittedImage
@@ -54,6 +56,8 @@ _HOMES = {
     "ToolContext": "limner.tools.base",
     "ToolRegistry": "limner.tools.registry",
     "ToolResult": "limner.tools.base",
+    "codex_thread": "limner.doors.codex",
+    "connect": "limner.doors.remote.client",
     "create_image_tools": "limner.client",
     "edit": "limner.blocking",
     "fit": "limner.blocking",
@@ -87,6 +91,8 @@ __all__ = [
     "ToolContext",
     "ToolRegistry",
     "ToolResult",
+    "codex_thread",
+    "connect",
     "create_image_tools",
     "edit",
     "fit",

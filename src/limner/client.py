@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
 from functools import cache, cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, Unpack, overload
+
+import msgspec
+from msgspec.structs import replace
 
 from limner.agent.exporting import Exported
 from limner.agent.gc import Freed
@@ -174,7 +176,7 @@ class Limner(Workshop):
             "path": str(path),
             "question": question,
             "paths": [str(other) for other in paths],
-            "region": None if region is None else asdict(region),
+            "region": None if region is None else msgspec.to_builtins(region),
             "schema": schema,
         }
         arguments = {name: value for name, value in given.items() if value is not None}

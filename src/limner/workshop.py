@@ -10,12 +10,13 @@ import os
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from limner import illustrator
 from limner.agent.compaction import Compaction
@@ -37,6 +38,7 @@ from limner.eyes.answering import EyesModel
 from limner.imaging.formats import accepted
 from limner.imaging.pool import Imaging
 from limner.models.base import Model
+from limner.models.offline import OfflineModel
 from limner.models.registry import EYES, OFFLINE, KnownModel, Registry
 from limner.models.remote import RemoteModel
 from limner.money.amounts import usd_to_nano
@@ -246,8 +248,6 @@ class Workshop:
         if model.name == EYES:
             return EyesModel(Eyes(self.imaging))
         if model.name == OFFLINE:
-            from limner.models.offline import OfflineModel
-
             return OfflineModel()
         key = self.models.key(model) or ""
         return RemoteModel(model, http=self._http.client(), key=key, kind=kind)

@@ -9,10 +9,10 @@ import io
 import json
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from msgspec.structs import replace
 from PIL import Image
 from tests.servers.openai_server import USAGE, OpenAIServer
 from tests.servers.replicate_server import ReplicateServer

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.acceptance.conftest import Studio
 from tests.acceptance.inspecting import call, error, put, value
 from tests.servers.anthropic_server import AnthropicServer

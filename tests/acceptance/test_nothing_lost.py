@@ -6,12 +6,12 @@ import asyncio
 import sqlite3
 from collections.abc import Generator
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.acceptance.conftest import SPRING, Studio, unlabelled
 from tests.acceptance.hardship import full_disk, held_back, until
 from tests.servers.openai_server import OpenAIServer, error_reply

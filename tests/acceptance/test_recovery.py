@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.acceptance.conftest import SPRING, Studio, picture, unlabelled
 from tests.acceptance.hardship import full_disk, held_back, kill, limner, start
 from tests.servers.openai_server import OpenAIServer

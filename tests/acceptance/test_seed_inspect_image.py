@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import io
 import os
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from PIL import Image
 from tests.acceptance.conftest import Studio
 from tests.acceptance.inspecting import (

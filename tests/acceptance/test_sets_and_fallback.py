@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.acceptance.conftest import Studio
 from tests.servers.openai_server import OpenAIServer, error_reply
 from tests.servers.replicate_server import ReplicateServer

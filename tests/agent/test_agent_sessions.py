@@ -7,7 +7,6 @@ import sqlite3
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import closing
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.agent.rollout_samples import call, output, said, shown
 
 from limner.agent.session import MAX_NESTING, Session, SessionAbout, decode_item, encode_item

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from limner.eyes import Evidence
 from limner.imaging.evidence import Box, Colour, Measurements, TextLine, Texture

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 
 import hostile_host
@@ -19,6 +18,7 @@ from hostile_seeds import KINDS, scene, seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from imaging_samples import LONG_FUZZ, encoded, sample, worker_pids
+from msgspec.structs import replace
 
 from limner.errors import CorruptImage
 from limner.imaging.facts import Facts

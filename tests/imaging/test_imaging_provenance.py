@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import struct
 import zlib
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -13,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from imaging_samples import encoded
+from msgspec.structs import replace
 from PIL import Image
 from tests.servers.c2pa_signer import GENERATOR, ISSUER, SIGNER, signed
 from tests.servers.wire import WireServer

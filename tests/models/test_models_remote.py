@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.servers import anthropic_server, gemini_server, openai_server
 from tests.servers.chat_server import ChatServer
 from tests.servers.model_server import TEXT, Calls, ModelServer, Saying, Trouble

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import io
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from PIL import Image, ImageDraw
 
 from limner.catalogue.sizes import Size

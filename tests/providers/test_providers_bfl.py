@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.providers.drawn import Drawn, source, stopped_clock
 from tests.servers.bfl_server import FIELDS, BflServer, complaint, error_reply
 from tests.servers.samples import KEY, PICTURE

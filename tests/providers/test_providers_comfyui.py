@@ -8,11 +8,11 @@ import json
 import time as wall
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.servers.comfyui_server import ComfyServer, invalid_prompt, preview
 from tests.servers.samples import PICTURE
 from tests.servers.stage import LocalStage

@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.servers.openai_server import OpenAIServer
 from tests.servers.replicate_server import ReplicateServer
 from tests.servers.stage import LocalStage

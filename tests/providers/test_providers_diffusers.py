@@ -6,11 +6,11 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from limner.errors import (
     BadProviderImage,

@@ -6,11 +6,11 @@ import asyncio
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import fal_client
 import pytest
+from msgspec.structs import replace
 from tests.providers.drawn import Drawn, source, stopped_clock
 from tests.servers.fal_server import FalServer, error_reply
 from tests.servers.samples import KEY, PICTURE

@@ -6,13 +6,13 @@ import asyncio
 import base64
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import date
 from typing import Any
 
 import pytest
 from google import genai
 from google.genai import types
+from msgspec.structs import replace
 from tests.servers.gemini_image_server import USAGE, GeminiImageServer, told
 from tests.servers.gemini_server import error_reply
 from tests.servers.samples import KEY, PICTURE

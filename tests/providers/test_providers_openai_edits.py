@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import tracemalloc
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_type_hints
 
 import openai
 import pytest
+from msgspec.structs import replace
 from openai.types.image_edit_params import ImageEditParamsNonStreaming
 from pydantic import ConfigDict, TypeAdapter, with_config
 from tests.servers.openai_server import OpenAIServer, Part, SeenForm, error_reply, read_form

@@ -6,12 +6,12 @@ import asyncio
 import base64
 import tracemalloc
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_type_hints
 
 import openai
 import pytest
+from msgspec.structs import replace
 from openai.types.image_edit_stream_event import ImageEditStreamEvent
 from openai.types.image_gen_stream_event import ImageGenStreamEvent
 from openai.types.image_generate_params import ImageGenerateParamsStreaming

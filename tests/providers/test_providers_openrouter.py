@@ -6,13 +6,13 @@ import asyncio
 import base64
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, get_args
 
 import openrouter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from openrouter.components import (
     ImageGenerationRequest,
     ImageGenerationRequestAspectRatio,

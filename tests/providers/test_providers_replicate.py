@@ -11,6 +11,7 @@ import pytest
 import replicate
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.servers.replicate_server import ReplicateServer, error_reply
 from tests.servers.samples import KEY, PICTURE
 from tests.servers.wire import (
@@ -136,8 +137,7 @@ async def test_the_job_is_written_down_before_the_first_look(
     async def journal(job: Job) -> None:
         looks_when_journalled.append(len(replicate_server.sent("look")))
 
-    object.__setattr__(desk, "journal", journal)
-    await drawn.provider.generate(REQUEST, drawn.sink, desk)
+    await drawn.provider.generate(REQUEST, drawn.sink, replace(desk, journal=journal))
     assert looks_when_journalled == [0]
 
 

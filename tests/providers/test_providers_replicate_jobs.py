@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import time as wall
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.providers.drawn import stopped_clock
 from tests.servers.replicate_server import PAGE, ReplicateServer, error_reply
 from tests.servers.samples import PICTURE

@@ -6,10 +6,10 @@ import asyncio
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.providers.drawn import Drawn, source
 from tests.servers.replicate_server import ReplicateServer, error_reply
 from tests.servers.samples import PICTURE

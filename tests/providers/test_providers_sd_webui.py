@@ -7,10 +7,10 @@ import base64
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.servers.samples import PICTURE
 from tests.servers.sd_webui_server import SdWebuiServer, out_of_memory
 from tests.servers.stage import LocalStage

@@ -63,7 +63,7 @@ class Codex:
         config = CONFIG.format(model=MODEL, base_url=server.base_url)
         (self.home / "config.toml").write_text(config)
         proxies = dict.fromkeys(("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY"), server.origin)
-        self._env = {
+        self.env = {
             "PATH": os.environ["PATH"],
             "HOME": str(folder),
             "CODEX_HOME": str(self.home),
@@ -91,7 +91,7 @@ class Codex:
             "app-server",
             stdin=PIPE,
             stdout=PIPE,
-            env=self._env,
+            env=self.env,
             cwd=self.cwd,
             limit=MAX_LINE_BYTES,
         )

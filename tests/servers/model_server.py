@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
+import msgspec
 from tests.servers.wire import Gate, Reply, Seen, WireServer, json_reply
 
 TEXT = "A red fox — “hello” — in the snow 🦊."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens; what the cache gave is among the input, the reasoning among the output."""
 
     input: int = 1200
@@ -23,16 +22,14 @@ class Counts:
     reasoning: int = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trouble:
+class Trouble(msgspec.Struct, frozen=True, kw_only=True):
     """A failure that is told in the middle of an answer."""
 
     code: str
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Calls:
+class Calls(msgspec.Struct, frozen=True, kw_only=True):
     """A tool that the model calls; ``arguments`` is JSON."""
 
     name: str
@@ -40,8 +37,7 @@ class Calls:
     call_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Saying:
+class Saying(msgspec.Struct, frozen=True, kw_only=True):
     """What a server answers, and how that ends.
 
     After the pieces the model makes its ``calls``, in parallel.
@@ -63,8 +59,7 @@ class Saying:
         return "".join(self.pieces)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
+class Sent(msgspec.Struct, frozen=True, kw_only=True):
     """One server-sent event: its name, if the API has names, and its JSON."""
 
     data: Any

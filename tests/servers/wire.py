@@ -14,18 +14,18 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Literal, Self
 from urllib.parse import parse_qs, urlsplit
+
+import msgspec
 
 MAX_HEAD_BYTES = 64 * 1024
 GUARD_S = 30.0
 MAX_ROUNDS = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
     """A request as it arrived; header names are in lower case."""
 
     method: str
@@ -59,8 +59,7 @@ class Gate:
         await asyncio.shield(asyncio.wrap_future(self._opened))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
     """What the server sends back, down to the way the connection ends.
 
     ``hold`` is waited for before anything is sent; a Gate among the pieces of the body is waited
@@ -70,7 +69,7 @@ class Reply:
     """
 
     status: int = 200
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict)
     pieces: tuple[bytes | Gate, ...] = ()
     length: int | None = None
     chunked: bool = False

@@ -11,7 +11,7 @@ from made_tools import Counted, answering, make_tool, raising
 
 from limner.content import Picture
 from limner.errors import InputInvalid, NoProvider, ProviderRefused
-from limner.tools.base import Outcome, ToolCall, ToolContext, ToolResult
+from limner.tools.base import Outcome, Tool, ToolCall, ToolContext, ToolResult
 from limner.tools.registry import ToolRegistry
 
 PICTURE = Picture(handle="a" * 64, mime="image/png", width=8, height=8, size_bytes=9)
@@ -210,6 +210,7 @@ async def test_a_crash_is_told_without_traceback_or_key_and_logged_with_it(
         code="execution_failed",
         domain_code="TOOL_CRASHED",
         error="draw crashed: KeyError: '••• is not in the table'",
+        untrusted=True,
     )
     assert look.value == '{"ok":true}'
     assert "Traceback" in caplog.text
@@ -320,3 +321,25 @@ def test_one_registry_serves_several_event_loops() -> None:
     for _ in range(3):
         results = asyncio.run(registry.execute_parallel(calls, ToolContext()))
         assert [result.ok for result in results] == [True, True, True]
+
+
+async def test_the_schema_of_a_foreign_tool_is_never_made_into_code() -> None:
+    ran: list[Any] = []
+
+    async def run(arguments: Mapping[str, Any], context: ToolContext) -> Outcome:
+        ran.append(arguments)
+        return Outcome(value={})
+
+    hostile = {"type": "object", "properties": {"x": {"$ref": "http://127.0.0.1:9/evil.json"}}}
+    tool = Tool(
+        name="theirs",
+        description="Run elsewhere.",
+        schema=hostile,
+        run=run,
+        toolset="client",
+        max_result_chars=100,
+        foreign=True,
+    )
+    call = ToolCall(name="theirs", arguments={"x": 1})
+    (result,) = await ToolRegistry([tool]).execute_parallel([call], ToolContext())
+    assert (result.ok, ran) == (True, [{"x": 1}])

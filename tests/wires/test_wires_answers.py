@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.servers.model_server import TEXT, Counts, Saying, Sent, Trouble
 from tests.wires.seed_schema import assert_of_schema
 from tests.wires.streams import CALLING, events, follow

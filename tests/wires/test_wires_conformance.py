@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.wires.seed_schema import KINDS, items_of
 from tests.wires.vendor_types import assert_legal
 from tests.wires.wire_prompts import (
@@ -301,7 +301,7 @@ def test_a_picture_larger_than_a_service_takes_is_an_error(api: str, most: int) 
     fits = Sight(mime="image/png", data=PNG.ljust(most, b"x"))
     ask = ALL_WIRES[api].request
     assert ask("m", prompt(user(image(FOX)), pictures={FOX: fits}))
-    over = replace(fits, data=fits.data + b"x")
+    over = Sight(mime=fits.mime, data=fits.data + b"x")
     with pytest.raises(InputInvalid, match=f"has {most + 1:,} bytes; the service takes {most:,}"):
         ask("m", prompt(user(image(FOX)), pictures={FOX: over}))
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from limner.agent.calls import is_call
 from limner.agent.closing import closed
@@ -38,8 +40,7 @@ _TOO_LONG = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """What stands in place of a history; ``dropped`` are the pictures that are only named."""
 
     text: str
@@ -47,8 +48,7 @@ class Summary:
     dropped: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compaction:
+class Compaction(msgspec.Struct, frozen=True, kw_only=True):
     """Makes conversations shorter. ``at`` is how full the model's window may be before that."""
 
     thinking: Thinking

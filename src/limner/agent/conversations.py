@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -22,8 +21,7 @@ TERMS = "terms"
 Tools = Callable[[], ToolRegistry]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conversations:
+class Conversations(msgspec.Struct, frozen=True, kw_only=True):
     """Begins conversations and opens them again."""
 
     sessions: Sessions

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from limner.errors import LimnerError
 from limner.pictures.order import Progress
@@ -14,30 +15,26 @@ from limner.wires.items import Item
 Status = Literal["completed", "interrupted", "failed"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnStarted:
+class TurnStarted(msgspec.Struct, frozen=True, kw_only=True):
     """A turn begins."""
 
     turn_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InputAdded:
+class InputAdded(msgspec.Struct, frozen=True, kw_only=True):
     """What the user said is in the history, at the start or in the middle of a turn."""
 
     item: Item
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextDelta:
+class TextDelta(msgspec.Struct, frozen=True, kw_only=True):
     """The model speaks: the next piece of the message with that id."""
 
     item_id: str
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ItemAdded:
+class ItemAdded(msgspec.Struct, frozen=True, kw_only=True):
     """Something the model made is whole and in the history: a message, a thought, a call.
 
     A message whose pieces were told has their id.
@@ -46,23 +43,20 @@ class ItemAdded:
     item: Item
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolStarted:
+class ToolStarted(msgspec.Struct, frozen=True, kw_only=True):
     """A tool is called."""
 
     call: ToolCall
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolProgress:
+class ToolProgress(msgspec.Struct, frozen=True, kw_only=True):
     """A tool that runs says how far it is."""
 
     call: ToolCall
     progress: Progress
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolFinished:
+class ToolFinished(msgspec.Struct, frozen=True, kw_only=True):
     """A tool has answered, and ``item``, its output, is in the history."""
 
     call: ToolCall
@@ -71,8 +65,7 @@ class ToolFinished:
     duration_ms: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counted:
+class Counted(msgspec.Struct, frozen=True, kw_only=True):
     """One request to the model was counted and paid for.
 
     ``total`` is what the turns of this object have counted so far; ``context_tokens`` how much the
@@ -85,22 +78,19 @@ class Counted:
     spent_nano: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retrying:
+class Retrying(msgspec.Struct, frozen=True, kw_only=True):
     """A request failed without being paid for, and is made again in another form."""
 
     error: LimnerError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compacting:
+class Compacting(msgspec.Struct, frozen=True, kw_only=True):
     """The conversation is too long for the model, or somebody asked: it is being summed up."""
 
     item_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compacted:
+class Compacted(msgspec.Struct, frozen=True, kw_only=True):
     """The conversation was summed up; ``dropped`` pictures are named in the summary only."""
 
     item_id: str
@@ -108,8 +98,7 @@ class Compacted:
     dropped: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnEnded:
+class TurnEnded(msgspec.Struct, frozen=True, kw_only=True):
     """A turn is over.
 
     Attributes:

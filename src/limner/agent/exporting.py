@@ -6,10 +6,11 @@ import asyncio
 import base64
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
+
+import msgspec
 
 from limner import __version__
 from limner.agent.importing import META_SETTINGS, ORIGINATOR, pictures_beside
@@ -32,8 +33,7 @@ COMPACTED: Mapping[str, Any] = {"message": "", "replacement_history": []}
 _SUFFIXES = {"image/jpeg": ".jpg", "image/svg+xml": ".svg"}
 
 
-@dataclass(slots=True, kw_only=True)
-class Exported:
+class Exported(msgspec.Struct, kw_only=True):
     """What an export has written so far.
 
     Attributes:
@@ -47,12 +47,11 @@ class Exported:
     path: Path
     folder: Path | None = None
     items: int = 0
-    pictures: set[str] = field(default_factory=set[str])
-    omitted: set[str] = field(default_factory=set[str])
+    pictures: set[str] = msgspec.field(default_factory=set[str])
+    omitted: set[str] = msgspec.field(default_factory=set[str])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exporting:
+class Exporting(msgspec.Struct, frozen=True, kw_only=True):
     """Writes sessions as files that Codex, and limner elsewhere, can read."""
 
     pictures: Pictures
@@ -86,8 +85,7 @@ class Exporting:
         return told
 
 
-@dataclass(frozen=True, slots=True)
-class _Beside:
+class _Beside(msgspec.Struct, frozen=True):
     """Writes the pictures of items into a folder; the items name them by handle."""
 
     pictures: Pictures
@@ -115,8 +113,7 @@ class _Beside:
         self.told.pictures.add(handle)
 
 
-@dataclass(frozen=True, slots=True)
-class _Inline:
+class _Inline(msgspec.Struct, frozen=True):
     """Writes the pictures of items into the items."""
 
     pictures: Pictures

@@ -12,8 +12,9 @@ import json
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
 
 from limner.agent.session import milliseconds
 from limner.storage.blobs import Blobs
@@ -26,8 +27,7 @@ SETTLING_S = 60
 _FILES_AT_ONCE = 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Freed:
+class Freed(msgspec.Struct, frozen=True, kw_only=True):
     """What was removed, or would be.
 
     Attributes:
@@ -43,8 +43,7 @@ class Freed:
     young: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Sorted:
+class _Sorted(msgspec.Struct, frozen=True, kw_only=True):
     """The pictures in the tables: their sizes where they are garbage, and all of them by handle."""
 
     garbage: Mapping[str, int]
@@ -52,8 +51,7 @@ class _Sorted:
     known: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Collector:
+class Collector(msgspec.Struct, frozen=True, kw_only=True):
     """Removes the pictures that nothing refers to."""
 
     store: Store

@@ -6,9 +6,10 @@ import asyncio
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, cast
+
+import msgspec
 
 from limner.agent.embedded import without_embedded
 from limner.agent.ingress import Ingress
@@ -49,8 +50,7 @@ def pictures_beside(path: Path) -> Path:
     return path.with_name(f"{path.name.partition('.')[0]}.pictures")
 
 
-@dataclass(slots=True, kw_only=True)
-class Imported:
+class Imported(msgspec.Struct, kw_only=True):
     """What an import has brought in so far.
 
     Attributes:
@@ -65,15 +65,14 @@ class Imported:
 
     session_id: str | None = None
     items: int = 0
-    pictures: set[str] = field(default_factory=set[str])
+    pictures: set[str] = msgspec.field(default_factory=set[str])
     omitted: int = 0
     bad_lines: int = 0
     read_bytes: int = 0
-    warnings: list[str] = field(default_factory=list[str])
+    warnings: list[str] = msgspec.field(default_factory=list[str])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Importing:
+class Importing(msgspec.Struct, frozen=True, kw_only=True):
     """Brings histories in from elsewhere."""
 
     sessions: Sessions

@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import binascii
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
+
+import msgspec
 
 from limner.agent.parts import Part, image_parts, is_image, with_parts
 from limner.content import Picture
@@ -47,8 +48,7 @@ _SAME_TYPE = {"image/jpg": "image/jpeg", "image/x-png": "image/png"}
 _ANY_TYPE = frozenset({"", "image/*", "application/octet-stream"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entered:
+class Entered(msgspec.Struct, frozen=True, kw_only=True):
     """What came in.
 
     Attributes:
@@ -62,8 +62,7 @@ class Entered:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Taken:
+class _Taken(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one address: a picture, or the reason why not; and what is odd about it."""
 
     picture: Picture | None = None
@@ -76,8 +75,7 @@ class _Taken:
         return made.text(omitted(self.problem or NO_ADDRESS))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ingress:
+class Ingress(msgspec.Struct, frozen=True, kw_only=True):
     """The door through which pictures enter conversations."""
 
     pictures: Pictures

@@ -11,8 +11,10 @@ import asyncio
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, TypeVar
+
+import msgspec
+from msgspec.structs import replace
 
 from limner.agent.calls import error_output, is_call, output_of, read_call
 from limner.agent.compaction import Compaction, is_too_long
@@ -56,8 +58,7 @@ class Interrupted(Exception):
     """The user wants this turn to end."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class Parts(msgspec.Struct, frozen=True, kw_only=True):
     """What every turn works with. ``drawn_here`` tells whether nobody else made these pictures."""
 
     thinking: Thinking
@@ -299,7 +300,7 @@ class Turn:
             await self._parts.money.record(
                 result.cost_nano, result.cost_source, session_id=self._session.id, tool=call.name
             )
-        verbatim = tool is not None and tool.verbatim
+        verbatim = tool is not None and tool.foreign
         (output,) = await self._add(output_of(item, result, verbatim=verbatim))
         took_ms = int((time.monotonic() - began) * 1000)
         self._tell(ToolFinished(call=call, result=result, item=output, duration_ms=took_ms))

@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, cast
 
+import msgspec
 from msgspec import Meta
 
 from limner.errors import InputInvalid, LimnerError, SettingsError
@@ -59,8 +59,7 @@ _KEYS: Mapping[str, Setting] = {
 _TOOLSET = Setting(key="toolset", annotation=ToolNames, default=None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Personality:
+class Personality(msgspec.Struct, frozen=True, kw_only=True):
     """Who a model is in a conversation; None is left to the settings.
 
     Attributes:

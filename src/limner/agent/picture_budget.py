@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 from limner.catalogue.vision import VisionModel
 
@@ -35,8 +36,7 @@ class Load(NamedTuple):
         return Load(*(mine - theirs for mine, theirs in zip(self, other, strict=True)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PictureBudget:
+class PictureBudget(msgspec.Struct, frozen=True, kw_only=True):
     """The most that the pictures of one request may take up; ``tokens`` None is without limit."""
 
     pictures: int = MAX_PICTURES

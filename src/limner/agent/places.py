@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from limner.agent.captions import answers, caption
 from limner.agent.parts import Part, first_words, image_parts, is_image, with_parts
@@ -28,8 +29,7 @@ LEFT = "no longer sent, to save room"
 RECALLABLE = f"{LEFT}; ask {RECALL} for it"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class Known(msgspec.Struct, frozen=True, kw_only=True):
     """A picture that is stored here; its model's service may have refused it."""
 
     picture: Picture
@@ -37,8 +37,7 @@ class Known:
     is_quarantined: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(msgspec.Struct, frozen=True, kw_only=True):
     """One place of a picture: the number of its item, its handle, and why it is not shown there.
 
     Where the picture is named by anything but a handle, that is empty.

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
@@ -27,8 +26,7 @@ _NAMES_A_PICTURE = re.compile(r"image|picture|pixel|base64|\bmedia", re.IGNORECA
 Guilt = Literal["suspect", "quarantined"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quarantine:
+class Quarantine(msgspec.Struct, frozen=True, kw_only=True):
     """What each model made of the pictures it was sent."""
 
     store: Store

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from limner.agent.captions import answers, caption
 from limner.agent.parts import first_words
@@ -46,8 +46,7 @@ from limner.wires.items import Item
 UNKNOWN_TOKENS = 3_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ready:
+class Ready(msgspec.Struct, frozen=True, kw_only=True):
     """A prompt that can be sent.
 
     ``sent`` are the pictures in it by handle, each once, oldest first: what its service accepts or
@@ -60,8 +59,7 @@ class Ready:
     picture_tokens: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Requests:
+class Requests(msgspec.Struct, frozen=True, kw_only=True):
     """Makes conversations ready to be sent, as the settings `images.*` say."""
 
     store: Store

@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, cast
+
+import msgspec
 
 from limner.agent.session import encode_json, is_too_deep
 from limner.errors import MissingExtra, StorageError
@@ -31,23 +32,20 @@ _ZSTD_MODULES = ("compression.zstd", "backports.zstd")
 _DISCARD_BYTES = 1 << 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Begun:
+class Begun(msgspec.Struct, frozen=True, kw_only=True):
     """The line that describes the session."""
 
     payload: Mapping[str, Any]
     at_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Turned:
+class Turned(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of a turn; the last ones hold when the session is opened again."""
 
     payload: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Happened:
+class Happened(msgspec.Struct, frozen=True, kw_only=True):
     """Items of the history; ``compacts`` where they stand in place of all before them."""
 
     items: tuple[dict[str, Any], ...]
@@ -55,13 +53,11 @@ class Happened:
     compacts: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Other:
+class Other(msgspec.Struct, frozen=True, kw_only=True):
     """A line that is whole and says nothing that is kept here."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unreadable:
+class Unreadable(msgspec.Struct, frozen=True, kw_only=True):
     """A line that is no line of a rollout: broken, too long, or of another shape."""
 
     reason: str

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
+
+import msgspec
 
 from limner.agent.closing import closed
 from limner.agent.parts import first_words
@@ -23,8 +24,7 @@ MAX_NESTING = 100
 _HANDLE = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionAbout:
+class SessionAbout(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a session beside its items.
 
     Attributes:
@@ -63,8 +63,7 @@ class SessionAbout:
         return self.updated_ms, self.id
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredItem:
+class StoredItem(msgspec.Struct, frozen=True, kw_only=True):
     """An item, its number in its session and when it was added."""
 
     seq: int

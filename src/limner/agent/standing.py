@@ -6,9 +6,10 @@ What the terms say comes first, then the personality, then the settings.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from limner.agent.personality import Personalities, Personality
 from limner.agent.terms import Terms
@@ -27,8 +28,7 @@ SUM_UP = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """What holds for one turn.
 
     Attributes:
@@ -50,8 +50,7 @@ class Standing:
     schema: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standings:
+class Standings(msgspec.Struct, frozen=True, kw_only=True):
     """Works out what holds for a turn."""
 
     registry: Registry

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
 import msgspec
+from msgspec.structs import replace
 
 from limner.agent.quarantine import Quarantine
 from limner.agent.requests import Ready, Requests
@@ -30,8 +30,7 @@ MIN_ANSWER_TOKENS = 256
 BYTES_PER_TOKEN = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Weight:
+class Weight(msgspec.Struct, frozen=True, kw_only=True):
     """How long a prompt is: the bytes of its words, and the tokens of its pictures."""
 
     size_bytes: int
@@ -48,8 +47,7 @@ class Weight:
         return PROMPT_WRAPPING_TOKENS + self.size_bytes // BYTES_PER_TOKEN + self.picture_tokens
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gauge:
+class Gauge(msgspec.Struct, frozen=True, kw_only=True):
     """What a model counted for a prompt and its answer: a longer one counts so much at least."""
 
     weight: Weight
@@ -71,8 +69,7 @@ class Gauge:
         return self.usage.input_tokens + new_bytes // bytes_per_token + new_pictures
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Thought:
+class Thought(msgspec.Struct, frozen=True, kw_only=True):
     """An answer, what it cost, and how long the prompt was."""
 
     answer: Answer
@@ -80,8 +77,7 @@ class Thought:
     gauge: Gauge | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Thinking:
+class Thinking(msgspec.Struct, frozen=True, kw_only=True):
     """Asks the models of conversations, and pays for it."""
 
     requests: Requests

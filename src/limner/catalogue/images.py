@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from functools import cache
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from limner.catalogue.prices import Asked, PerSizePrice, PriceRule, Quote, cost_of_tokens
 from limner.catalogue.sizes import ListedSizes, Size, SizeRule, parse_size
@@ -40,8 +40,7 @@ _FOLDER = Path(__file__).with_name("image_models")
 Status = Literal["current", "retiring", "retired"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Needs:
+class Needs(msgspec.Struct, frozen=True, kw_only=True):
     """What a request asks of a model besides size and quality."""
 
     sources: int = 0

@@ -7,7 +7,6 @@ rounded up, so that a quote is never below the charge.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeVar, cast
 
@@ -29,8 +28,7 @@ PARTIAL_PICTURE_TOKENS = 100
 MAX_TOKENS = 1_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quote:
+class Quote(msgspec.Struct, frozen=True, kw_only=True):
     """The price before paying. Where it is not exact it is an upper bound."""
 
     nano: int
@@ -38,8 +36,7 @@ class Quote:
     exact: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """What a price depends on: the picture, and what it is drawn from.
 
     ``quality`` is the vendor's word; ``sources`` are the sizes of pictures to draw from.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from difflib import get_close_matches
@@ -16,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from limner.catalogue.rates import LongPromptRate, Rate
 from limner.catalogue.sizes import Size
@@ -106,8 +106,7 @@ class Service(_Struct, frozen=True):
     any_model: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VisionModel:
+class VisionModel(msgspec.Struct, frozen=True, kw_only=True):
     """One model of one service.
 
     Attributes:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import groupby
+
+import msgspec
 
 from limner.imaging.evidence import Measurements, TextLine
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """Measurements and text; ``unread`` says why there is no text where it could not be read."""
 
     measured: Measurements
@@ -25,16 +25,14 @@ class Evidence:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """A picture, and a question about it in small letters and single spaces."""
 
     picture: Evidence
     question: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """An answer to one thing that was asked: the answer, what it rests on, what to keep in mind."""
 
     answer: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from limner.eyes.evidence import Evidence
 
@@ -18,8 +19,7 @@ TEXT_TWO_COLOURS = 30
 NEARLY_GREY = 97
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(msgspec.Struct, frozen=True):
     """A kind in one or two words, and the measurement that speaks for it."""
 
     name: Name

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from limner.eyes import measured, reading
 from limner.eyes.evidence import Asked, Evidence, Finding
@@ -15,8 +16,7 @@ MAX_QUESTION_CHARS = 2000
 _COLOUR_WORDS = "|".join(sorted(measured.COLOUR_WORDS))
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(msgspec.Struct, frozen=True):
     """Words that show what is asked, and who answers it; ``reads`` says that text is needed.
 
     A rule is left out where one named in ``unless`` fits as well.

@@ -9,9 +9,10 @@ from __future__ import annotations
 import difflib
 import lzma
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
+
+import msgspec
 
 from limner.errors import InputInvalid
 from limner.illustrator.synonyms import SYNONYMS
@@ -23,8 +24,7 @@ _FULL_NAME, _SYNONYM, _NAME_WORD, _TAG, _PREFIX, _TAG_PREFIX = 100, 80, 12, 5, 3
 _MIN_PREFIX_CHARS = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AssetInfo:
+class AssetInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a picture without unpacking it.
 
     ``box`` is the part of the square that is drawn, as shares of it: left, top, right, bottom.
@@ -39,8 +39,7 @@ class AssetInfo:
     colours: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(msgspec.Struct, frozen=True):
     info: AssetInfo
     offset: int
     length: int

@@ -6,14 +6,15 @@ The unit is the canvas's shorter side and up is negative, as in ``grouping``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from limner.illustrator import figures
 from limner.illustrator.assets import AssetInfo
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class Part(msgspec.Struct, frozen=True, kw_only=True):
     """One picture in a group: its square, and how near to the viewer it is."""
 
     info: AssetInfo
@@ -53,8 +54,7 @@ class Part:
         return left + (right - left) * across, top + (bottom - top) * down
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(msgspec.Struct, frozen=True):
     """Which one of several like things this is, where they share a place."""
 
     nth: int = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from limner.illustrator import elsewhere, land, sky
 from limner.illustrator.canvas import Canvas, mix
@@ -12,8 +12,7 @@ from limner.illustrator.sky import LIGHTS, Light
 _SEA = "#1b86c0"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
+class Stage(msgspec.Struct, frozen=True, kw_only=True):
     """The room that a backdrop leaves for things, in pixels from the top.
 
     Things stand with their feet between the two lines of ``ground`` and hang between those of

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from random import Random
 from xml.sax.saxutils import escape
+
+import msgspec
 
 Point = tuple[float, float]
 
@@ -37,8 +38,7 @@ def flowing(points: Sequence[Point]) -> str:
     return "".join(parts)
 
 
-@dataclass(slots=True)
-class Canvas:
+class Canvas(msgspec.Struct):
     """A picture being drawn, from back to front.
 
     ``unit`` is the shorter side: sizes are shares of it, so that a drawing looks the same at
@@ -48,8 +48,8 @@ class Canvas:
     width: int
     height: int
     random: Random
-    shapes: list[str] = field(default_factory=list[str])
-    definitions: list[str] = field(default_factory=list[str])
+    shapes: list[str] = msgspec.field(default_factory=list[str])
+    definitions: list[str] = msgspec.field(default_factory=list[str])
 
     @property
     def unit(self) -> float:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from random import Random
+
+from msgspec.structs import replace
 
 from limner.illustrator import assets, figures, grammar
 from limner.illustrator.assets import AssetInfo

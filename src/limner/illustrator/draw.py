@@ -7,9 +7,10 @@ prompt of which too little is known is refused rather than answered with somethi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from random import Random
 from typing import Any
+
+import msgspec
 
 from limner.errors import InputInvalid, NoProvider
 from limner.illustrator import assets
@@ -26,8 +27,7 @@ NOTE = (
 _LISTED_WORDS = 12
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drawing:
+class Drawing(msgspec.Struct, frozen=True, kw_only=True):
     """An SVG document, the pictures its ``asset`` elements name, and facts about it in JSON."""
 
     svg: str

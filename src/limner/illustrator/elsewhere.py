@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from limner.illustrator.canvas import Canvas, mix, number
 from limner.illustrator.sky import LIGHTS, Light, draw_stars
@@ -87,8 +87,7 @@ def draw_plain_paper(canvas: Canvas, colour: str) -> None:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
+class Room(msgspec.Struct, frozen=True, kw_only=True):
     """A wall, a floor and what stands along the wall."""
 
     wall: str

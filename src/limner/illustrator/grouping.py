@@ -7,7 +7,9 @@ y = 0 is the ground under it; up is negative, as in SVG.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from limner.illustrator import assets, figures
 from limner.illustrator.attaching import Part, Slot, attach
@@ -16,8 +18,7 @@ from limner.illustrator.reading import Thing, Tie
 MAX_FIGURES = 24
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(msgspec.Struct, frozen=True):
     """Pictures that keep their places to each other; the first one stands, or is in the air."""
 
     parts: tuple[Part, ...]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from random import Random
+
+import msgspec
+from msgspec.structs import replace
 
 from limner.illustrator import figures
 from limner.illustrator.attaching import Part
@@ -18,8 +20,7 @@ _ROW_OF = 4
 _MARGIN = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(msgspec.Struct, frozen=True):
     """A group on the canvas: the pixels of one unit of it, and where its foot point is.
 
     ``grounded`` things cast a shadow under them, ``wet`` ones lie in water.
@@ -73,8 +74,7 @@ def _swims(group: Group) -> bool:
     return figures.swims(group.parts[0].info)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Field:
+class _Field(msgspec.Struct, frozen=True, kw_only=True):
     """A part of the canvas, from ``left`` on, in which groups are set out."""
 
     left: float

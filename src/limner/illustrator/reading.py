@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cache
+
+import msgspec
+from msgspec.structs import replace
 
 from limner.illustrator import assets, grammar, scenes, vocabulary
 from limner.illustrator.scenes import Scene
@@ -18,16 +20,14 @@ _BELONGS_TO_SUBJECT = frozenset({"holding", "wearing"})
 _LOOSE = frozenset({"beside"})
 
 
-@dataclass(frozen=True, slots=True)
-class Tie:
+class Tie(msgspec.Struct, frozen=True):
     """How a thing stands to another one, by its place in the list of things."""
 
     kind: str
     to: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Thing:
+class Thing(msgspec.Struct, frozen=True, kw_only=True):
     """Something to draw: a picture, how many of it, in what colour, how large, up in the air."""
 
     asset: str
@@ -39,8 +39,7 @@ class Thing:
     tie: Tie | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
     """What was understood of a prompt, and what was not.
 
     ``scene`` holds what was asked for; ``texts`` are to be written on a sign. ``known`` counts
@@ -97,19 +96,18 @@ def _longest() -> int:
     return max(longest_scene, vocabulary.longest_phrase())
 
 
-@dataclass(slots=True)
-class _Reader:
+class _Reader(msgspec.Struct):
     """Walks over the words once, always taking the longest phrase that means something."""
 
     words: Sequence[str]
     at: int = 0
-    things: list[Thing] = field(default_factory=list[Thing])
-    style: list[str] = field(default_factory=list[str])
-    unmatched: list[str] = field(default_factory=list[str])
-    left_out: list[str] = field(default_factory=list[str])
-    scene_words: list[str] = field(default_factory=list[str])
-    places: list[str] = field(default_factory=list[str])
-    weather: set[str] = field(default_factory=set[str])
+    things: list[Thing] = msgspec.field(default_factory=list[Thing])
+    style: list[str] = msgspec.field(default_factory=list[str])
+    unmatched: list[str] = msgspec.field(default_factory=list[str])
+    left_out: list[str] = msgspec.field(default_factory=list[str])
+    scene_words: list[str] = msgspec.field(default_factory=list[str])
+    places: list[str] = msgspec.field(default_factory=list[str])
+    weather: set[str] = msgspec.field(default_factory=set[str])
     hour: str | None = None
     paper: str | None = None
     alone: bool = False
@@ -121,7 +119,7 @@ class _Reader:
     aloft: bool = False
     begins_known: bool | None = None
     # Things named one after another: all of "a dog and a cat on a sofa" are on it.
-    joined: list[int] = field(default_factory=list[int])
+    joined: list[int] = msgspec.field(default_factory=list[int])
 
     def run(self) -> None:
         """Read to the end."""

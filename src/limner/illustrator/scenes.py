@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 PLACES = {
     "beach": "beach, seaside, seashore, shore, coast, sandy beach, tropical beach, sand, seafront",
@@ -141,13 +142,12 @@ HOUR_PHRASES = _by_phrase(HOURS)
 WEATHER_PHRASES = _by_phrase(WEATHERS)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
+class Scene(msgspec.Struct, frozen=True, kw_only=True):
     """Where and when a picture plays. ``paper`` is a colour where it plays nowhere."""
 
     places: tuple[str, ...] = ()
     hour: str = "day"
-    weather: frozenset[str] = field(default_factory=frozenset[str])
+    weather: frozenset[str] = msgspec.field(default_factory=frozenset[str])
     paper: str | None = None
 
     @property

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+import msgspec
 
 from limner.illustrator.canvas import Canvas, flowing, mix, number
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Light:
+class Light(msgspec.Struct, frozen=True, kw_only=True):
     """The colours an hour of the day gives to everything.
 
     ``sky`` runs from the top to the horizon, ``haze`` is the air before far things. ``veil`` lies

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 MAX_WORDS = 400
 _MAX_WORD_CHARS = 40
@@ -46,8 +47,7 @@ _UNCHANGED = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
+class Prompt(msgspec.Struct, frozen=True):
     """A prompt taken apart: its words in order, and the texts it quotes."""
 
     words: tuple[str, ...]

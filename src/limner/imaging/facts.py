@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 # How a mask marks what may change: by what is transparent in it, or by what is white.
 MaskWay = Literal["alpha", "white"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """What is true of bytes that decoded: measured from them, never taken from a name or a claim.
 
     Width and height are those of the upright picture. ``frames`` is 1 for a still picture. Of a
@@ -24,8 +24,7 @@ class Facts:
     pages: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Preview:
+class Preview(msgspec.Struct, frozen=True, kw_only=True):
     """A thumbnail as raw pixels: three bytes each, rows from top to bottom."""
 
     width: int

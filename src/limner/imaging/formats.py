@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from limner.imaging.markup import root_tag
 
@@ -12,8 +13,7 @@ from limner.imaging.markup import root_tag
 HEAD_BYTES = 256 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Format:
+class Format(msgspec.Struct, frozen=True, kw_only=True):
     """A format that can be told from its first bytes.
 
     ``name`` is how the setting ``images.accept`` spells it, and ``label`` how a sentence does.

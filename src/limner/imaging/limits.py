@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from limner.imaging.formats import ALWAYS_ACCEPTED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerLimits:
+class WorkerLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The limits of one worker process and of every job it does.
 
     ``accept`` names the formats that are opened, as `formats.accepted` gives them.

@@ -7,8 +7,9 @@ gives up its rights and then works as every `worker` does.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from typing import Any
+
+import msgspec
 
 from limner.imaging.limits import WorkerLimits
 from limner.imaging.provenance.claims import Claims
@@ -24,7 +25,7 @@ def _ready(limits: WorkerLimits) -> Jobs:  # noqa: ARG001 - the shape every work
     claims = Claims()
 
     def read_manifest(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Answer:  # noqa: ARG001 - the shape of every job
-        return {}, json.dumps(asdict(claims.read(payload, mime=job["mime"]))).encode()
+        return {}, json.dumps(msgspec.to_builtins(claims.read(payload, mime=job["mime"]))).encode()
 
     return {"read_manifest": read_manifest}
 

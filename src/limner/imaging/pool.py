@@ -13,11 +13,11 @@ import threading
 import weakref
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from limner.errors import CorruptImage, ImageError, MissingExtra
 from limner.imaging.evidence import Measurements, TextLine
@@ -103,12 +103,16 @@ class Imaging:
 
         def at_once(payload: bytes) -> Answer | None:
             fitted = as_it_is(payload, request, max_pixels=self._max_pixels)
-            return None if fitted is None else Answer(value=asdict(fitted), payload=payload)
+            return (
+                None
+                if fitted is None
+                else Answer(value=msgspec.to_builtins(fitted), payload=payload)
+            )
 
         # What is in memory already needs no thread either.
         answer = at_once(data) if isinstance(data, bytes) else None
         if answer is None:
-            header = {"op": "fit", "request": asdict(request)}
+            header = {"op": "fit", "request": msgspec.to_builtins(request)}
             shift = _Shift(self._crew, header, data, at_once=at_once)
             answer = await self._run(shift, self._threads)
         return _value(answer, Fitted), answer.payload
@@ -125,7 +129,7 @@ class Imaging:
         self, region: Region, *, of: tuple[int, int], size: tuple[int, int], way: MaskWay
     ) -> bytes:
         """A PNG of that size that marks a region of a picture with the size ``of``."""
-        job = {"region": asdict(region), "of": of, "size": size, "way": way}
+        job = {"region": msgspec.to_builtins(region), "of": of, "size": size, "way": way}
         return (await self._do("mask", b"", **job)).payload
 
     async def preview(self, data: Source, *, columns: int, rows: int) -> Preview:
@@ -191,7 +195,10 @@ class Imaging:
             ImageTooLarge: over a limit of size, count, memory or time.
         """
         used = {name: assets[name] for name in mentioned_assets(document) if name in assets}
-        order = {"document": document, "assets": {name: asdict(used[name]) for name in used}}
+        order = {
+            "document": document,
+            "assets": {name: msgspec.to_builtins(used[name]) for name in used},
+        }
         payload = json.dumps(order).encode()
         return (await self._do("render_svg", payload, width=width, height=height)).payload
 

@@ -14,7 +14,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Generator, Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -55,16 +54,14 @@ _ERRORS: dict[str, type[ImageError]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class Job(msgspec.Struct, frozen=True, kw_only=True):
     """What a worker is asked: the header names the operation, the payload is the bytes."""
 
     header: Mapping[str, Any]
     payload: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """What a worker says of a job that went well: facts, and bytes."""
 
     value: Mapping[str, Any]
@@ -188,7 +185,7 @@ class WorkerProcess:
 
 
 def _spawn(limits: WorkerLimits, module: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-P", "-m", module, json.dumps(asdict(limits))]
+    command = [sys.executable, "-P", "-m", module, json.dumps(msgspec.to_builtins(limits))]
     try:
         return subprocess.Popen(
             command,

@@ -7,8 +7,9 @@ its rights and then works as every `worker` does, except that no file format eve
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from typing import Any
+
+import msgspec
 
 from limner.imaging.evidence.reading import Reader
 from limner.imaging.evidence.record import Legible
@@ -27,7 +28,7 @@ def _ready(limits: WorkerLimits) -> Jobs:  # noqa: ARG001 - the shape every work
     def read_text(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Answer:  # noqa: ARG001 - the shape of every job
         del job["op"]
         lines = reader.read(Legible(**job, rgb=payload))
-        return {}, json.dumps([asdict(line) for line in lines]).encode()
+        return {}, json.dumps([msgspec.to_builtins(line) for line in lines]).encode()
 
     return {"read_text": read_text}
 

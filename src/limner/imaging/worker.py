@@ -12,8 +12,9 @@ import re
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
 from typing import IO, Any
+
+import msgspec
 
 from limner.errors import CorruptImage, ImageError, ImageTooLarge
 from limner.imaging import pipe, pixels
@@ -102,7 +103,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _verify(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Answer:  # noqa: ARG001 - the shape of every job
-    return {"value": asdict(pixels.verify(payload, limits=limits))}, b""
+    return {"value": msgspec.to_builtins(pixels.verify(payload, limits=limits))}, b""
 
 
 def _convert(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Answer:
@@ -130,7 +131,7 @@ def _fit(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Answer:
     asked["region"] = Region(**asked["region"]) if asked["region"] else None
     engine = Engine(aside=_aside, limits=limits)
     fitted, data = engine.fit(payload, FitRequest(**asked))
-    return {"value": asdict(fitted)}, data
+    return {"value": msgspec.to_builtins(fitted)}, data
 
 
 def _mask(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Answer:
@@ -142,11 +143,11 @@ def _mask(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Answer:
 
 
 def _measure(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Answer:  # noqa: ARG001 - the shape of every job
-    return {}, json.dumps(asdict(measure(payload, limits=limits))).encode()
+    return {}, json.dumps(msgspec.to_builtins(measure(payload, limits=limits))).encode()
 
 
 def _legible(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Answer:  # noqa: ARG001 - the shape of every job
-    page = asdict(legible(payload, limits=limits))
+    page = msgspec.structs.asdict(legible(payload, limits=limits))
     rgb = page.pop("rgb")
     return {"value": page}, rgb
 

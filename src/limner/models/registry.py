@@ -8,12 +8,14 @@ decided from data, before anything is sent.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from difflib import get_close_matches
 from functools import cached_property
 from typing import Literal, get_args
+
+import msgspec
+from msgspec.structs import replace
 
 from limner.catalogue.vision import (
     Limits,
@@ -45,8 +47,7 @@ _SAFE_FORMATS = ("image/png", "image/jpeg")
 _FREE = Rate(input_usd=Decimal(0), output_usd=Decimal(0))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownModel:
+class KnownModel(msgspec.Struct, frozen=True, kw_only=True):
     """A model that can be asked, if its key is set.
 
     Attributes:
@@ -90,16 +91,14 @@ class KnownModel:
         return self.name.partition("/")[2]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(msgspec.Struct, frozen=True, kw_only=True):
     """A model by its name, and how hard it was asked to think there."""
 
     model: KnownModel
     effort: Effort | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unknown:
+class Unknown(msgspec.Struct, frozen=True, kw_only=True):
     """A name that is no model, who said it, and the names it may have meant."""
 
     by: By
@@ -107,8 +106,7 @@ class Unknown:
     near: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resolution:
+class Resolution(msgspec.Struct, frozen=True, kw_only=True):
     """The model that is used, who named it, and the names before it that are no models."""
 
     model: KnownModel

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Generator
 from contextlib import aclosing, contextmanager
-from dataclasses import asdict, dataclass, field, replace
 
 import httpx2
+import msgspec
+from msgspec.structs import replace
 
 from limner.catalogue.rates import Rate
 from limner.errors import ModelBadAnswer, ModelTimeout, ProviderError, ProviderRefused
@@ -27,14 +28,13 @@ MAX_ANSWER_CHARS = 4_000_000
 REPHRASE = "Ask in other words, about another picture, or another model."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Connection:
+class Connection(msgspec.Struct, frozen=True, kw_only=True):
     """How one model's service is reached, in the event loop it is used in."""
 
     http: httpx2.AsyncClient
     key: str
     base_url: str
-    clock: Clock = field(default_factory=Clock)
+    clock: Clock = msgspec.field(default_factory=Clock)
 
 
 class RemoteModel:
@@ -182,7 +182,7 @@ class RemoteModel:
     def _charge(self, error: ProviderError, usage: Usage) -> None:
         """What was counted before it went wrong is known, and at a known rate no longer a maybe."""
         error.extras["usage"] = {
-            name: count for name, count in asdict(usage).items() if count is not None
+            name: count for name, count in msgspec.to_builtins(usage).items() if count is not None
         }
         if self._model.rate is not None:
             error.may_be_billed = False

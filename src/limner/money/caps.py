@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import msgspec
+from msgspec.structs import replace
 
 from limner.errors import NANO_PER_USD, BudgetExceeded
 from limner.money.amounts import format_usd
@@ -11,8 +12,7 @@ from limner.money.amounts import format_usd
 SESSION_REMEDY = "raise budget.session_usd (on the command line: --budget)"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Caps:
+class Caps(msgspec.Struct, frozen=True, kw_only=True):
     """The most that may be spent; None is no limit, 0 allows only what is free."""
 
     call_nano: int | None = None
@@ -25,8 +25,7 @@ class Caps:
         return replace(self, session_nano=min(caps, default=None))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counted:
+class Counted(msgspec.Struct, frozen=True, kw_only=True):
     """What the session and the UTC day of a call have reserved and spent before it."""
 
     session_nano: int

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 UNKNOWN = "unknown"
 
@@ -20,8 +21,7 @@ _STATE, _START_TICKS = 0, 19
 _ENDED = {"Z", "X", "x"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Owner:
+class Owner(msgspec.Struct, frozen=True, kw_only=True):
     """Which process, of which boot; ``start`` and ``boot`` are "unknown" where nobody can say."""
 
     pid: int

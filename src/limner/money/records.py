@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
+
+import msgspec
 
 from limner.errors import NANO_PER_USD, CostSource
 
 State = Literal["reserved", "sent", "settled", "unknown", "released"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reservation:
+class Reservation(msgspec.Struct, frozen=True, kw_only=True):
     """Money set aside for one call; the ledger row it names tells what became of it."""
 
     ledger_id: int
@@ -22,8 +22,7 @@ class Reservation:
     model: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobRow:
+class JobRow(msgspec.Struct, frozen=True, kw_only=True):
     """A request that was sent, and where its money stands.
 
     ``request`` is the JSON text that was journalled; ``remote_id`` and ``remote_url`` are there
@@ -61,8 +60,7 @@ class JobRow:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LedgerRow:
+class LedgerRow(msgspec.Struct, frozen=True, kw_only=True):
     """One call as `limner spend` shows it."""
 
     id: int
@@ -98,8 +96,7 @@ class LedgerRow:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpendLine:
+class SpendLine(msgspec.Struct, frozen=True, kw_only=True):
     """What was spent on one thing (a day, a model, a session), in how many calls."""
 
     name: str
@@ -111,8 +108,7 @@ class SpendLine:
         return {"name": self.name, "usd": self.nano / NANO_PER_USD, "calls": self.calls}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spend:
+class Spend(msgspec.Struct, frozen=True, kw_only=True):
     """What the whole ledger says was spent.
 
     The total, and each breakdown of it, is what was settled and what is unknown at its quote;

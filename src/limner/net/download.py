@@ -11,10 +11,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, field
 from urllib.request import getproxies, proxy_bypass
 
 import httpx2
+import msgspec
 
 from limner.errors import BadProviderImage, ProviderUnavailable
 from limner.net.addresses import Resolve, is_public, resolve
@@ -25,8 +25,7 @@ TOTAL_TIMEOUT_S = 300.0
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class Source(msgspec.Struct, frozen=True, kw_only=True):
     """Where a service's pictures may come from.
 
     ``hosts`` are exact names, or ``*.name`` for a name and everything below it. ``headers`` carry
@@ -35,7 +34,7 @@ class Source:
 
     base_url: str
     hosts: Collection[str]
-    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     resolve: Resolve = resolve
 
     def is_own_origin(self, url: httpx2.URL) -> bool:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any
 
 import httpx2
+import msgspec
 
 from limner.errors import (
     ProviderAuth,
@@ -89,8 +89,7 @@ _NEVER_SENT = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Vendor:
+class Vendor(msgspec.Struct, frozen=True, kw_only=True):
     """Who is being asked, in our words and in the reader's.
 
     ``key_env`` is None for a service that needs no key. ``rephrase`` and ``slow_down`` are the
@@ -108,8 +107,7 @@ class Vendor:
     unknown_fate: str = MAY_BE_BILLED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """An answer that is not a success: its status, its headers and the beginning of its body."""
 
     status: int
@@ -117,8 +115,7 @@ class Answer:
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class _Told:
+class _Told(msgspec.Struct, frozen=True):
     """What an error answer says, as far as it can be read; without secrets."""
 
     message: str

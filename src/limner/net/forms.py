@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Upload:
+class Upload(msgspec.Struct, frozen=True, kw_only=True):
     """One file of a form: under which name it is sent, what it is called and what it is."""
 
     field: str
@@ -17,14 +17,15 @@ class Upload:
     data: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Form:
+class Form(msgspec.Struct, frozen=True, kw_only=True):
     """What a form is filled in with; files of the same field come in this order.
 
     There is at least one file: a form without one would be sent in another encoding.
     """
 
-    fields: Mapping[str, str | int | bool] = field(default_factory=dict[str, str | int | bool])
+    fields: Mapping[str, str | int | bool] = msgspec.field(
+        default_factory=dict[str, str | int | bool]
+    )
     uploads: Sequence[Upload]
 
     def files(self) -> list[tuple[str, tuple[str, io.BytesIO, str]]]:

@@ -11,7 +11,6 @@ import json
 import re
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -98,8 +97,7 @@ def _nonsense(what: str) -> BadProviderImage:
     )
 
 
-@dataclass(slots=True)
-class _Frame:
+class _Frame(msgspec.Struct):
     """An open object or list; ``key`` is the name whose value is being read."""
 
     is_object: bool

@@ -6,8 +6,9 @@ Base64 is decoded as it arrives: of an event, what is held is its picture once a
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Collection
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from limner.errors import ImageTooLarge
 from limner.net.json_pictures import PictureReader
@@ -16,8 +17,7 @@ from limner.net.sse import EventCutter
 MAX_PICTURE_BYTES = 64 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class PictureEvent:
+class PictureEvent(msgspec.Struct, frozen=True):
     """One event: its name, its JSON with ``PICTURE`` for the picture, and that picture."""
 
     name: str

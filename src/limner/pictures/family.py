@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -15,8 +14,7 @@ MAX_ANCESTORS = 100
 MAX_OFFSPRING = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class Record(msgspec.Struct, frozen=True, kw_only=True):
     """A picture, and what was written down of its making when it came in.
 
     ``parent`` is the picture it is another form of; ``drawn_from`` are those it was drawn from.
@@ -38,8 +36,7 @@ class Record:
         return {"provider", "prompt"} <= self.lineage.keys() and not self.drawn_from
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Family:
+class Family(msgspec.Struct, frozen=True, kw_only=True):
     """A picture among its own: the nearest ancestors first, the oldest offspring first."""
 
     record: Record

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
+
+import msgspec
+from msgspec.structs import replace
 
 from limner.catalogue.sizes import Size
 from limner.catalogue.vision import VisionModel, cost, largest_useful, limits_for, tokens
@@ -21,8 +23,7 @@ GENEROUS_BYTES = 5_000_000
 UNKNOWN_SIZE = Size(GENEROUS_EDGE, GENEROUS_EDGE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FittedImage:
+class FittedImage(msgspec.Struct, frozen=True, kw_only=True):
     """A picture as one model should get it.
 
     Attributes:
@@ -69,8 +70,7 @@ class FittedImage:
         return part.x + x * self.fit.scale_x, part.y + y * self.fit.scale_y
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fitting:
+class Fitting(msgspec.Struct, frozen=True, kw_only=True):
     """How pictures are made ready for models here, as the settings `images.*` say."""
 
     pictures: Pictures

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
+
+import msgspec
 
 from limner.content import Picture
 from limner.imaging.png_chunks import HEADER_END, read_text, text_chunk, walk
@@ -22,8 +23,7 @@ _RUN = 4
 _READ_BYTES = 1 << 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Label:
+class Label(msgspec.Struct, frozen=True, kw_only=True):
     """What a picture says about itself."""
 
     prompt: str

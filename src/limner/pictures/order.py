@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+import msgspec
+
 from limner.errors import CostSource
 
 Background = Literal["transparent", "opaque"]
@@ -25,8 +27,7 @@ class SourceImage:
     data: bytes = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImageRequest:
+class ImageRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One picture to draw. Everything it asks for is already known to fit the model.
 
     Attributes:
@@ -58,8 +59,7 @@ class ImageRequest:
     partial_pictures: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Receipt:
+class Receipt(msgspec.Struct, frozen=True, kw_only=True):
     """What the provider said about a picture whose bytes are in the sink.
 
     ``cost_nano`` is None where the provider does not say and the catalogue's price holds.
@@ -69,7 +69,7 @@ class Receipt:
     prompt_used: str
     cost_nano: int | None = None
     cost_source: CostSource = "table"
-    extras: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    extras: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
 
 
 class Sink(Protocol):
@@ -84,8 +84,7 @@ class Sink(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class Job(msgspec.Struct, frozen=True, kw_only=True):
     """How a provider finds its own work again: an id it gave, and the address to ask."""
 
     remote_id: str
@@ -105,8 +104,7 @@ class Progress:
     picture: bytes | None = field(default=None, repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Desk:
+class Desk(msgspec.Struct, frozen=True, kw_only=True):
     """What a provider may tell its caller while it works.
 
     ``journal`` must be awaited as soon as a job has an id and before waiting for it: from then

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -127,7 +126,7 @@ class Pictures:
             ImageError: the request cannot be met, as for a region outside the picture.
             StorageError: the picture's bytes are gone.
         """
-        key = msgspec.json.encode({"version": FIT_VERSION, **asdict(request)}).decode()
+        key = msgspec.json.encode({"version": FIT_VERSION, **msgspec.to_builtins(request)}).decode()
         if (known := await self._find_fit(picture, key)) is not None:
             return known
         fitted, data = await self._imaging.fit(lambda: self._blobs.read(picture.handle), request)

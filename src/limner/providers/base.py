@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, Protocol, cast, runtime_checkable
@@ -70,8 +69,7 @@ class Resumable(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Connection:
+class Connection(msgspec.Struct, frozen=True, kw_only=True):
     """What a provider is built from, in the event loop it will be used in.
 
     ``illustrate`` is the embedded illustrator: a request in, a PNG and facts about it out.
@@ -82,12 +80,11 @@ class Connection:
     base_url: str
     key: str
     illustrate: Callable[[ImageRequest], Awaitable[tuple[bytes, Mapping[str, Any]]]]
-    clock: Clock = field(default_factory=Clock)
-    variables: Mapping[str, str] = field(default_factory=dict[str, str])
+    clock: Clock = msgspec.field(default_factory=Clock)
+    variables: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderSpec:
+class ProviderSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The facts about a service, known without connecting to it.
 
     Attributes:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
+
+import msgspec
 
 from limner.catalogue.images import ImageModel, Needs, Size
 from limner.errors import InputInvalid, LimnerError, NoProvider, UserError
@@ -19,8 +20,7 @@ NO_KEY_MESSAGE = f"Neither {MAIN_KEYS[0]} nor {MAIN_KEYS[1]} is set."
 NO_KEY_HINT = f"Set {MAIN_KEYS[0]} or {MAIN_KEYS[1]}, or run: limner keys set {MAIN_KEYS[0]}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class Wish(msgspec.Struct, frozen=True, kw_only=True):
     """What the caller asked for, as far as it decides who draws it.
 
     ``any_size`` says that only the shape of the size is meant.
@@ -35,8 +35,7 @@ class Wish:
     needs: Needs = NOTHING_MORE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
     """Who draws it, with which model and key. ``notice`` is for the caller to pass on."""
 
     spec: ProviderSpec

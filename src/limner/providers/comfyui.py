@@ -7,8 +7,9 @@ from ComfyUI. A job that has an id is never lost, as with the services that are 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from uuid import uuid4
+
+from msgspec.structs import replace
 
 from limner.catalogue.images import image_models
 from limner.net.clock import Clock

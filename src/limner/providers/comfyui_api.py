@@ -6,9 +6,10 @@ import contextlib
 import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
+
+from msgspec.structs import replace
 
 from limner.catalogue.images import ImageModel
 from limner.errors import BadProviderImage, ProviderUnavailable

@@ -17,7 +17,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
@@ -49,8 +48,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     lengths: tuple[int, int, int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
+class _Parts(msgspec.Struct, frozen=True):
     prompt: str
     negative_prompt: str
     source: bytes

@@ -7,22 +7,22 @@ own; they were read from the types of the vendor's own client.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from limner.pictures.order import ImageRequest
 from limner.providers.model_inputs import ModelInputs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
+class Way(msgspec.Struct, frozen=True, kw_only=True):
     """An endpoint, and what it takes."""
 
     path: str
     inputs: ModelInputs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ways:
+class Ways(msgspec.Struct, frozen=True, kw_only=True):
     """The endpoints of one model; ``editing_several`` where several pictures have their own."""
 
     drawing: Way

@@ -7,11 +7,11 @@ reason for the prompt. It may send drafts before the picture; the last picture i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Annotated, Any
 from urllib.parse import quote
 
 import msgspec
+from msgspec.structs import replace
 
 from limner.catalogue.images import ImageModel, image_models
 from limner.catalogue.prices import MAX_TOKENS, AreaTokensPrice

@@ -11,8 +11,9 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Coroutine
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+import msgspec
 
 from limner.errors import (
     BadProviderImage,
@@ -32,8 +33,7 @@ CALL_OFF_S = 5.0
 FETCH_PAUSES_S = (0.5, 1.0, 2.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """How a job stands.
 
     Attributes:

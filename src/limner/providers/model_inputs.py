@@ -9,8 +9,10 @@ from __future__ import annotations
 import base64
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, Literal
+
+import msgspec
+from msgspec.structs import replace
 
 from limner.errors import ProviderBadRequest
 from limner.pictures.order import ImageRequest, SourceImage
@@ -19,8 +21,7 @@ from limner.providers.aspect_ratios import nearest_aspect_ratio
 SEEDS = 2**31
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelInputs:
+class ModelInputs(msgspec.Struct, frozen=True, kw_only=True):
     """What one model takes besides its prompt.
 
     Attributes:
@@ -45,7 +46,7 @@ class ModelInputs:
     needs_mask: bool = False
     seed: bool = True
     negative_prompt: bool = False
-    fixed: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    fixed: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
 
     def prepared(self, request: ImageRequest) -> ImageRequest:
         """The request with a seed exactly where the model takes one.

@@ -6,9 +6,8 @@ answer in base64 or by an address of their own, and seldom say what a picture ha
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import httpx2
+from msgspec.structs import replace
 
 from limner.catalogue.images import image_models
 from limner.errors import ProviderBadRequest

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -31,8 +30,7 @@ WANTED = frozenset({"data.b64_json"})
 Fields = Mapping[str, str | int | bool]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drawn:
+class Drawn(msgspec.Struct, frozen=True, kw_only=True):
     """What the API said about a picture whose bytes are in the sink."""
 
     revised_prompt: str | None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import AsyncGenerator, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -55,8 +54,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     created_at: Any = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Runnable:
+class Runnable(msgspec.Struct, frozen=True, kw_only=True):
     """A model that can be run: where its predictions are started, and what they are told.
 
     ``path`` follows the base URL; ``body`` goes beside the input.
@@ -64,7 +62,7 @@ class Runnable:
 
     path: str
     inputs: ModelInputs
-    body: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    body: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
 
 
 class Predictions:

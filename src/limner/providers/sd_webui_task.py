@@ -8,8 +8,9 @@ where only the API was started.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from limner.errors import LimnerError, ProviderBadRequest
 from limner.net.clock import Clock
@@ -23,8 +24,7 @@ PAUSE_S = 0.5
 MAX_PREVIEW_BYTES = 16 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class Look(msgspec.Struct, frozen=True, kw_only=True):
     """A task at one moment; ``picture`` is what it looks like so far, where that was asked for."""
 
     is_active: bool

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NamedTuple, cast, get_args, get_origin
 
@@ -18,8 +17,7 @@ MAX_USD = 1_000_000
 _SHOWN_CHARS = 80
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
     """One row of the reference: a key, what it takes, what it is when nobody says."""
 
     key: str

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from limner.errors import SettingsError
 from limner.own_models import take_own_models
@@ -28,8 +29,7 @@ _MAX_FILE_BYTES = 256 * 1024
 _NOT_KEYS = frozenset({"LIMNER_HOME", "LIMNER_FUZZ"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Loaded:
+class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     """Settings, and for each key where its value came from."""
 
     settings: Settings

@@ -11,16 +11,16 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import msgspec
+
 from limner.storage.disk import disk_errors
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spliced:
+class Spliced(msgspec.Struct, frozen=True, kw_only=True):
     """A file of ours with bytes put in at one place."""
 
     path: Path

@@ -8,9 +8,10 @@ import tempfile
 import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
+
+import msgspec
 
 from limner.storage.home import Home, user_home
 
@@ -47,8 +48,7 @@ _SECRET_PLACES = (
 _HISTORY_PATTERN = ".*_history*"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Floor:
+class Floor(msgspec.Struct, frozen=True, kw_only=True):
     """The places nobody reaches: system folders, and secrets under the user's homes.
 
     A whole home is never part of it: a user whose home, temp folder or ``$LIMNER_HOME`` lies

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class Home:
+
+class Home(msgspec.Struct, frozen=True):
     """The folder limner keeps its things in. Making this value touches nothing."""
 
     folder: Path

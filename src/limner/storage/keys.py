@@ -8,9 +8,10 @@ import sys
 import tomllib
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+import msgspec
 
 from limner.errors import InputInvalid, SettingsError
 from limner.storage.disk import disk_errors
@@ -26,8 +27,7 @@ _HEADING = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyEntry:
+class KeyEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A key that is set, safe to show: the value is masked."""
 
     name: str

@@ -7,9 +7,11 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
+
+import msgspec
+from msgspec.structs import replace
 
 from limner.errors import ReachDenied, SettingsError
 from limner.storage.floor import Floor, temp_folders
@@ -27,8 +29,7 @@ def _floor_of_default_home() -> Floor:
     return Floor.under(Home.default())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reach:
+class Reach(msgspec.Struct, frozen=True, kw_only=True):
     """How far somebody may go: the roots they may read and write, above a floor for all.
 
     Roots are resolved when the value is made, so that swapping one for a symlink later widens
@@ -40,11 +41,11 @@ class Reach:
     write: tuple[Path, ...] = ()
     anywhere: bool = False
     read_only: bool = False
-    floor: Floor = field(default_factory=_floor_of_default_home, repr=False)
+    floor: Floor = msgspec.field(default_factory=_floor_of_default_home)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "read", _real_roots(self.read))
-        object.__setattr__(self, "write", _real_roots(self.write))
+        msgspec.structs.force_setattr(self, "read", _real_roots(self.read))
+        msgspec.structs.force_setattr(self, "write", _real_roots(self.write))
 
     @classmethod
     def for_person(cls, *, home: Path | None = None) -> Reach:

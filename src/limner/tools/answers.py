@@ -6,11 +6,11 @@ import asyncio
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, cast, runtime_checkable
 
 import msgspec
+from msgspec.structs import replace
 
 from limner.content import Content, Picture, Text
 from limner.errors import CorruptImage, ImageError, MissingExtra
@@ -35,8 +35,7 @@ class Drawn(Protocol):
 _PICTURES = (bytes, bytearray, memoryview, Path, Picture, Drawn)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answers:
+class Answers(msgspec.Struct, frozen=True, kw_only=True):
     """Makes outcomes of what one tool's function returns; its pictures are kept in ``pictures``.
 
     They are untrusted unless the tool is ``trusted``: nobody knows where a function has read them.
@@ -102,12 +101,11 @@ class Answers:
             return await pictures.take(sink, lineage={"from": self.tool})
 
 
-@dataclass(slots=True)
-class _Gathered:
+class _Gathered(msgspec.Struct):
     """The content of an answer as it comes together."""
 
-    content: list[Content] = field(default_factory=list[Content])
-    problems: list[str] = field(default_factory=list[str])
+    content: list[Content] = msgspec.field(default_factory=list[Content])
+    problems: list[str] = msgspec.field(default_factory=list[str])
 
     def add(self, part: Content | ImageError | MissingExtra) -> None:
         if isinstance(part, ImageError | MissingExtra):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from limner.content import Content
 from limner.errors import NANO_PER_USD, CostSource, ErrorKind
@@ -17,8 +18,7 @@ from limner.storage.reach import Reach
 DEFAULT_RESULT_BUDGET_CHARS = 80_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Question(msgspec.Struct, frozen=True, kw_only=True):
     """Something only the user can decide. ``amount_nano`` is set where it is about money."""
 
     text: str
@@ -34,16 +34,14 @@ def tell_nobody(progress: Progress) -> None:
     """Progress where nobody is waiting."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Approval:
+class Approval(msgspec.Struct, frozen=True, kw_only=True):
     """When the user is asked: the policy, and the amount above which ``on-request`` asks."""
 
     policy: str
     above_nano: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolContext:
+class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     """Who is calling, from where, and how far they may go.
 
     Attributes:
@@ -65,8 +63,8 @@ class ToolContext:
 
     session_id: str | None = None
     call_id: str | None = None
-    cwd: Path = field(default_factory=Path.cwd)
-    reach: Reach = field(default_factory=Reach.for_model)
+    cwd: Path = msgspec.field(default_factory=Path.cwd)
+    reach: Reach = msgspec.field(default_factory=Reach.for_model)
     approval: Approval | None = None
     budget_nano: int | None = None
     has_read_untrusted: bool = False
@@ -78,8 +76,7 @@ class ToolContext:
     ask: Callable[[Question], Awaitable[bool]] = ask_nobody
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """What a tool's function returns: a JSON-able value, content for the model, and the cost.
 
     ``untrusted`` is content that others wrote, a page or the text in a picture: it is data, and
@@ -95,14 +92,13 @@ class Outcome:
     success: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tool:
+class Tool(msgspec.Struct, frozen=True, kw_only=True):
     """A name, a schema and a function.
 
     ``parts`` says how many results in one a call asks for, each with room for
-    ``max_result_chars``. ``verbatim`` results reach the model exactly as they are, even those of
-    strangers: whoever brings the tool writes for the model. A tool that ``keeps_books`` has written
-    what it cost to the ledger itself.
+    ``max_result_chars``. A ``foreign`` tool is run by somebody at the other end of a wire: its
+    schema is never made into code, and its results reach the model exactly as they are. A tool that
+    ``keeps_books`` has written what it cost to the ledger itself.
     """
 
     name: str
@@ -114,21 +110,19 @@ class Tool:
     timeout_s: float | None = None
     available: Callable[[], bool] = lambda: True
     parts: Callable[[Mapping[str, Any]], int] = lambda _: 1
-    verbatim: bool = False
+    foreign: bool = False
     keeps_books: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCall:
+class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     """A model asks for a tool by name."""
 
     name: str
-    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    call_id: str = field(default_factory=lambda: f"call_{uuid.uuid4().hex}")
+    arguments: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
+    call_id: str = msgspec.field(default_factory=lambda: f"call_{uuid.uuid4().hex}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolResult:
+class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one call. Cost is there on success and on failure alike.
 
     On success ``value`` is a JSON text and ``code`` is None. On failure ``error`` is for the
@@ -149,7 +143,7 @@ class ToolResult:
     hint: str | None = None
     retryable: bool = False
     billed: bool = False
-    extras: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    extras: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
     cut_chars: int = 0
     untrusted: bool = False
     field: str | None = None  # last: in this class body its name hides dataclasses.field

@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 from pathlib import PurePath
 from typing import Any, NamedTuple, cast
+
+from msgspec.structs import replace
 
 from limner.content import Content, Text
 from limner.tools.base import ToolResult

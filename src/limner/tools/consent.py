@@ -19,9 +19,10 @@ The floor holds whatever the user says, and a session that is read-only writes n
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from limner.errors import ApprovalDenied, BudgetExceeded, ReachDenied
 from limner.money.amounts import format_usd
@@ -32,8 +33,7 @@ _OUTSIDE = "after content from outside was read"
 _WARNING = "Content from outside was read before this. "
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OverCap(Question):
+class OverCap(Question, frozen=True, kw_only=True):
     """Whether a call may go over a cap that leaves less than it costs."""
 
 

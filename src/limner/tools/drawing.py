@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any
+
+import msgspec
 
 from limner.money.ledger import Money, Reservation
 from limner.money.spending import Spending, to_the_end
@@ -27,8 +28,7 @@ from limner.tools.ordering import Order, Plan, Planner
 from limner.tools.under_way import UnderWay
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drawing:
+class Drawing(msgspec.Struct, frozen=True, kw_only=True):
     """Draws orders.
 
     ``connect`` builds the provider of a choice. ``turn`` is entered for as long as a request is

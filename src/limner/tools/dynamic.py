@@ -7,9 +7,10 @@ import inspect
 import logging
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, TypedDict, Unpack
+
+from msgspec.structs import replace
 
 from limner.net.redact import redact
 from limner.pictures.take import Pictures
@@ -26,8 +27,7 @@ _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 logger = logging.getLogger("limner")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FunctionTool(Tool):
+class FunctionTool(Tool, frozen=True, kw_only=True):
     """A tool made of a function, which can still be called as what it was."""
 
     function: Callable[..., Any]

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from limner.catalogue.images import Size
 from limner.content import Picture
@@ -41,8 +42,7 @@ PNG = "image/png"
 SUFFIXES = {PNG: ".png", "image/jpeg": ".jpg", "image/webp": ".webp"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Copy:
+class Copy(msgspec.Struct, frozen=True, kw_only=True):
     """A picture on its way to a file, and the bytes that the file is to have."""
 
     picture: Picture
@@ -58,8 +58,7 @@ Write = Callable[[Copy], Path]
 """Writes a copy to where it is wanted, and tells where that is."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GeneratedImage:
+class GeneratedImage(msgspec.Struct, frozen=True, kw_only=True):
     """A picture that is drawn, paid for and saved. ``image`` is the picture in the file.
 
     It is ``untrusted`` where it was drawn from pictures of others, whose words may be in it.
@@ -72,7 +71,7 @@ class GeneratedImage:
     provider: str
     model: str
     prompt_used: str
-    extras: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    extras: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
     untrusted: bool = False
 
     @property
@@ -86,8 +85,7 @@ class GeneratedImage:
         return self.cost_nano / NANO_PER_USD
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Landing:
+class Landing(msgspec.Struct, frozen=True, kw_only=True):
     """Brings pictures to the ground.
 
     ``generated`` is for those without a place of their own. With ``metadata`` a PNG says by which

@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from limner.catalogue.prices import PROMPT_WRAPPING_TOKENS, Quote
 from limner.errors import (
@@ -53,8 +55,7 @@ ABORTED = "inspect_image request aborted."
 NO_TEXT = "inspect_image model returned no text output."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inquiry:
+class Inquiry(msgspec.Struct, frozen=True, kw_only=True):
     """What the caller wants to know, and of which files. ``model`` is named by people only."""
 
     paths: tuple[str, ...]
@@ -64,8 +65,7 @@ class Inquiry:
     model: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inspection:
+class Inspection(msgspec.Struct, frozen=True, kw_only=True):
     """What a model said about pictures.
 
     ``details`` begins with the model, the path and the type that was sent; the rest is more about
@@ -85,8 +85,7 @@ class Inspection:
         return self.cost_nano / NANO_PER_USD
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Looking:
+class Looking(msgspec.Struct, frozen=True, kw_only=True):
     """Answers questions about pictures.
 
     ``registry`` is None where a program has none. ``connect`` makes the model of a row ready to be
@@ -350,7 +349,9 @@ def _details(
     if others:
         told["images"] = [first, *others]
     if answer is not None and answer.usage is not None:
-        told["usage"] = {k: v for k, v in asdict(answer.usage).items() if v is not None}
+        told["usage"] = {
+            k: v for k, v in msgspec.to_builtins(answer.usage).items() if v is not None
+        }
     if answer is not None and answer.stop == "length":
         told["stopped"] = "The answer was cut off at its longest."
     return told

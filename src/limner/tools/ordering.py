@@ -6,9 +6,11 @@ import asyncio
 import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
 
 from limner.catalogue.images import ImageModel, Needs, Size
 from limner.catalogue.prices import Quote
@@ -29,8 +31,7 @@ MAX_SEED = 2**31 - 1
 DEFAULT_SIZE = Size(1024, 1024)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class Order(msgspec.Struct, frozen=True, kw_only=True):
     """What the caller wants: every field of the right type, nothing decided yet.
 
     Attributes:
@@ -78,8 +79,7 @@ class Order:
     partial_pictures: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """An order with everything decided. Without a target the picture gets a name of its own.
 
     ``parents`` are the handles of the pictures it is drawn from. It is ``untrusted`` where others
@@ -96,8 +96,7 @@ class Plan:
     untrusted: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Planner:
+class Planner(msgspec.Struct, frozen=True, kw_only=True):
     """Turns orders into plans; it spends nothing, sends nothing and writes nothing."""
 
     sourcing: Sourcing

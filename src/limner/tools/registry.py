@@ -9,6 +9,8 @@ from collections.abc import Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 
+from msgspec.structs import replace
+
 from limner.errors import Cancelled, LimnerError, ToolTimeout
 from limner.net.loops import PerLoop
 from limner.net.redact import redact
@@ -106,10 +108,12 @@ class ToolRegistry:
             return _failure(call, error)
         except Exception as error:
             logger.exception("The tool %s crashed.", call.name)
-            return _failure(call, LimnerError(_crash_text(call, error), code=_CRASHED))
+            crash = _failure(call, LimnerError(_crash_text(call, error), code=_CRASHED))
+            return replace(crash, untrusted=True)  # the words of whatever went wrong
 
     async def _attempt(self, tool: Tool, call: ToolCall, context: ToolContext) -> Outcome:
-        arguments.check(tool.schema, call.arguments)
+        if not tool.foreign:
+            arguments.check(tool.schema, call.arguments)
         async with self._slots.get():
             if context.cancel is not None and context.cancel.is_set():
                 raise Cancelled(f"{tool.name} was cancelled before it began")

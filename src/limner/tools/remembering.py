@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
@@ -15,8 +14,7 @@ from limner.storage.store import Store
 from limner.wires.base import Prompt
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
+class Memory(msgspec.Struct, frozen=True, kw_only=True):
     """Answers by what was asked; a question that differs in anything is another question."""
 
     store: Store

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import PurePath
+
+import msgspec
+from msgspec.structs import replace
 
 from limner.errors import (
     Cancelled,
@@ -24,8 +26,7 @@ from limner.tools.landing import GeneratedImage
 from limner.tools.ordering import MAX_SEED, Order
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DrawnSet:
+class DrawnSet(msgspec.Struct, frozen=True, kw_only=True):
     """The pictures of one order, and what became of those that are missing."""
 
     images: tuple[GeneratedImage, ...]
@@ -102,15 +103,14 @@ async def _ask_once(order: Order, drawing: Drawing, context: ToolContext) -> Too
     return replace(context, ask=agreed.answer)
 
 
-@dataclass(slots=True, kw_only=True)
-class _Agreed:
+class _Agreed(msgspec.Struct, kw_only=True):
     """What the user has said about the price of a set, for each picture of it."""
 
     ask: Callable[[Question], Awaitable[bool]]
     each_nano: int
     count: int
     over_caps: bool | None = None
-    asking: asyncio.Lock = field(default_factory=asyncio.Lock)
+    asking: asyncio.Lock = msgspec.field(default_factory=asyncio.Lock)
 
     async def answer(self, question: Question) -> bool:
         """Ask only what is new: a place, a dearer picture, and once whether to pass a cap."""

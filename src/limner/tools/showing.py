@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 
+import msgspec
+
 from limner.content import Picture
 from limner.errors import ImageError, ImageTooLarge, MissingExtra, StorageError
 from limner.imaging.png_chunks import Words, texts
@@ -26,8 +28,7 @@ from limner.tools.base import ToolContext
 from limner.tools.naming import find_file
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Provenance:
+class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     """A C2PA manifest that was found.
 
     ``of_original`` says that it is not in the picture asked for, but in the one that was made of.
@@ -69,8 +70,7 @@ class Exhibit:
     provenance: Provenance | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Showing:
+class Showing(msgspec.Struct, frozen=True, kw_only=True):
     """Finds out what a picture is."""
 
     pictures: Pictures

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from limner.catalogue.images import EditRule
 from limner.content import Picture
@@ -19,8 +20,7 @@ Mask = Picture | Region
 """Which part of a picture may change: as another picture marks it, or a region."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sourcing:
+class Sourcing(msgspec.Struct, frozen=True, kw_only=True):
     """Brings in what pictures are drawn from."""
 
     pictures: Pictures

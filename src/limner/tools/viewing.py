@@ -6,9 +6,11 @@ import asyncio
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from limner.catalogue.sizes import Size
 from limner.catalogue.vision import VisionModel, tokens
@@ -37,8 +39,7 @@ WITHOUT_LOSS = FitRequest(
 ANIMATED = "An animation: only its first frame was sent."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(msgspec.Struct, frozen=True, kw_only=True):
     """One picture as a model gets it: its sight, and those of its tiles.
 
     Attributes:
@@ -72,8 +73,7 @@ class View:
         return told if self.note is None else told | {"note": self.note}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Viewing:
+class Viewing(msgspec.Struct, frozen=True, kw_only=True):
     """How picture files are read here, as the settings `images.*` say."""
 
     pictures: Pictures

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Literal, Protocol, cast
 
+import msgspec
+
 WIRES = {
     "openai-responses": "limner.wires.openai_responses:WIRE",
     "openai-chat": "limner.wires.openai_chat:WIRE",
@@ -41,8 +43,7 @@ class Sight:
     detail: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
+class Offer(msgspec.Struct, frozen=True, kw_only=True):
     """A tool that the model may call: its name, what it is for, and a schema of its arguments."""
 
     name: str
@@ -50,8 +51,7 @@ class Offer:
     schema: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prompt:
+class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     """Everything one request says.
 
     Attributes:
@@ -69,8 +69,8 @@ class Prompt:
     """
 
     items: Sequence[Mapping[str, Any]]
-    pictures: Mapping[str, Sight] = field(default_factory=dict[str, Sight])
-    omitted: Mapping[str, str] = field(default_factory=dict[str, str])
+    pictures: Mapping[str, Sight] = msgspec.field(default_factory=dict[str, Sight])
+    omitted: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     takes_images: bool = True
     tools: Sequence[Offer] = ()
     instructions: str | None = None
@@ -79,8 +79,7 @@ class Prompt:
     max_output_tokens: int = DEFAULT_MAX_OUTPUT_TOKENS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """The tokens a service counted; None where it does not say.
 
     Those read from a cache or written to it are among the input, and the reasoning is among the
@@ -108,8 +107,7 @@ def _sum(one: int | None, other: int | None) -> int | None:
     return other if one is None else one + (other or 0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """What a model said, or what was said instead.
 
     Attributes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
+
+import msgspec
 
 from limner.errors import ModelBadAnswer
 
@@ -12,32 +13,29 @@ MAX_CHARS = 16_000_000
 T = TypeVar("T", bound="Words | Thinking | Calling")
 
 
-@dataclass(slots=True)
-class Words:
+class Words(msgspec.Struct):
     """A message, as far as it came."""
 
-    pieces: list[str] = field(default_factory=list[str])
+    pieces: list[str] = msgspec.field(default_factory=list[str])
 
 
-@dataclass(slots=True)
-class Thinking:
+class Thinking(msgspec.Struct):
     """A thought, as far as it came; ``signature`` is what its service wants back with it.
 
     Of a thought that is hidden there is only that.
     """
 
-    pieces: list[str] = field(default_factory=list[str])
+    pieces: list[str] = msgspec.field(default_factory=list[str])
     signature: str = ""
     is_hidden: bool = False
 
 
-@dataclass(slots=True)
-class Calling:
+class Calling(msgspec.Struct):
     """A call, as far as it came."""
 
     call_id: str = ""
     name: str = ""
-    pieces: list[str] = field(default_factory=list[str])
+    pieces: list[str] = msgspec.field(default_factory=list[str])
 
 
 class Gathering:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import binascii
 from dataclasses import dataclass, field
 
+import msgspec
+
 from limner.errors import InputInvalid
 
 # Of a data URL's beginning, more than any type and its parameters need.
@@ -26,8 +28,7 @@ class RawSound:
     url: str = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Omitted:
+class Omitted(msgspec.Struct, frozen=True, kw_only=True):
     """Something that is not taken in, and why."""
 
     why: str

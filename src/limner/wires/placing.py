@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from binascii import b2a_base64
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+import msgspec
 
 from limner.errors import InputInvalid
 from limner.wires.base import HANDLE_URL, Sight
@@ -35,8 +37,7 @@ _MAGIC: Mapping[bytes, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Takes:
+class Takes(msgspec.Struct, frozen=True, kw_only=True):
     """The pictures that an API takes; None where it does not say."""
 
     types: frozenset[str] | None = None
@@ -44,8 +45,7 @@ class Takes:
     bytes_each: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
     """A picture where it belongs, loaded."""
 
     handle: str

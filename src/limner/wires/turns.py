@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Literal, cast, get_args
 
@@ -52,23 +51,20 @@ _MAX_ID_CHARS = 40
 _LEGAL_ID = re.compile(r"[a-zA-Z0-9_-]+")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class Said(msgspec.Struct, frozen=True, kw_only=True):
     """Words of the model."""
 
     texts: Sequence[str]
     phase: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Thought:
+class Thought(msgspec.Struct, frozen=True, kw_only=True):
     """A thought of the model."""
 
     reasoning: Reasoning
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class Call(msgspec.Struct, frozen=True, kw_only=True):
     """The model calls a tool; ``is_custom`` where ``arguments`` is free text instead of JSON."""
 
     call_id: str
@@ -88,8 +84,7 @@ class Call:
         return {"input": self.arguments}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Output:
+class Output(msgspec.Struct, frozen=True, kw_only=True):
     """What a call gave back."""
 
     call: Call
@@ -105,16 +100,14 @@ class Output:
 Step = Said | Thought | Call
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """Somebody other than the model speaks."""
 
     role: AskingRole
     parts: Sequence[Part]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
+class Answered(msgspec.Struct, frozen=True, kw_only=True):
     """The model speaks, thinks and calls, in this order."""
 
     steps: Sequence[Step]
@@ -126,8 +119,7 @@ class Answered:
         return self.steps[: last + 1]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Returned:
+class Returned(msgspec.Struct, frozen=True, kw_only=True):
     """The outputs of all calls of the turn before, in the order of the calls."""
 
     outputs: Sequence[Output]

@@ -69,6 +69,28 @@ def deliver(found: Answer, *, as_json: bool) -> int:
     return found.status
 
 
+def emit(value: Mapping[str, Any]) -> None:
+    """Print one line of JSON now, before the answer.
+
+    Raises:
+        Cancelled: nobody reads it any more, or it cannot be written.
+    """
+    speak(f"{_as_json(value)}\n")
+
+
+def speak(text: str) -> None:
+    """Print part of an answer now, for somebody who follows it as it comes.
+
+    Raises:
+        Cancelled: nobody reads it any more, or it cannot be written.
+    """
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError as error:
+        raise Cancelled(f"Standard output cannot be written: {error.strerror}.") from error
+
+
 def failure(error: LimnerError) -> Answer:
     """An error as the answer of the command that it ended."""
     notes = [f"limner: {error.message}"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from dataclasses import asdict
+
+import msgspec
 
 from limner.doors.cli.answer import Answer
 from limner.doors.cli.arguments import region
@@ -51,6 +52,6 @@ def run(args: Namespace) -> Answer:
         "prompt": args.prompt,
         "references": args.reference,
         "mask": args.mask,
-        "region": None if args.region is None else asdict(args.region),
+        "region": None if args.region is None else msgspec.to_builtins(args.region),
     }
     return answer_for(EDIT, arguments, args)

@@ -13,13 +13,17 @@ if TYPE_CHECKING:
 
 # Each command is a module of this package with `configure(parser)` and `run(args) -> Answer`.
 COMMANDS = {
+    "chat": "talk with a model that draws and looks, or take one turn for a script",
     "generate": "draw a picture from words",
     "edit": "change a picture, or draw from pictures",
     "inspect": "ask a question about pictures",
     "fit": "make pictures ready for models, and say what looking costs",
     "show": "what a picture is, where it comes from and what became of it",
+    "codex": "run Codex with limner's tools, leaving its settings as they are",
+    "app-server": "serve clients that bring their own tools, as the Codex app-server does",
     "models": "models that draw and look: prices, lifecycles, what is usable now",
     "spend": "what was spent, and on what",
+    "mcp": "serve these tools to an agent, or set a client up to use them",
     "sessions": "stored conversations: list, show, import, export, fork, archive, delete",
     "gc": "remove the pictures that nothing refers to any more",
     "jobs": "requests that were sent but not received, and how to bring them in",
@@ -62,9 +66,8 @@ def main(argv: list[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
     _prepare_streams()
     try:
-        if words and words[0] in COMMANDS:
-            return _command(words[0], words[1:])
-        return _overview(words)
+        name, rest = _split(words)
+        return _overview(words) if name is None else _command(name, rest)
     except KeyboardInterrupt:
         # While a module was being loaded: a command that runs sees to its own interruption.
         return INTERRUPTED_STATUS
@@ -72,10 +75,22 @@ def main(argv: list[str] | None = None) -> int:
         _flush()
 
 
+def _split(words: list[str]) -> tuple[str | None, list[str]]:
+    """The command and its words, among them each ``--config KEY=VALUE`` that stands in front.
+
+    Programs that start an app-server put those there; no other command takes them.
+    """
+    at = 0
+    while words[at : at + 1] == ["--config"]:
+        at += 2
+    command = words[at] if at < len(words) and words[at] in COMMANDS else None
+    return command, [*words[:at], *words[at + 1 :]]
+
+
 def _overview(words: list[str]) -> int:
     from limner import __version__  # noqa: PLC0415 - with the rest of what only help needs
 
-    listing = "\n".join(f"  {name:10}{summary}" for name, summary in COMMANDS.items())
+    listing = "\n".join(f"  {name:12}{summary}" for name, summary in COMMANDS.items())
     parser = Parser(
         words,
         prog="limner",
@@ -91,14 +106,16 @@ def _overview(words: list[str]) -> int:
 
 
 def _command(name: str, words: list[str]) -> int:
-    module = import_module(f"limner.doors.cli.{name}")
+    module = import_module(f"limner.doors.cli.{name.replace('-', '_')}")
     parser = Parser(words, prog=f"limner {name}", description=module.__doc__, epilog=module.EXAMPLE)
     module.configure(parser)
     parser.add_argument(
         "--json", action="store_true", help="print exactly one JSON object on standard output"
     )
-    # Options may stand between pictures and question.
-    args = parser.parse_intermixed_args(words)
+    # Options may stand between pictures and question. A command that hands words on to another
+    # program reads them itself.
+    read = getattr(module, "read", ArgumentParser.parse_intermixed_args)
+    args = read(parser, words)
     answer = import_module("limner.doors.cli.answer")
     return answer.answer(lambda: module.run(args), as_json=args.json)
 

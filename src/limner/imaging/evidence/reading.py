@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from limner.errors import ImageTooLarge
 from limner.imaging.evidence.record import Box, Legible, TextLine
@@ -32,8 +34,7 @@ OVERLAP_ROWS = 256
 _MAX_THREADS = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Band:
+class Band(msgspec.Struct, frozen=True):
     """Rows that are read together, and those among them whose text is kept."""
 
     start: int

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Box:
+class Box(msgspec.Struct, frozen=True, kw_only=True):
     """A rectangle in pixels of the upright picture, from its top left corner."""
 
     x: int
@@ -15,8 +14,7 @@ class Box:
     height: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Colour:
+class Colour(msgspec.Struct, frozen=True, kw_only=True):
     """A basic colour word, the commonest shade of it here, and how much of the picture has it."""
 
     name: str
@@ -24,8 +22,7 @@ class Colour:
     percent: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Texture:
+class Texture(msgspec.Struct, frozen=True, kw_only=True):
     """What tells a photo from a screenshot from line art, in percent of all pixels.
 
     ``equal`` have exactly the colour of the pixel beside them: many in flat graphics, few in
@@ -39,16 +36,14 @@ class Texture:
     grey: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(msgspec.Struct, frozen=True, kw_only=True):
     """Where the camera says it was, in degrees north and east."""
 
     latitude: float
     longitude: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class Origin(msgspec.Struct, frozen=True, kw_only=True):
     """What EXIF claims about how the picture was made; anyone may have written it."""
 
     camera: str | None
@@ -57,8 +52,7 @@ class Origin:
     place: Place | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Code:
+class Code(msgspec.Struct, frozen=True, kw_only=True):
     """A QR code or barcode, and what it holds."""
 
     kind: str
@@ -66,8 +60,7 @@ class Code:
     box: Box
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Legible:
+class Legible(msgspec.Struct, frozen=True, kw_only=True):
     """Raw pixels to read from, three bytes each, and the size of the picture they show."""
 
     width: int
@@ -77,8 +70,7 @@ class Legible:
     rgb: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextLine:
+class TextLine(msgspec.Struct, frozen=True, kw_only=True):
     """A piece of text on one line.
 
     Pieces with the same ``row`` stand beside each other; rows count from 0, top to bottom.
@@ -91,8 +83,7 @@ class TextLine:
     row: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measurements:
+class Measurements(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that pixels and header tell without reading text.
 
     Width and height are those of the upright picture; ``turned`` says that the file stores it

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from io import BytesIO
 
+import msgspec
 from PIL import Image
 
 from limner.imaging.decoding import on_white
@@ -20,8 +20,7 @@ _WEBP_METHOD = 2
 _PALETTE_COLOURS = 256
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(msgspec.Struct, frozen=True):
     """One encoding of a picture at one size."""
 
     mime: str

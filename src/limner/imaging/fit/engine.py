@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+
+import msgspec
 
 from limner.imaging.fit.encoders import Candidate
 from limner.imaging.fit.faithful import encode_once
@@ -13,8 +14,7 @@ from limner.imaging.fit.source import Source
 from limner.imaging.limits import WorkerLimits
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Engine:
+class Engine(msgspec.Struct, frozen=True, kw_only=True):
     """Fits pictures inside one worker; ``aside`` is its second thread."""
 
     aside: ThreadPoolExecutor

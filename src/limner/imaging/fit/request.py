@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 Mode = Literal["seed", "fast"]
 
 PNG, JPEG, WEBP, GIF = "image/png", "image/jpeg", "image/webp", "image/gif"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Region:
+class Region(msgspec.Struct, frozen=True, kw_only=True):
     """A part of a picture, in pixels of the upright original."""
 
     x: int
@@ -20,8 +20,7 @@ class Region:
     height: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FitRequest:
+class FitRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The box and the byte limit a picture has to fit, and how to get it there.
 
     ``formats`` are the types that may be sent; GIF is only ever sent as it came, so it cannot be
@@ -48,8 +47,7 @@ class FitRequest:
         return width <= self.max_width and height <= self.max_height
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fitted:
+class Fitted(msgspec.Struct, frozen=True, kw_only=True):
     """What the engine made of a picture.
 
     Width and height are those of the bytes that are sent; ``part`` is the part of the upright

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Literal
+
+import msgspec
 
 INSTALL = "pip install 'limner[c2pa]'"
 
 State = Literal["trusted", "valid", "invalid"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ingredient:
+class Ingredient(msgspec.Struct, frozen=True, kw_only=True):
     """Another file that the picture is said to be made of."""
 
     title: str | None
@@ -20,8 +20,7 @@ class Ingredient:
     relationship: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Manifest:
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """What the active manifest of a picture claims, and whether the claim holds.
 
     Attributes:

@@ -7,9 +7,9 @@ decoder raises on damaged data to the worker's loop, which answers ``CorruptImag
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
+import msgspec
 from PIL import Image
 
 from limner.errors import CorruptImage
@@ -19,8 +19,7 @@ from limner.imaging.limits import WorkerLimits
 Image.MAX_IMAGE_PIXELS = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Opened:
+class Opened(msgspec.Struct, frozen=True, kw_only=True):
     """One picture of a file: its header has been read, its pixels may still have to be decoded.
 
     ``turn`` is how it has to be turned, as EXIF counts it; 1 where it is upright. ``pages`` is how

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
+
+import msgspec
 
 # Pillow finds the decoders by name among the loaded ones.
 from PIL import BmpImagePlugin, IcoImagePlugin, Image
@@ -25,8 +26,7 @@ _DIB_BYTES = 40
 bmp = partial(rasters.read, decoder="BMP", may_move=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Icon:
+class _Icon(msgspec.Struct, frozen=True, kw_only=True):
     """One image of an icon file; its size is its own header's, since the file's list may lie."""
 
     width: int

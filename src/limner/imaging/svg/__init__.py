@@ -8,13 +8,13 @@ and ``render`` draws it.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+import msgspec
 
 _MENTION = re.compile(r"<(?:[\w.-]+:)?asset\s[^<>]*?\bname\s*=\s*(?:\"([^\"<>]*)\"|'([^'<>]*)')")
 
 
-@dataclass(frozen=True, slots=True)
-class Asset:
+class Asset(msgspec.Struct, frozen=True):
     """A drawing of our own that a document may place by name: SVG elements and their view box."""
 
     view_box: str

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from limner.errors import ImageError, UnsafeSvg
 from limner.imaging.limits import WorkerLimits

@@ -6,7 +6,7 @@ A few lines of nested ``use`` can stand for billions of shapes. References made 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
 from limner.errors import ImageTooLarge, UnsafeSvg
 from limner.imaging.limits import WorkerLimits
@@ -32,12 +32,11 @@ def check_expansion(root: Element, limits: WorkerLimits) -> None:
     _Survey(targets, limits).measure(root, depth=1)
 
 
-@dataclass(slots=True)
-class _Survey:
+class _Survey(msgspec.Struct):
     targets: dict[str, Element]
     limits: WorkerLimits
     # By identity: what an element becomes, as (elements, levels); None while it is being measured.
-    known: dict[int, tuple[int, int] | None] = field(
+    known: dict[int, tuple[int, int] | None] = msgspec.field(
         default_factory=dict[int, "tuple[int, int] | None"]
     )
 

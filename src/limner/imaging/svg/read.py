@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from xml.parsers import expat
+
+import msgspec
 
 from limner.errors import CorruptImage, ImageTooLarge, UnsafeSvg
 from limner.imaging.limits import WorkerLimits
@@ -15,13 +16,12 @@ _XLINK_NAMESPACE = "http://www.w3.org/1999/xlink"
 _XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
 
 
-@dataclass(slots=True)
-class Element:
+class Element(msgspec.Struct):
     """One element: its tag without namespace, its attributes, its children and text in order."""
 
     tag: str
-    attributes: dict[str, str] = field(default_factory=dict[str, str])
-    children: list[Element | str] = field(default_factory=list["Element | str"])
+    attributes: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    children: list[Element | str] = msgspec.field(default_factory=list["Element | str"])
 
     def elements(self) -> Iterator[Element]:
         """This element and all below it, in document order."""

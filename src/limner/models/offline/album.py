@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from limner.wires.base import HANDLE_URL
 
@@ -13,8 +15,7 @@ WHOLE_HANDLE_CHARS = 64
 _HANDLE = re.compile(r"[0-9a-f]{8,64}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
     """A picture of the conversation, as far as it is known.
 
     Attributes:
@@ -80,8 +81,7 @@ def called(name: str) -> Seen:
     return Seen(path=name.removeprefix("file://"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Album:
+class Album(msgspec.Struct, frozen=True, kw_only=True):
     """The pictures of a conversation: in the order they came, and in the order last spoken of."""
 
     pictures: tuple[Seen, ...] = ()

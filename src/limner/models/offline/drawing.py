@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from limner.models.offline import phrases
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draw:
+class Draw(msgspec.Struct, frozen=True, kw_only=True):
     """A picture is to be drawn; an empty prompt means that nobody said of what.
 
     ``options`` are further arguments, for a tool that takes them.
     """
 
     prompt: str
-    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    options: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
 
 
 def read_draw(words: str) -> Draw | None:

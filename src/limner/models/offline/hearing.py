@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from limner.errors import InputInvalid
 from limner.models.offline.album import Album, Seen, called
@@ -45,8 +45,7 @@ _FILE_END = "</image>"
 _FENCED = re.compile(r"<(data-[0-9a-f]+)>\n(.*)\n</\1>", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deed:
+class Deed(msgspec.Struct, frozen=True, kw_only=True):
     """A tool that was called, and what it answered.
 
     ``value`` is the JSON object in its words, empty where these are no JSON.
@@ -59,16 +58,14 @@ class Deed:
     ok: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(msgspec.Struct, frozen=True, kw_only=True):
     """What the user wants: their words, and the pictures in the same message."""
 
     words: str
     attached: tuple[Seen, ...] = ()
 
 
-@dataclass(slots=True, kw_only=True)
-class Talk:
+class Talk(msgspec.Struct, kw_only=True):
     """A conversation so far.
 
     Attributes:
@@ -79,10 +76,10 @@ class Talk:
         has_spoken: whether the model has said anything yet.
     """
 
-    requests: list[Request] = field(default_factory=list[Request])
-    album: Album = field(default_factory=Album)
-    album_then: Album = field(default_factory=Album)
-    deeds: list[Deed] = field(default_factory=list[Deed])
+    requests: list[Request] = msgspec.field(default_factory=list[Request])
+    album: Album = msgspec.field(default_factory=Album)
+    album_then: Album = msgspec.field(default_factory=Album)
+    deeds: list[Deed] = msgspec.field(default_factory=list[Deed])
     has_spoken: bool = False
 
 

@@ -6,7 +6,8 @@ import hashlib
 import json
 import re
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from limner.errors import UserError
 from limner.models.base import DEFAULT_TIMEOUT_S, tell_nobody

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from limner.models.offline import phrases
 from limner.models.offline.adapting import adapt
@@ -21,8 +22,7 @@ MIN_EDGE = 64
 _KEPT = ("prompt", "size", "quality", "provider", "model", "seed", "background", "negative_prompt")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class Call(msgspec.Struct, frozen=True, kw_only=True):
     """A tool to be called."""
 
     tool: str

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from limner.models.offline import phrases
 from limner.models.offline.album import Album, Seen, called
@@ -18,23 +20,20 @@ NO_WEB = "I do not open addresses on the web. Save the picture as a file and nam
 WELCOME = "You are welcome."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class Look(msgspec.Struct, frozen=True, kw_only=True):
     """A question about pictures."""
 
     pictures: tuple[Seen, ...]
     question: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Show:
+class Show(msgspec.Struct, frozen=True, kw_only=True):
     """A picture is to be seen again."""
 
     picture: Seen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(msgspec.Struct, frozen=True, kw_only=True):
     """A picture is to become another.
 
     Attributes:
@@ -50,7 +49,7 @@ class Change:
     picture: Seen
     request: str
     words: str = ""
-    shape: Mapping[str, str] = field(default_factory=dict[str, str])
+    shape: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     again: bool = False
     pixels: bool = False
     output_path: str | None = None
@@ -61,35 +60,30 @@ class Change:
         return not (self.words or self.shape or self.again)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Where:
+class Where(msgspec.Struct, frozen=True, kw_only=True):
     """Where a picture is and what it cost."""
 
     picture: Seen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Say:
+class Say(msgspec.Struct, frozen=True, kw_only=True):
     """Nothing to do, but something to answer."""
 
     words: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Help:
+class Help(msgspec.Struct, frozen=True, kw_only=True):
     """Somebody says hello, or wants to know what this can do."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unclear:
+class Unclear(msgspec.Struct, frozen=True, kw_only=True):
     """No rule understands it."""
 
 
 Wish = Draw | Look | Show | Change | Where | Say | Help | Unclear
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
+class _Asked(msgspec.Struct, frozen=True, kw_only=True):
     """One request, in the forms that rules look at.
 
     Attributes:

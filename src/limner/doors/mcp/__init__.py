@@ -1,0 +1,1 @@
+"""limner's tools for any MCP client, over standard streams or HTTP."""

@@ -1,0 +1,120 @@
+"""A bearer token -> whose it is, or nobody's: a secret of our own, or one an issuer has signed."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, cast
+
+import anyio.to_thread
+import jwt
+from mcp.server.auth.provider import AccessToken
+
+from limner.errors import UserError
+from limner.net.http import Http
+
+MIN_SECRET_CHARS = 16
+MAX_KEYS_BYTES = 1 << 20
+REFRESH_S = 60.0
+# Signatures that whoever checks them cannot make.
+ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"]
+
+
+class SharedSecret:
+    """Accepts one token.
+
+    Raises:
+        UserError: it is too short to be one.
+    """
+
+    def __init__(self, secret: str) -> None:
+        if len(secret) < MIN_SECRET_CHARS:
+            raise UserError(
+                f"the token has fewer than {MIN_SECRET_CHARS} characters",
+                hint="Make one: python3 -c 'import secrets; print(secrets.token_urlsafe())'",
+            )
+        self._secret = secret.encode()
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """Whose token it is; None for any other."""
+        if not hmac.compare_digest(token.encode(), self._secret):
+            return None
+        return AccessToken(token=token, client_id="limner", scopes=[])
+
+
+class SignedTokens:
+    """Accepts tokens that an issuer signed for this server (JWT, keys as a JWKS document).
+
+    Args:
+        issuer: who signs, word for word as in the tokens.
+        resource: what the tokens must be for: the address of this server.
+        keys: a file, or an https address.
+    """
+
+    def __init__(self, *, issuer: str, resource: str, keys: str) -> None:
+        self._issuer, self._resource = issuer, resource
+        self._load = _source(keys)
+        self._keys: dict[str | None, jwt.PyJWK] = {}
+        self._read_s = -REFRESH_S
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """Whose token it is; None where it is not valid here and now."""
+        try:
+            key = await self._key(jwt.get_unverified_header(token).get("kid"))
+            if key is None:
+                return None
+            claims = jwt.decode(
+                token,
+                key,
+                algorithms=ALGORITHMS,
+                audience=self._resource,
+                issuer=self._issuer,
+                options={"require": ["exp", "iss", "aud"]},
+            )
+        except (jwt.PyJWTError, ValueError):
+            return None
+        return AccessToken(
+            token=token,
+            client_id=str(claims.get("client_id") or claims.get("azp") or claims.get("sub") or ""),
+            scopes=str(claims.get("scope", "")).split(),
+            expires_at=int(claims["exp"]),
+            resource=self._resource,
+            subject=claims.get("sub"),
+            claims={"iss": self._issuer},
+        )
+
+    async def _key(self, name: str | None) -> jwt.PyJWK | None:
+        if name not in self._keys and time.monotonic() - self._read_s >= REFRESH_S:
+            self._read_s = time.monotonic()
+            self._keys = _read_keys(await self._load())
+        return self._keys.get(name)
+
+
+def _source(keys: str) -> Callable[[], Awaitable[bytes]]:
+    if not keys.startswith("https://"):
+        path = Path(keys).expanduser()
+        return lambda: anyio.to_thread.run_sync(path.read_bytes)
+
+    async def fetch() -> bytes:
+        http = Http()
+        try:
+            async with http.client().stream("GET", keys) as answer:
+                answer.raise_for_status()
+                found = bytearray()
+                async for piece in answer.aiter_bytes():
+                    found += piece
+                    if len(found) > MAX_KEYS_BYTES:
+                        raise ValueError("the document of keys is too long")
+                return bytes(found)
+        finally:
+            await http.aclose()
+
+    return fetch
+
+
+def _read_keys(document: bytes) -> dict[str | None, jwt.PyJWK]:
+    found = jwt.PyJWKSet.from_dict(cast("dict[str, Any]", json.loads(document)))
+    return {key.key_id: key for key in found.keys}

@@ -1,0 +1,157 @@
+"""Calls that outlive whoever made them: begun once, joined by repetitions, waited for by anyone."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from limner.content import Picture
+from limner.errors import LimnerError
+from limner.pictures.order import Progress
+from limner.tools.base import Question, ToolResult
+
+MAX_RUNNING = 256
+MAX_KEPT = 1000
+BUSY = "SERVER_BUSY"
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Work:
+    """One call on its way, or just ended.
+
+    Attributes:
+        id: what names it to the client, and in the record of calls.
+        tool: the tool that was called.
+        digest: what a repetition of the call has in common with it; None where it has none.
+        cancel: once set, it stops.
+        questions: what only the user can decide and nobody has been asked yet, by key.
+        answers_for: the recorded calls whose answer this is, itself included once it is recorded.
+        message: the latest news.
+        asking: the user is being asked right now, and nobody counts the seconds.
+        sent: a service was asked for something: it may be paid for.
+        delivered: somebody got the answer.
+        waiting: how many callers wait for it.
+    """
+
+    id: str
+    tool: str
+    digest: str | None
+    cancel: asyncio.Event = field(default_factory=asyncio.Event)
+    questions: dict[str, Question] = field(default_factory=dict[str, Question])
+    answers_for: set[str] = field(default_factory=set[str])
+    message: str = ""
+    asking: bool = False
+    sent: bool = False
+    delivered: bool = False
+    waiting: int = 0
+    began_s: float = field(default_factory=time.monotonic)
+    began_at_s: float = field(default_factory=time.time)
+    changed_at_s: float = field(default_factory=time.time)
+    task: asyncio.Task[ToolResult] = field(init=False)
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since it began."""
+        return time.monotonic() - self.began_s
+
+    @property
+    def result(self) -> ToolResult | None:
+        """What came of it; None while it runs."""
+        return self.task.result() if self.task.done() else None
+
+    def tell(self, news: Progress) -> None:
+        """Take the latest news."""
+        self.message, self.changed_at_s = news.message, time.time()
+
+    def is_worth_joining(self) -> bool:
+        """Whether a repetition of the call gets this answer instead of paying for another.
+
+        What ended without costing anything is simply done again.
+        """
+        if not self.task.done():
+            return not self.cancel.is_set()
+        result = self.task.result()
+        return not self.delivered and ((self.sent and result.ok) or result.billed)
+
+
+class Works:
+    """The calls of one server process; results are small, since pictures in them are handles."""
+
+    def __init__(self) -> None:
+        self._works: dict[str, Work] = {}
+
+    def begin(
+        self,
+        tool: str,
+        run: Callable[[Work], Awaitable[ToolResult]],
+        *,
+        digest: str | None = None,
+        call_id: str | None = None,
+    ) -> Work:
+        """Start a call in a task of its own, or join the one it repeats.
+
+        Raises:
+            LimnerError: too many calls are running (SERVER_BUSY); nothing was begun.
+        """
+        for work in self._works.values():
+            if digest is not None and work.digest == digest and work.is_worth_joining():
+                return work
+        self._make_room()
+        work = Work(id=call_id or f"call_{secrets.token_hex(16)}", tool=tool, digest=digest)
+        work.task = asyncio.ensure_future(_ended(work, run))
+        self._works[work.id] = work
+        return work
+
+    def get(self, call_id: str) -> Work | None:
+        """The call of that id, running or ended, if this process made it."""
+        return self._works.get(call_id)
+
+    def abandon(self, work: Work) -> None:
+        """A caller gives up waiting. What may be paid for goes on; what is not yet sent stops.
+
+        Whether the user pressed a key or a client's time ran out cannot be told apart, so a
+        picture that is being drawn is not thrown away.
+        """
+        if not work.sent and work.waiting <= 1:
+            work.cancel.set()
+
+    def handles(self) -> set[str]:
+        """The pictures that calls of this process have shown."""
+        results = [work.result for work in self._works.values()]
+        return {
+            part.handle
+            for result in results
+            if result is not None
+            for part in result.content
+            if isinstance(part, Picture)
+        }
+
+    async def aclose(self) -> None:
+        """Stop what is not sent, and wait for the rest: it may be paid for."""
+        for work in self._works.values():
+            if not work.sent:
+                work.cancel.set()
+        if running := [work.task for work in self._works.values() if not work.task.done()]:
+            await asyncio.wait(running)
+
+    def _make_room(self) -> None:
+        ended = [work for work in self._works.values() if work.task.done()]
+        if len(self._works) - len(ended) >= MAX_RUNNING:
+            raise LimnerError(
+                f"{MAX_RUNNING} calls are running already",
+                code=BUSY,
+                retryable=True,
+                hint="Wait until some of them have ended.",
+            )
+        for work in ended[: max(0, len(ended) - MAX_KEPT)]:
+            del self._works[work.id]
+
+
+async def _ended(work: Work, run: Callable[[Work], Awaitable[ToolResult]]) -> ToolResult:
+    try:
+        return await run(work)
+    finally:
+        work.changed_at_s = time.time()

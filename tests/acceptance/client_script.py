@@ -1,0 +1,107 @@
+"""One client script, the same for every app-server: what it does, and what it has to find."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+from tests.servers.model_server import Calls, Saying
+
+import limner
+from limner.doors.remote.client import Client
+from limner.doors.remote.events import (
+    ItemCompleted,
+    TextDelta,
+    ToolAnswered,
+    ToolCalled,
+    TurnCompleted,
+    UsageUpdated,
+)
+from limner.wires.base import Sight
+from limner.wires.placing import base64_of
+
+# What the model says to each request of the script, in its order.
+SAYINGS: Sequence[Saying] = (
+    Saying(
+        pieces=("Let me ", "look."),
+        calls=(
+            Calls(name="screenshot", arguments='{"of":"left"}', call_id="call_1"),
+            Calls(name="screenshot", arguments='{"of":"right"}', call_id="call_2"),
+        ),
+    ),
+    Saying(pieces=("Both ", "are green.")),
+    Saying(pieces=("A green square.",)),
+    Saying(pieces=("Still ", "here.")),
+    Saying(pieces=("In the fork.",)),
+)
+
+
+def green() -> bytes:
+    """A picture small enough to be sent as it is."""
+    file = io.BytesIO()
+    Image.new("RGB", (16, 16), "green").save(file, "PNG")
+    return file.getvalue()
+
+
+DATA_URL = f"data:image/png;base64,{base64_of(Sight(mime='image/png', data=green()))}"
+
+
+@limner.tool
+def screenshot(of: str) -> list[Any]:
+    """Take a picture of a part of the screen."""
+    return [f"The {of} half:", green()]
+
+
+async def play(client: Client, *, cwd: Path, model: str) -> str:
+    """Start, stream with tools, look at pictures, resume, fork, list, archive; the thread's id."""
+    thread = await client.thread(tools=[screenshot], cwd=cwd, model=model)
+    async with aclosing(thread.stream("What is on my screen?")) as stream:
+        events = [event async for event in stream]
+    last = events[-1]
+    assert isinstance(last, TurnCompleted), events
+    assert (last.result.status, last.result.text) == ("completed", "Both are green."), last
+    words = "".join(event.text for event in events if isinstance(event, TextDelta))
+    assert words == "Let me look.Both are green."
+    called = {event.call.call_id for event in events if isinstance(event, ToolCalled)}
+    answered = {event.call.call_id for event in events if isinstance(event, ToolAnswered)}
+    assert called == answered == {"call_1", "call_2"}
+    made = [event.item for event in events if isinstance(event, ItemCompleted)]
+    calls = {one["id"]: one for one in made if one["type"] == "dynamicToolCall"}
+    assert {name: one["contentItems"] for name, one in calls.items()} == {
+        "call_1": shown("left"),
+        "call_2": shown("right"),
+    }
+    assert {one["status"] for one in calls.values()} == {"completed"}
+    assert any(isinstance(event, UsageUpdated) for event in events)
+    assert last.result.usage.total_tokens > 0
+
+    file = cwd / "green.png"
+    file.write_bytes(green())
+    looked = await thread.run("And this?", images=[green(), file])
+    assert (looked.status, looked.text) == ("completed", "A green square."), looked
+    return thread.id
+
+
+async def play_on(client: Client, thread_id: str, *, cwd: Path) -> None:
+    """What another client does with the thread that `play` has left."""
+    thread = await client.resume(thread_id, tools=[screenshot], cwd=cwd)
+    assert thread.id == thread_id
+    assert (await thread.run("Are you there?")).text == "Still here."
+    fork = await client.fork(thread_id, tools=[screenshot], cwd=cwd)
+    assert fork.id != thread_id
+    assert (await fork.run("And you?")).text == "In the fork."
+    assert {thread_id, fork.id} <= {info.id for info in await client.list()}
+    await fork.archive()
+    assert fork.id not in {info.id for info in await client.list()}
+
+
+def shown(half: str) -> list[dict[str, Any]]:
+    """What the tool answers, as a server shows it."""
+    return [
+        {"type": "inputText", "text": f"The {half} half:"},
+        {"type": "inputImage", "imageUrl": DATA_URL},
+    ]

@@ -1,0 +1,264 @@
+"""limner's tools inside a real Codex, and one client script for every app-server.
+
+Codex comes with the package `openai-codex`, no part of the ordinary tools:
+`pip install --group local`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.acceptance import client_script
+from tests.acceptance.conftest import Studio, picture
+from tests.servers.codex_process import MODEL, Codex
+from tests.servers.components import needs
+from tests.servers.model_server import Calls, Saying
+from tests.servers.openai_server import OpenAIServer
+from tests.servers.responses_server import ResponsesServer
+from tests.servers.wire import Gate, Reply
+
+import limner
+from limner.doors.remote.approvals import Approval
+from limner.doors.remote.events import Reconnected, ToolCalled, TurnCompleted
+from limner.wires.base import Sight
+from limner.wires.placing import base64_of
+
+pytestmark = [pytest.mark.slow, needs("codex_cli_bin")]
+
+PICTURE_URL = f"data:image/png;base64,{base64_of(Sight(mime='image/png', data=picture()))}"
+# What OpenAI asks for the picture that its server on this machine draws.
+PRICE_NANO = 13_420_000
+
+
+@pytest.fixture
+def server() -> Iterator[ResponsesServer]:
+    with ResponsesServer() as server:
+        yield server
+
+
+@pytest.fixture
+def codex(tmp_path: Path, server: ResponsesServer) -> Codex:
+    return Codex(tmp_path, server)
+
+
+@pytest.fixture
+def paid(studio: Studio, openai: OpenAIServer) -> Studio:
+    """Where a picture costs money."""
+    return studio.connect(openai)
+
+
+def will_say(server: ResponsesServer, *sayings: Saying) -> None:
+    """The model's next answers."""
+    server.script("ask", *(server.streamed(saying, {"model": MODEL}) for saying in sayings))
+
+
+def draws(call_id: str, **arguments: Any) -> Calls:
+    words = json.dumps({"prompt": "a fox", **arguments})
+    return Calls(name="image_generate", arguments=words, call_id=call_id)
+
+
+def outputs(server: ResponsesServer) -> dict[str, Any]:
+    """What the tools gave back, by call, as the model's last request has it."""
+    items = server.requests[-1].json()["input"]
+    return {
+        item["call_id"]: item["output"] for item in items if item["type"] == "function_call_output"
+    }
+
+
+async def test_its_model_draws_and_then_looks_and_the_spend_is_in_our_ledger(
+    codex: Codex, server: ResponsesServer, paid: Studio
+) -> None:
+    look = {"path": "fox.png", "question": "What colours are there?"}
+    will_say(
+        server,
+        Saying(pieces=("Drawing.",), calls=(draws("call_1", output_path="fox.png"),)),
+        Saying(
+            pieces=("Looking.",),
+            calls=(Calls(name="inspect_image", arguments=json.dumps(look), call_id="call_2"),),
+        ),
+        Saying(pieces=("Red and ", "blue.")),
+    )
+    flags = {"model_roles.vision": "limner/eyes"}
+    async with (
+        paid.open(flags=flags) as lim,
+        limner.codex_thread(cwd=codex.cwd, env=codex.env, lim=lim, model=MODEL) as thread,
+    ):
+        result = await thread.run("Draw a fox and look at it")
+        spend = await lim.money.spend()
+    assert (result.status, result.text, result.error) == ("completed", "Red and blue.", None)
+    drawn, looked = outputs(server)["call_1"], outputs(server)["call_2"]
+    assert drawn[1] == {"type": "input_image", "image_url": PICTURE_URL, "detail": "high"}
+    value = json.loads(drawn[0]["text"])
+    assert (value["path"], value["cost_usd"]) == (str(codex.cwd / "fox.png"), 0.01342)
+    assert (codex.cwd / "fox.png").exists()
+    assert "red" in looked
+    assert "blue" in looked
+    assert [(line.name, line.nano) for line in spend.by_session] == [(thread.id, PRICE_NANO)]
+    assert result.cost_nano == PRICE_NANO
+    offered = [tool.get("name") for tool in server.requests[0].json()["tools"]]
+    assert {"image_generate", "image_edit", "inspect_image", "image_recall"} <= {*offered}
+
+
+async def test_two_calls_at_once_really_run_at_once(
+    codex: Codex, server: ResponsesServer, paid: Studio, openai: OpenAIServer
+) -> None:
+    gate = Gate()
+    drawn = openai.drawn({"model": "gpt-image-2.5-flare"})
+    openai.script("generate", *[Reply(hold=gate, headers=drawn.headers, pieces=drawn.pieces)] * 2)
+    drawing = Saying(pieces=("A fox.",), calls=(draws("call_1"),))
+    will_say(server, drawing, drawing, Saying(pieces=("Done.",)), Saying(pieces=("Done.",)))
+    async with (
+        paid.open() as lim,
+        limner.connect(codex="codex", env=codex.env, lim=lim) as client,
+    ):
+        # This release of Codex makes the calls of one turn one after the other, so two turns do.
+        threads = [await client.thread(tools=lim.tools(), cwd=codex.cwd) for _ in range(2)]
+        running = [asyncio.create_task(thread.run("Draw a fox")) for thread in threads]
+        # Both are at the service before either is answered.
+        await openai.wait_until("generate", count=2)
+        gate.open()
+        results = await asyncio.gather(*running)
+        spend = await lim.money.spend()
+    assert [(one.text, one.cost_nano) for one in results] == [("Done.", PRICE_NANO)] * 2
+    assert {line.name: line.nano for line in spend.by_session} == {
+        thread.id: PRICE_NANO for thread in threads
+    }
+    assert [seen.body.decode().count(PICTURE_URL) for seen in server.requests] == [0, 0, 1, 1]
+
+
+async def test_a_budget_holds_and_the_model_is_told(
+    codex: Codex, server: ResponsesServer, paid: Studio
+) -> None:
+    calls = tuple(draws(f"call_{number}") for number in range(4))
+    will_say(server, Saying(pieces=("Four.",), calls=calls), Saying(pieces=("Some.",)))
+    async with (
+        paid.open() as lim,
+        limner.codex_thread(cwd=codex.cwd, env=codex.env, lim=lim, budget_usd="0.03") as thread,
+    ):
+        result = await thread.run("Draw four foxes")
+        spent = await lim.money.spent(session_id=thread.id)
+    assert 0 < spent <= 30_000_000
+    assert result.cost_nano == spent
+    refused = [output for output in outputs(server).values() if isinstance(output, str)]
+    assert {json.loads(output)["error"]["code"] for output in refused} == {"BUDGET_EXCEEDED"}
+    assert len(refused) == 4 - spent // PRICE_NANO
+
+
+@pytest.mark.parametrize("agrees", [True, False])
+async def test_the_user_is_asked_before_money_is_spent(
+    codex: Codex, server: ResponsesServer, paid: Studio, agrees: bool
+) -> None:
+    asked: list[Approval] = []
+
+    async def approve(approval: Approval) -> bool:
+        asked.append(approval)
+        return agrees
+
+    will_say(
+        server, Saying(pieces=("A fox.",), calls=(draws("call_1"),)), Saying(pieces=("Done.",))
+    )
+    async with (
+        paid.open(flags={"approval.policy": "untrusted"}) as lim,
+        limner.codex_thread(cwd=codex.cwd, env=codex.env, lim=lim, approve=approve) as thread,
+    ):
+        result = await thread.run("Draw a fox")
+    (approval,) = asked
+    assert (approval.kind, approval.thread_id) == ("tool", thread.id)
+    assert approval.amount_nano is not None
+    assert approval.amount_nano > 0
+    assert result.cost_nano == (PRICE_NANO if agrees else 0)
+    if not agrees:
+        assert json.loads(outputs(server)["call_1"])["error"]["code"] == "APPROVAL_DENIED"
+
+
+async def test_a_codex_that_is_killed_is_started_again_and_the_thread_goes_on(
+    codex: Codex, server: ResponsesServer, paid: Studio, openai: OpenAIServer
+) -> None:
+    gate = Gate()
+    openai.script("generate", Reply(hold=gate))
+    will_say(
+        server,
+        Saying(pieces=("Hello.",)),
+        Saying(pieces=("A fox.",), calls=(draws("call_1"),)),
+        Saying(pieces=("Back again.",)),
+    )
+    async with (
+        paid.open() as lim,
+        limner.codex_thread(cwd=codex.cwd, env=codex.env, lim=lim) as thread,
+    ):
+        assert (await thread.run("Hello")).text == "Hello."
+        told: list[Any] = []
+        async for event in thread.stream("Draw a fox"):
+            told.append(event)
+            if isinstance(event, ToolCalled):
+                await openai.wait_until("generate")
+                os.kill(running_codex(), signal.SIGKILL)
+        reconnected = next(event for event in told if isinstance(event, Reconnected))
+        assert (reconnected.goes_on, "status -9" in reconnected.reason) == (False, True)
+        last = told[-1]
+        assert isinstance(last, TurnCompleted)
+        assert last.result.status == "interrupted"
+        assert last.result.error is not None
+        again = await thread.run("Are you there?")
+        assert (again.status, again.text) == ("completed", "Back again.")
+        gate.open()
+    said = [item for item in server.requests[-1].json()["input"] if item["type"] == "message"]
+    words = [part["text"] for item in said for part in item["content"]]
+    assert words.index("Hello") < words.index("Draw a fox") < words.index("Are you there?")
+    assert "image_generate" in [tool.get("name") for tool in server.requests[-1].json()["tools"]]
+
+
+async def test_another_process_takes_the_thread_up_with_its_spend_and_its_pictures(
+    codex: Codex, server: ResponsesServer, paid: Studio
+) -> None:
+    will_say(
+        server, Saying(pieces=("A fox.",), calls=(draws("call_1"),)), Saying(pieces=("Done.",))
+    )
+    async with (
+        paid.open() as lim,
+        limner.codex_thread(cwd=codex.cwd, env=codex.env, lim=lim) as thread,
+    ):
+        await thread.run("Draw a fox")
+    handle = json.loads(outputs(server)["call_1"][0]["text"])["image"]
+    recall = Calls(name="image_recall", arguments=json.dumps({"handle": handle}), call_id="call_2")
+    will_say(server, Saying(pieces=("Again.",), calls=(recall,)), Saying(pieces=("Seen.",)))
+    async with (
+        paid.open() as lim,
+        limner.codex_thread(cwd=codex.cwd, env=codex.env, lim=lim, resume=thread.id) as resumed,
+    ):
+        assert resumed.id == thread.id
+        assert (await resumed.run("Show it to me again")).text == "Seen."
+        assert await lim.money.spent(session_id=resumed.id) == PRICE_NANO
+    assert outputs(server)["call_2"][1]["image_url"] == PICTURE_URL
+
+
+async def test_the_client_script_passes_against_the_real_codex(
+    codex: Codex, server: ResponsesServer, studio: Studio
+) -> None:
+    will_say(server, *client_script.SAYINGS)
+    async with studio.open() as lim:
+        async with limner.connect(codex="codex", env=codex.env, lim=lim) as client:
+            thread_id = await client_script.play(client, cwd=codex.cwd, model=MODEL)
+        async with limner.connect(codex="codex", env=codex.env, lim=lim) as client:
+            await client_script.play_on(client, thread_id, cwd=codex.cwd)
+    # The pictures of both calls, of the user's words and of the file are in the last request.
+    sent = server.requests[-1].body.decode()
+    assert sent.count(client_script.DATA_URL) == 4
+
+
+def running_codex() -> int:
+    """The Codex that this process has started."""
+    children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
+    (codex,) = [
+        int(child)
+        for child in children
+        if b"app-server" in Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
+    ]
+    return codex

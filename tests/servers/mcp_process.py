@@ -1,0 +1,81 @@
+"""`limner mcp` as clients meet it: a process to talk to by pipes or by HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from tests.acceptance.conftest import Studio
+
+from limner.doors.mcp.server import build_server
+
+GUARD_S = 60.0
+WORDS = ("-m", "limner.doors.cli.main", "mcp")
+LEGACY, STATELESS = "2025-11-25", "2026-07-28"
+
+Mode = Literal["legacy", "auto"]
+
+
+def environment(studio: Studio, more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """What a client that is started from a desktop hands on."""
+    return {"PATH": os.environ["PATH"], **studio.env, **(more or {})}
+
+
+def inside(studio: Studio, *, mode: Mode = "auto", **options: Any) -> Client:
+    """A client of a server in this very process."""
+    return Client(build_server(env=studio.env, cwd=studio.cwd), mode=mode, **options)
+
+
+def by_pipes(studio: Studio, *, mode: Mode = "auto", **options: Any) -> Client:
+    """A client that starts the server itself."""
+    parameters = StdioServerParameters(
+        command=sys.executable, args=[*WORDS], env=environment(studio), cwd=studio.cwd
+    )
+    return Client(stdio_client(parameters), mode=mode, **options)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listening:
+    """A server that listens."""
+
+    process: Process
+    url: str
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rpartition(":")[2].partition("/")[0])
+
+
+@asynccontextmanager
+async def listening(
+    studio: Studio, *words: str, host: str = "127.0.0.1", env: Mapping[str, str] | None = None
+) -> AsyncGenerator[Listening]:
+    """A server on a port of its own; it is told to stop at the end, unless it is gone by then."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *WORDS,
+        "--http",
+        f"{host}:0",
+        *words,
+        stderr=PIPE,
+        env=environment(studio, env),
+        cwd=studio.cwd,
+    )
+    assert process.stderr is not None
+    try:
+        async with asyncio.timeout(GUARD_S):
+            said = (await process.stderr.readline()).decode().split()
+        assert said[:2] == ["limner", "mcp:"], said
+        yield Listening(process=process, url=said[2])
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.communicate()
