@@ -276,12 +276,7 @@ class Limner(Workshop):
     def conversation_tools(self) -> list[Tool]:
         """The tools for a model whose conversation is kept here: it can look at pictures again."""
 
-        async def known(session_id: str | None) -> list[str]:
-            named = session_id or self.session_id
-            rows = await self.store.read(lambda tx: tx.all("session_pictures", id=named))
-            return [row["handle"] for row in rows]
-
-        return [*self.tools(), image_recall(self.pictures, known=known)]
+        return [*self.tools(), image_recall(self.pictures, handles=self.handles)]
 
     def conversation_registry(self, more: Iterable[Tool] = ()) -> ToolRegistry:
         """As `registry`, for a model whose conversation is kept here."""

@@ -18,7 +18,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from limner import illustrator
+from limner import eyes, illustrator
 from limner.agent.compaction import Compaction
 from limner.agent.conversations import Conversations
 from limner.agent.exporting import Exporting
@@ -33,12 +33,10 @@ from limner.agent.sessions import Sessions
 from limner.agent.standing import Standings
 from limner.agent.thinking import TOOL as CONVERSATION
 from limner.agent.thinking import Thinking
-from limner.eyes import Eyes
-from limner.eyes.answering import EyesModel
 from limner.imaging.formats import accepted
 from limner.imaging.pool import Imaging
+from limner.models import offline
 from limner.models.base import Model
-from limner.models.offline import OfflineModel
 from limner.models.registry import EYES, OFFLINE, KnownModel, Registry
 from limner.models.remote import RemoteModel
 from limner.money.amounts import usd_to_nano
@@ -57,6 +55,7 @@ from limner.storage.keys import Keys
 from limner.storage.store import Store
 from limner.tools.base import Approval
 from limner.tools.drawing import Drawing
+from limner.tools.handles import Handles
 from limner.tools.landing import Landing
 from limner.tools.looking import TOOL as INSPECT
 from limner.tools.looking import Looking
@@ -122,6 +121,7 @@ class Workshop:
             embedded=images.embedded,
             today=lambda: clock().date(),
         )
+        self.handles = Handles(pictures=self.pictures, known=self._session_handles)
         self.drawing = self._build_drawing()
         self.looking = self._build_looking()
         self.ingress = Ingress(pictures=self.pictures)
@@ -141,7 +141,7 @@ class Workshop:
         generated = self.home.generated
         return Drawing(
             planner=Planner(
-                sourcing=Sourcing(pictures=self.pictures),
+                sourcing=Sourcing(pictures=self.pictures, handles=self.handles),
                 specs=self.specs,
                 key_of=self.keys.get,
                 approval=self._consent,
@@ -168,6 +168,7 @@ class Workshop:
             connect=partial(self._model, kind=INSPECT),
             viewing=Viewing(
                 pictures=self.pictures,
+                handles=self.handles,
                 fitting=self.fitting,
                 accept=accepted(images.accept),
                 auto_resize=images.auto_resize,
@@ -246,11 +247,16 @@ class Workshop:
 
     def _model(self, model: KnownModel, *, kind: str) -> Model:
         if model.name == EYES:
-            return EyesModel(Eyes(self.imaging))
+            return eyes.EyesModel(eyes.Eyes(self.imaging))
         if model.name == OFFLINE:
-            return OfflineModel()
+            return offline.OfflineModel()
         key = self.models.key(model) or ""
         return RemoteModel(model, http=self._http.client(), key=key, kind=kind)
+
+    async def _session_handles(self, session_id: str | None) -> list[str]:
+        named = session_id or self.session_id
+        rows = await self.store.read(lambda tx: tx.all("session_pictures", id=named))
+        return [row["handle"] for row in rows]
 
     async def _illustrate(self, request: ImageRequest) -> tuple[bytes, Mapping[str, Any]]:
         drawing = await asyncio.to_thread(

@@ -17,16 +17,19 @@ from typing import Any
 import pytest
 from tests.acceptance import client_script
 from tests.acceptance.conftest import Studio, picture
+from tests.acceptance.hardship import start, until
 from tests.servers.codex_process import MODEL, Codex
 from tests.servers.components import needs
 from tests.servers.model_server import Calls, Saying
 from tests.servers.openai_server import OpenAIServer
+from tests.servers.relay import Relay
 from tests.servers.responses_server import ResponsesServer
 from tests.servers.wire import Gate, Reply
 
 import limner
 from limner.doors.remote.approvals import Approval
 from limner.doors.remote.events import Reconnected, ToolCalled, TurnCompleted
+from limner.doors.remote.finding import find_codex
 from limner.wires.base import Sight
 from limner.wires.placing import base64_of
 
@@ -239,6 +242,51 @@ async def test_another_process_takes_the_thread_up_with_its_spend_and_its_pictur
     assert outputs(server)["call_2"][1]["image_url"] == PICTURE_URL
 
 
+async def test_a_link_that_is_cut_while_a_tool_runs_is_back_and_the_tool_runs_once(
+    codex: Codex, studio: Studio, server: ResponsesServer, tmp_path: Path
+) -> None:
+    runs: list[str] = []
+    go_on = asyncio.Event()
+
+    @limner.tool
+    async def paint(what: str) -> str:
+        """Paint, slowly."""
+        runs.append(what)
+        await go_on.wait()
+        return f"{what}, painted"
+
+    call = Calls(name="paint", arguments='{"what":"a fox"}', call_id="call_1")
+    will_say(server, Saying(pieces=("Wait.",), calls=(call,)), Saying(pieces=("There.",)))
+    socket, near = tmp_path / "far", tmp_path / "near"
+    listening = await asyncio.create_subprocess_exec(
+        find_codex("codex"), "app-server", "--listen", f"unix://{socket}", env=codex.env
+    )
+    try:
+        await until(socket.exists)
+        async with (
+            Relay(near, to=socket).running() as relay,
+            studio.open() as lim,
+            limner.connect(f"unix://{near}", lim=lim) as client,
+        ):
+            thread = await client.thread(tools=[paint], cwd=codex.cwd)
+            told: list[Any] = []
+            async for event in thread.stream("Paint a fox"):
+                told.append(event)
+                if isinstance(event, ToolCalled):
+                    relay.cut()
+                elif isinstance(event, Reconnected):
+                    go_on.set()
+    finally:
+        listening.terminate()
+        await listening.wait()
+    assert [event.goes_on for event in told if isinstance(event, Reconnected)] == [True]
+    last = told[-1]
+    assert isinstance(last, TurnCompleted)
+    assert (last.result.status, last.result.text) == ("completed", "There.")
+    assert runs == ["a fox"]
+    assert outputs(server) == {"call_1": "a fox, painted"}
+
+
 async def test_the_client_script_passes_against_the_real_codex(
     codex: Codex, server: ResponsesServer, studio: Studio
 ) -> None:
@@ -251,6 +299,24 @@ async def test_the_client_script_passes_against_the_real_codex(
     # The pictures of both calls, of the user's words and of the file are in the last request.
     sent = server.requests[-1].body.decode()
     assert sent.count(client_script.DATA_URL) == 4
+
+
+async def test_the_users_own_codex_reaches_limner_for_one_run(
+    codex: Codex, server: ResponsesServer, studio: Studio
+) -> None:
+    before = (codex.home / "config.toml").read_bytes()
+    listing = Calls(
+        name="list_mcp_resource_templates", arguments='{"server":"limner"}', call_id="call_1"
+    )
+    will_say(server, Saying(pieces=("Let me see.",), calls=(listing,)), Saying(pieces=("Done.",)))
+    # A setting of the user's own, at the place where Codex forgets those that came before.
+    words = ["exec", "--skip-git-repo-check", "-c", 'model_reasoning_summary="none"', "Who draws?"]
+    done = await start("codex", "--", *words, env={**studio.env, **codex.env}, cwd=codex.cwd)
+    out, err = await done.communicate()
+    assert (done.returncode, out) == (0, b"Done.\n"), err.decode()
+    found = json.loads(outputs(server)["call_1"])
+    assert found["resourceTemplates"][0]["uriTemplate"] == "limner://image/{handle}"
+    assert (codex.home / "config.toml").read_bytes() == before
 
 
 def running_codex() -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from tests.acceptance.conftest import Studio
 from tests.acceptance.inspecting import (
     call,
@@ -16,6 +18,9 @@ from tests.acceptance.inspecting import (
 from tests.servers.anthropic_server import AnthropicServer
 from tests.servers.model_server import Saying
 from tests.servers.responses_server import ResponsesServer
+
+from limner import ToolCall
+from limner.agent.saying import said
 
 __all__ = ["desk", "openai"]
 
@@ -149,3 +154,25 @@ async def test_the_embedded_eyes_look_at_a_region_without_loss(studio: Studio) -
     answer = value(await call(studio, question="How large is it?", region=region))
     assert answer["details"]["mimeType"] == "image/png"
     assert "2000 x 1500" in answer["text"]
+
+
+async def test_a_picture_is_looked_at_by_its_handle_or_the_first_digits_of_it(
+    studio: Studio,
+) -> None:
+    async with studio.open() as lim:
+        shown, _ = await lim.shown(picture(90, 70))
+        session = await lim.sessions.create(cwd=str(studio.cwd))
+        await session.append([said("Look.", [(shown, None)])])
+        context = studio.context(session_id=session.id)
+        for name in (shown.handle, shown.handle[:12], f"limner://image/{shown.handle}"):
+            asked = ToolCall(
+                name="inspect_image", arguments={"path": name, "question": "Which colours?"}
+            )
+            (result,) = await lim.registry().execute_parallel([asked], context)
+            assert json.loads(result.value)["details"]["imagePath"] == shown.handle
+        elsewhere = studio.context(session_id="another")
+        asked = ToolCall(
+            name="inspect_image", arguments={"path": shown.handle[:12], "question": "?"}
+        )
+        (result,) = await lim.registry().execute_parallel([asked], elsewhere)
+        assert result.domain_code == "FILE_NOT_FOUND"

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from limner.eyes import Evidence
+from limner.eyes.evidence import Evidence
 from limner.imaging.evidence import Box, Colour, Measurements, TextLine, Texture
 
 WHITE = Colour(name="white", hex="#ffffff", percent=70)

@@ -5,7 +5,7 @@ from eyes_samples import evidence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limner.eyes import look
+from limner.eyes.look import look
 from limner.eyes.quoting import MARK, block, cleaned, quoted
 from limner.imaging.evidence import Box, Code, Origin, Place, TextLine
 

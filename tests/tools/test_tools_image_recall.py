@@ -10,6 +10,7 @@ import pytest
 from tests.agent.agent_pictures import program, seen, take, text, unique, user
 
 from limner import Limner, ToolCall, ToolContext, ToolRegistry, ToolResult
+from limner.tools.handles import Handles
 from limner.tools.image_recall import image_recall
 from limner.wires.base import HANDLE_URL
 
@@ -83,7 +84,7 @@ async def test_digits_that_two_pictures_begin_with_are_too_few(lim: Limner) -> N
     async def known(session_id: str | None) -> list[str]:
         return ["ab" * 32, "ab" * 31 + "cd"]
 
-    tool = image_recall(lim.pictures, known=known)
+    tool = image_recall(lim.pictures, handles=Handles(pictures=lim.pictures, known=known))
     call = ToolCall(name=tool.name, arguments={"handle": "ab" * 8})
     (result,) = await ToolRegistry([tool]).execute_parallel([call], ToolContext())
     assert (result.error, result.hint) == (

@@ -67,6 +67,8 @@ def _told(result: ToolResult) -> list[dict[str, Any]]:
     """What a model reads of a result: words that a tool made for it, else the value itself."""
     if result.error is not None:
         return [made.text(_failure(result))]
+    if result.parts is not None:
+        return [dict(part) for part in result.parts]
     parts = made.parts_of(result.content)
     # Pictures alone do not say where they are and what they cost.
     if result.value not in ("", "{}") and not any(isinstance(p, Text) for p in result.content):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from decimal import Decimal
 from pathlib import Path
@@ -13,15 +13,15 @@ from msgspec.structs import replace
 from limner.agent.untrusted import RULE
 from limner.client import Limner
 from limner.doors.remote.approvals import Approve, decline
-from limner.doors.remote.client import Client, connect
+from limner.doors.remote.client import connect
 from limner.doors.remote.finding import find_codex
 from limner.doors.remote.threads import Thread, ThreadOptions
 from limner.tools.base import Tool
-from limner.tools.image_recall import image_recall
+from limner.tools.image_recall import TOOL as RECALL_TOOL
 
 RECALL = (
-    "Look again at a picture that another of these tools gave earlier in this conversation. Its "
-    "handle is the member `image` of that answer; at least its first 8 digits are needed."
+    "Look again at a picture that another of these tools gave earlier in this conversation. Give "
+    "its whole handle, which is the member `image` of that answer."
 )
 
 
@@ -61,7 +61,7 @@ async def codex_thread(
     instructions = [words for words in (options.get("developer_instructions"), RULE) if words]
     options["developer_instructions"] = "\n\n".join(instructions)
     async with connect(codex=find_codex(codex), env=env, lim=lim, approve=approve) as client:
-        offered = [*_tools_for(client), *tools]
+        offered = [*_tools_of(client.lim), *tools]
         if resume is None:
             yield await client.thread(tools=offered, cwd=cwd, budget_usd=budget_usd, **options)
         else:
@@ -70,9 +70,9 @@ async def codex_thread(
             )
 
 
-def _tools_for(client: Client) -> list[Tool]:
-    async def known(session_id: str | None) -> Collection[str]:
-        return client.pictures(session_id)
-
-    recall = image_recall(client.lim.pictures, known=known)
-    return [*client.lim.tools(), replace(recall, description=RECALL)]
+def _tools_of(lim: Limner) -> list[Tool]:
+    """limner's tools, told as they are where the conversation is kept by somebody else."""
+    return [
+        replace(tool, description=RECALL) if tool.name == RECALL_TOOL else tool
+        for tool in lim.conversation_tools()
+    ]

@@ -79,6 +79,8 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """What a tool's function returns: a JSON-able value, content for the model, and the cost.
 
+    ``parts`` are the words, pictures and sounds of somebody who writes items of a conversation
+    already: the model gets them in place of value and content, and they are not shortened.
     ``untrusted`` is content that others wrote, a page or the text in a picture: it is data, and
     never an instruction. ``success`` is False where the tool itself says that it failed and still
     has something to show.
@@ -88,6 +90,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     content: tuple[Content, ...] = ()
     cost_nano: int = 0
     cost_source: CostSource = "table"
+    parts: tuple[Mapping[str, Any], ...] | None = None
     untrusted: bool = False
     success: bool = True
 
@@ -145,6 +148,7 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     billed: bool = False
     extras: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
     cut_chars: int = 0
+    parts: tuple[Mapping[str, Any], ...] | None = None
     untrusted: bool = False
     field: str | None = None  # last: in this class body its name hides dataclasses.field
 

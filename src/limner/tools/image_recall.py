@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from limner.content import Picture
-from limner.errors import InputInvalid, StorageError
+from limner.errors import InputInvalid, LimnerError, StorageError
 from limner.pictures.take import Pictures
-from limner.storage.blobs import is_handle
 from limner.tools.base import Outcome, Tool, ToolContext
-from limner.wires.base import HANDLE_URL
+from limner.tools.handles import MIN_PREFIX_CHARS, Handles, names_a_picture
 
 TOOL = "image_recall"
-MIN_PREFIX_CHARS = 8
 MAX_RESULT_CHARS = 1_000
 
 DESCRIPTION = (
@@ -33,22 +31,15 @@ SCHEMA: Mapping[str, Any] = {
     "required": ["handle"],
 }
 
-KnownHandles = Callable[[str | None], Awaitable[Collection[str]]]
-"""The handles that a session knows, by its id; None is a call outside of any session."""
 
-
-def image_recall(pictures: Pictures, *, known: KnownHandles) -> Tool:
-    """The tool, finding pictures among ``pictures``.
-
-    A whole handle is the picture's sha256: who can name it has seen it, so it is found wherever
-    it was taken in. A few digits could be guessed, and are looked up only in the call's session.
-    """
+def image_recall(pictures: Pictures, *, handles: Handles) -> Tool:
+    """The tool, finding pictures by ``handles``."""
 
     async def run(arguments: Mapping[str, Any], context: ToolContext) -> Outcome:
-        name = arguments["handle"].strip().removeprefix(HANDLE_URL).lower()
-        if not is_handle(name):
-            name = _whole(name, await known(context.session_id))
-        picture = await pictures.recall(name)
+        name: str = arguments["handle"]
+        picture = await handles.find(name, session_id=context.session_id)
+        if picture is None:
+            raise _no_picture(name)
         untrusted = not await pictures.drawn_here([picture.handle])
         return Outcome(value=as_value(picture), content=(picture,), untrusted=untrusted)
 
@@ -71,22 +62,13 @@ def as_value(picture: Picture) -> dict[str, Any]:
     }
 
 
-def _whole(prefix: str, handles: Collection[str]) -> str:
-    if len(prefix) < MIN_PREFIX_CHARS or set(prefix) - set("0123456789abcdef"):
-        raise InputInvalid(
-            f"{prefix[:80]!r} is not a picture handle",
-            field="handle",
-            hint=f"Give at least the first {MIN_PREFIX_CHARS} of its hexadecimal digits.",
+def _no_picture(name: str) -> LimnerError:
+    if names_a_picture(name):
+        return StorageError(
+            f"this conversation has no picture {name[:80]!r}", code="NO_SUCH_PICTURE"
         )
-    found = [handle for handle in handles if handle.startswith(prefix)]
-    if not found:
-        raise StorageError(
-            f"this conversation has no picture {prefix[:80]!r}", code="NO_SUCH_PICTURE"
-        )
-    if len(found) > 1:
-        raise InputInvalid(
-            f"{len(found)} pictures of this conversation begin with {prefix!r}",
-            field="handle",
-            hint="Give more digits.",
-        )
-    return found[0]
+    return InputInvalid(
+        f"{name[:80]!r} is not a picture handle",
+        field="handle",
+        hint=f"Give at least the first {MIN_PREFIX_CHARS} of its hexadecimal digits.",
+    )

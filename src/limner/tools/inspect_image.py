@@ -31,7 +31,7 @@ SCHEMA: Mapping[str, Any] = {
         "path": {
             "type": "string",
             "description": "Path of the image file; a relative one is relative to the working "
-            "folder.",
+            "folder. The handle of a picture works too.",
         },
         "question": {"type": "string", "description": "What to find out about the picture."},
         "paths": {

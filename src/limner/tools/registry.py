@@ -233,6 +233,7 @@ def _success(call: ToolCall, outcome: Outcome) -> ToolResult:
         cost_nano=outcome.cost_nano,
         cost_source=outcome.cost_source,
         billed=outcome.cost_nano > 0,
+        parts=outcome.parts,
         untrusted=outcome.untrusted,
     )
 

@@ -12,8 +12,8 @@ from limner.errors import InputInvalid
 from limner.imaging.fit import FitRequest, Region
 from limner.pictures.order import SourceImage
 from limner.pictures.take import Pictures
-from limner.storage.blobs import is_handle
 from limner.tools.base import ToolContext
+from limner.tools.handles import Handles
 from limner.tools.naming import find_file
 
 Mask = Picture | Region
@@ -24,6 +24,7 @@ class Sourcing(msgspec.Struct, frozen=True, kw_only=True):
     """Brings in what pictures are drawn from."""
 
     pictures: Pictures
+    handles: Handles
 
     async def take(self, name: str, context: ToolContext) -> Picture:
         """The picture of a handle, or in a file within reach.
@@ -33,8 +34,8 @@ class Sourcing(msgspec.Struct, frozen=True, kw_only=True):
             StorageError: there is no such picture.
             ImageError: the file is no picture.
         """
-        if is_handle(name):
-            return await self.pictures.recall(name)
+        if (known := await self.handles.find(name, session_id=context.session_id)) is not None:
+            return known
         return await self.pictures.take_file(find_file(name, context))
 
     async def mask(

@@ -23,6 +23,7 @@ from limner.pictures.take import MAX_PICTURE_BYTES, Pictures
 from limner.storage.disk import disk_errors
 from limner.storage.files import open_plain
 from limner.tools.base import ToolContext
+from limner.tools.handles import Handles
 from limner.tools.naming import find_file
 from limner.wires.base import Sight
 
@@ -43,7 +44,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     """One picture as a model gets it: its sight, and those of its tiles.
 
     Attributes:
-        path: the file it came from.
+        path: the file it came from, or its handle where it was named by that.
         handle: the picture that the file holds.
         sights: what is sent, the whole picture first.
         fits: how the pixels of each sight map to the original's; empty where it was not fitted.
@@ -77,6 +78,7 @@ class Viewing(msgspec.Struct, frozen=True, kw_only=True):
     """How picture files are read here, as the settings `images.*` say."""
 
     pictures: Pictures
+    handles: Handles
     fitting: Fitting
     accept: tuple[str, ...]
     auto_resize: bool
@@ -94,7 +96,7 @@ class Viewing(msgspec.Struct, frozen=True, kw_only=True):
         """Read a picture file for a model.
 
         Args:
-            text: the path as it was written.
+            text: the path as it was written, or a handle.
             context: who asks, and how far they may read.
             model: what it can read, and its limits.
             region: only this part of the picture.
@@ -108,14 +110,16 @@ class Viewing(msgspec.Struct, frozen=True, kw_only=True):
             ImageTooLarge: it has too many bytes or pixels.
             CorruptImage: a region was asked for, of a picture that cannot be decoded.
         """
-        path = find_file(text, context)
-        form = await asyncio.to_thread(self._check, path)
-        try:
-            picture = await self.pictures.take_file(path)
-        except CorruptImage:
-            if region is not None:
-                raise
-            return await _undecoded(path, form)
+        picture = await self.handles.find(text, session_id=context.session_id)
+        path = find_file(text, context) if picture is None else Path(picture.handle)
+        if picture is None:
+            form = await asyncio.to_thread(self._check, path)
+            try:
+                picture = await self.pictures.take_file(path)
+            except CorruptImage:
+                if region is not None:
+                    raise
+                return await _undecoded(path, form)
         whole_file = as_it_is or not self.auto_resize
         if whole_file and region is None and picture.mime in model.formats:
             return await self._whole(path, picture, model)

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from tests.servers.components import needs
 
+from limner.doors.cli.codex import with_settings
+
 LIMNER = Path(sys.executable).with_name("limner")
 SHOWS_ITS_WORDS = f"""\
 #!{sys.executable}
@@ -86,6 +88,23 @@ def test_without_codex_it_says_how_to_install_it(env: dict[str, str], tmp_path: 
         "MISSING_EXTRA",
         "There is no program 'codex' here.",
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "place"),
+    [
+        ([], 0),
+        (["exec", "draw"], 0),
+        (["exec", "-m", "gpt-5.5", "draw", "--", "-c"], 0),
+        (["-c", "a=1", "exec", "draw"], 0),
+        (["exec", "-c", "a=1", "draw"], 1),
+        (["exec", "-ca=1", "draw"], 1),
+        (["exec", "--config", "a=1", "draw"], 1),
+        (["-c", "a=1", "exec", "--config=b=2", "draw"], 3),
+    ],
+)
+def test_our_settings_stand_where_codex_does_not_forget_them(words: list[str], place: int) -> None:
+    assert with_settings(words, ["OURS"]) == [*words[:place], "OURS", *words[place:]]
 
 
 @needs("codex_cli_bin")

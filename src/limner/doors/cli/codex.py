@@ -18,10 +18,11 @@ from limner.errors import MissingExtra, UserError
 EXAMPLE = """\
 examples:
   limner codex --                                  the terminal interface
-  limner codex -- exec "draw a fox and look at it"
-  limner codex -- resume --last
+  limner codex -- exec "what does plan.png say?"
+  limner codex -- exec -c 'mcp_servers.limner.default_tools_approval_mode="approve"' "draw a fox"
 
-Everything after -- goes to Codex as it is.
+Everything after -- goes to Codex as it is. Codex asks before it calls a tool that draws; exec,
+where nobody can be asked, calls it only with the setting in the last example.
 """
 # A picture may take minutes, and a question about it waits for a person.
 TOOL_TIMEOUT_S = 600
@@ -51,7 +52,7 @@ def run(args: Namespace) -> Answer:
             "Codex reaches limner's tools over MCP, which is not installed.",
             hint="pip install 'limner[mcp]'",
         )
-    words = [find_codex(), *overrides(passed_on(os.environ)), *args.words]
+    words = [find_codex(), *with_settings(args.words, settings(passed_on(os.environ)))]
     if sys.platform == "win32":
         # Replacing the process there would hand the terminal back to the shell at once.
         status = subprocess.call(words)
@@ -62,9 +63,9 @@ def run(args: Namespace) -> Answer:
         raise UserError(f"{words[0]} cannot be run: {error}") from error
 
 
-def overrides(variables: Collection[str]) -> list[str]:
+def settings(variables: Collection[str]) -> list[str]:
     """The options of Codex that add limner's tools for one run."""
-    settings = {
+    server = {
         "command": sys.executable,
         "args": SERVER,
         "env_vars": sorted(variables),
@@ -73,9 +74,26 @@ def overrides(variables: Collection[str]) -> list[str]:
     # Strings, lists of them and numbers are the same in TOML as in JSON.
     return [
         word
-        for name, value in settings.items()
+        for name, value in server.items()
         for word in ("-c", f"mcp_servers.limner.{name}={json.dumps(value)}")
     ]
+
+
+def with_settings(words: Sequence[str], ours: Sequence[str]) -> list[str]:
+    """The user's words with our settings among them.
+
+    Where settings stand on both sides of a subcommand, Codex forgets the first ones: ours go in
+    front of the user's last, so that both are on the same side and the user's win.
+    """
+    end = words.index(SEPARATOR) if SEPARATOR in words else len(words)
+    theirs = [at for at, word in enumerate(words[:end]) if _is_setting(word)]
+    at = theirs[-1] if theirs else 0
+    return [*words[:at], *ours, *words[at:]]
+
+
+def _is_setting(word: str) -> bool:
+    is_long = word == "--config" or word.startswith("--config=")
+    return is_long or (word.startswith("-c") and not word.startswith("--"))
 
 
 def passed_on(environment: Collection[str]) -> set[str]:

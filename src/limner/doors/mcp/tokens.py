@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import hmac
 import json
+import logging
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, cast
 
 import anyio.to_thread
+import httpx2
 import jwt
 from mcp.server.auth.provider import AccessToken
 
 from limner.errors import UserError
 from limner.net.http import Http
+
+logger = logging.getLogger("limner")
 
 MIN_SECRET_CHARS = 16
 MAX_KEYS_BYTES = 1 << 20
@@ -89,7 +93,10 @@ class SignedTokens:
     async def _key(self, name: str | None) -> jwt.PyJWK | None:
         if name not in self._keys and time.monotonic() - self._read_s >= REFRESH_S:
             self._read_s = time.monotonic()
-            self._keys = _read_keys(await self._load())
+            try:
+                self._keys = _read_keys(await self._load())
+            except (OSError, httpx2.HTTPError, jwt.PyJWTError, ValueError) as error:
+                logger.warning("The keys of %s cannot be read: %s", self._issuer, error)
         return self._keys.get(name)
 
 
@@ -116,5 +123,8 @@ def _source(keys: str) -> Callable[[], Awaitable[bytes]]:
 
 
 def _read_keys(document: bytes) -> dict[str | None, jwt.PyJWK]:
-    found = jwt.PyJWKSet.from_dict(cast("dict[str, Any]", json.loads(document)))
+    read: Any = json.loads(document)
+    if not isinstance(read, dict):
+        raise ValueError("it is no document of keys")
+    found = jwt.PyJWKSet.from_dict(cast("dict[str, Any]", read))
     return {key.key_id: key for key in found.keys}

@@ -19,6 +19,7 @@ from limner.doors.mcp.spend import spend
 from limner.doors.mcp.works import Work, Works
 from limner.money.ledger import Money
 from limner.tools.base import Outcome, Tool, ToolContext
+from limner.tools.handles import Handles
 from limner.tools.image_edit import image_edit
 from limner.tools.image_generate import image_generate
 from limner.tools.image_recall import image_recall
@@ -40,12 +41,13 @@ class Toolbox:
     def tools(self, *, resume: Resume) -> list[Tool]:
         """All of them; the last is none that is offered, but the road back to an earlier call."""
         lim = self.lim
+        handles = Handles(pictures=lim.pictures, known=self._known)
         return [
             *(self._paying(partial(self._drawing, make)) for make in (image_generate, image_edit)),
             self._paying(lambda money: inspect_image(replace(lim.looking, money=money))),
-            image_fit(Sourcing(pictures=lim.pictures), lim.fitting),
+            image_fit(Sourcing(pictures=lim.pictures, handles=handles), lim.fitting),
             image_job(self.works, resume=resume, answer_within_s=lim.settings.mcp.answer_within_s),
-            image_recall(lim.pictures, known=self._known),
+            image_recall(lim.pictures, handles=handles),
             spend(
                 lim.money,
                 budget=lim.settings.budget,

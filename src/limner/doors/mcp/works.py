@@ -78,9 +78,15 @@ class Work:
 
 
 class Works:
-    """The calls of one server process; results are small, since pictures in them are handles."""
+    """The calls of one server process; results are small, since pictures in them are handles.
 
-    def __init__(self) -> None:
+    Args:
+        max_running: how many may run at once.
+        max_kept: how many that have ended are remembered.
+    """
+
+    def __init__(self, *, max_running: int = MAX_RUNNING, max_kept: int = MAX_KEPT) -> None:
+        self._max_running, self._max_kept = max_running, max_kept
         self._works: dict[str, Work] = {}
 
     def begin(
@@ -139,14 +145,14 @@ class Works:
 
     def _make_room(self) -> None:
         ended = [work for work in self._works.values() if work.task.done()]
-        if len(self._works) - len(ended) >= MAX_RUNNING:
+        if len(self._works) - len(ended) >= self._max_running:
             raise LimnerError(
-                f"{MAX_RUNNING} calls are running already",
+                f"{self._max_running} calls are running already",
                 code=BUSY,
                 retryable=True,
                 hint="Wait until some of them have ended.",
             )
-        for work in ended[: max(0, len(ended) - MAX_KEPT)]:
+        for work in ended[: max(0, len(ended) - self._max_kept)]:
             del self._works[work.id]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
@@ -162,11 +162,6 @@ class Client:
         """
         answer = await self.request("thread/list", {"limit": limit, "archived": archived})
         return tuple(_info(as_object(one)) for one in as_list(answer.get("data")))
-
-    def pictures(self, thread_id: str | None) -> Collection[str]:
-        """The handles of the pictures that tools have given in a thread."""
-        thread = self._threads.get(thread_id or "")
-        return () if thread is None else thread.pictures
 
     async def request(self, method: str, params: Params) -> Mapping[str, Any]:
         """Ask the server for anything that has no method here.

@@ -124,21 +124,26 @@ class Connection:
 
     async def _keep(self, peer: Peer) -> None:
         """Replace the link each time it is lost, until that makes no sense any more."""
-        while True:
-            reason = await peer.ended()
-            self._ready.clear()
-            self._peer = None
-            logger.warning("The link to the app-server is lost: %s", reason)
-            try:
+        try:
+            while True:
+                reason = await peer.ended()
+                self._ready.clear()
+                self._peer = None
+                logger.warning("The link to the app-server is lost: %s", reason)
                 await peer.aclose()
-                peer = await self._again(reason)
-            except LimnerError as error:
-                self._broken = error
-                self._owner.bury(error)
+                self._peer = peer = await self._again(reason)
                 self._ready.set()
-                return
-            self._peer = peer
-            self._ready.set()
+        except LimnerError as error:
+            self._give_up(error)
+        except Exception as error:
+            # The outermost frame: whoever waits for the link must not wait for ever.
+            logger.exception("The link to the app-server cannot be kept.")
+            self._give_up(gone(f"{type(error).__name__} here"))
+
+    def _give_up(self, error: LimnerError) -> None:
+        self._broken = error
+        self._owner.bury(error)
+        self._ready.set()
 
     async def _again(self, reason: str) -> Peer:
         now = self._clock.now()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import msgspec
+from msgspec.structs import asdict
 
 from limner.errors import NANO_PER_USD
 from limner.net.untrusted import as_object
@@ -19,8 +20,7 @@ Item = Mapping[str, Any]
 Status = Literal["completed", "interrupted", "failed"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TokenUsage:
+class TokenUsage(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens as the server counts them; the cached are among the input."""
 
     input_tokens: int = 0
@@ -30,12 +30,11 @@ class TokenUsage:
     total_tokens: int = 0
 
     def __add__(self, other: TokenUsage) -> TokenUsage:
-        names = [one.name for one in fields(self)]
-        return TokenUsage(**{name: getattr(self, name) + getattr(other, name) for name in names})
+        mine, others = asdict(self), asdict(other)
+        return TokenUsage(**{name: mine[name] + others[name] for name in mine})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnError:
+class TurnError(msgspec.Struct, frozen=True, kw_only=True):
     """Why a turn did not end well; ``info`` is the server's own word for it."""
 
     message: str
@@ -111,16 +110,14 @@ class ToolCalled:
     raw: Raw = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolProgress:
+class ToolProgress(msgspec.Struct, frozen=True, kw_only=True):
     """A tool of this client says how far it is."""
 
     call: ToolCall
     progress: Progress
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolAnswered:
+class ToolAnswered(msgspec.Struct, frozen=True, kw_only=True):
     """A tool of this client is done."""
 
     call: ToolCall
@@ -136,8 +133,7 @@ class UsageUpdated:
     raw: Raw = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reconnected:
+class Reconnected(msgspec.Struct, frozen=True, kw_only=True):
     """The link was lost and is back.
 
     ``goes_on`` says that the turn that was running still is; it may have been told in part.

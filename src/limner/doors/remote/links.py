@@ -117,7 +117,7 @@ class ProcessLink:
     async def send(self, message: bytes) -> None:
         """Write one line."""
         try:
-            self._to.write(message + b"\n")
+            self._to.writelines((message, b"\n"))
             await self._to.drain()
         except (OSError, RuntimeError) as error:  # a closed transport is a RuntimeError
             raise LimnerError("the server no longer listens", code=GONE) from error

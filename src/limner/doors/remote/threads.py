@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
@@ -21,7 +21,7 @@ from limner.doors.remote.links import GONE
 from limner.doors.remote.rpc import Params
 from limner.doors.remote.showing import Image, Showing
 from limner.doors.remote.tool_calls import ToolDesk
-from limner.doors.remote.turns import Turn, finished_items
+from limner.doors.remote.turns import MAX_EVENTS, Turn, finished_items
 from limner.errors import LimnerError, UserError
 from limner.net.untrusted import as_list, as_object
 
@@ -110,11 +110,6 @@ class Thread:
         """Who answers, as the server says."""
         named: object = self.raw.get("model")
         return named if isinstance(named, str) else None
-
-    @property
-    def pictures(self) -> Collection[str]:
-        """The handles of the pictures that tools of this client have given here."""
-        return self._desk.pictures
 
     async def run(
         self, text: str, *, images: Sequence[Image] = (), **options: Unpack[TurnOptions]
@@ -222,7 +217,8 @@ class Thread:
     def hear(self, method: str, params: Params) -> None:
         """Take a notice about this thread."""
         if self._held is not None:
-            self._held.append((method, params))
+            if len(self._held) < MAX_EVENTS:
+                self._held.append((method, params))
             return
         turn = self._turn
         ends = method == "turn/completed"

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from limner.content import Picture
 from limner.doors.remote.events import Event, ToolAnswered, ToolCalled, ToolProgress
 from limner.doors.remote.rpc import INVALID_PARAMS, Params, Unanswerable
 from limner.doors.remote.showing import Showing
@@ -21,7 +19,6 @@ from limner.tools.registry import ToolRegistry
 
 # Answers that are kept for a server that asks again after the link was lost.
 MAX_KEPT = 64
-MAX_PICTURES = 10_000
 
 
 class _Asked(msgspec.Struct, rename="camel"):
@@ -33,8 +30,7 @@ class _Asked(msgspec.Struct, rename="camel"):
     arguments: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Running:
+class _Running(msgspec.Struct, frozen=True, kw_only=True):
     """A call, what becomes of it, and how to stop it."""
 
     turn_id: str
@@ -80,12 +76,6 @@ class ToolDesk:
         self._tell = tell
         self._calls: dict[tuple[str, str], _Running] = {}
         self._has_read_untrusted = False
-        self._pictures: dict[str, None] = {}
-
-    @property
-    def pictures(self) -> Collection[str]:
-        """The handles of the pictures that the tools have given so far."""
-        return self._pictures.keys()
 
     async def answer(self, params: Params) -> dict[str, Any]:
         """Run the call, or wait for it where it runs already; the answer for the server.
@@ -133,9 +123,6 @@ class ToolDesk:
         self._tell(asked.turn_id, ToolCalled(call=call, raw=params))
         (result,) = await self._registry.execute_parallel([call], context)
         self._has_read_untrusted |= result.untrusted
-        for one in result.content:
-            if isinstance(one, Picture) and len(self._pictures) < MAX_PICTURES:
-                self._pictures[one.handle] = None
         tool = self._registry.get(call.name)
         # Who brings a function writes for the model; what our own tools find was written by others.
         verbatim = tool is None or tool.foreign or isinstance(tool, FunctionTool)

@@ -1,0 +1,167 @@
+"""The words after ``--listen`` -> an open socket, and what clients have to show there."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import os
+import socket
+import stat
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+from urllib.parse import urlsplit
+
+from limner.errors import UserError
+
+MAX_TOKEN_FILE_BYTES = 16 * 1024
+BACKLOG = 1024
+_ONLY_ITS_OWNER = 0o177
+_HINT = "Say stdio://, ws://IP:PORT or unix://PATH."
+
+
+@dataclass(frozen=True, slots=True)
+class Tcp:
+    """A web socket at an address."""
+
+    host: str
+    port: int
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only programs on this machine can reach it."""
+        return ipaddress.ip_address(self.host).is_loopback
+
+    def __str__(self) -> str:
+        return f"ws://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Unix:
+    """A web socket behind a file."""
+
+    path: Path
+
+    def __str__(self) -> str:
+        return f"unix://{self.path}"
+
+
+Address: TypeAlias = Tcp | Unix
+
+
+def read_address(text: str, *, home: Path) -> Address:
+    """Where to listen.
+
+    Raises:
+        UserError: it is no address, or one of another kind.
+    """
+    scheme, _, rest = text.partition("://")
+    if scheme == "unix":
+        return Unix(Path(rest).absolute() if rest else home / "app-server.sock")
+    if scheme != "ws":
+        raise UserError(f"--listen cannot be {text!r}", hint=_HINT)
+    try:
+        parts = urlsplit(text)
+        host, port = str(ipaddress.ip_address(parts.hostname or "")), parts.port
+    except ValueError as error:
+        raise UserError(f"--listen {text}: {error}", hint=_HINT) from error
+    if port is None or parts.path not in {"", "/"} or parts.username is not None:
+        raise UserError(f"--listen {text} is not ws://IP:PORT", hint=_HINT)
+    return Tcp(host, port)
+
+
+def read_token(path: Path | None, otherwise: str | None) -> str | None:
+    """What a client has to show: what the file holds, where one is named.
+
+    Raises:
+        UserError: the file cannot be read, or there is no token in it.
+    """
+    if path is None:
+        return (otherwise or "").strip() or None
+    try:
+        with path.open("rb") as file:
+            token = file.read(MAX_TOKEN_FILE_BYTES).decode("ascii").strip()
+    except (OSError, ValueError) as error:
+        raise UserError(f"--ws-token-file {path} cannot be read: {error}") from error
+    if not token:
+        raise UserError(f"--ws-token-file {path} holds no token")
+    return token
+
+
+def require_token(address: Address, token: str | None) -> None:
+    """Insist on a token where others than the programs of this machine can knock.
+
+    Raises:
+        UserError: there is none.
+    """
+    if isinstance(address, Tcp) and not address.is_loopback and token is None:
+        raise UserError(
+            f"{address} can be reached from other machines, so clients need a token",
+            hint="Pass --ws-token-file PATH, set LIMNER_APP_SERVER_TOKEN, or listen on 127.0.0.1.",
+        )
+
+
+@contextmanager
+def bound(address: Address) -> Generator[socket.socket]:
+    """A socket that listens there; its file, where it has one, is removed at the end.
+
+    Raises:
+        UserError: the address cannot be had.
+    """
+    try:
+        listener = _bind_tcp(address) if isinstance(address, Tcp) else _bind_unix(address.path)
+    except OSError as error:
+        raise UserError(f"{address} cannot be listened on: {error.strerror or error}") from error
+    with listener:
+        made = None if isinstance(address, Tcp) else address.path.lstat().st_ino
+        try:
+            yield listener
+        finally:
+            if isinstance(address, Unix):
+                _remove(address.path, inode=made)
+
+
+def _bind_tcp(address: Tcp) -> socket.socket:
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    return socket.create_server((address.host, address.port), family=family, backlog=BACKLOG)
+
+
+def _bind_unix(path: Path) -> socket.socket:
+    if not hasattr(socket, "AF_UNIX"):
+        raise UserError("unix:// is not to be had on this system", hint=_HINT)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _make_way(path)
+    listener = socket.socket(socket.AF_UNIX)
+    # From its first moment on nobody else can open it.
+    before = os.umask(_ONLY_ITS_OWNER)
+    try:
+        listener.bind(os.fspath(path))
+        listener.listen(BACKLOG)
+    except OSError:
+        listener.close()
+        raise
+    finally:
+        os.umask(before)
+    return listener
+
+
+def _make_way(path: Path) -> None:
+    """Remove what a server that was killed left behind, and nothing else."""
+    if not path.is_socket():
+        return  # nothing, or something that binding will stumble over
+    with socket.socket(socket.AF_UNIX) as knock:
+        try:
+            knock.connect(os.fspath(path))
+        except ConnectionRefusedError:
+            path.unlink(missing_ok=True)
+        else:
+            raise UserError(f"Another server is listening on {path}")
+
+
+def _remove(path: Path, *, inode: int | None) -> None:
+    with contextlib.suppress(OSError):
+        found = path.lstat()
+        if stat.S_ISSOCK(found.st_mode) and found.st_ino == inode:
+            path.unlink()

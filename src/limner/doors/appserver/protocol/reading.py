@@ -1,0 +1,166 @@
+"""Params from a client -> their type; or what is wrong with them, in words that clients know."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar, cast
+
+import msgspec
+from msgspec import inspect
+
+from limner.errors import InputInvalid
+
+P = TypeVar("P")
+
+MAX_SHOWN_CHARS = 80
+MAX_MESSAGE_CHARS = 300
+
+_UNREADABLE = (msgspec.DecodeError, ValueError, RecursionError)
+
+_MISSING = re.compile(r"Object missing required field `(?P<field>[^`]*)`")
+_PLACE = re.compile(r" - at `(?P<path>[^`]*)`$")
+_STEP = re.compile(r"\.(?P<member>[^.\[\]]+)|\[(?P<index>\d+)\]")
+_WANTED = {
+    "str": "a string",
+    "bool": "a boolean",
+    "int": "an integer",
+    "float": "a number",
+    "array": "a sequence",
+    "object": "a map",
+}
+
+
+def decode_params(kind: type[P], params: msgspec.Raw) -> P:
+    """The params of a request, as they came over the wire, as their type.
+
+    Raises:
+        InputInvalid: they are not of that type; the message names the member.
+    """
+    try:
+        return msgspec.json.decode(params, type=kind)
+    except msgspec.ValidationError as error:
+        wrong = error
+    except _UNREADABLE as error:
+        raise _unreadable(error) from None
+    try:
+        whole = msgspec.json.decode(params)
+    except _UNREADABLE as error:  # what comes after the member that is wrong is no JSON
+        raise _unreadable(error) from None
+    raise _invalid(wrong, kind, whole)
+
+
+def read_params(kind: type[P], params: object) -> P:
+    """As `decode_params`, for JSON that has been decoded."""
+    try:
+        return msgspec.convert(params, kind)
+    except msgspec.ValidationError as error:
+        raise _invalid(error, kind, params) from None
+
+
+def describe(value: object) -> str:
+    """A JSON value as it is named in a message: its kind, and what it is where that is short."""
+    shown = json.dumps(value)[:MAX_SHOWN_CHARS] if isinstance(value, bool | int | float) else ""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return f"boolean `{shown}`"
+        case int() | float():
+            return f"{'integer' if isinstance(value, int) else 'floating point'} `{shown}`"
+        case str():
+            return f"string {json.dumps(value[:MAX_SHOWN_CHARS], ensure_ascii=False)}"
+        case _:
+            return "sequence" if isinstance(value, list | tuple) else "map"
+
+
+def one_of(names: Sequence[str]) -> str:
+    """What could have been said, as it is listed in a message."""
+    quoted = [f"`{name}`" for name in names]
+    if len(quoted) <= 2:
+        return " or ".join(quoted)
+    return f"one of {', '.join(quoted)}"
+
+
+def _invalid(error: msgspec.ValidationError, kind: Any, params: object) -> InputInvalid:
+    message, field = _told(str(error), kind, params)
+    return InputInvalid(f"Invalid request: {message}", field=field)
+
+
+def _unreadable(error: Exception) -> InputInvalid:
+    return InputInvalid(f"Invalid request: {error}"[:MAX_MESSAGE_CHARS])
+
+
+def _told(problem: str, kind: Any, params: object) -> tuple[str, str | None]:
+    """What is wrong, and the member that is."""
+    place = _PLACE.search(problem)
+    steps = list(_steps(place["path"])) if place else []
+    field = "".join(f"[{s}]" if isinstance(s, int) else f".{s}" for s in steps).lstrip(".") or None
+    if (missing := _MISSING.match(problem)) is not None:
+        return f"missing field `{missing['field']}`", missing["field"]
+    value = _value_at(params, steps)
+    wanted = list(_types_at(inspect.type_info(kind), steps))
+    where = f", in `{field}`" if field else ""
+    names = list(dict.fromkeys(name for one in wanted for name in _names(one, steps)))
+    if isinstance(value, str) and names and value not in names:
+        return (
+            f"unknown variant `{value[:MAX_SHOWN_CHARS]}`, expected {one_of(names)}{where}",
+            field,
+        )
+    if not problem.startswith("Expected"):
+        return (problem[: place.start()] if place else problem)[:MAX_MESSAGE_CHARS], field
+    fault = "invalid value" if isinstance(value, int) and ">=" in problem else "invalid type"
+    return f"{fault}: {describe(value)}, expected {_expectation(problem)}{where}", field
+
+
+def _expectation(problem: str) -> str:
+    """What msgspec wanted, in the words of the protocol."""
+    if ">=" in problem or "<=" in problem:
+        return "u32"
+    wanted = problem.partition("`")[2].partition("`")[0].split(" | ")
+    return " or ".join(_WANTED.get(word, word) for word in wanted if word != "null")
+
+
+def _steps(path: str) -> Iterator[str | int]:
+    for step in _STEP.finditer(path):
+        yield step["member"] if step["index"] is None else int(step["index"])
+
+
+def _value_at(value: Any, steps: Sequence[str | int]) -> object:
+    for step in steps:
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return value
+
+
+def _types_at(kind: inspect.Type, steps: Sequence[str | int]) -> Iterator[inspect.Type]:
+    """The types that a value at that place may have; a tag's place is that of its object."""
+    if isinstance(kind, inspect.UnionType):
+        for one in kind.types:
+            yield from _types_at(one, steps)
+    elif not steps or (isinstance(kind, inspect.StructType) and steps == [kind.tag_field]):
+        yield kind
+    elif isinstance(kind, inspect.StructType):
+        for field in kind.fields:
+            if field.encode_name == steps[0]:
+                yield from _types_at(field.type, steps[1:])
+    elif isinstance(kind, inspect.ListType | inspect.VarTupleType):
+        yield from _types_at(kind.item_type, steps[1:])
+
+
+def _names(kind: inspect.Type, steps: Sequence[str | int]) -> list[str]:
+    """The words that a value may be, where only some words are allowed."""
+    if isinstance(kind, inspect.LiteralType):
+        return [
+            value for value in cast("tuple[object, ...]", kind.values) if isinstance(value, str)
+        ]
+    if (
+        isinstance(kind, inspect.StructType)
+        and kind.tag is not None
+        and steps[-1:] == [kind.tag_field]
+    ):
+        return [str(kind.tag)]
+    return []

@@ -1,0 +1,146 @@
+"""One message of a script -> one turn: its words or its JSON on standard output."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import nullcontext
+
+import msgspec
+
+from limner.agent.events import Event
+from limner.client import Limner
+from limner.doors.cli import terminal
+from limner.doors.cli.answer import Answer, emit, speak
+from limner.doors.cli.chat.event_json import Summary, event_as_json
+from limner.doors.cli.chat.interrupting import closing, interrupts
+from limner.doors.cli.chat.partner import Partner, Wishes
+from limner.doors.cli.chat.screen import Screen
+from limner.doors.cli.chat.talk import OFFLINE_NOTE
+from limner.doors.cli.preview import shows_pictures
+from limner.doors.cli.terminal import is_live, say, wait_for
+from limner.errors import ApprovalDenied, Cancelled
+from limner.models.registry import OFFLINE
+from limner.tools.base import Question
+
+FLAGS = (
+    "--budget USD sets money aside for the session, and --approval never asks nobody and leaves "
+    "the limits to the budgets."
+)
+
+
+class Form(msgspec.Struct, frozen=True, kw_only=True):
+    """How a turn is told: as words, as one JSON object, or as a line of JSON for each event."""
+
+    as_json: bool = False
+    is_streamed: bool = False
+
+
+def take_turn(wishes: Wishes, *, words: str, images: list[str], form: Form) -> Answer:
+    """Say one thing and tell what came of it.
+
+    Raises:
+        LimnerError: the turn could not begin. What goes wrong in the turn is in the answer.
+    """
+    return wait_for(lambda: _take(wishes, words, images, form))
+
+
+async def _take(wishes: Wishes, words: str, images: list[str], form: Form) -> Answer:
+    async with Limner(cwd=wishes.cwd) as lim:
+        asking = _Asking()
+        partner = Partner(lim, wishes, ask=asking.ask)
+        model = await partner.begin()
+        if model.name == OFFLINE and not form.as_json:
+            say(OFFLINE_NOTE)
+        screen = asking.screen = _screen(lim, form)
+        summary = Summary()
+        events = partner.agent.run(words, images=images)
+        with interrupts(_stopper(partner)):
+            try:
+                await _follow(events, summary, screen, form)
+            except asyncio.CancelledError:
+                hint = "limner spend shows what was spent."
+                raise Cancelled("Interrupted.", hint=hint) from None
+        return _told(summary, asking, form, session=partner.session_id, model=model.name)
+
+
+async def _follow(
+    events: AsyncIterator[Event], summary: Summary, screen: Screen | None, form: Form
+) -> None:
+    shown = nullcontext() if screen is None else screen.watched()
+    async with shown, closing(events) as happening:
+        async for event in happening:
+            summary.add(event)
+            if form.is_streamed:
+                emit(event_as_json(event))
+            if screen is not None:
+                await screen.show(event)
+
+
+class _Asking:
+    """Puts questions to whoever is at the keyboard, and remembers that nobody was."""
+
+    def __init__(self) -> None:
+        self.screen: Screen | None = None
+        self.unasked: list[Question] = []
+        self._one_at_a_time = asyncio.Lock()
+
+    async def ask(self, question: Question) -> bool:
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            self.unasked.append(question)
+            return False
+        async with self._one_at_a_time:
+            if self.screen is None:
+                return await terminal.ask(question)
+            self.screen.give()
+            try:
+                return await terminal.ask(question)
+            finally:
+                self.screen.take_back()
+
+
+def _screen(lim: Limner, form: Form) -> Screen | None:
+    """Who watches: with JSON, only a person at a terminal."""
+    if form.as_json:
+        return Screen(lim, speak=None, shows_pictures=False) if is_live() else None
+    streams = sys.stdout.isatty()
+    return Screen(lim, speak=speak if streams else None, shows_pictures=shows_pictures())
+
+
+def _stopper(partner: Partner) -> Callable[[int], None]:
+    task = asyncio.current_task()
+    assert task is not None
+
+    def stop(pressed: int) -> None:
+        partner.agent.interrupt()
+        if pressed > 1:
+            task.cancel()
+
+    return stop
+
+
+def _told(
+    summary: Summary, asking: _Asking, form: Form, *, session: str | None, model: str
+) -> Answer:
+    ended = summary.ended
+    assert ended is not None
+    notes: list[str] = []
+    if asking.unasked:
+        notes += [f"Nobody could be asked: {question.text}" for question in asking.unasked]
+        notes.append(FLAGS)
+        if isinstance(ended.error, ApprovalDenied):
+            ended.error.hint = FLAGS
+    value = summary.as_json(session=session, model=model)
+    if asking.unasked:
+        value["unasked"] = [question.text for question in asking.unasked]
+    status = Cancelled.exit_status if ended.status == "interrupted" else 0
+    if ended.error is not None:
+        status = ended.error.exit_status
+    return Answer(
+        value={"type": "result", **value} if form.is_streamed else value,
+        # What a terminal was told already is not told again.
+        text="" if sys.stdout.isatty() else ended.text,
+        notes=(*notes, f"To go on: limner chat --resume {session}"),
+        status=status,
+    )

@@ -1,0 +1,238 @@
+"""Messages of the app-server, one of each kind, and the schemas of the real Codex."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from limner.doors.appserver.protocol import accounts, asking, items, notices, threads, turns
+from limner.doors.appserver.protocol.shapes import (
+    AudioInput,
+    ImageInput,
+    InputAudio,
+    InputImage,
+    InputText,
+    LocalImageInput,
+    TextInput,
+    WorkspaceWrite,
+)
+
+PIXEL = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGP4z8DwHwAFAAH"
+    "/iZk9HQAAAABJRU5ErkJggg=="
+)
+TIMES = {"started_at_ms": 1794704375729, "completed_at_ms": 1794704375731}
+
+THREAD_ITEMS: tuple[items.ThreadItem, ...] = (
+    items.UserMessage(
+        id="u1",
+        content=(
+            TextInput(text="What is on screen?"),
+            ImageInput(url=PIXEL),
+            ImageInput(url=PIXEL, detail="original"),
+            LocalImageInput(path="/a.png"),
+            AudioInput(url="data:audio/wav;base64,AAAA"),
+        ),
+        **TIMES,
+    ),
+    items.AgentMessage(id="m1", text="I see a dot.", phase="final_answer", **TIMES),
+    items.Reasoning(id="r1", summary=("Looking.",), content=("A dot?",), **TIMES),
+    items.DynamicToolCall(
+        id="call_1", tool="shot", arguments={"target": "window"}, status="inProgress", **TIMES
+    ),
+    items.DynamicToolCall(
+        id="call_2",
+        tool="shot",
+        namespace="screen",
+        arguments={},
+        status="completed",
+        content_items=(
+            InputText(text="taken"),
+            InputImage(image_url=PIXEL),
+            InputImage(image_url=PIXEL, detail="low", label="left"),
+            InputAudio(audio_url="data:audio/wav;base64,AAAA"),
+        ),
+        success=True,
+        duration_ms=2,
+        **TIMES,
+    ),
+    items.FunctionCallOutput(id="o1", name="news", output=[{"type": "input_text", "text": "x"}]),
+    items.ImageView(id="v1", path="/a.png", **TIMES),
+    items.ImageGeneration(id="g1", status="completed", result="iVBO", saved_path="/b.png", **TIMES),
+    items.ContextCompaction(id="c1", **TIMES),
+)
+
+TURN = turns.Turn(
+    id="t1",
+    root_turn_id="t1",
+    items=THREAD_ITEMS,
+    status="failed",
+    error=turns.TurnError(message="no", codex_error_info="badRequest"),
+    started_at=1794704375,
+    completed_at=1794704376,
+    duration_ms=332,
+)
+
+THREAD = threads.Thread(
+    id="01a1dcb7-7dea-7d33-8136-def2e2c6b1c2",
+    environments=(threads.ThreadEnvironment(environment_id="local", cwd="/work"),),
+    session_id="01a1dcb7-7dea-7d33-8136-def2e2c6b1c2",
+    preview="What is on screen?",
+    ephemeral=False,
+    model_provider="openai",
+    model="gpt-5.5",
+    created_at=1794704375,
+    updated_at=1794704375,
+    recency_at=1794704375,
+    status=threads.Active(active_flags=("waitingOnApproval",)),
+    path="/home/x.jsonl",
+    cwd="/work",
+    cli_version="0.166.0",
+    originator="probe",
+    source="vscode",
+    can_accept_direct_input=True,
+    turns=(TURN,),
+)
+
+_OPENED: dict[str, Any] = {
+    "thread": THREAD,
+    "model": "gpt-5.5",
+    "model_provider": "openai",
+    "cwd": "/work",
+    "approval_policy": "on-request",
+    "sandbox": WorkspaceWrite(writable_roots=("/work",)),
+}
+_GOAL = accounts.ThreadGoal(thread_id="a", objective="win", created_at=1, updated_at=2)
+_TOKENS = notices.TokenUsageBreakdown(
+    total_tokens=110,
+    input_tokens=100,
+    cached_input_tokens=0,
+    output_tokens=10,
+    reasoning_output_tokens=0,
+)
+_TURN_OF = {"thread_id": "a", "turn_id": "t1"}
+
+RESULTS: dict[str, Any] = {
+    "ThreadStartResponse": threads.ThreadStartResponse(**_OPENED),
+    "ThreadResumeResponse": threads.ThreadResumeResponse(**_OPENED),
+    "ThreadForkResponse": threads.ThreadForkResponse(**_OPENED),
+    "ThreadListResponse": threads.ThreadListResponse(data=(THREAD,), next_cursor=">x"),
+    "ThreadReadResponse": threads.ThreadReadResponse(thread=THREAD),
+    "ThreadUnarchiveResponse": threads.ThreadUnarchiveResponse(thread=THREAD),
+    "ThreadUnsubscribeResponse": threads.ThreadUnsubscribeResponse(status="unsubscribed"),
+    "ThreadLoadedListResponse": threads.ThreadLoadedListResponse(data=("a",)),
+    "ThreadTurnsListResponse": threads.ThreadTurnsListResponse(data=(TURN,)),
+    "ThreadItemsListResponse": threads.ThreadItemsListResponse(
+        data=(items.ThreadItemEntry(item=THREAD_ITEMS[0], turn_id="t1"),)
+    ),
+    "ThreadGoalSetResponse": accounts.ThreadGoalSetResponse(goal=_GOAL),
+    "ThreadGoalGetResponse": accounts.ThreadGoalGetResponse(goal=_GOAL),
+    "ThreadGoalClearResponse": accounts.ThreadGoalClearResponse(cleared=True),
+    "TurnStartResponse": turns.TurnStartResponse(turn=TURN),
+    "TurnSteerResponse": turns.TurnSteerResponse(turn_id="t1"),
+    "ModelListResponse": accounts.ModelListResponse(
+        data=(
+            accounts.Model(
+                id="openai/gpt-5.5",
+                model="openai/gpt-5.5",
+                display_name="GPT-5.5",
+                description="",
+                supported_reasoning_efforts=(
+                    accounts.ReasoningEffortOption(reasoning_effort="low", description="quick"),
+                ),
+                is_default=True,
+            ),
+        )
+    ),
+    "GetAccountResponse": accounts.GetAccountResponse(),
+    "LoginAccountResponse": accounts.LoginAccountResponse(),
+    "CancelLoginAccountResponse": accounts.CancelLoginAccountResponse(),
+    "LogoutAccountResponse": accounts.LogoutAccountResponse(),
+    "GetAccountRateLimitsResponse": accounts.GetAccountRateLimitsResponse(
+        rate_limits=accounts.RateLimitSnapshot(limit_id="codex")
+    ),
+    "ConfigReadResponse": accounts.ConfigReadResponse(config={"model": "gpt-5.5"}),
+}
+
+NOTICES: tuple[notices.Notice, ...] = (
+    notices.ThreadStartedNotification(thread=THREAD),
+    notices.ThreadStatusChangedNotification(thread_id="a", status=threads.Idle()),
+    notices.ThreadStatusChangedNotification(thread_id="a", status=threads.Active()),
+    notices.ThreadStatusChangedNotification(thread_id="a", status=threads.NotLoaded()),
+    notices.ThreadStatusChangedNotification(thread_id="a", status=threads.Broken()),
+    notices.ThreadNameUpdatedNotification(thread_id="a", thread_name="b"),
+    notices.ThreadArchivedNotification(thread_id="a"),
+    notices.ThreadUnarchivedNotification(thread_id="a"),
+    notices.ThreadDeletedNotification(thread_id="a"),
+    notices.ThreadClosedNotification(thread_id="a"),
+    notices.ThreadGoalUpdatedNotification(thread_id="a", goal=_GOAL),
+    notices.ThreadGoalClearedNotification(thread_id="a"),
+    notices.ThreadReadStateChangedNotification(
+        thread_id="a",
+        read_state=notices.ThreadReadState(
+            first_unread=notices.TurnPosition(turn_id="t1"), revision="r"
+        ),
+    ),
+    notices.ThreadTokenUsageUpdatedNotification(
+        **_TURN_OF, token_usage=notices.ThreadTokenUsage(total=_TOKENS, last=_TOKENS)
+    ),
+    notices.AccountRateLimitsUpdatedNotification(rate_limits=accounts.RateLimitSnapshot()),
+    notices.AccountUpdatedNotification(),
+    notices.AccountLoginCompletedNotification(success=True),
+    notices.TurnStartedNotification(thread_id="a", turn=TURN),
+    notices.TurnCompletedNotification(thread_id="a", turn=TURN),
+    *(notices.ItemStartedNotification(item=i, **_TURN_OF, started_at_ms=1) for i in THREAD_ITEMS),
+    *(
+        notices.ItemCompletedNotification(item=i, **_TURN_OF, completed_at_ms=1)
+        for i in THREAD_ITEMS
+    ),
+    notices.AgentMessageDeltaNotification(**_TURN_OF, item_id="m1", delta="I"),
+    notices.ReasoningSummaryTextDeltaNotification(
+        **_TURN_OF, item_id="r1", delta="L", summary_index=0
+    ),
+    notices.ErrorNotification(
+        error=turns.TurnError(
+            message="no", codex_error_info={"httpConnectionFailed": {"httpStatusCode": 401}}
+        ),
+        will_retry=False,
+        **_TURN_OF,
+    ),
+    notices.WarningNotification(thread_id="a", message="odd"),
+    notices.ConfigWarningNotification(summary="odd"),
+    notices.DeprecationNoticeNotification(summary="old"),
+    notices.ServerRequestResolvedNotification(thread_id="a", request_id=0),
+)
+
+QUESTIONS: tuple[asking.Shape, ...] = (
+    asking.DynamicToolCallParams(**_TURN_OF, call_id="c", tool="shot", arguments={}),
+    asking.DynamicToolCallResponse(content_items=[InputText(text="a")], success=True),
+    asking.CommandExecutionRequestApprovalParams(
+        **_TURN_OF, item_id="c", started_at_ms=1, reason="It costs $2.", cwd="/work"
+    ),
+    asking.CommandExecutionRequestApprovalResponse(decision="accept"),
+    asking.FileChangeRequestApprovalParams(
+        **_TURN_OF, item_id="c", started_at_ms=1, grant_root="/work"
+    ),
+    asking.FileChangeRequestApprovalResponse(decision="decline"),
+)
+
+
+class Upstream:
+    """What the real Codex says about its messages, stable or experimental."""
+
+    def __init__(self, folder: Path) -> None:
+        self.stable, self.whole = folder / "stable", folder / "whole"
+        from codex_cli_bin import bundled_codex_path
+
+        for out, more in ((self.stable, []), (self.whole, ["--experimental"])):
+            words = [bundled_codex_path(), "app-server", "generate-json-schema", *more]
+            env = {"HOME": str(folder), "CODEX_HOME": str(folder)}
+            subprocess.run([*words, "--out", out], check=True, env=env, timeout=120)
+
+    def schema(self, name: str, *, stable: bool = False) -> Any:
+        """The schema of a type, with what it refers to."""
+        folder = self.stable if stable else self.whole
+        (found,) = [*folder.glob(f"{name}.json"), *folder.glob(f"v*/{name}.json")]
+        return json.loads(found.read_text())

@@ -1,0 +1,39 @@
+"""Programs of others from npm, installed once beside the tools of this checkout."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+INSTALL_S = 300.0
+
+
+def folder_of(package: str) -> Path:
+    """Where a package of that name and version is kept."""
+    return Path(sys.prefix, "npm", package.strip("@").replace("/", "-"))
+
+
+def needs_npm(package: str) -> pytest.MarkDecorator:
+    """Skips a test where a package is not installed yet; where everything is required, it runs."""
+    missing = not folder_of(package).exists()
+    return pytest.mark.skipif(
+        missing and os.environ.get("REQUIRE") != "all", reason=f"not installed: {package}"
+    )
+
+
+def program(package: str, name: str) -> Path:
+    """A program of a package, which is installed if it is not."""
+    folder = folder_of(package)
+    found = folder / "node_modules" / ".bin" / name
+    if not found.exists():
+        npm = shutil.which("npm")
+        assert npm is not None, "npm is not installed"
+        folder.mkdir(parents=True, exist_ok=True)
+        words = [npm, "install", "--no-audit", "--no-fund", "--loglevel=error", package]
+        subprocess.run(words, cwd=folder, check=True, timeout=INSTALL_S)
+    return found
