@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import fit, in_flight, sessions, start_up, wires
+from benchmarks import fit, in_flight, mcp, sessions, start_up, wires
 
 BENCHMARKS = {
     "start_up": start_up.main,
@@ -12,6 +12,7 @@ BENCHMARKS = {
     "sessions": sessions.main,
     "wires": wires.main,
     "fit": fit.main,
+    "mcp": mcp.main,
 }
 
 if __name__ == "__main__":

@@ -21,13 +21,18 @@ class Chat:
         self._terminal = terminal
         self._seen = 0
 
+    @property
+    def sent(self) -> str:
+        """Everything that was sent so far, but for half a character."""
+        return self._terminal._sent.decode(errors="ignore").replace("\r\n", "\n")
+
     def see(self, text: str) -> str:
         """Wait for a text; what was sent up to its end since the last one."""
-        while text not in self._terminal.sent[self._seen :]:
+        while text not in self.sent[self._seen :]:
             more = self._terminal._receive()
-            assert more, f"the program ended before it said {text!r}: {self._terminal.sent!r}"
-        begin, self._seen = self._seen, self._terminal.sent.index(text, self._seen) + len(text)
-        return self._terminal.sent[begin : self._seen]
+            assert more, f"the program ended before it said {text!r}: {self.sent!r}"
+        begin, self._seen = self._seen, self.sent.index(text, self._seen) + len(text)
+        return self.sent[begin : self._seen]
 
     def prompted(self) -> str:
         """Wait for the prompt; everything before it."""

@@ -209,7 +209,7 @@ async def test_an_answer_is_an_outcome_of_a_tool(lim: Limner) -> None:
     answer = await read(lim, {"contentItems": sent, "success": False})
     assert answer.outcome == Outcome(value={}, parts=answer.parts, success=False, untrusted=True)
     # Whoever tells the model of it says once that it failed.
-    result = ToolResult(call_id="c", name="shot", ok=False, content=answer.outcome.content)
+    result = ToolResult(call_id="c", name="shot", ok=False, parts=answer.outcome.parts)
     call = {"type": "function_call", "call_id": "c"}
     assert output_of(call, result)["output"][:2] == [FAILED, text("a")]
 
