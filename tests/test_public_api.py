@@ -9,6 +9,7 @@ from pathlib import Path
 import limner
 
 PROMISED = [
+    "Agent",
     "AnySize",
     "Connection",
     "FittedImage",
@@ -22,15 +23,20 @@ PROMISED = [
     "Picture",
     "Progress",
     "ProviderSpec",
+    "Question",
     "Receipt",
     "Region",
     "Settings",
     "Text",
+    "TextDelta",
     "Tool",
     "ToolCall",
     "ToolContext",
+    "ToolFinished",
     "ToolRegistry",
     "ToolResult",
+    "ToolStarted",
+    "TurnEnded",
     "codex_thread",
     "connect",
     "create_image_tools",

@@ -8,7 +8,7 @@ from __future__ import annotations
 # Type checkers take this for true; importing `typing` for it would double the cost of the import.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from limner.agent.terms import Terms
+    from limner.agent.events import TextDelta, ToolFinished, ToolStarted, TurnEnded
     from limner.agents import Agent
     from limner.blocking import edit, fit, generate, inspect
     from limner.catalogue.images import ImageModel
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from limner.pictures.order import ImageRequest, Progress, Receipt
     from limner.providers.base import Connection, ProviderSpec
     from limner.settings import Settings
-    from limner.tools.base import Tool, ToolCall, ToolContext, ToolResult
+    from limner.tools.base import Question, Tool, ToolCall, ToolContext, ToolResult
     from limner.tools.landing import GeneratedImage
     from limner.tools.looking import Inspection
     from limner.tools.registry import ToolRegistry
@@ -46,16 +46,20 @@ _HOMES = {
     "Picture": "limner.content",
     "Progress": "limner.pictures.order",
     "ProviderSpec": "limner.providers.base",
+    "Question": "limner.tools.base",
     "Receipt": "limner.pictures.order",
     "Region": "limner.imaging.fit",
     "Settings": "limner.settings",
-    "Terms": "limner.agent.terms",
     "Text": "limner.content",
+    "TextDelta": "limner.agent.events",
     "Tool": "limner.tools.base",
     "ToolCall": "limner.tools.base",
     "ToolContext": "limner.tools.base",
+    "ToolFinished": "limner.agent.events",
     "ToolRegistry": "limner.tools.registry",
     "ToolResult": "limner.tools.base",
+    "ToolStarted": "limner.agent.events",
+    "TurnEnded": "limner.agent.events",
     "codex_thread": "limner.doors.codex",
     "connect": "limner.doors.remote.client",
     "create_image_tools": "limner.client",
@@ -81,16 +85,20 @@ __all__ = [
     "Picture",
     "Progress",
     "ProviderSpec",
+    "Question",
     "Receipt",
     "Region",
     "Settings",
-    "Terms",
     "Text",
+    "TextDelta",
     "Tool",
     "ToolCall",
     "ToolContext",
+    "ToolFinished",
     "ToolRegistry",
     "ToolResult",
+    "ToolStarted",
+    "TurnEnded",
     "codex_thread",
     "connect",
     "create_image_tools",

@@ -28,6 +28,7 @@ from limner.agent.events import (
     TurnStarted,
 )
 from limner.agent.loop import INTERRUPTED
+from limner.agent.terms import Terms
 from limner.errors import UserError
 from limner.tools.base import Outcome, Question, Tool, ToolContext
 
@@ -327,7 +328,7 @@ async def test_compaction_on_request_follows_its_own_prompt(openai: Talk) -> Non
     await happened(agent, "Hello.")
     conversation = await agent.conversation()
     await agent.limner.conversations.change(
-        conversation, limner.Terms(compact_prompt="Sum it up in one word.")
+        conversation, Terms(compact_prompt="Sum it up in one word.")
     )
     openai.script(says("Greetings."))
     events = [event async for event in agent.compact()]
