@@ -20,7 +20,7 @@ from tests.acceptance.conftest import Studio
 
 LIMNER = [sys.executable, "-m", "limner.doors.cli.main"]
 CLEAR_LINE = "\r\x1b[2K"
-GUARD_S = 8.0
+GUARD_S = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ from tests.acceptance.conftest import picture
 from tests.agent.talking import Talk
 from tests.doors.chatting import PROMPT, Chat, chat, with_model
 from tests.doors.cli_process import CLEAR_LINE, CommandLine
+from tests.servers.replicate_server import ReplicateServer
 from tests.servers.scripted import calls, says
 from tests.servers.wire import Gate, Reply
 
@@ -138,36 +139,58 @@ def test_ctrl_c_stops_the_turn_and_the_conversation_goes_on(
     assert SESSION.search(done.err)
 
 
-def test_a_second_ctrl_c_leaves_while_the_turn_is_being_stopped(
-    scripted: tuple[Talk, CommandLine],
+async def test_a_second_ctrl_c_leaves_while_the_turn_is_being_stopped(
+    scripted: tuple[Talk, CommandLine], replicate: ReplicateServer
 ) -> None:
     model, cli = scripted
-    held = Gate()
-    model.drawer.always("generate", Reply(hold=held))
-    model.script(calls(DRAW, ("image_generate", '{"prompt": "a blue fox"}')), says("Done."))
+    cli.studio.connect(replicate)
+    replicate.looks = 1_000_000
+    gate = Gate()
+    replicate.always("cancel", Reply(hold=gate))
+    flux = json.dumps({"prompt": "a fox", "provider": "replicate-flux"})
+    model.script(calls(("image_generate", flux)), says("Done."))
     person = chat(cli)
     person.prompted()
-    person.press("Draw two.\r")
-    person.see("2 calls: OpenAI is drawing")
+    person.press("Draw.\r")
+    await replicate.wait_until("look")
     person.interrupt()
+    person.see("Stopping. Ctrl-C again leaves.")
+    await replicate.wait_until("cancel")
     person.interrupt()
-    assert person.end().status == 130
+    gate.open()
+    done = person.end()
+    assert done.status == 130
+    assert SESSION.search(done.err)
 
 
 def test_a_question_is_asked_and_only_yes_is_yes(scripted: tuple[Talk, CommandLine]) -> None:
     model, cli = scripted
-    model.script(calls(DRAW), says("You did not want it."))
+    model.script(calls(DRAW), calls(DRAW, start=2), says("Once is enough."))
     person = chat(cli, "--approval", "untrusted")
     person.prompted()
     person.press("Draw a fox.\r")
-    person.see("Go on?\n[y/N] ")
-    person.press("y\r")
     assert "A picture from openai-image costs $" in person.see("Go on?\n[y/N] ")
     person.press("maybe\r")
     person.see("✗ image_generate")
     person.see("Go on?\n[y/N] ")
+    assert model.drawer.requests == []
     person.press("YES\r")
-    assert "You did not want it." in plain(person.prompted())
+    person.see("✓ image_generate")
+    assert "Once is enough." in plain(person.prompted())
+    assert len(model.drawer.requests) == 1
+    person.leave()
+
+
+def test_ctrl_c_at_a_question_is_no(scripted: tuple[Talk, CommandLine]) -> None:
+    model, cli = scripted
+    model.script(calls(DRAW), says("Hello."))
+    person = chat(cli, "--approval", "untrusted")
+    person.prompted()
+    person.press("Draw a fox.\r")
+    person.see("[y/N] ")
+    person.interrupt()
+    assert "Interrupted." in plain(person.prompted())
+    assert "Hello." in plain(person.say("Hello?"))
     assert model.drawer.requests == []
     person.leave()
 
@@ -269,7 +292,7 @@ def test_pasted_lines_and_continued_lines_are_one_message_and_kept_as_such(
     again = chat(cli)
     again.prompted()
     again.press("\x1b[A\x1b[A")
-    again.see("one")
+    again.see("two")
     again.press("\r")
     again.prompted()
     assert json.loads(model.asked[2])["input"][-1]["content"][0]["text"] == "one\ntwo"
@@ -312,7 +335,7 @@ def test_the_other_commands(scripted: tuple[Talk, CommandLine]) -> None:
         "limner: There is no command /spned.",
         "  Did you mean /spend?",
     ]
-    assert "  /quit             leave; so does Ctrl-D" in plain(person.say("/help"))
+    assert "  /quit                leave; so does Ctrl-D" in plain(person.say("/help"))
     assert "* openai/gpt-5.4" in plain(person.say("/model"))
     assert "limner: There is nothing to sum up yet." in plain(person.say("/compact"))
     assert "limner: There is nothing to copy yet." in plain(person.say("/fork"))

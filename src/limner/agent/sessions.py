@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 import uuid
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -52,9 +54,9 @@ class Sessions:
             InputInvalid: the id is taken (``SESSION_EXISTS``), or is not one.
         """
         begun_ms = milliseconds(self._clock()) if created_ms is None else created_ms
-        new_id = str(uuid.uuid4()) if session_id is None else _checked(session_id)
+        given_id = new_id() if session_id is None else _checked(session_id)
         row = {
-            "id": new_id,
+            "id": given_id,
             "created_ms": begun_ms,
             "cwd": whole_characters(cwd),
             "name": None if name is None else whole_characters(name),
@@ -62,12 +64,12 @@ class Sessions:
         }
         if not await self._store.write(lambda tx: tx.run("session_create", **row)):
             raise InputInvalid(
-                f"There is a session {new_id!r} already.",
+                f"There is a session {given_id!r} already.",
                 field="session",
                 code=SESSION_EXISTS,
-                hint=f"limner sessions show {new_id} shows it; delete it first.",
+                hint=f"limner sessions show {given_id} shows it; delete it first.",
             )
-        return self._session(new_id)
+        return self._session(given_id)
 
     async def open(self, session_id: str) -> Session:
         """The session with an id, or the only one whose id begins so.
@@ -151,7 +153,7 @@ class Sessions:
         Raises:
             InputInvalid: there is no such session.
         """
-        fork_id = str(uuid.uuid4())
+        fork_id = new_id()
         now_ms = milliseconds(self._clock())
         copied = {
             "id": fork_id,
@@ -195,6 +197,14 @@ class Sessions:
 
     def _session(self, session_id: str) -> Session:
         return Session(session_id, store=self._store, clock=self._clock)
+
+
+def new_id() -> str:
+    """An id that nothing else has, and that sorts by when it was made (a UUID of version 7)."""
+    made_ms = time.time_ns() // 1_000_000
+    version, variant = 0x7 << 76, 0b10 << 62
+    chance = int.from_bytes(os.urandom(10)) & (0xFFF << 64 | (1 << 62) - 1)
+    return str(uuid.UUID(int=made_ms << 80 | version | variant | chance))
 
 
 def _find(tx: Transaction, prefix: str) -> str:

@@ -94,6 +94,11 @@ def test_params_that_are_wrong_and_then_no_json_are_refused(tail: bytes) -> None
         decode_params(TurnStartParams, raw)
 
 
+def test_params_that_are_not_there_are_refused() -> None:
+    with pytest.raises(InputInvalid, match=r"^Invalid request: missing field `params`$"):
+        decode_params(TurnStartParams, None)
+
+
 def test_members_that_nobody_knows_are_ignored() -> None:
     params = {"threadId": "a", "input": [{"type": "text", "text": "hi", "new": 1}], "newer": {}}
     assert read_params(TurnStartParams, params) == TurnStartParams(

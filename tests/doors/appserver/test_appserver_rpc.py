@@ -27,7 +27,6 @@ from limner.doors.appserver.rpc import (
     encode_response,
     glance,
     parse,
-    read_params,
 )
 
 
@@ -133,31 +132,6 @@ def test_property_no_bytes_break_the_parser(data: bytes) -> None:
 class Person(msgspec.Struct):
     name: str
     age: int = 0
-
-
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        (None, "Invalid request: missing field `params`"),
-        (b"{}", "Invalid request: missing field `name`"),
-        (b'{"name":5}', "Invalid request: expected `str`, got `int` - at `$.name`"),
-        (b"[]", "Invalid request: expected `object`, got `array`"),
-        (b'{"name":"\xff"}', "Invalid request: 'utf-8' codec can't decode byte 0xff in position 0"),
-        (b'{"x":' + b"[" * 9000 + b"]" * 9000 + b"}", "Invalid request: nested too deeply"),
-    ],
-    ids=lambda value: str(value)[:24],
-)
-def test_params_that_do_not_fit_are_refused_in_upstreams_words(
-    params: bytes | None, message: str
-) -> None:
-    with pytest.raises(RpcError) as refused:
-        read_params(None if params is None else Raw(params), Person)
-    assert refused.value.code == -32600
-    assert refused.value.message.startswith(message)
-
-
-def test_params_are_read_as_their_type_and_unknown_members_ignored() -> None:
-    assert read_params(Raw(b'{"name":"Ada","more":[1]}'), Person) == Person("Ada")
 
 
 def test_messages_are_written_without_jsonrpc_and_notifications_with_their_time() -> None:

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from limner.doors.appserver import connection as connections
+from limner.doors.appserver.asking import Asking
 from limner.doors.appserver.connection import Connection, broadcast
 from limner.doors.appserver.dispatch import Call, Dispatcher, Method
 from limner.doors.appserver.rpc import RpcError
@@ -42,7 +43,8 @@ class Stage:
 
     def __init__(self, methods: Mapping[str, Method]) -> None:
         self.log: list[str] = []
-        self.dispatcher = Dispatcher(methods, log=self.log.append)
+        asking = Asking(self.log.append)
+        self.dispatcher = Dispatcher(methods, asking=asking, log=self.log.append)
         self.wire, self.client = self.join()
 
     def join(self, **greeting: Any) -> tuple[Recording, Connection]:

@@ -11,6 +11,8 @@ import msgspec
 
 from limner.doors.appserver.asking import Asking
 from limner.doors.appserver.connection import MAX_UNANSWERED, Connection, Wire
+from limner.doors.appserver.protocol.experimental import opt_in_needed
+from limner.doors.appserver.protocol.reading import decode_params
 from limner.doors.appserver.rpc import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
@@ -28,9 +30,8 @@ from limner.doors.appserver.rpc import (
     encode_response,
     glance,
     parse,
-    read_params,
 )
-from limner.errors import LimnerError
+from limner.errors import InputInvalid, LimnerError
 from limner.net.redact import redact
 
 MAX_NAMED_METHODS = 24
@@ -91,12 +92,20 @@ class Method(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Dispatcher:
-    """Serves the messages of every client by one table of methods."""
+    """Serves the messages of every client by one table of methods.
 
-    def __init__(self, methods: Mapping[str, Method], *, log: Callable[[str], None]) -> None:
+    Args:
+        methods: the table.
+        asking: the questions that clients are asked; their answers go there.
+        log: hears what nobody is told.
+    """
+
+    def __init__(
+        self, methods: Mapping[str, Method], *, asking: Asking, log: Callable[[str], None]
+    ) -> None:
         self._methods, self._log = methods, log
         self._running: set[asyncio.Task[None]] = set()
-        self.asking = Asking(log)
+        self.asking = asking
 
     def connect(self, wire: Wire) -> Connection:
         """Receive a client."""
@@ -178,11 +187,12 @@ class Dispatcher:
         method = self._methods.get(request.method)
         if method is None:
             raise self._unknown(request.method)
-        params = None if method.params is None else read_params(request.params, method.params)
+        params = None if method.params is None else _params(method.params, request)
         if not method.opening:
             call.connection.require_greeting()
-        if method.experimental:
-            call.connection.require_experimental(request.method)
+        gated = request.method if method.experimental else None
+        if (thing := gated or opt_in_needed(request.method, request.params)) is not None:
+            call.connection.require_experimental(thing)
         return await method.serve(call, params)
 
     def _unknown(self, method: str) -> RpcError:
@@ -195,6 +205,13 @@ class Dispatcher:
             f"Invalid request: unknown variant `{method[:MAX_SHOWN_CHARS]}`, "
             f"expected one of {expected}",
         )
+
+
+def _params(kind: Any, request: Request) -> Any:
+    try:
+        return decode_params(kind, request.params)
+    except InputInvalid as error:
+        raise RpcError(INVALID_REQUEST, error.message) from error
 
 
 def overloaded() -> RpcError:

@@ -13,12 +13,11 @@ from __future__ import annotations
 import json
 import re
 import time
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import Raw
 
-T = TypeVar("T")
 RequestId: TypeAlias = str | int
 Data: TypeAlias = bytes | bytearray
 
@@ -152,27 +151,6 @@ def _read(raw: Raw, kind: Any, *, max_bytes: int = _MAX_NAME_BYTES) -> Any:
 def _is_nothing(raw: Raw) -> bool:
     size = memoryview(raw).nbytes
     return size == 0 or (size == 4 and bytes(raw) == b"null")
-
-
-def read_params(params: Raw | None, kind: type[T]) -> T:
-    """What a request carries, as the type its method takes.
-
-    Raises:
-        RpcError: it is missing, or something else.
-    """
-    if params is None:
-        raise RpcError(INVALID_REQUEST, "Invalid request: missing field `params`")
-    try:
-        return msgspec.json.decode(params, type=kind)
-    except (msgspec.MsgspecError, ValueError) as error:
-        raise RpcError(INVALID_REQUEST, f"Invalid request: {_as_upstream(str(error))}") from error
-    except RecursionError as error:
-        raise RpcError(INVALID_REQUEST, "Invalid request: nested too deeply") from error
-
-
-def _as_upstream(reason: str) -> str:
-    missing = re.match(r"Object missing required field (`[^`]*`)", reason)
-    return f"missing field {missing[1]}" if missing else reason[:1].lower() + reason[1:]
 
 
 _LEADING = re.compile(

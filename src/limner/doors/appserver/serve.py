@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from limner.doors.appserver.asking import Asking
 from limner.doors.appserver.dispatch import Dispatcher, Method
 from limner.doors.appserver.log import Log
 from limner.doors.appserver.methods import methods
@@ -21,6 +22,7 @@ from limner.settings import Settings, all_settings, load
 
 if TYPE_CHECKING:
     from limner.client import Limner
+    from limner.doors.appserver.threads import Threads
 
 TOKEN_VARIABLE = "LIMNER_APP_SERVER_TOKEN"  # noqa: S105 - the name of a variable
 STDIO = "stdio://"
@@ -34,11 +36,13 @@ class Host:
         settings: how it behaves.
         config: everything that ``--config`` said, by dotted key, known to limner or not.
         log: says one thing to whoever runs the server.
+        asking: what clients are being asked.
         closing: what else is to be ended with the server.
     """
 
     def __init__(self, *, env: Mapping[str, str], cwd: Path, config: Mapping[str, object]) -> None:
         self.log = Log()
+        self.asking = Asking(self.log)
         self.env, self.cwd, self.config = env, cwd, config
         known = {key: value for key, value in config.items() if key in all_settings()}
         self.settings: Settings = load(env=env, cwd=cwd, flags=known)
@@ -52,6 +56,15 @@ class Host:
         from limner.client import Limner  # noqa: PLC0415 - a client may only want to say hello
 
         made = Limner(self.settings, env=self.env, cwd=self.cwd)
+        self.closing.push_async_callback(made.aclose)
+        return made
+
+    @cached_property
+    def threads(self) -> Threads:
+        """The threads that are open; ends with the server, before what they use does."""
+        from limner.doors.appserver.threads import Threads  # noqa: PLC0415 - as above
+
+        made = Threads(self.limner, asking=self.asking, log=self.log)
         self.closing.push_async_callback(made.aclose)
         return made
 
@@ -80,7 +93,7 @@ def run(
     host: Host, table: Mapping[str, Method], *, listen: str, token_file: Path | None = None
 ) -> None:
     """Serve a table of methods to the end; as `serve`."""
-    dispatcher = Dispatcher(table, log=host.log)
+    dispatcher = Dispatcher(table, asking=host.asking, log=host.log)
     try:
         if listen == STDIO:
             with protocol_streams() as (source, target):

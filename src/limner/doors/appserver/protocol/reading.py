@@ -32,12 +32,14 @@ _WANTED = {
 }
 
 
-def decode_params(kind: type[P], params: msgspec.Raw) -> P:
+def decode_params(kind: type[P], params: msgspec.Raw | None) -> P:
     """The params of a request, as they came over the wire, as their type.
 
     Raises:
-        InputInvalid: they are not of that type; the message names the member.
+        InputInvalid: they are missing, or not of that type; the message names the member.
     """
+    if params is None:
+        raise InputInvalid("Invalid request: missing field `params`", field="params")
     try:
         return msgspec.json.decode(params, type=kind)
     except msgspec.ValidationError as error:

@@ -1,0 +1,180 @@
+"""`limner mcp` beside an empty server on the same SDK, and its fitting beside the engine's own.
+
+Start-up is from the start of the process to the answer to ``tools/list``. Fitting is a hundred
+calls of ``image_fit`` at once over HTTP, a picture each, beside the same hundred on the engine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+START_ROUNDS = 15
+FIT_ROUNDS = 5
+CALLS = 100
+SIZE = (1600, 1200)
+ALLOWED = {"start-up": 1.3, "throughput": 0.8}
+
+OURS = [sys.executable, "-m", "limner.doors.cli.main", "mcp"]
+EMPTY = [sys.executable, "-m", "benchmarks.mcp", "empty"]
+GREETING: Sequence[dict[str, Any]] = (
+    {
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "benchmark", "version": "1"},
+        },
+    },
+    {"method": "notifications/initialized"},
+    {"id": 2, "method": "tools/list"},
+)
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        _tell_start_up(Path(folder))
+        _tell_fitting(Path(folder))
+
+
+def _tell_start_up(folder: Path) -> None:
+    times: dict[str, list[float]] = {"empty": [], "limner": []}
+    for _ in range(START_ROUNDS):
+        # Interleaved, so that a busy moment of the machine falls on both.
+        for name, command in (("empty", EMPTY), ("limner", OURS)):
+            times[name].append(_first_list_s(command, _env(folder / "home")))
+    empty, ours = (statistics.median(taken) for taken in times.values())
+    ratio = statistics.median(
+        mine / bare for mine, bare in zip(times["limner"], times["empty"], strict=True)
+    )
+    print(f"first tools/list {ratio:5.2f}x an empty server, at most {ALLOWED['start-up']}x")
+    print(f"                 {1000 * ours:5.0f} ms beside {1000 * empty:.0f} ms")
+
+
+def _first_list_s(command: Sequence[str], env: dict[str, str]) -> float:
+    begun = time.perf_counter()
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        for message in GREETING:
+            server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        server.stdin.flush()
+        while json.loads(server.stdout.readline()).get("id") != 2:
+            pass
+        taken = time.perf_counter() - begun
+        server.stdin.close()
+    return taken
+
+
+def _tell_fitting(folder: Path) -> None:
+    direct: list[float] = []
+    served: list[float] = []
+    lost, peak_kb = 0, 0
+    for number in range(FIT_ROUNDS):
+        work = folder / f"round-{number}"
+        _draw(work)
+        command = [sys.executable, "-m", "benchmarks.mcp", "direct", str(work)]
+        done = subprocess.run(
+            command, env=_env(work / "direct"), capture_output=True, text=True, check=True
+        )
+        direct.append(CALLS / float(done.stdout))
+        told = asyncio.run(_served(work))
+        served.append(CALLS / told["taken_s"])
+        lost += told["lost"]
+        peak_kb = max(peak_kb, told["peak_kb"])
+    ratio = statistics.median(mine / bare for mine, bare in zip(served, direct, strict=True))
+    print(
+        f"image_fit        {ratio:5.2f}x the engine's throughput, at least {ALLOWED['throughput']}x"
+    )
+    print(
+        f"                 {statistics.median(served):5.1f}/s beside {statistics.median(direct):.1f}/s"
+    )
+    print(
+        f"                 {lost} of {FIT_ROUNDS * CALLS} calls lost; at most {peak_kb / 1024:.0f} MB"
+    )
+
+
+def _env(home: Path) -> dict[str, str]:
+    return {**os.environ, "LIMNER_HOME": str(home)}
+
+
+def _draw(folder: Path) -> None:
+    """As many pictures as there are calls, none like another, each as large as a screenshot."""
+    from PIL import Image
+
+    folder.mkdir()
+    for number in range(CALLS):
+        small = Image.frombytes("RGB", (80, 60), os.urandom(80 * 60 * 3))
+        small.resize(SIZE, Image.Resampling.BICUBIC).save(folder / f"{number}.png")
+
+
+async def _served(folder: Path) -> dict[str, Any]:
+    from mcp.client.client import Client
+
+    process = await asyncio.create_subprocess_exec(
+        *OURS, "--http", "127.0.0.1:0", stderr=asyncio.subprocess.PIPE, env=_env(folder / "served")
+    )
+    assert process.stderr is not None
+    url = (await process.stderr.readline()).decode().split()[2]
+    try:
+        async with Client(url) as client:
+            await client.call_tool("spend", {})
+            begun = time.perf_counter()
+            results = await asyncio.gather(
+                *(client.call_tool("image_fit", {"image": str(path)}) for path in _files(folder)),
+                return_exceptions=True,
+            )
+            taken = time.perf_counter() - begun
+        status = Path(f"/proc/{process.pid}/status").read_text()
+    finally:
+        process.terminate()
+        await process.communicate()
+    lost = sum(isinstance(one, BaseException) or one.is_error for one in results)
+    peak_kb = int(status.partition("VmHWM:")[2].split()[0])
+    return {"taken_s": taken, "lost": lost, "peak_kb": peak_kb}
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.png"))
+
+
+# What runs in the measured processes
+
+
+async def _direct(folder: Path) -> None:
+    from limner.client import Limner
+
+    async with Limner() as lim:
+        await lim.money.spend()
+        begun = time.perf_counter()
+        await asyncio.gather(*(lim.fit(path) for path in _files(folder)))
+        print(time.perf_counter() - begun)
+
+
+async def _empty() -> None:
+    import mcp_types as types
+    from mcp.server.lowlevel import Server
+    from mcp.server.stdio import stdio_server
+
+    async def list_tools(_: Any, __: Any) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[])
+
+    server = Server("empty", on_list_tools=list_tools)
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())
+
+
+if __name__ == "__main__":
+    asyncio.run(_empty() if sys.argv[1] == "empty" else _direct(Path(sys.argv[2])))

@@ -1,0 +1,38 @@
+"""Let your Codex draw and look: its model gets limner's tools, and you get the bill."""
+
+import asyncio
+import shutil
+from pathlib import Path
+
+import limner
+from limner.doors.remote.approvals import Approval
+from limner.doors.remote.events import TextDelta, ToolAnswered, TurnCompleted
+
+
+async def approve(approval: Approval) -> bool:
+    """Agree to what costs no more than five cents, and to nothing else."""
+    return approval.amount_nano is not None and approval.amount_nano <= 50_000_000
+
+
+async def main(sketch: Path) -> None:
+    async with limner.codex_thread(cwd=Path.cwd(), budget_usd="0.25", approve=approve) as thread:
+        async for event in thread.stream(
+            "Draw this again as a woodcut, then look at it and say what differs.", images=[sketch]
+        ):
+            match event:
+                case TextDelta():
+                    print(event.text, end="", flush=True)
+                case ToolAnswered():
+                    print(f"[{event.call.name}: ${event.result.cost_usd}]")
+                case TurnCompleted(result=result):
+                    print(f"\n{result.status}, ${result.cost_usd} in all, thread {thread.id}")
+                case _:
+                    pass
+
+
+sketch = limner.generate("a fox under the moon", output_path="sketch.png").path
+print(sketch)
+if shutil.which("codex") is None:
+    print("Install Codex to go on: npm install -g @openai/codex, then codex login.")
+else:
+    asyncio.run(main(sketch))

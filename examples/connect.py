@@ -1,0 +1,32 @@
+"""Talk to an app-server, limner's own or the real Codex, and bring a tool of your own along."""
+
+import asyncio
+from datetime import datetime
+
+import limner
+from limner.doors.remote.events import ItemCompleted, TextDelta, TurnCompleted
+
+
+@limner.tool
+def clock() -> str:
+    """Say what time it is where the user sits."""
+    return f"{datetime.now().astimezone():%H:%M}"
+
+
+async def main() -> None:
+    # The same with limner.connect(codex="codex"), or limner.connect("ws://127.0.0.1:4500").
+    async with limner.connect() as client:
+        thread = await client.thread(tools=[clock], model="limner/offline")
+        async for event in thread.stream("draw a lighthouse at dusk"):
+            match event:
+                case TextDelta():
+                    print(event.text, end="", flush=True)
+                case ItemCompleted(item={"type": "imageGeneration", "savedPath": path}):
+                    print(path)
+                case TurnCompleted(result=result):
+                    print(f"\n{result.status}, {result.usage.total_tokens} tokens")
+                case _:
+                    pass
+
+
+asyncio.run(main())

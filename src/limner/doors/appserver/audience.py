@@ -1,0 +1,69 @@
+"""What is told and asked in a thread -> the clients that listen, and those that come later."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from limner.doors.appserver.asking import Question
+from limner.doors.appserver.connection import Connection, broadcast
+from limner.doors.appserver.protocol.notices import METHOD_OF, Notice
+
+
+class Audience:
+    """The clients that listen to one thread, and the questions that any of them may answer.
+
+    A client that joins while a turn is running is first shown what there is. So it may be held:
+    what is told meanwhile reaches it afterwards, and nothing is lost in between.
+    """
+
+    def __init__(self) -> None:
+        self._held: dict[Connection, list[Notice]] = {}
+        self._listening: set[Connection] = set()
+        self._open: dict[int, Question] = {}
+
+    def __len__(self) -> int:
+        return len(self._held) + len(self._listening)
+
+    def __contains__(self, client: Connection) -> bool:
+        return client in self._listening or client in self._held
+
+    def hold(self, client: Connection) -> None:
+        """Let a client join; what it is told waits until `release`."""
+        if client not in self._listening:
+            self._held.setdefault(client, [])
+
+    def release(self, client: Connection) -> None:
+        """Tell a client what it missed, and ask it what has not been answered yet."""
+        waiting = self._held.pop(client, [])
+        if client.closed:
+            return
+        self._listening.add(client)
+        for notice in waiting:
+            client.notify(METHOD_OF[type(notice)], notice)
+        for question in self._open.values():
+            question.send_to(client)
+
+    def leave(self, client: Connection) -> bool:
+        """Let a client go; whether it was there."""
+        was_there = client in self
+        self._held.pop(client, None)
+        self._listening.discard(client)
+        return was_there
+
+    def tell(self, notice: Notice) -> None:
+        """Tell everybody."""
+        for waiting in self._held.values():
+            waiting.append(notice)
+        broadcast(self._listening, METHOD_OF[type(notice)], notice)
+
+    @contextmanager
+    def asked(self, question: Question) -> Generator[None]:
+        """Put a question to everybody, and to whoever comes while it is open."""
+        self._open[question.id] = question
+        try:
+            for client in self._listening:
+                question.send_to(client)
+            yield
+        finally:
+            del self._open[question.id]
