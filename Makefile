@@ -19,8 +19,9 @@ $(VENV)/.stamp-dev: $(VENV)/.stamp-run
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev
 	@touch $@
 
-# What only the slow tests need: local image models and the real Codex. It is large.
-$(VENV)/.stamp-local: $(VENV)/.stamp-dev
+# What only the slow tests need: local image models, the real Codex, tmux and npm. It is large.
+$(VENV)/.stamp-local: $(VENV)/.stamp-dev scripts/components.sh
+	sh scripts/components.sh
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group local
 	@touch $@
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
@@ -82,7 +82,7 @@ class Agent:
         *,
         images: Iterable[str | Path | bytes] = (),
         schema: Mapping[str, Any] | None = None,
-    ) -> AsyncIterator[Event]:
+    ) -> AsyncGenerator[Event]:
         """Say something, and follow what happens until the turn is over.
 
         The last event is a `TurnEnded`. Leaving the loop before it cancels the turn.
@@ -104,7 +104,7 @@ class Agent:
         ):
             yield event
 
-    async def compact(self) -> AsyncIterator[Event]:
+    async def compact(self) -> AsyncGenerator[Event]:
         """Have the conversation summed up; raises as `run`."""
         conversation = await self.conversation()
         async for event in _events(lambda tell: conversation.compact(tell=tell)):
@@ -166,7 +166,7 @@ class Agent:
 
 async def _events(
     start: Callable[[Callable[[Event], None]], Awaitable[TurnEnded]],
-) -> AsyncIterator[Event]:
+) -> AsyncGenerator[Event]:
     """The events of a turn, as they happen."""
     events: asyncio.Queue[Event | None] = asyncio.Queue()
     turn = asyncio.ensure_future(start(events.put_nowait))

@@ -1,6 +1,8 @@
-"""The items that flow everywhere: text, and pictures by handle."""
+"""The items that flow everywhere: text, and pictures by handle; values that carry bytes."""
 
 from __future__ import annotations
+
+from typing import ClassVar
 
 import msgspec
 
@@ -26,6 +28,20 @@ class Picture(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Content = Text | Picture
+
+
+class Discreet(msgspec.Struct, frozen=True, kw_only=True):
+    """A value with something in it that is not for logs: bytes, or a secret.
+
+    Its ``repr`` leaves out the fields that ``unshown`` names.
+    """
+
+    unshown: ClassVar[tuple[str, ...]]
+
+    def __repr__(self) -> str:
+        shown = (name for name in self.__struct_fields__ if name not in self.unshown)
+        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in shown)
+        return f"{type(self).__name__}({fields})"
 
 
 def format_bytes(count: int) -> str:

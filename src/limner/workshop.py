@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from decimal import Decimal
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +46,7 @@ from limner.net.loops import PerLoop
 from limner.pictures.fitting import Fitting
 from limner.pictures.order import ImageRequest
 from limner.pictures.take import Pictures
-from limner.providers.base import Connection, Provider, all_specs
+from limner.providers.base import Connection, Provider, ProviderSpec, all_specs
 from limner.providers.choose import Choice
 from limner.settings import Settings, load
 from limner.storage.blobs import Blobs
@@ -101,7 +101,6 @@ class Workshop:
         self.home = home = Home(self.settings.home)
         images, approval = self.settings.images, self.settings.approval
         self.keys = Keys(home.keys, env=self.env)
-        self.specs = all_specs(embedded=images.embedded)
         self.store = Store(home.database)
         self.money = Money(self.store, caps=_caps(self.settings, budget_usd), clock=clock)
         self.imaging = Imaging(accept=images.accept)
@@ -137,12 +136,18 @@ class Workshop:
         self.garbage = Collector(store=self.store, blobs=blobs, clock=clock)
         self.showing = Showing(pictures=self.pictures, money=self.money, imaging=self.imaging)
 
+    @cached_property
+    def specs(self) -> dict[str, ProviderSpec]:
+        """Every provider by name."""
+        # Loaded when something is to be drawn: a conversation alone needs none of their modules.
+        return all_specs(embedded=self.settings.images.embedded)
+
     def _build_drawing(self) -> Drawing:
         generated = self.home.generated
         return Drawing(
             planner=Planner(
                 sourcing=Sourcing(pictures=self.pictures, handles=self.handles),
-                specs=self.specs,
+                specs=lambda: self.specs,
                 key_of=self.keys.get,
                 approval=self._consent,
                 generated=generated,

@@ -75,7 +75,8 @@ def _in_codex_words(event: str) -> str:
     told = json.loads(data)
     for item in [told.get("item"), *told.get("response", {}).get("output", [])]:
         if item is not None and item["type"] == "function_call":
-            item |= SEARCHING if item["name"] == "tool_search" else {"namespace": NAMESPACE}
+            is_search = item["name"] == "tool_search"
+            item.update(SEARCHING if is_search else {"namespace": NAMESPACE})
     return f"{name}{found}{json.dumps(told)}"
 
 

@@ -103,7 +103,9 @@ def calls(studio: Studio, private: WireServer) -> list[tuple[str, dict[str, Any]
             ("image_job", {"id": path}),
         ]
     for path in writings(studio):
-        found.append(("image_generate", {"prompt": "a robot", "output_path": path, "overwrite": True}))
+        found.append(
+            ("image_generate", {"prompt": "a robot", "output_path": path, "overwrite": True})
+        )
     return found
 
 

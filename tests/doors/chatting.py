@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from tests.acceptance.conftest import Studio
 from tests.agent.talking import Talk, talk
-from tests.doors.cli_process import CommandLine, Done, Terminal
+from tests.doors.cli_process import GUARD_S, CommandLine, Done, Terminal
 
 PROMPT = "\x1b[?2004h> "
 """How the prompt appears: it also asks the terminal to mark what is pasted."""
@@ -49,6 +50,11 @@ class Chat:
     def interrupt(self) -> None:
         """Ctrl-C."""
         self._terminal.interrupt()
+
+    def hang_up(self) -> int:
+        """Take the terminal away; the status of the program."""
+        os.close(self._terminal._fd)
+        return self._terminal._process.wait(timeout=GUARD_S)
 
     def end(self) -> Done:
         return self._terminal.end()

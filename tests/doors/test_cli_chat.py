@@ -97,7 +97,7 @@ def test_a_line_typed_in_the_middle_of_a_turn_steers_it(
     person.leave()
 
 
-def test_what_is_typed_too_late_to_steer_is_there_at_the_prompt(
+def test_the_turn_waits_for_a_line_that_is_being_typed_and_nothing_of_either_is_lost(
     scripted: tuple[Talk, CommandLine],
 ) -> None:
     model, cli = scripted
@@ -107,13 +107,14 @@ def test_what_is_typed_too_late_to_steer_is_there_at_the_prompt(
     person.prompted()
     person.press("Hello.\r")
     person.see("Well")
-    person.press("two and t")
-    person.see("» two and t")
-    # The turn is shown to its end once the line is free again.
-    person.press("\x15")
+    person.press("two and two?")
+    person.see("» two and two?")
     gate.open()
+    person.press("\r")
+    # It steers the turn, or is the next message where the turn was over first.
+    person.see("Four.")
+    assert '"two and two?"' in model.asked[1]
     person.prompted()
-    assert "Four." in plain(person.say("two and two?"))
     person.leave()
 
 
@@ -383,6 +384,18 @@ def test_a_message_on_the_command_line_is_the_first_one(
     assert "What is it?" in model.asked[0]
     assert model.asked[0].count("input_image") == 1
     person.leave()
+
+
+def test_a_terminal_that_is_gone_ends_the_turn_and_the_program(
+    scripted: tuple[Talk, CommandLine],
+) -> None:
+    model, cli = scripted
+    model.script(says("I will never", gate=Gate()))
+    person = chat(cli)
+    person.prompted()
+    person.press("Wait for ever.\r")
+    person.see("I will never")
+    assert person.hang_up() == 0
 
 
 def test_leaving_without_a_word_leaves_no_session(cli: CommandLine) -> None:

@@ -13,13 +13,14 @@ from limner.doors.cli.main import COMMANDS
 def test_the_overview_lists_every_command_and_examples(cli: CommandLine) -> None:
     done = cli.run("--help")
     assert (done.status, done.err) == (0, "")
-    listed = re.findall(r"^  (\w+) ", done.out.split("commands:")[1].split("examples:")[0], re.M)
+    listed = re.findall(r"^  ([\w-]+) ", done.out.split("commands:")[1].split("examples:")[0], re.M)
     assert listed == [*COMMANDS]
     assert done.out.count('  limner generate "') == 3
 
 
 def test_only_commands_that_exist_are_listed() -> None:
     assert [*COMMANDS] == [
+        "chat",
         "generate",
         "edit",
         "inspect",
@@ -30,6 +31,9 @@ def test_only_commands_that_exist_are_listed() -> None:
         "sessions",
         "gc",
         "jobs",
+        "mcp",
+        "app-server",
+        "codex",
         "assets",
         "keys",
         "doctor",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import io
 import re
+import sys
 
 import pytest
 from PIL import Image
@@ -12,6 +14,9 @@ from tests.acceptance.conftest import picture
 from tests.doors.cli_process import CLEAR_LINE, CommandLine, Done
 from tests.servers.openai_server import OpenAIServer
 from tests.servers.wire import Gate, Reply
+
+from limner.doors.cli import terminal as line
+from limner.pictures.order import Progress
 
 PAID = ["generate", "a fox", "--provider", "openai-image"]
 ASKING = {"LIMNER_APPROVAL_POLICY": "untrusted"}
@@ -37,6 +42,21 @@ def test_a_line_tells_what_is_going_on_and_is_gone_at_the_end(
     done = terminal.end()
     assert done.status == 4
     assert done.err.startswith("limner: ")
+
+
+async def test_what_a_model_says_cannot_drive_the_terminal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    written = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", written)
+    waiting = line.Waiting()
+    waiting.progress(Progress(message="a model: \x1b[2J\x1b]0;owned\x07", elapsed_s=0))
+    ticking = asyncio.ensure_future(waiting._tick())  # noqa: SLF001 - the line itself
+    await asyncio.sleep(0)
+    ticking.cancel()
+    assert "\x1b[2J" not in written.getvalue()
+    assert "\x07" not in written.getvalue()
+    assert "a model: \\u001b[2J" in written.getvalue()
 
 
 def test_the_line_is_cut_to_the_width_of_the_terminal(

@@ -8,9 +8,9 @@ import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any, Literal
 
+import msgspec
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from tests.acceptance.conftest import Studio
@@ -42,8 +42,7 @@ def by_pipes(studio: Studio, *, mode: Mode = "auto", **options: Any) -> Client:
     return Client(stdio_client(parameters), mode=mode, **options)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listening:
+class Listening(msgspec.Struct, frozen=True, kw_only=True):
     """A server that listens."""
 
     process: Process

@@ -32,11 +32,10 @@ KEPT_TOKENS = 20_000
 MAX_OUTPUT_CHARS = 4_000
 MAX_ATTEMPTS = 5
 
-_TOO_LONG = re.compile(
-    r"context.{0,3}(length|window|limit)|maximum context|too many (input )?tokens"
+_TOO_LONG = (
+    r"(?i)context.{0,3}(length|window|limit)|maximum context|too many (input )?tokens"
     r"|(prompt|input|request|conversation) is too (long|large)|exceeds? the (maximum|limit).*token"
-    r"|token count.*exceeds",
-    re.IGNORECASE,
+    r"|token count.*exceeds"
 )
 
 
@@ -119,7 +118,7 @@ def is_too_long(error: ProviderError) -> bool:
     if not isinstance(error, ProviderBadRequest):
         return False
     said = (str(error.extras.get("provider_code", "")), error.provider_message or error.message)
-    return any(_TOO_LONG.search(words.replace("_", " ")) for words in said)
+    return any(re.search(_TOO_LONG, words.replace("_", " ")) for words in said)
 
 
 def _cut(history: Sequence[Item], standing: Standing) -> int:

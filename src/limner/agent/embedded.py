@@ -16,7 +16,7 @@ from limner.wires.base import HANDLE_URL
 from limner.wires.views import handle_of
 
 # What PNG, JPEG, GIF and WebP files begin with, as base64.
-_PICTURE = re.compile(
+_PICTURE = (
     r"(?:data:image/[\w.+-]{1,40};base64,)?"
     r"(?<![A-Za-z0-9+/])(?:iVBORw0KGgo|/9j/|R0lGOD|UklGR)[A-Za-z0-9+/]{64,}={0,2}"
 )
@@ -38,7 +38,7 @@ async def without_embedded(
     found: dict[str, None] = {}
 
     def note(text: str) -> str:
-        found.update(dict.fromkeys(match[0] for match in _PICTURE.finditer(text)))
+        found.update(dict.fromkeys(match[0] for match in re.finditer(_PICTURE, text)))
         return text
 
     for item in given:
@@ -53,7 +53,7 @@ async def without_embedded(
     }
 
     def swap(text: str) -> str:
-        return _PICTURE.sub(lambda match: handles.get(match[0], match[0]), text)
+        return re.sub(_PICTURE, lambda match: handles.get(match[0], match[0]), text)
 
     return [_rewritten(item, swap) for item in given], entered.pictures
 

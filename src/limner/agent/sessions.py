@@ -68,6 +68,7 @@ class Sessions:
                 field="session",
                 code=SESSION_EXISTS,
                 hint=f"limner sessions show {given_id} shows it; delete it first.",
+                extras={"session": given_id},
             )
         return self._session(given_id)
 

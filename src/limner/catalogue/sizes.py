@@ -13,8 +13,8 @@ from limner.errors import InputInvalid
 MAX_EDGE = 16_384
 MAX_SHAPE = 16
 SHAPE_PIXELS = 1024 * 1024
-_SHAPE = re.compile(r"([1-9][0-9]{0,3}):([1-9][0-9]{0,3})")
-_SIZE = re.compile(r"([1-9][0-9]{0,4})x([1-9][0-9]{0,4})")
+_SHAPE = r"([1-9][0-9]{0,3}):([1-9][0-9]{0,3})"
+_SIZE = r"([1-9][0-9]{0,4})x([1-9][0-9]{0,4})"
 
 
 class Size(NamedTuple):
@@ -38,7 +38,7 @@ def parse_size(text: str) -> Size:
     Raises:
         InputInvalid: the text is anything else, or an edge is not between 1 and 16384.
     """
-    match = _SIZE.fullmatch(text)
+    match = re.fullmatch(_SIZE, text)
     size = Size(int(match[1]), int(match[2])) if match else None
     if size is None or max(size) > MAX_EDGE:
         raise InputInvalid(
@@ -55,7 +55,7 @@ def parse_shape(text: str) -> Size | None:
     Raises:
         InputInvalid: nothing is that long and thin.
     """
-    match = _SHAPE.fullmatch(text)
+    match = re.fullmatch(_SHAPE, text)
     if match is None:
         return None
     across, down = int(match[1]), int(match[2])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import select
 import sys
+from collections.abc import Callable
 from typing import IO, Any
 
 _IDLE_S = 5.0
@@ -20,12 +21,14 @@ def share_one_heap() -> None:
     _call("mallopt", _M_ARENA_MAX, 1)
 
 
-def wait_for(jobs: IO[bytes], *, idle_s: float = _IDLE_S) -> None:
+def wait_for(jobs: IO[bytes], *, at_rest: Callable[[], None], idle_s: float = _IDLE_S) -> None:
     """Wait for the next job, and after a while of waiting give unused memory back.
 
     Not at once: between pictures that follow each other, taking it again would cost more time.
+    ``at_rest`` lets go of what was kept for a job that has not come.
     """
     if sys.platform == "linux" and not select.select([jobs], [], [], idle_s)[0]:
+        at_rest()
         _call("malloc_trim", 0)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Callable
 from io import BytesIO
 
 from PIL import Image, ImageOps
@@ -25,8 +26,15 @@ _LOSSY_QUALITY = 90
 _MAX_EDGE = {"jpeg": 65_500, "webp": 16_383}
 
 
-def verify(data: bytes, *, limits: WorkerLimits) -> Facts:
+def verify(
+    data: bytes,
+    *,
+    limits: WorkerLimits,
+    keep: Callable[[bytes, Format, Opened], None] | None = None,
+) -> Facts:
     """Decode the first frame or page in full and say what the picture is.
+
+    ``keep`` is handed the decoded picture, for whoever has a use for its pixels.
 
     Raises:
         ImageError: as `open_picture`.
@@ -36,6 +44,8 @@ def verify(data: bytes, *, limits: WorkerLimits) -> Facts:
     frames = _frames(form, opened, data)
     width, height = upright_size(opened.image.size, opened.turn)
     opened.image.load()
+    if keep is not None:
+        keep(data, form, opened)
     return Facts(mime=form.mime, width=width, height=height, frames=frames, pages=opened.pages)
 
 

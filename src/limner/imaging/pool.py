@@ -12,7 +12,6 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -31,6 +30,7 @@ from limner.imaging.process import NOTARY, READER, WORKER, Answer, Job, WorkerPr
 from limner.imaging.provenance import INSTALL as INSTALL_NOTARY
 from limner.imaging.provenance import Manifest, can_read
 from limner.imaging.svg import Asset, mentioned_assets
+from limner.threads import Threads
 
 T = TypeVar("T")
 # Bytes, or how to get them: what waits for a free worker then holds no memory.
@@ -60,10 +60,10 @@ class Imaging:
     ) -> None:
         self._crew = _Crew(replace(limits, accept=accepted(accept)))
         self._max_pixels = limits.max_pixels
-        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="limner-imaging")
+        self._threads = Threads(workers, name="limner-imaging")
         # One reader is enough: it uses several processors by itself, and its models are large.
         self._readers = _Crew(READER_LIMITS, READER)
-        self._reading = ThreadPoolExecutor(1, thread_name_prefix="limner-reading")
+        self._reading = Threads(1, name="limner-reading")
         self._notaries = _Crew(limits, NOTARY)
         # Also runs when the pool is forgotten and at exit, so no process stays behind.
         crews = (self._crew, self._readers, self._notaries)
@@ -221,7 +221,7 @@ class Imaging:
         shift = _Shift(self._crew, {"op": op, **arguments}, source)
         return await self._run(shift, self._threads)
 
-    async def _run(self, shift: _Shift, threads: ThreadPoolExecutor) -> Answer:
+    async def _run(self, shift: _Shift, threads: Threads) -> Answer:
         future = threads.submit(shift.work)
         try:
             return await asyncio.wrap_future(future)
@@ -347,7 +347,7 @@ class _Shift:
                 self._worker.kill()
 
 
-def _close(crews: tuple[_Crew, ...], threads: tuple[ThreadPoolExecutor, ...]) -> None:
+def _close(crews: tuple[_Crew, ...], threads: tuple[Threads, ...]) -> None:
     for pool in threads:
         pool.shutdown(wait=False)
     for crew in crews:

@@ -21,6 +21,7 @@ from limner.imaging import pipe, pixels
 from limner.imaging.evidence.measure import legible, measure
 from limner.imaging.fit import FitRequest, Region
 from limner.imaging.fit.engine import Engine
+from limner.imaging.fresh import Fresh
 from limner.imaging.limits import WorkerLimits
 from limner.imaging.lockdown import allow_cpu, lock_down
 from limner.imaging.masks import mask, mask_of_region
@@ -38,6 +39,8 @@ _UNSPOKEN = re.compile(r"[A-Za-z][._][A-Za-z]|-\d+$")
 
 # A second thread for encoders. It is begun before the lock-down, which allows no new ones.
 _aside = ThreadPoolExecutor(1)
+
+_fresh = Fresh()
 
 Answer = tuple[dict[str, Any], bytes]
 Jobs = dict[str, Callable[[dict[str, Any], bytes, WorkerLimits], Answer]]
@@ -67,8 +70,8 @@ def _ready(limits: WorkerLimits) -> Jobs:
 
 
 def _serve_one(jobs: IO[bytes], answers: IO[bytes], table: Jobs, limits: WorkerLimits) -> bool:
-    """Do the next job, keeping nothing of it; False once there are no more."""
-    wait_for(jobs)
+    """Do the next job, keeping nothing of it but fresh pixels; False once there are no more."""
+    wait_for(jobs, at_rest=_fresh.forget)
     try:
         header, payload = pipe.receive(jobs, max_payload_bytes=sys.maxsize)
     except EOFError:
@@ -83,6 +86,8 @@ def _serve_one(jobs: IO[bytes], answers: IO[bytes], table: Jobs, limits: WorkerL
 
 def _answer(job: dict[str, Any], payload: bytes, table: Jobs, limits: WorkerLimits) -> Answer:
     """Do one job; whatever goes wrong becomes an answer that names the error's class."""
+    if job["op"] != "fit":
+        _fresh.forget()  # two decoded pictures at once may be too many
     try:
         return table[job["op"]](job, payload, limits)
     except ImageError as error:
@@ -103,7 +108,8 @@ def _reason(error: BaseException) -> str:
 
 
 def _verify(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Answer:  # noqa: ARG001 - the shape of every job
-    return {"value": msgspec.to_builtins(pixels.verify(payload, limits=limits))}, b""
+    facts = pixels.verify(payload, limits=limits, keep=_fresh.keep)
+    return {"value": msgspec.to_builtins(facts)}, b""
 
 
 def _convert(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Answer:
@@ -130,7 +136,7 @@ def _fit(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Answer:
     asked["formats"] = tuple(asked["formats"])
     asked["region"] = Region(**asked["region"]) if asked["region"] else None
     engine = Engine(aside=_aside, limits=limits)
-    fitted, data = engine.fit(payload, FitRequest(**asked))
+    fitted, data = engine.fit(payload, FitRequest(**asked), opened=_fresh.take(payload))
     return {"value": msgspec.to_builtins(fitted)}, data
 
 

@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 import msgspec
 
+from limner.content import Discreet
 from limner.errors import CostSource
 
 Background = Literal["transparent", "opaque"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceImage:
+class SourceImage(Discreet, frozen=True, kw_only=True):
     """A picture to draw from: verified, and fitted to what the service takes.
 
     ``handle`` names the picture it was made of.
     """
 
+    unshown = ("data",)
+
     handle: str
     mime: str
     width: int
     height: int
-    data: bytes = field(repr=False)
+    data: bytes
 
 
 class ImageRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,17 +92,18 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     url: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class Progress(Discreet, frozen=True, kw_only=True):
     """One line about slow work, for the person waiting.
 
     ``picture`` is an unfinished picture, as untrusted as the finished one.
     """
 
+    unshown = ("picture",)
+
     message: str
     elapsed_s: float
     fraction: float | None = None
-    picture: bytes | None = field(default=None, repr=False)
+    picture: bytes | None = None
 
 
 class Desk(msgspec.Struct, frozen=True, kw_only=True):

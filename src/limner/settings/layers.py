@@ -26,7 +26,8 @@ from limner.settings.strangers import loosens
 from limner.settings.values import SECTIONS, Settings, all_settings
 
 _MAX_FILE_BYTES = 256 * 1024
-_NOT_KEYS = frozenset({"LIMNER_HOME", "LIMNER_FUZZ"})
+# Variables of limner that are no settings: secrets stay out of files that people share.
+_NOT_KEYS = frozenset({"LIMNER_HOME", "LIMNER_FUZZ", "LIMNER_MCP_TOKEN", "LIMNER_APP_SERVER_TOKEN"})
 
 
 class Loaded(msgspec.Struct, frozen=True, kw_only=True):

@@ -75,9 +75,10 @@ class Floor(msgspec.Struct, frozen=True, kw_only=True):
                 *(base / place for base in homes for place in _SECRET_PLACES),
                 *(folder / name for folder in _runtime_folders() for name in ("keyring", "gnupg")),
                 home.keys,
+                home.chat_history,
                 *(database.with_name(database.name + end) for end in ("", "-wal", "-shm")),
             ),
-            unwritable=(home.blobs, home.config),
+            unwritable=(home.blobs, home.config, home.personalities),
         )
 
     def denies(self, path: Path, *, writing: bool) -> bool:

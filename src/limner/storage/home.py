@@ -45,6 +45,11 @@ class Home(msgspec.Struct, frozen=True):
         return self.folder / "config.toml"
 
     @property
+    def chat_history(self) -> Path:
+        """What was typed into `limner chat`."""
+        return self.folder / "chat_history"
+
+    @property
     def personalities(self) -> Path:
         """The user's own personalities."""
         return self.folder / "personalities"

@@ -11,7 +11,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -19,6 +19,7 @@ from typing import Any, TypeAlias, TypeVar
 from limner.errors import StorageError
 from limner.storage.disk import disk_errors
 from limner.storage.queries import migrations, named_queries, statements
+from limner.threads import Threads
 
 T = TypeVar("T")
 Row: TypeAlias = sqlite3.Row
@@ -72,7 +73,7 @@ class Store:
         self._path = path
         self._pid = os.getpid()
         self._connection: sqlite3.Connection | None = None
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="limner-store")
+        self._thread = Threads(1, name="limner-store")
 
     async def read(self, work: Callable[[Transaction], T]) -> T:
         """Run ``work`` on a consistent view; it cannot change anything.
@@ -145,7 +146,13 @@ def _open(path: Path) -> sqlite3.Connection:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         # SQLite gives the files it puts beside the database the mode of the database.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-    connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
+    connection = sqlite3.connect(
+        path,
+        timeout=BUSY_TIMEOUT_S,
+        isolation_level=None,
+        # `Threads` sees to it that there is one at a time, also where it is another one at last.
+        check_same_thread=False,
+    )
     try:
         connection.row_factory = sqlite3.Row
         _use_wal(connection)

@@ -150,7 +150,7 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     cut_chars: int = 0
     parts: tuple[Mapping[str, Any], ...] | None = None
     untrusted: bool = False
-    field: str | None = None  # last: in this class body its name hides dataclasses.field
+    field: str | None = None
 
     @property
     def cost_usd(self) -> float:

@@ -19,8 +19,8 @@ from limner.tools.base import ToolContext
 
 NARROW_SPACE = "\u202f"
 CURLY_QUOTE = "\u2019"
-_ESCAPED = re.compile(r"\\([ \t'\"()\[\]{}&;$!*?<>|`#~\\])")
-_BEFORE_AM_PM = re.compile(r" (?=(?:AM|PM)\.)", re.IGNORECASE)
+_ESCAPED = r"\\([ \t'\"()\[\]{}&;$!*?<>|`#~\\])"
+_BEFORE_AM_PM = r"(?i) (?=(?:AM|PM)\.)"
 
 
 def find_file(text: str, context: ToolContext) -> Path:
@@ -45,12 +45,12 @@ def find_file(text: str, context: ToolContext) -> Path:
 def variants(text: str) -> Iterator[str]:
     """The other ways to write a path, most likely first, each once."""
     seen = {text}
-    unescaped = _ESCAPED.sub(r"\1", text)
+    unescaped = re.sub(_ESCAPED, r"\1", text)
     for base in (text, unescaped):
         decomposed = unicodedata.normalize("NFD", base)
         for variant in (
             base,
-            _BEFORE_AM_PM.sub(NARROW_SPACE, base),
+            re.sub(_BEFORE_AM_PM, NARROW_SPACE, base),
             decomposed,
             base.replace("'", CURLY_QUOTE),
             decomposed.replace("'", CURLY_QUOTE),

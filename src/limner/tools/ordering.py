@@ -100,7 +100,7 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
     """Turns orders into plans; it spends nothing, sends nothing and writes nothing."""
 
     sourcing: Sourcing
-    specs: Mapping[str, ProviderSpec]
+    specs: Callable[[], Mapping[str, ProviderSpec]]
     key_of: Callable[[str], str | None]
     approval: Approval
     generated: Path
@@ -121,7 +121,7 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
         if sources:
             mask = await self.sourcing.mask(order.mask, order.region, sources[0], context)
         wish = _wish(order, sources, has_mask=mask is not None)
-        choice = choose(wish, specs=self.specs, key_of=self.key_of, today=today)
+        choice = choose(wish, specs=self.specs(), key_of=self.key_of, today=today)
         model = choice.model
         if choice.spec.models_are_folders:
             _check_folder(model.id, context)

@@ -61,7 +61,7 @@ async def _write_again(row: JobRow, handle: str, drawing: Drawing) -> GeneratedI
     """Write the file of a picture that is paid for and kept, but was never written."""
     entry, landing = entry_of(row), drawing.landing
     request, pictures = entry.request, landing.pictures
-    spec = drawing.planner.specs.get(row.provider)
+    spec = drawing.planner.specs().get(row.provider)
     model = None if spec is None else spec.model(request.model)
     fits = model is not None and model.fit_to_size
     with drawing.under_way.working():
@@ -97,7 +97,7 @@ def _plan_again(row: JobRow, drawing: Drawing) -> Plan:
             quality=request.quality,
             has_svg=False,
         ),
-        specs=drawing.planner.specs,
+        specs=drawing.planner.specs(),
         key_of=drawing.planner.key_of,
         today=drawing.clock().date(),
     )

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 
 import msgspec
 
-from limner.content import Picture
+from limner.content import Discreet, Picture
 from limner.errors import ImageError, ImageTooLarge, MissingExtra, StorageError
 from limner.imaging.png_chunks import Words, texts
 from limner.imaging.pool import Imaging
@@ -41,8 +40,7 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     hint: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exhibit:
+class Exhibit(Discreet, frozen=True, kw_only=True):
     """A picture and what is known of it.
 
     Attributes:
@@ -58,7 +56,9 @@ class Exhibit:
         provenance: its C2PA manifest, if one was found.
     """
 
-    data: bytes = field(repr=False)
+    unshown = ("data",)
+
+    data: bytes
     mime: str
     width: int
     height: int

@@ -12,9 +12,9 @@ import msgspec
 from limner.errors import InputInvalid
 from limner.tools.base import ToolContext
 
-_SECTION = re.compile(r"^([A-Z][a-z]+(?: [a-z]+)?):\s*$")
+_SECTION = r"([A-Z][a-z]+(?: [a-z]+)?):\s*$"
 _ARGUMENTS = ("Args", "Arguments", "Parameters")
-_ENTRY = re.compile(r"^(\*{0,2}\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)$")
+_ENTRY = r"(\*{0,2}\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)$"
 _TYPES: Mapping[type, str] = {str: "string", int: "integer"}
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
@@ -154,7 +154,7 @@ def _read_docstring(text: str) -> tuple[str, dict[str, str]]:
     arguments: list[str] = []
     section = ""
     for line in text.splitlines():
-        header = _SECTION.match(line)
+        header = re.match(_SECTION, line)
         if header is not None:
             section = header[1]
         elif not section:
@@ -171,7 +171,7 @@ def _entries(lines: list[str]) -> Iterator[tuple[str, str]]:
     name, words = "", list[str]()
     for line in said:
         is_deeper = line[: shallowest + 1].isspace()
-        entry = None if is_deeper else _ENTRY.match(line.strip())
+        entry = None if is_deeper else re.match(_ENTRY, line.strip())
         if entry is not None:
             if name:
                 yield name, " ".join(words)

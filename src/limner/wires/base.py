@@ -8,11 +8,12 @@ and a line in ``WIRES``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Literal, Protocol, cast
 
 import msgspec
+
+from limner.content import Discreet
 
 WIRES = {
     "openai-responses": "limner.wires.openai_responses:WIRE",
@@ -30,16 +31,17 @@ Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 Stop = Literal["end", "length", "refusal", "error"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sight:
+class Sight(Discreet, frozen=True, kw_only=True):
     """A picture as a model gets it: fitted, of a type the model reads.
 
     ``detail`` is how closely the model should look, in the word of its own service; None leaves
     that to the service.
     """
 
+    unshown = ("data",)
+
     mime: str
-    data: bytes = field(repr=False)
+    data: bytes
     detail: str | None = None
 
 
@@ -131,12 +133,13 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     items: tuple[Mapping[str, Any], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(Discreet, frozen=True, kw_only=True):
     """One HTTP request to be sent: the address past the base URL, and the body of JSON."""
 
+    unshown = ("body",)
+
     path: str
-    body: bytes = field(repr=False)
+    body: bytes
 
 
 class Reader(Protocol):

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import binascii
-from dataclasses import dataclass, field
 
 import msgspec
 
+from limner.content import Discreet
 from limner.errors import InputInvalid
 
 # Of a data URL's beginning, more than any type and its parameters need.
 _MAX_HEAD_CHARS = 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RawPicture:
+class RawPicture(Discreet, frozen=True, kw_only=True):
     """Bytes that somebody says are a picture, and the type they say it has."""
 
-    data: bytes = field(repr=False)
+    unshown = ("data",)
+
+    data: bytes
     mime: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RawSound:
+class RawSound(Discreet, frozen=True, kw_only=True):
     """A sound, as a data URL; limner only passes it on."""
 
-    url: str = field(repr=False)
+    unshown = ("url",)
+
+    url: str
 
 
 class Omitted(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from binascii import b2a_base64
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 import msgspec
+from msgspec.structs import replace
 
 from limner.errors import InputInvalid
 from limner.wires.base import HANDLE_URL, Sight

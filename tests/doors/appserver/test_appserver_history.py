@@ -255,7 +255,7 @@ async def test_an_answer_that_comes_in_a_later_turn_belongs_to_its_call(
     await keep(session, "t1", user(text("go")), called("c1", "shot"))
     await keep(session, "t2", answered("c1", text("late")), spoken("done"))
     first, second = await history(lim).turns(session, Told())
-    assert [turn.status for turn in (first, second)] == ["completed", "completed"]
+    assert [turn.status for turn in (first, second)] == ["interrupted", "completed"]
     call = first.items[1]
     assert isinstance(call, DynamicToolCall)
     assert (call.status, call.content_items) == ("completed", (InputText(text="late"),))

@@ -46,9 +46,7 @@ def test_the_first_root_takes_the_place_of_a_folder_that_is_none(home: Home, pro
 
 
 @pytest.mark.parametrize("root", [Path("/"), Path("/etc"), Path.home()])
-def test_no_root_opens_what_is_closed_to_every_model(
-    home: Home, project: Path, root: Path
-) -> None:
+def test_no_root_opens_what_is_closed_to_every_model(home: Home, project: Path, root: Path) -> None:
     place = Places(home=home, cwd=project).of((root,))
     for path in ("/etc/limner.png", "~/.ssh/limner.png", "/limner.png"):
         with pytest.raises(ReachDenied):

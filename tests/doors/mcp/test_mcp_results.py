@@ -90,9 +90,7 @@ async def test_a_picture_that_lies_on_its_side_is_sent_upright(lim: Limner) -> N
 async def test_a_moving_picture_stands_still(lim: Limner) -> None:
     frames = [Image.new("RGB", (32, 32), colour) for colour in ("red", "blue")]
     data = encoded(frames[0], "GIF", save_all=True, append_images=frames[1:])
-    ((mime, _),) = shown(
-        await Results(pictures=lim.pictures).write(answer(await taken(lim, data)))
-    )
+    ((mime, _),) = shown(await Results(pictures=lim.pictures).write(answer(await taken(lim, data))))
     assert mime in {"image/png", "image/jpeg", "image/webp"}
 
 

@@ -27,7 +27,7 @@ def read(data: bytes) -> list[str]:
 
 
 def test_lines_are_read_as_they_are() -> None:
-    assert read("{}\n\n[\"é\"]\nlast".encode()) == ["{}\n", "\n", "[\"é\"]\n", "last"]
+    assert read('{}\n\n["é"]\nlast'.encode()) == ["{}\n", "\n", '["é"]\n', "last"]
 
 
 def test_a_line_that_is_too_long_is_refused_in_the_name_of_its_request() -> None:

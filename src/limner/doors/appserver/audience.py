@@ -44,12 +44,10 @@ class Audience:
         for question in self._open.values():
             question.send_to(client)
 
-    def leave(self, client: Connection) -> bool:
-        """Let a client go; whether it was there."""
-        was_there = client in self
+    def leave(self, client: Connection) -> None:
+        """Let a client go."""
         self._held.pop(client, None)
         self._listening.discard(client)
-        return was_there
 
     def tell(self, notice: Notice) -> None:
         """Tell everybody."""
@@ -62,7 +60,7 @@ class Audience:
         """Put a question to everybody, and to whoever comes while it is open."""
         self._open[question.id] = question
         try:
-            for client in self._listening:
+            for client in tuple(self._listening):  # one that is cut off leaves at once
                 question.send_to(client)
             yield
         finally:

@@ -18,7 +18,7 @@ from limner.doors.appserver.protocol.items import (
 )
 from limner.doors.appserver.protocol.shapes import Direction
 from limner.doors.appserver.protocol.threads import ItemAnchor, ThreadItemsListResponse, TurnsPage
-from limner.doors.appserver.protocol.turns import ItemsView, Turn, TurnStatus
+from limner.doors.appserver.protocol.turns import ItemsView, Turn, TurnError, TurnStatus
 from limner.doors.appserver.specs import ToolSpec
 from limner.doors.appserver.turns_kept import KeptTurn, turns_of
 from limner.errors import InputInvalid
@@ -37,12 +37,14 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
         cwd: what paths in calls are relative to.
         running: the turn that is under way.
         pending: the calls that may still be answered.
+        failures: why turns failed, by their ids.
     """
 
     tools: Mapping[str, ToolSpec] = msgspec.field(default_factory=dict[str, ToolSpec])
     cwd: str = ""
     running: str | None = None
     pending: Collection[str] = ()
+    failures: Mapping[str, TurnError] = msgspec.field(default_factory=dict[str, TurnError])
 
 
 class History(msgspec.Struct, frozen=True, kw_only=True):
@@ -171,6 +173,7 @@ def _turn(turn: KeptTurn, told: Told, view: ItemsView, items: tuple[ThreadItem, 
         items=items,
         items_view=view,
         status=status,
+        error=told.failures.get(turn.id),
         started_at=first_ms // 1000,
         completed_at=last_ms // 1000 if is_over else None,
         duration_ms=max(0, last_ms - first_ms) if is_over else None,
@@ -180,7 +183,10 @@ def _turn(turn: KeptTurn, told: Told, view: ItemsView, items: tuple[ThreadItem, 
 def _status(turn: KeptTurn, told: Told) -> TurnStatus:
     if turn.id == told.running or turn.unanswered & set(told.pending):
         return "inProgress"
-    return "interrupted" if turn.was_aborted or turn.unanswered else "completed"
+    if turn.id in told.failures:
+        return "failed"
+    is_broken = turn.was_aborted or turn.unanswered or turn.broke_off
+    return "interrupted" if is_broken else "completed"
 
 
 def _age(turn: KeptTurn) -> int:

@@ -39,10 +39,10 @@ class Inlining(msgspec.Struct, frozen=True, kw_only=True):
 
     async def items(self, items: Sequence[ThreadItem]) -> list[ThreadItem]:
         """The items, the oldest first, with as many of their pictures as there is room for."""
-        urls = await self._loaded([url for item in items for url in _urls(item)])
-        return [_inlined(item, urls) for item in items]
+        urls = await self.loaded([url for item in items for url in _urls(item)])
+        return [inlined(item, urls) for item in items]
 
-    async def _loaded(self, wanted: Sequence[str]) -> dict[str, str]:
+    async def loaded(self, wanted: Sequence[str]) -> dict[str, str]:
         """The data URLs of pictures, by the addresses they are named by; the last one first."""
         loaded: dict[str, str] = {}
         room, times = self.max_chars, Counter(wanted)
@@ -79,7 +79,8 @@ def _urls(item: ThreadItem) -> list[str]:
     return [url for url in found if isinstance(url, str) and handle_of(url) is not None]
 
 
-def _inlined(item: ThreadItem, urls: Mapping[str, str]) -> ThreadItem:
+def inlined(item: ThreadItem, urls: Mapping[str, str]) -> ThreadItem:
+    """The item with those of its pictures in it whose data URLs are there."""
     match item:
         case UserMessage():
             return replace(item, content=tuple(_said(one, urls) for one in item.content))

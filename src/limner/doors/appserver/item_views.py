@@ -37,6 +37,9 @@ from limner.errors import InputInvalid
 from limner.wires import views
 from limner.wires.items import Item
 
+TOOL_OUTPUT = "tool_output"
+"""The member of a message that says which tool its words are from; its first part says so too."""
+
 _LOCAL_IMAGE = re.compile(r'<image name=\[Image #\d+\] path="(?P<path>.*)">')
 _LOCAL_IMAGE_END = "</image>"
 _PHASES = frozenset({"commentary", "partial_answer", "final_answer"})
@@ -138,21 +141,25 @@ def _view(stored: StoredItem) -> ThreadItem | None:
     return None
 
 
-def _message(stored: StoredItem, seen: views.Message) -> UserMessage | AgentMessage | None:
+def _message(stored: StoredItem, seen: views.Message) -> ThreadItem | None:
     if seen.role == "assistant":
         return _spoken(stored, seen)
+    if TOOL_OUTPUT in stored.item:
+        return _told_by_tool(stored)
     # What the developer of a program tells the model is not for the user of it.
     if seen.role != "user" or is_context(stored.item):
         return None
     return user_message(stored)
 
 
-def _spoken(stored: StoredItem, seen: views.Message) -> AgentMessage:
+def _spoken(stored: StoredItem, seen: views.Message) -> AgentMessage | None:
     words = [
         part.refusal if isinstance(part, views.Refusal) else part.text
         for part in seen.parts
         if isinstance(part, views.OutputText | views.InputText | views.Refusal)
     ]
+    if not any(words):
+        return None
     phase = cast("Phase", seen.phase) if seen.phase in _PHASES else None
     return AgentMessage(id=_id(stored), text="".join(words), phase=phase, **_times(stored))
 
@@ -167,6 +174,17 @@ def _generated(stored: StoredItem) -> ImageGeneration:
         revised_prompt=prompt if isinstance(prompt, str) else None,
         result=str(item.get("result") or ""),
         **_times(stored),
+    )
+
+
+def _told_by_tool(stored: StoredItem) -> FunctionCallOutput | None:
+    """What a tool said that nobody called, as a message."""
+    item = stored.item
+    parts = cast("list[dict[str, Any]]", item["content"])[1:]
+    is_text = len(parts) == 1 and parts[0].get("type") == "input_text"
+    output: Any = parts[0]["text"] if is_text else parts
+    return _uncalled(
+        msgspec.structs.replace(stored, item={**item, **item[TOOL_OUTPUT], "output": output})
     )
 
 

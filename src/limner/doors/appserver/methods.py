@@ -7,57 +7,81 @@ import re
 import sys
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING
-
-import msgspec
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from limner import __version__
 from limner.doors.appserver.dispatch import Call, Method
+from limner.doors.appserver.protocol.accounts import (
+    InitializeCapabilities,
+    InitializeParams,
+    InitializeResponse,
+)
+from limner.doors.appserver.protocol.methods import METHODS
+from limner.doors.appserver.protocol.shapes import PROTOCOL_VERSION
 from limner.doors.appserver.rpc import INVALID_REQUEST, RpcError
 
 if TYPE_CHECKING:
     from limner.doors.appserver.serve import Host
 
-# What clients compare to decide what they may send.
-PROTOCOL_VERSION = "0.166.0"
+# Who serves what. Loaded when first called: a client may only want to say hello.
+SERVED: Mapping[str, str] = {
+    "thread/start": "opening_methods:start",
+    "thread/resume": "opening_methods:resume",
+    "thread/fork": "opening_methods:fork",
+    "thread/list": "listing_methods:list_threads",
+    "thread/loaded/list": "thread_methods:loaded_list",
+    "thread/read": "thread_methods:read",
+    "thread/turns/list": "thread_methods:turns_list",
+    "thread/items/list": "thread_methods:items_list",
+    "thread/archive": "thread_methods:archive",
+    "thread/unarchive": "thread_methods:unarchive",
+    "thread/delete": "thread_methods:delete",
+    "thread/name/set": "thread_methods:set_name",
+    "thread/compact/start": "thread_methods:compact",
+    "thread/inject_items": "thread_methods:inject_items",
+    "thread/unsubscribe": "thread_methods:unsubscribe",
+    "thread/tools/set": "thread_methods:tools_set",
+    "thread/goal/set": "account_methods:goal_set",
+    "thread/goal/get": "account_methods:goal_get",
+    "thread/goal/clear": "account_methods:goal_clear",
+    "turn/start": "turn_methods:start",
+    "turn/steer": "turn_methods:steer",
+    "turn/interrupt": "turn_methods:interrupt",
+    "model/list": "account_methods:model_list",
+    "account/read": "account_methods:account_read",
+    "account/login/start": "account_methods:login_start",
+    "account/login/cancel": "account_methods:login_cancel",
+    "account/logout": "account_methods:logout",
+    "account/rateLimits/read": "account_methods:rate_limits_read",
+    "config/read": "account_methods:config_read",
+}
+
 # What an HTTP header cannot carry: there upstream puts the name of its client.
 _NOT_IN_A_HEADER = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _PLATFORMS = {"darwin": "macos", "win32": "windows"}
 
 
-class ClientInfo(msgspec.Struct, frozen=True):
-    """Who a client says it is."""
-
-    name: str
-    version: str
-    title: str | None = None
-
-
-class Capabilities(msgspec.Struct, frozen=True, rename="camel"):
-    """What a client can deal with."""
-
-    experimental_api: bool = False
-    opt_out_notification_methods: tuple[str, ...] | None = None
-
-
-class InitializeParams(msgspec.Struct, frozen=True, rename="camel"):
-    """A client introduces itself."""
-
-    client_info: ClientInfo
-    capabilities: Capabilities | None = None
-
-
 def methods(host: Host) -> Mapping[str, Method]:
     """Every method of a server, by its name."""
+    greeting = Method(serve=partial(_initialize, host), params=InitializeParams, opening=True)
     return {
-        "initialize": Method(
-            serve=partial(_initialize, host), params=InitializeParams, opening=True
-        ),
+        "initialize": greeting,
+        **{
+            name: Method(serve=partial(_serve, host, where), params=METHODS[name].params)
+            for name, where in SERVED.items()
+        },
     }
 
 
-async def _initialize(host: Host, call: Call, params: InitializeParams) -> dict[str, str]:
-    client, can = params.client_info, params.capabilities or Capabilities()
+async def _serve(host: Host, where: str, call: Call, params: Any) -> object:
+    module, _, name = where.partition(":")
+    serve = getattr(import_module(f"limner.doors.appserver.{module}"), name)
+    return await serve(host.threads, call, params)
+
+
+async def _initialize(host: Host, call: Call, params: InitializeParams) -> InitializeResponse:
+    client, can = params.client_info, params.capabilities or InitializeCapabilities()
     if _NOT_IN_A_HEADER.search(client.name):
         raise RpcError(
             INVALID_REQUEST,
@@ -69,12 +93,12 @@ async def _initialize(host: Host, call: Call, params: InitializeParams) -> dict[
         experimental=can.experimental_api,
         unwanted=can.opt_out_notification_methods or (),
     )
-    return {
-        "userAgent": user_agent(client.name, client.version),
-        "codexHome": str(host.settings.home),
-        "platformFamily": "windows" if sys.platform == "win32" else "unix",
-        "platformOs": _PLATFORMS.get(sys.platform, sys.platform),
-    }
+    return InitializeResponse(
+        user_agent=user_agent(client.name, client.version),
+        codex_home=str(host.settings.home),
+        platform_family="windows" if sys.platform == "win32" else "unix",
+        platform_os=_PLATFORMS.get(sys.platform, sys.platform),
+    )
 
 
 def user_agent(name: str, version: str) -> str:

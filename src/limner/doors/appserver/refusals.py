@@ -53,7 +53,10 @@ def _info(error: LimnerError) -> ErrorInfo:
         return "contextWindowExceeded"
     if error.code in _CODES:
         return _CODES[error.code]
-    return next((info for kind, info in _INFOS if isinstance(error, kind)), "other")
+    for kind, info in _INFOS:
+        if isinstance(error, kind):
+            return info
+    return "other"
 
 
 def refusal(message: str) -> RpcError:

@@ -39,6 +39,14 @@ class KeptTurn(msgspec.Struct, kw_only=True):
         return any(is_abort(stored.item) for stored in self.items)
 
     @property
+    def broke_off(self) -> bool:
+        """Whether a turn that was taken here has no end: the process died in the middle of it."""
+        last = self.items[-1].item
+        is_ours = isinstance(last.get("turn_id"), str)
+        is_end = last.get("role") in _MODEL_ROLES or "compaction" in last
+        return is_ours and not is_end
+
+    @property
     def unanswered(self) -> set[str]:
         """The ids of the calls in it that nobody answered."""
         calls = {_call_id(one.item) for one in self.items if one.item.get("type") in CALLS}

@@ -128,7 +128,7 @@ class Waiting:
         """Show this message from now on."""
         if not self._message:
             self._began = time.monotonic()
-        self._message = news.message
+        self._message = harmless(news.message)
 
     def say(self, text: str) -> None:
         """Say something while the line is shown; it goes on below."""

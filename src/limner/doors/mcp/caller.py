@@ -21,10 +21,10 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from limner.doors.mcp.reaching import folders_of
+from limner.doors.mcp.server import TASKS
 from limner.doors.mcp.works import Work
 from limner.tools.base import Question
 
-TASKS = "io.modelcontextprotocol/tasks"
 ROOTS_TIMEOUT_S = 5.0
 # Accepting is the answer: a form without fields is a yes or no in every client.
 _YES_OR_NO: Mapping[str, Any] = {"type": "object", "properties": {}}

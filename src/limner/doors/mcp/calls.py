@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -20,8 +19,7 @@ from limner.storage.store import Store
 SAME_CALL_S = 1800.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallRow:
+class CallRow(msgspec.Struct, frozen=True, kw_only=True):
     """One thing a call reserved money for; without ``ledger_id`` it had come to none."""
 
     tool: str
@@ -45,8 +43,7 @@ def digest_of(tool: str, arguments: Mapping[str, Any]) -> str:
     return hashlib.sha256(encoded).hexdigest()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Calls:
+class Calls(msgspec.Struct, frozen=True, kw_only=True):
     """The record of one home."""
 
     store: Store

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from limner.client import Limner
 from limner.content import Picture
@@ -25,8 +26,7 @@ JOB_LOST = "JOB_LOST"
 JOB_ELSEWHERE = "JOB_RUNNING_ELSEWHERE"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finishing:
+class Finishing(msgspec.Struct, frozen=True, kw_only=True):
     """Brings calls of earlier processes to their end."""
 
     lim: Limner
@@ -34,7 +34,7 @@ class Finishing:
 
     async def earlier(self, digest: str, *, but: str) -> str | None:
         """A call of a process that died which this one repeats, if that one was paid for."""
-        await self.lim.money.unfinished_jobs()  # so that the rows of dead processes say so
+        await self.lim.money.recover_dead()
         call_id = await self.calls.undelivered(digest, but=but)
         if call_id is None:
             return None
@@ -51,6 +51,8 @@ class Finishing:
             UserError: there was no such call (NO_SUCH_JOB).
             LimnerError: it has nothing to show; the error carries what it cost.
         """
+        # Whoever was at it may have died since this process began.
+        await self.lim.money.recover_dead()
         if call_id.startswith("job_"):
             rows = await self._row_of_job(call_id)
         else:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
+import msgspec
 import uvicorn
 from mcp.server.auth.provider import TokenVerifier
 from mcp.server.auth.settings import AuthSettings
@@ -33,8 +34,7 @@ BACKLOG = 1024
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OAuth:
+class OAuth(msgspec.Struct, frozen=True, kw_only=True):
     """A server of ours behind somebody's issuer: who signs, for which address, with which keys."""
 
     issuer: str

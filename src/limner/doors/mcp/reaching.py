@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
+import msgspec
 from msgspec.structs import replace
 
 from limner.storage.home import Home
@@ -22,8 +22,7 @@ from limner.storage.reach import Reach
 MAX_ROOTS = 16
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(msgspec.Struct, frozen=True, kw_only=True):
     """Where a call works: what relative paths are relative to, and how far it may go."""
 
     cwd: Path

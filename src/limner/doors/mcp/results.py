@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import mcp_types as types
+import msgspec
 
 from limner.content import Picture
 from limner.doors.mcp.image_fit import TOOL as FIT
@@ -30,8 +30,7 @@ FORMATS = ("image/png", "image/jpeg", "image/webp")
 _FOR_BOTH: Mapping[str, Any] = {"audience": ["user", "assistant"]}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Results:
+class Results(msgspec.Struct, frozen=True, kw_only=True):
     """Writes results with the pictures of one home."""
 
     pictures: Pictures

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import mcp_types as types
+import msgspec
 from mcp.shared.exceptions import MCPError
 
 from limner.doors.mcp.house import House
@@ -21,8 +21,7 @@ def created(work: Work) -> dict[str, Any]:
     return {"resultType": "task", **_task(work, "working")}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tasks:
+class Tasks(msgspec.Struct, frozen=True, kw_only=True):
     """The slow calls of one house, as tasks; each method raises where there is no such task."""
 
     house: House

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from limner.client import Limner
@@ -29,8 +29,7 @@ from limner.tools.sourcing import Sourcing
 FINISH = "finish_call"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Toolbox:
+class Toolbox(msgspec.Struct, frozen=True, kw_only=True):
     """Builds the tools of one server."""
 
     lim: Limner

@@ -6,7 +6,6 @@ import asyncio
 import secrets
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 
 from limner.content import Picture
 from limner.errors import LimnerError
@@ -18,7 +17,6 @@ MAX_KEPT = 1000
 BUSY = "SERVER_BUSY"
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
 class Work:
     """One call on its way, or just ended.
 
@@ -26,6 +24,7 @@ class Work:
         id: what names it to the client, and in the record of calls.
         tool: the tool that was called.
         digest: what a repetition of the call has in common with it; None where it has none.
+        task: what does it.
         cancel: once set, it stops.
         questions: what only the user can decide and nobody has been asked yet, by key.
         answers_for: the recorded calls whose answer this is, itself included once it is recorded.
@@ -36,26 +35,29 @@ class Work:
         waiting: how many callers wait for it.
     """
 
-    id: str
-    tool: str
-    digest: str | None
-    cancel: asyncio.Event = field(default_factory=asyncio.Event)
-    questions: dict[str, Question] = field(default_factory=dict[str, Question])
-    answers_for: set[str] = field(default_factory=set[str])
-    message: str = ""
-    asking: bool = False
-    sent: bool = False
-    delivered: bool = False
-    waiting: int = 0
-    began_s: float = field(default_factory=time.monotonic)
-    began_at_s: float = field(default_factory=time.time)
-    changed_at_s: float = field(default_factory=time.time)
-    task: asyncio.Task[ToolResult] = field(init=False)
+    def __init__(
+        self,
+        call_id: str,
+        run: Callable[[Work], Awaitable[ToolResult]],
+        *,
+        tool: str,
+        digest: str | None,
+    ) -> None:
+        self.id, self.tool, self.digest = call_id, tool, digest
+        self.cancel = asyncio.Event()
+        self.questions: dict[str, Question] = {}
+        self.answers_for: set[str] = set()
+        self.message = ""
+        self.asking = self.sent = self.delivered = False
+        self.waiting = 0
+        self.began_at_s = self.changed_at_s = time.time()
+        self._began_s = time.monotonic()
+        self.task = asyncio.ensure_future(_ended(self, run))
 
     @property
     def elapsed_s(self) -> float:
         """Seconds since it began."""
-        return time.monotonic() - self.began_s
+        return time.monotonic() - self._began_s
 
     @property
     def result(self) -> ToolResult | None:
@@ -106,8 +108,8 @@ class Works:
             if digest is not None and work.digest == digest and work.is_worth_joining():
                 return work
         self._make_room()
-        work = Work(id=call_id or f"call_{secrets.token_hex(16)}", tool=tool, digest=digest)
-        work.task = asyncio.ensure_future(_ended(work, run))
+        named = call_id or f"call_{secrets.token_hex(16)}"
+        work = Work(named, run, tool=tool, digest=digest)
         self._works[work.id] = work
         return work
 

@@ -11,7 +11,9 @@ from limner.imaging.fit.faithful import encode_once
 from limner.imaging.fit.ladder import descend
 from limner.imaging.fit.request import FitRequest, Fitted
 from limner.imaging.fit.source import Source
+from limner.imaging.formats import Format
 from limner.imaging.limits import WorkerLimits
+from limner.imaging.readers import Opened
 
 
 class Engine(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,13 +22,21 @@ class Engine(msgspec.Struct, frozen=True, kw_only=True):
     aside: ThreadPoolExecutor
     limits: WorkerLimits
 
-    def fit(self, data: bytes, request: FitRequest) -> tuple[Fitted, bytes]:
-        """What is to be sent.
+    def fit(
+        self, data: bytes, request: FitRequest, *, opened: tuple[Format, Opened] | None = None
+    ) -> tuple[Fitted, bytes]:
+        """What is to be sent; ``opened`` is the first page of it, where that was opened before.
 
         Raises:
             ImageError: the bytes are not a picture that can be sent.
         """
-        source = Source(data, region=request.region, limits=self.limits, page=request.page)
+        source = Source(
+            data,
+            region=request.region,
+            limits=self.limits,
+            page=request.page,
+            opened=opened if request.page == 1 else None,
+        )
         if _is_good_as_it_is(source, data, request):
             return _described(source, Candidate(source.mime, data, source.size), untouched=True)
         match request.mode:

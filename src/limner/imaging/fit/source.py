@@ -12,8 +12,10 @@ from limner.errors import CorruptImage
 from limner.imaging.decoding import in_srgb, turned, upright_size
 from limner.imaging.fit.dimensions import Size
 from limner.imaging.fit.request import Region
+from limner.imaging.formats import Format
 from limner.imaging.limits import WorkerLimits
 from limner.imaging.opening import open_picture
+from limner.imaging.readers import Opened
 from limner.imaging.resizing import lanczos
 
 # What can be scaled as it is; everything else is converted first.
@@ -23,7 +25,8 @@ _SCALABLE = frozenset({"L", "RGB", "RGBA", "CMYK"})
 class Source:
     """A picture whose header has been read; its pixels are decoded when they are first needed.
 
-    ``size`` is that of the upright picture, and ``part`` the part of it that is to be sent.
+    ``size`` is that of the upright picture, and ``part`` the part of it that is to be sent. A page
+    that was ``opened`` before is not opened again, nor decoded where it was.
 
     Raises:
         ImageError: as `open_picture`.
@@ -31,14 +34,20 @@ class Source:
     """
 
     def __init__(
-        self, data: bytes, *, region: Region | None, limits: WorkerLimits, page: int = 1
+        self,
+        data: bytes,
+        *,
+        region: Region | None,
+        limits: WorkerLimits,
+        page: int = 1,
+        opened: tuple[Format, Opened] | None = None,
     ) -> None:
-        form, opened = open_picture(data, limits=limits, page=page)
-        self.mime, self.pages, self.animated = form.mime, opened.pages, opened.animated
+        form, first = opened or open_picture(data, limits=limits, page=page)
+        self.mime, self.pages, self.animated = form.mime, first.pages, first.animated
         self._open = lambda: open_picture(data, limits=limits, page=page)[1].image
-        self._image: Image.Image | None = opened.image
-        self._turn = opened.turn
-        self.size: Size = upright_size(opened.image.size, self._turn)
+        self._image: Image.Image | None = first.image
+        self._turn = first.turn
+        self.size: Size = upright_size(first.image.size, self._turn)
         self.part = _within(region, self.size)
 
     @property

@@ -11,7 +11,7 @@ import re
 
 import msgspec
 
-_MENTION = re.compile(r"<(?:[\w.-]+:)?asset\s[^<>]*?\bname\s*=\s*(?:\"([^\"<>]*)\"|'([^'<>]*)')")
+_MENTION = r"<(?:[\w.-]+:)?asset\s[^<>]*?\bname\s*=\s*(?:\"([^\"<>]*)\"|'([^'<>]*)')"
 
 
 class Asset(msgspec.Struct, frozen=True):
@@ -26,4 +26,4 @@ def mentioned_assets(document: str) -> frozenset[str]:
 
     A look at the text, not a parse: it only decides which assets travel to the worker.
     """
-    return frozenset(double or single for double, single in _MENTION.findall(document))
+    return frozenset(double or single for double, single in re.findall(_MENTION, document))

@@ -1,15 +1,12 @@
-"""Ctrl-C -> a call in the event loop that says how often it was pressed; and a turn put down."""
+"""Ctrl-C -> a call in the event loop that says how often it was pressed."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
-from contextlib import aclosing, contextmanager
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from types import FrameType
-from typing import cast
-
-from limner.agent.events import Event
 
 
 @contextmanager
@@ -28,8 +25,3 @@ def interrupts(stop: Callable[[int], None]) -> Generator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def closing(events: AsyncIterator[Event]) -> aclosing[AsyncGenerator[Event]]:
-    """Have a turn cancelled and tidied up wherever its watcher stops."""
-    return aclosing(cast("AsyncGenerator[Event]", events))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import nullcontext
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, nullcontext
 
 import msgspec
 
@@ -14,7 +14,7 @@ from limner.client import Limner
 from limner.doors.cli import terminal
 from limner.doors.cli.answer import Answer, emit, speak
 from limner.doors.cli.chat.event_json import Summary, event_as_json
-from limner.doors.cli.chat.interrupting import closing, interrupts
+from limner.doors.cli.chat.interrupting import interrupts
 from limner.doors.cli.chat.partner import Partner, Wishes
 from limner.doors.cli.chat.screen import Screen
 from limner.doors.cli.chat.talk import OFFLINE_NOTE
@@ -24,10 +24,11 @@ from limner.errors import ApprovalDenied, Cancelled
 from limner.models.registry import OFFLINE
 from limner.tools.base import Question
 
-FLAGS = (
-    "--budget USD sets money aside for the session, and --approval never asks nobody and leaves "
-    "the limits to the budgets."
+# What a script can say beforehand, where nobody is there to be asked.
+MONEY_FLAGS = (
+    "--budget USD sets money aside for the session; --approval never leaves the rest to it."
 )
+PATH_FLAGS = "--sandbox says what may be written; --approval on-request asks only outside of it."
 
 
 class Form(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,10 +67,10 @@ async def _take(wishes: Wishes, words: str, images: list[str], form: Form) -> An
 
 
 async def _follow(
-    events: AsyncIterator[Event], summary: Summary, screen: Screen | None, form: Form
+    events: AsyncGenerator[Event], summary: Summary, screen: Screen | None, form: Form
 ) -> None:
     shown = nullcontext() if screen is None else screen.watched()
-    async with shown, closing(events) as happening:
+    async with shown, aclosing(events) as happening:
         async for event in happening:
             summary.add(event)
             if form.is_streamed:
@@ -126,11 +127,11 @@ def _told(
     ended = summary.ended
     assert ended is not None
     notes: list[str] = []
-    if asking.unasked:
-        notes += [f"Nobody could be asked: {question.text}" for question in asking.unasked]
-        notes.append(FLAGS)
+    for question in asking.unasked:
+        flags = PATH_FLAGS if question.amount_nano is None else MONEY_FLAGS
+        notes += [f"Nobody could be asked: {question.text}", f"  {flags}"]
         if isinstance(ended.error, ApprovalDenied):
-            ended.error.hint = FLAGS
+            ended.error.hint = flags
     value = summary.as_json(session=session, model=model)
     if asking.unasked:
         value["unasked"] = [question.text for question in asking.unasked]

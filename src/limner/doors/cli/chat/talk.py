@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from pathlib import Path
 
 from limner.agent.events import Event
 from limner.client import Limner
 from limner.doors.cli.chat.attaching import is_alone, named_picture, pictures_in
 from limner.doors.cli.chat.history import History
-from limner.doors.cli.chat.interrupting import closing, interrupts
+from limner.doors.cli.chat.interrupting import interrupts
 from limner.doors.cli.chat.keyboard import Keyboard
 from limner.doors.cli.chat.partner import Partner, Wishes
 from limner.doors.cli.chat.screen import Screen
@@ -21,7 +22,6 @@ from limner.errors import Cancelled, LimnerError
 from limner.models.registry import OFFLINE, KnownModel
 from limner.tools.naming import find_file
 
-HISTORY = "chat_history"
 OFFLINE_NOTE = (
     f"This is {OFFLINE}: rules that draw and look, and no language model.\n"
     "Set OPENAI_API_KEY, or another key, to talk with one."
@@ -47,7 +47,7 @@ class Talk:
     def __init__(self, lim: Limner, wishes: Wishes) -> None:
         self.lim = lim
         self.screen = Screen(lim, speak=write, shows_pictures=is_live())
-        self.keyboard = Keyboard(self.screen, History(lim.home.folder / HISTORY))
+        self.keyboard = Keyboard(self.screen, History(lim.home.chat_history))
         self.partner = Partner(lim, wishes, ask=self.keyboard.ask)
         self.queue: deque[str] = deque()
         self._attached: list[Path] = []
@@ -89,7 +89,7 @@ class Talk:
             self._attached = images
             raise
 
-    async def watch(self, start: Callable[[], AsyncIterator[Event]]) -> None:
+    async def watch(self, start: Callable[[], AsyncGenerator[Event]]) -> None:
         """Watch a turn to its end; Ctrl-C ends it, and twice ends the program.
 
         Raises:
@@ -101,7 +101,7 @@ class Talk:
         async def follow() -> None:
             nonlocal has_begun
             listening = self.keyboard.listening(self._typed, hung_up=self._stop)
-            async with self.screen.watched(), listening, closing(start()) as events:
+            async with self.screen.watched(), listening, aclosing(start()) as events:
                 async for event in events:
                     has_begun = True
                     await self.screen.show(event)

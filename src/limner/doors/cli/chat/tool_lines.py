@@ -53,7 +53,7 @@ def collapsed(done: ToolFinished, *, columns: int) -> list[str]:
 def expanded(done: ToolFinished, *, columns: int) -> list[str]:
     """The same line, what the tool was given, and what it answered."""
     width = max(min(columns, OUTPUT_LINE_WIDTH), _LEAST_CELLS)
-    given = [f"  {name}: {_shown(value)}" for name, value in done.call.arguments.items()]
+    given = [f"  {_shown(name)}: {_shown(value)}" for name, value in done.call.arguments.items()]
     answered = [f"  {line}" for line in _answer_lines(done.result)]
     shown = answered[:OUTPUT_EXPANDED_LINES]
     if more := len(answered) - len(shown):
@@ -70,14 +70,14 @@ def failure_of(result: ToolResult) -> str:
 
 def _answer_lines(result: ToolResult) -> Iterator[str]:
     value = decoded(result.value)
-    if not isinstance(value, dict):
-        yield from _shown(value).splitlines()
-        return
-    for name, member in cast("dict[str, Any]", value).items():
-        if name == "text" and isinstance(member, str):
-            yield from member.splitlines()
-        else:
-            yield f"{name}: {_shown(member)}"
+    if isinstance(value, str):
+        yield from value.splitlines()
+    elif not isinstance(value, dict):
+        yield _shown(value)
+    else:
+        for name, member in cast("dict[str, Any]", value).items():
+            is_prose = name == "text" and isinstance(member, str)
+            yield from member.splitlines() if is_prose else [f"{_shown(name)}: {_shown(member)}"]
 
 
 def decoded(text: str) -> Any:
@@ -89,6 +89,6 @@ def decoded(text: str) -> Any:
 
 
 def _shown(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False, default=str)
+    """A JSON value on one line."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return " ".join(text.split())

@@ -1,0 +1,240 @@
+"""`limner app-server` beside the real Codex: the same client, model, messages and pictures.
+
+Both servers run at the same time and take turns at every step, so that a busy moment of the machine
+falls on both; only ratios of medians are compared. Memory and room on disk are taken from runs of
+their own, since looking at them would slow the others down. At the end one limner meets a crowd.
+
+    python -m benchmarks.app_server [--quick] [--record FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import io
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from benchmarks import app_server_peers as peers
+from benchmarks import photos, screens
+from benchmarks.app_server_client import Client, answer_with, connected
+from benchmarks.app_server_crowd import crowd
+from benchmarks.app_server_peers import Peer
+from benchmarks.app_server_report import Memory, Results, report
+from benchmarks.processes import Peak, memory_mb
+
+SCREEN, LARGE = (1280, 800), (3840, 2160)
+LARGE_SCALE = 2
+SETTLE_S = 1.0
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """How often everything is done."""
+
+    starts: int = 20
+    text_turns: int = 40
+    shots: int = 50
+    large_shots: int = 10
+    disk_shots: int = 10
+    memory_rounds: int = 3
+    threads: int = 200
+    idle: int = 1000
+    crowd_rounds: int = 5
+
+
+FULL = Plan()
+QUICK = Plan(
+    starts=2,
+    text_turns=2,
+    shots=2,
+    large_shots=1,
+    disk_shots=1,
+    memory_rounds=1,
+    threads=3,
+    idle=5,
+    crowd_rounds=1,
+)
+
+
+def main(arguments: Sequence[str] = ()) -> None:
+    """Measure and print the tables; with REQUIRE=all fail where Codex is missing."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.app_server")
+    parser.add_argument("--quick", action="store_true", help="a few of everything")
+    parser.add_argument("--record", type=Path, help="also write the tables to this file")
+    options = parser.parse_args(arguments)
+    if sys.platform != "linux":
+        print("skipped: the memory of other processes is read from /proc")
+        return
+    try:
+        results = measure(QUICK if options.quick else FULL)
+    except ImportError as error:
+        print(f"skipped: the real Codex is not installed ({error})")
+        if os.environ.get("REQUIRE") == "all":
+            raise SystemExit(1) from error
+        return
+    text = report(results)
+    print(text)
+    if options.record:
+        options.record.write_text(text, encoding="utf-8")
+
+
+def measure(plan: Plan) -> Results:
+    """Everything, once.
+
+    Raises:
+        ImportError: the real Codex is not installed.
+    """
+    shots = list(_pictures(SCREEN, max(plan.shots, plan.disk_shots)))
+    large = list(_pictures(LARGE, plan.large_shots, scale=LARGE_SCALE))
+    with tempfile.TemporaryDirectory() as name, _model(plan.threads) as base_url:
+        folder = Path(name)
+        pair = _pair(folder / "timed", base_url)
+        # A home is set up by the first process that uses it, which is nobody's everyday.
+        for peer in pair:
+            _start_s(peer)
+        starts = _taking_turns(pair, plan.starts, lambda peer, _: _start_s(peer))
+        first, text, tool, tool_large = _turns(plan, pair, shots, large)
+        memory = _memory(plan, folder, base_url, shots, large)
+        ours = peers.limner(folder / "crowd", base_url=base_url)
+        met = asyncio.run(
+            crowd(ours, threads=plan.threads, idle=plan.idle, rounds=plan.crowd_rounds)
+        )
+    return Results(
+        starts=starts,
+        first_turns=first,
+        text_turns=text,
+        tool_turns=tool,
+        large_turns=tool_large,
+        memory=memory,
+        shot_bytes=[len(shot) for shot in shots[: plan.disk_shots]],
+        crowd=met,
+    )
+
+
+Times = dict[str, list[float]]
+
+
+def _turns(
+    plan: Plan, pair: Sequence[Peer], shots: Sequence[bytes], large: Sequence[bytes]
+) -> tuple[Times, Times, Times, Times]:
+    """What turns take: the first of a process, with text, with a screenshot, with a large one."""
+    answers = [answer_with(shot) for shot in shots]
+    large_answers = [answer_with(shot) for shot in large]
+    with contextlib.ExitStack() as stack:
+        clients = {peer.name: stack.enter_context(connected(peer)) for peer in pair}
+
+        def taking(count: int, turn: Callable[[Client, str, int], float]) -> Times:
+            threads = {name: client.start_thread() for name, client in clients.items()}
+            return _taking_turns(
+                pair,
+                count,
+                lambda peer, number: turn(clients[peer.name], threads[peer.name], number),
+            )
+
+        first = taking(1, Client.text_turn)
+        text = taking(plan.text_turns, Client.text_turn)
+        tool = taking(
+            plan.shots,
+            lambda client, thread_id, number: client.tool_turn(
+                thread_id, number, answer=answers[number]
+            ),
+        )
+        tool_large = taking(
+            plan.large_shots,
+            lambda client, thread_id, number: client.tool_turn(
+                thread_id, number, answer=large_answers[number]
+            ),
+        )
+    return first, text, tool, tool_large
+
+
+def _memory(
+    plan: Plan, folder: Path, base_url: str, shots: Sequence[bytes], large: Sequence[bytes]
+) -> dict[str, list[Memory]]:
+    """Memory and room on disk, of new homes each time."""
+    found: dict[str, list[Memory]] = {}
+    for number in range(plan.memory_rounds):
+        for peer in _pair(folder / f"memory-{number}", base_url):
+            _start_s(peer)
+            before_bytes = peer.room_bytes()
+            with connected(peer) as client:
+                time.sleep(SETTLE_S)
+                idle_mb = memory_mb(client.process.pid)
+                peak_mb = _peak_mb(client, shots[: plan.disk_shots])
+            room_bytes = peer.room_bytes() - before_bytes
+            with connected(peer) as client:
+                large_peak_mb = _peak_mb(client, large)
+            found.setdefault(peer.name, []).append(
+                Memory(
+                    idle_mb=idle_mb,
+                    peak_mb=peak_mb,
+                    large_peak_mb=large_peak_mb,
+                    room_bytes=room_bytes,
+                )
+            )
+    return found
+
+
+def _peak_mb(client: Client, shots: Sequence[bytes]) -> float:
+    with Peak(client.process.pid) as peak:
+        thread_id = client.start_thread()
+        for number, shot in enumerate(shots):
+            client.tool_turn(thread_id, number, answer=answer_with(shot))
+    return peak.mb
+
+
+def _taking_turns(
+    pair: Sequence[Peer], count: int, work: Callable[[Peer, int], float]
+) -> dict[str, list[float]]:
+    """What each took, one after the other; who begins changes, since one disturbs the next."""
+    taken: dict[str, list[float]] = {peer.name: [] for peer in pair}
+    for number in range(count):
+        for peer in pair if number % 2 else reversed(pair):
+            taken[peer.name].append(work(peer, number))
+    return taken
+
+
+def _pair(folder: Path, base_url: str) -> tuple[Peer, Peer]:
+    return peers.codex(folder, base_url=base_url), peers.limner(folder, base_url=base_url)
+
+
+def _start_s(peer: Peer) -> float:
+    client = Client(peer)
+    try:
+        return client.greet()
+    finally:
+        client.close()
+
+
+def _pictures(size: tuple[int, int], count: int, *, scale: int = 1) -> Iterator[bytes]:
+    """Screens with a photo behind the windows, none like another."""
+    wallpaper = photos.photo((640, 400), seed=1)
+    for number in range(count):
+        sink = io.BytesIO()
+        screens.desktop(size, seed=number, scale=scale, wallpaper=wallpaper).save(sink, "PNG")
+        yield sink.getvalue()
+
+
+@contextmanager
+def _model(together: int) -> Generator[str]:
+    """The address of a model in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.app_server_model", str(together)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield f"http://127.0.0.1:{int(process.stdout.readline())}/v1"
+        finally:
+            process.kill()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

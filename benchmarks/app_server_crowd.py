@@ -1,0 +1,171 @@
+"""A number of threads and of idle clients -> how one app-server fares with all of them at once.
+
+Every client is a web socket. The model holds its answers back until each thread's question has
+arrived, so that all turns are in flight at the same moment; then every turn has to end with its own
+words, and every idle client has to be answered still.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import resource
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+
+from benchmarks.app_server_client import HELLO, Head, thread_params, turn_params
+from benchmarks.app_server_model import TOGETHER
+from benchmarks.app_server_peers import Peer
+from benchmarks.processes import memory_mb
+
+CONNECTING_AT_ONCE = 50
+GUARD_S = 300.0
+
+
+class Crowd(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a crowd; times are in seconds."""
+
+    lost_turns: int
+    lost_clients: int
+    turns_s: list[float]
+    idle_s: list[float]
+    idle_mb: float
+    busy_mb: float
+
+
+async def crowd(peer: Peer, *, threads: int, idle: int, rounds: int) -> Crowd:
+    """Let so many threads work at once, so many times, while so many clients just listen."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    async with asyncio.timeout(GUARD_S), _server(peer) as (url, pid), _guests() as guests:
+        listeners = await guests.arrive(url, idle)
+        workers = await guests.arrive(url, threads)
+        params = thread_params(str(peer.cwd))
+        begun = await asyncio.gather(*(one.request("thread/start", params) for one in workers))
+        places = list(zip(workers, [one["thread"]["id"] for one in begun], strict=True))
+        before_mb = memory_mb(pid)
+        turns: list[float | None] = []
+        for number in range(rounds):
+            turns += await asyncio.gather(
+                *(
+                    one.turn(thread_id, f"{TOGETHER}: {number} of {index}")
+                    for index, (one, thread_id) in enumerate(places)
+                )
+            )
+        answered = await asyncio.gather(
+            *(one.timed("thread/loaded/list") for one in listeners), return_exceptions=True
+        )
+        after_mb = memory_mb(pid)
+    idle_s = [taken for taken in answered if isinstance(taken, float)]
+    turns_s = [taken for taken in turns if taken is not None]
+    return Crowd(
+        lost_turns=len(turns) - len(turns_s),
+        lost_clients=idle - len(idle_s),
+        turns_s=turns_s,
+        idle_s=idle_s,
+        idle_mb=before_mb,
+        busy_mb=after_mb,
+    )
+
+
+class Guest:
+    """One client of the crowd."""
+
+    _heads = msgspec.json.Decoder(Head)
+
+    def __init__(self, socket: Any) -> None:
+        self._socket = socket
+        self._numbers = itertools.count(1)
+
+    async def greet(self) -> None:
+        await self.request("initialize", HELLO)
+        await self._socket.send('{"method":"initialized"}')
+
+    async def request(self, method: str, params: dict[str, Any]) -> Any:
+        number = await self._ask(method, params)
+        while True:
+            head = self._heads.decode(await self._socket.recv(decode=False))
+            if head.method is None and head.id == number:
+                assert head.result, bytes(head.error)
+                return msgspec.json.decode(head.result)
+
+    async def timed(self, method: str) -> float:
+        begun = time.perf_counter()
+        await self.request(method, {})
+        return time.perf_counter() - begun
+
+    async def turn(self, thread_id: str, words: str) -> float | None:
+        """The seconds a turn took; None where it did not end with the words it should."""
+        begun, heard = time.perf_counter(), ""
+        await self._ask("turn/start", turn_params(thread_id, words))
+        while True:
+            head = self._heads.decode(await self._socket.recv(decode=False))
+            if head.error:
+                return None
+            if head.method == "item/agentMessage/delta":
+                heard += msgspec.json.decode(head.params)["delta"]
+            elif head.method == "turn/completed":
+                status = msgspec.json.decode(head.params)["turn"]["status"]
+                is_whole = (status, heard) == ("completed", words)
+                return time.perf_counter() - begun if is_whole else None
+
+    async def _ask(self, method: str, params: dict[str, Any]) -> int:
+        number = next(self._numbers)
+        message = {"id": number, "method": method, "params": params}
+        await self._socket.send(msgspec.json.encode(message), text=True)
+        return number
+
+
+class Guests:
+    """Lets clients in, and sees all of them off at the end."""
+
+    def __init__(self, leaving: contextlib.AsyncExitStack) -> None:
+        self._leaving = leaving
+        self._door = asyncio.Semaphore(CONNECTING_AT_ONCE)
+
+    async def arrive(self, url: str, count: int) -> list[Guest]:
+        return list(await asyncio.gather(*(self._arrive(url) for _ in range(count))))
+
+    async def _arrive(self, url: str) -> Guest:
+        from websockets.asyncio.client import connect
+
+        async with self._door:
+            opening = connect(url, compression=None, max_size=None, ping_interval=None, proxy=None)
+            guest = Guest(await self._leaving.enter_async_context(opening))
+            await guest.greet()
+            return guest
+
+
+@asynccontextmanager
+async def _guests() -> AsyncGenerator[Guests]:
+    async with contextlib.AsyncExitStack() as leaving:
+        yield Guests(leaving)
+
+
+@asynccontextmanager
+async def _server(peer: Peer) -> AsyncGenerator[tuple[str, int]]:
+    """The address of a running server, and its process."""
+    process = await asyncio.create_subprocess_exec(
+        *peer.command,
+        "--listen",
+        "ws://127.0.0.1:0",
+        stderr=asyncio.subprocess.PIPE,
+        cwd=peer.cwd,
+        env=peer.env,
+    )
+    assert process.stderr is not None
+    try:
+        line = (await process.stderr.readline()).decode()
+        _, found, url = line.partition("listening on ")
+        assert found, line
+        reading = asyncio.ensure_future(process.stderr.read())
+        yield url.strip(), process.pid
+    finally:
+        process.terminate()
+        await process.wait()
+    await reading

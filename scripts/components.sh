@@ -1,0 +1,17 @@
+#!/bin/sh
+# Programs that the slow tests drive and pip cannot bring: a terminal, and npm for the peers there.
+set -eu
+missing=""
+command -v tmux >/dev/null || missing="$missing tmux"
+command -v npm >/dev/null || missing="$missing nodejs npm"
+[ -z "$missing" ] && exit 0
+if ! command -v apt-get >/dev/null; then
+    echo "Install these first:$missing" >&2
+    exit 1
+fi
+root=""
+[ "$(id -u)" = 0 ] || root="sudo"
+$root apt-get update --quiet=2
+# The names are meant to be several words.
+# shellcheck disable=SC2086
+DEBIAN_FRONTEND=noninteractive $root apt-get install --quiet=2 --yes --no-install-recommends $missing

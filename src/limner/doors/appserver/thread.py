@@ -1,0 +1,326 @@
+"""One open thread: its conversation, who listens to it, and the turn that is under way in it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import traceback
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from limner.agent.conversation import Conversation
+from limner.agent.events import TurnEnded
+from limner.agent.session import Session
+from limner.agent.sessions import new_id
+from limner.agent.terms import Terms
+from limner.client import Limner
+from limner.doors.appserver.asking import Asking
+from limner.doors.appserver.audience import Audience
+from limner.doors.appserver.history import Told
+from limner.doors.appserver.inputs import Said
+from limner.doors.appserver.kept import Kept
+from limner.doors.appserver.protocol.notices import TokenUsageBreakdown, WarningNotification
+from limner.doors.appserver.protocol.threads import Idle, ThreadStatus
+from limner.doors.appserver.refusals import refusal, turn_error
+from limner.doors.appserver.telling import Scene, Telling
+from limner.doors.appserver.thread_tools import ThreadTools
+from limner.errors import LimnerError
+from limner.net.redact import redact
+from limner.wires.items import Item
+
+NOTHING = TokenUsageBreakdown(
+    total_tokens=0,
+    input_tokens=0,
+    cached_input_tokens=0,
+    output_tokens=0,
+    reasoning_output_tokens=0,
+)
+
+Begun = Callable[[str], None]
+"""Hears the id of the turn, before anybody is told of it."""
+
+
+class UnderWay(msgspec.Struct, frozen=True, kw_only=True):
+    """A turn that runs; one that only sums up the conversation cannot be joined."""
+
+    id: str
+    task: asyncio.Task[None]
+    telling: Telling
+    can_be_joined: bool
+
+
+class LiveThread:
+    """A thread that is open in this process.
+
+    Args:
+        session: what happens is kept there.
+        kept: what holds for it.
+        cwd: the folder it was begun in.
+        lim: whose models, tools and pictures it uses.
+        asking: what clients are asked with.
+        log: hears what nobody is told.
+        rested: is called when a turn is over.
+
+    Attributes:
+        audience: the clients that listen.
+        touched: when something last happened, by the monotonic clock.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        kept: Kept,
+        *,
+        cwd: Path,
+        lim: Limner,
+        asking: Asking,
+        log: Callable[[str], None],
+        rested: Callable[[LiveThread], None],
+    ) -> None:
+        self.id, self.session, self.kept = session.id, session, kept
+        self.audience = Audience()
+        self.touched = time.monotonic()
+        self._lim, self._log, self._rested, self._begun_in = lim, log, rested, cwd
+        self._status: ThreadStatus = Idle()
+        self._under_way: UnderWay | None = None
+        self._tools = ThreadTools(
+            self.id,
+            lim=lim,
+            audience=self.audience,
+            asking=asking,
+            now=self._telling,
+            stop=self.interrupt,
+            on_found=self._found,
+        )
+        self._equipment = self._tools.equip(kept)
+        conversations = lim.conversations
+        self._conversation = Conversation(
+            session,
+            terms=kept.terms,
+            cwd=self.cwd,
+            tools=lambda: self._equipment.registry,
+            standings=conversations.standings,
+            parts=conversations.parts,
+        )
+
+    @property
+    def cwd(self) -> Path:
+        """The folder it works in."""
+        return self._begun_in if self.kept.rest.cwd is None else Path(self.kept.rest.cwd)
+
+    @property
+    def status(self) -> ThreadStatus:
+        """What it is doing."""
+        return self._status if self._under_way is None else self._under_way.telling.status
+
+    @property
+    def turn_id(self) -> str | None:
+        """The turn that is under way."""
+        return None if self._under_way is None else self._under_way.id
+
+    @property
+    def told(self) -> Told:
+        """What its items alone do not say."""
+        return Told(
+            tools=self._equipment.named,
+            cwd=str(self.cwd),
+            running=self.turn_id,
+            failures=self.kept.rest.failures,
+        )
+
+    async def keep(self, kept: Kept) -> None:
+        """Let something else hold from the next turn on, once it is in the store."""
+        tools_changed = (kept.tools, kept.rest.tools_off) != (
+            self.kept.tools,
+            self.kept.rest.tools_off,
+        )
+        self.kept = kept
+        await self._lim.sessions.configure(self.id, kept.settings())
+        if tools_changed:
+            self._equipment = self._tools.equip(kept)
+
+    async def say(
+        self, said: Sequence[Said], *, begun: Begun, schema: Mapping[str, Any] | None = None
+    ) -> None:
+        """Begin a turn with what a user says, or join the one that is under way.
+
+        Raises:
+            LimnerError: no turn can begin, as without a key.
+        """
+        while (now := self._under_way) is not None:
+            if self._joined(now, said):
+                begun(now.id)
+                return
+            await asyncio.wait({now.task})
+        items = [one.item for one in said]
+        await self._take(
+            lambda telling: self._run(items, telling, schema=schema), said=said, begun=begun
+        )
+
+    async def go_on(self, turn_id: str, calls: Sequence[Item]) -> None:
+        """Go on with a turn of an earlier process, whose calls clients have yet to answer."""
+        await self._take(
+            lambda telling: self._run((), telling, pending=calls),
+            begun=lambda _: None,
+            turn_id=turn_id,
+        )
+
+    async def compact(self, *, begun: Begun) -> None:
+        """Have the conversation summed up; a turn that is under way ends for it.
+
+        Raises:
+            LimnerError: no turn can begin, as without a key.
+        """
+        while (now := self._under_way) is not None:
+            self.interrupt()
+            await asyncio.wait({now.task})
+        await self._take(
+            lambda telling: self._conversation.compact(tell=telling.tell, turn_id=telling.turn_id),
+            begun=begun,
+            can_be_joined=False,
+        )
+
+    def steer(self, said: Sequence[Said], *, expected: str) -> str:
+        """Say something in the middle of a turn; the id of the turn.
+
+        Raises:
+            RpcError: that turn is not under way.
+        """
+        now = self._under_way
+        if now is None:
+            raise refusal("no active turn to steer")
+        if now.id != expected:
+            raise refusal(f"expected active turn id `{expected[:80]}` but found `{now.id}`")
+        if not self._joined(now, said):
+            raise refusal("no active turn to steer")
+        return now.id
+
+    def interrupt(self) -> None:
+        """End the turn that is under way, if there is one."""
+        if self._conversation.turn is not None:
+            self._conversation.turn.interrupt()
+
+    async def ended(self) -> None:
+        """Wait until no turn is under way."""
+        if self._under_way is not None:
+            await asyncio.wait({self._under_way.task})
+
+    def warn(self, *messages: str) -> None:
+        """Tell whoever listens what they should know."""
+        for message in messages:
+            self.audience.tell(WarningNotification(thread_id=self.id, message=message))
+
+    def _joined(self, now: UnderWay, said: Sequence[Said]) -> bool:
+        turn = self._conversation.turn
+        if not now.can_be_joined or turn is None or turn.is_over:
+            return False
+        for one in said:
+            now.telling.expect(one.item, one.given)
+        turn.steer([one.item for one in said])
+        return True
+
+    async def _take(
+        self,
+        work: Callable[[Telling], Awaitable[TurnEnded]],
+        *,
+        begun: Begun,
+        said: Sequence[Said] = (),
+        turn_id: str | None = None,
+        can_be_joined: bool = True,
+    ) -> None:
+        """Begin a turn; returns when it has begun."""
+        named = new_id() if turn_id is None else turn_id
+        running: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def has_begun() -> None:
+            begun(named)
+            running.set_result(None)
+
+        telling = Telling(self._scene(), named, begun=has_begun)
+        for one in said:
+            telling.expect(one.item, one.given)
+        self._conversation.terms, self._conversation.cwd = self._terms(), self.cwd
+        task = asyncio.ensure_future(self._follow(work(telling), telling))
+        self._under_way = UnderWay(
+            id=named, task=task, telling=telling, can_be_joined=can_be_joined
+        )
+        await asyncio.wait({running, task}, return_when=asyncio.FIRST_COMPLETED)
+        if not running.done():
+            running.cancel()
+            task.result()
+
+    async def _run(
+        self,
+        items: Sequence[Item],
+        telling: Telling,
+        *,
+        schema: Mapping[str, Any] | None = None,
+        pending: Sequence[Item] = (),
+    ) -> TurnEnded:
+        return await self._conversation.run(
+            items,
+            tell=telling.tell,
+            ask=self._tools.ask,
+            turn_id=telling.turn_id,
+            schema=schema,
+            pending=pending,
+        )
+
+    async def _follow(self, work: Awaitable[TurnEnded], telling: Telling) -> None:
+        """Take a turn to its end, whatever that is, and keep what is to be known of it."""
+        error: LimnerError | None = None
+        try:
+            error = (await work).error
+        except Exception as bug:
+            if isinstance(telling.status, Idle):
+                raise  # it has not even begun, and whoever wants it is told
+            # The outermost frame of a turn: the server goes on, and so may the thread.
+            self._log(f"turn {telling.turn_id} failed:\n{traceback.format_exc()}")
+            error = LimnerError(redact(f"Internal error: {type(bug).__name__}: {bug}"))
+            telling.give_up(error)
+        finally:
+            self._under_way, self._status = None, telling.status
+            self.touched = time.monotonic()
+            self._rested(self)
+        await self._remember(telling, error)
+
+    async def _remember(self, telling: Telling, error: LimnerError | None) -> None:
+        kept = self.kept.but(tokens=telling.counted)
+        if error is not None:
+            kept = kept.failed(telling.turn_id, turn_error(error))
+        try:
+            await self.keep(kept)
+        except LimnerError as failure:
+            self._log(f"what is known of thread {self.id} could not be kept: {failure.message}")
+
+    def _scene(self) -> Scene:
+        registry = self._equipment.registry
+        return Scene(
+            thread_id=self.id,
+            cwd=str(self.cwd),
+            tools=self._equipment.named,
+            is_tool=lambda name: registry.get(name) is not None,
+            counted=self.kept.rest.tokens or NOTHING,
+            tell=self.audience.tell,
+        )
+
+    def _terms(self) -> Terms:
+        """The terms for the next turn: what a client brings may be called, whoever speaks."""
+        terms, lim = self.kept.terms, self._lim
+        if terms.toolset is not None or not self._equipment.brought:
+            return terms
+        who = lim.personalities.get(terms.personality or lim.settings.agent.personality)
+        if who.toolset is None:
+            return terms
+        return replace(terms, toolset=(*who.toolset, *self._equipment.brought))
+
+    def _telling(self) -> Telling:
+        assert self._under_way is not None, "tools are called in turns"
+        return self._under_way.telling
+
+    async def _found(self, names: frozenset[str]) -> None:
+        await self.keep(self.kept.but(found=tuple(sorted(names))))

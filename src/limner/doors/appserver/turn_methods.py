@@ -1,0 +1,89 @@
+"""`turn/start`, `turn/steer`, `turn/interrupt`: what users say, and when they have had enough."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from limner.doors.appserver.agreeing import agree_for_turn
+from limner.doors.appserver.dispatch import Call
+from limner.doors.appserver.inputs import Said, read_input, read_tool_output
+from limner.doors.appserver.protocol.shapes import Empty, TextInput
+from limner.doors.appserver.protocol.turns import (
+    TurnInterruptParams,
+    TurnStartParams,
+    TurnStartResponse,
+    TurnSteerParams,
+    TurnSteerResponse,
+)
+from limner.doors.appserver.refusals import refusal
+from limner.doors.appserver.telling import running
+from limner.doors.appserver.thread import LiveThread
+from limner.doors.appserver.threads import Threads
+
+# A model has to be told something.
+_WORDLESS = TextInput(text="(The user begins without a word.)")
+
+
+async def start(threads: Threads, call: Call, params: TurnStartParams) -> None:
+    """Begin a turn, or join the one that is under way."""
+    thread = threads.get(params.thread_id)
+    said = await _said(threads, thread, params)
+    kept = agree_for_turn(thread.kept, params, lim=threads.limner)
+    if kept != thread.kept:
+        await thread.keep(kept)
+    thread.warn(*(warning for one in said for warning in one.warnings))
+    await thread.say(
+        said,
+        schema=_schema(params.output_schema),
+        begun=lambda turn_id: call.answer(TurnStartResponse(turn=running(turn_id))),
+    )
+
+
+async def steer(threads: Threads, call: Call, params: TurnSteerParams) -> TurnSteerResponse:  # noqa: ARG001 - the shape of every method
+    """Say something in the middle of a turn."""
+    thread = threads.get(params.thread_id)
+    said = await read_input(
+        params.input,
+        lim=threads.limner,
+        cwd=thread.cwd,
+        client_id=params.client_user_message_id,
+    )
+    turn_id = thread.steer([said], expected=params.expected_turn_id)
+    thread.warn(*said.warnings)
+    return TurnSteerResponse(turn_id=turn_id)
+
+
+async def interrupt(threads: Threads, call: Call, params: TurnInterruptParams) -> None:
+    """End the turn that is under way."""
+    thread = threads.get(params.thread_id)
+    now = thread.turn_id
+    if now is None:
+        raise refusal("no active turn to interrupt")
+    if now != params.turn_id:
+        raise refusal(f"expected active turn id {params.turn_id[:80]} but found {now}")
+    call.answer(Empty())
+    thread.interrupt()
+
+
+async def _said(threads: Threads, thread: LiveThread, params: TurnStartParams) -> list[Said]:
+    """What the user says, and before it what a tool says that nobody called."""
+    lim, said = threads.limner, list[Said]()
+    if params.tool_output is not None:
+        said.append(await read_tool_output(params.tool_output, lim=lim))
+        await thread.session.note_untrusted()
+    given = params.input
+    if not (given or said) and not (await thread.session.about()).items:
+        given = (_WORDLESS,)
+    if given:
+        client_id = params.client_user_message_id
+        said.append(await read_input(given, lim=lim, cwd=thread.cwd, client_id=client_id))
+    return said
+
+
+def _schema(wanted: object) -> Mapping[str, Any] | None:
+    if wanted is None:
+        return None
+    if not isinstance(wanted, dict):
+        raise refusal("outputSchema must be a JSON schema, which is an object")
+    return cast("dict[str, Any]", wanted)
