@@ -167,6 +167,7 @@ def _memory(
             _start_s(peer)
             before_bytes = peer.room_bytes()
             with connected(peer) as client:
+                client.start_thread()
                 time.sleep(SETTLE_S)
                 idle_mb = memory_mb(client.process.pid)
                 peak_mb = _peak_mb(client, shots[: plan.disk_shots])

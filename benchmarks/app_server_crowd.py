@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-import resource
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -40,6 +39,8 @@ class Crowd(msgspec.Struct, frozen=True, kw_only=True):
 
 async def crowd(peer: Peer, *, threads: int, idle: int, rounds: int) -> Crowd:
     """Let so many threads work at once, so many times, while so many clients just listen."""
+    import resource  # not on Windows
+
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     async with asyncio.timeout(GUARD_S), _server(peer) as (url, pid), _guests() as guests:

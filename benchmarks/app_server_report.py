@@ -89,7 +89,7 @@ def _rows(results: Results) -> Iterator[Row]:
     yield timed("text turn", results.text_turns, 0.25)
     yield timed("tool turn, PNG of 1280x800", results.tool_turns, 0.25)
     yield timed("tool turn, PNG of 3840x2160", results.large_turns, 0.3)
-    yield weighed("RSS idle", "MB", lambda memory: memory.idle_mb, 0.6)
+    yield weighed("RSS idle, with a thread open", "MB", lambda memory: memory.idle_mb, 0.6)
     yield weighed(f"peak RSS, {shots} screenshots", "MB", lambda memory: memory.peak_mb, 0.5)
     yield weighed("peak RSS, 4K screenshots", "MB", lambda memory: memory.large_peak_mb, 0.5)
     yield weighed(

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.processes import family
+
 TIMEOUT_S = 180.0
 EXIT_TIMEOUT_S = 5.0
 RESET_PEAK = "5"  # what /proc/PID/clear_refs takes to forget the highest memory seen
@@ -69,7 +71,7 @@ class Metered:
             self.close()
             self._process = self._start()
         self._ask({"do": "load", "path": str(picture)})
-        for pid in _family(self._process.pid):
+        for pid in family(self._process.pid):
             with contextlib.suppress(OSError):
                 Path(f"/proc/{pid}/clear_refs").write_text(RESET_PEAK)
         cpu_before = self._cpu_ns()
@@ -77,7 +79,7 @@ class Metered:
         answer = self._ask({"do": "fit", "mode": mode})
         wall_ns = time.perf_counter_ns() - start
         cpu_ns = sum(spent - cpu_before.get(pid, 0) for pid, spent in self._cpu_ns().items())
-        peaks_mb = [_peak_kib(pid) / 1024 for pid in _family(self._process.pid)]
+        peaks_mb = [_peak_kib(pid) / 1024 for pid in family(self._process.pid)]
         cost = Cost(wall_ns / 1e6, cpu_ns / 1e6, sum(peaks_mb), max(peaks_mb))
         return Claim(**answer), cost
 
@@ -130,21 +132,11 @@ class Metered:
 
     def _cpu_ns(self) -> dict[int, int]:
         spent: dict[int, int] = {}
-        for pid in _family(self._process.pid):
+        for pid in family(self._process.pid):
             with contextlib.suppress(OSError):
                 # The clock of another process, as clock_getcpuclockid(3) makes its number.
                 spent[pid] = time.clock_gettime_ns((~pid << 3) | 2)
         return spent
-
-
-def _family(pid: int) -> list[int]:
-    """A process and all below it."""
-    found = [pid]
-    with contextlib.suppress(OSError):
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            for child in (task / "children").read_text().split():
-                found += _family(int(child))
-    return found
 
 
 def _peak_kib(pid: int) -> int:

@@ -1,4 +1,8 @@
-"""How long `import limner` and `limner --help` take beside a bare interpreter."""
+"""How long limner takes to start beside a bare interpreter, and beside the libraries it stands on.
+
+Being ready for a turn is having loaded and built everything but the connection: what is left is
+what the libraries themselves load with their first request.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +13,14 @@ import time
 from pathlib import Path
 
 ROUNDS = 40
+LIBRARIES = "import asyncio, httpx2, msgspec, sqlite3"
+READY = "import limner.agents, limner.wires.openai_responses; limner.agents.Limner()"
 COMMANDS = {
     "python -c pass": [sys.executable, "-c", "pass"],
     "import limner": [sys.executable, "-c", "import limner"],
     "limner --help": [str(Path(sys.executable).parent / "limner"), "--help"],
+    "the libraries": [sys.executable, "-c", LIBRARIES],
+    "ready for a turn": [sys.executable, "-c", READY],
 }
 
 

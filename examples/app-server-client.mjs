@@ -1,12 +1,12 @@
 // Be a client of `limner app-server` in plain Node: your tool answers with a picture.
 //
-//   node app-server-client.mjs draw a teal square
+//   node app-server-client.mjs draw a red fox in the snow
 
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { deflateSync } from "node:zlib";
 
-const words = process.argv.slice(2).join(" ") || "draw a teal square";
+const words = process.argv.slice(2).join(" ") || "draw a red fox in the snow";
 const colours = { red: [220, 50, 47], gold: [230, 180, 30], teal: [0, 128, 128] };
 const tools = [
   {
@@ -83,8 +83,8 @@ createInterface({ input: server.stdout }).on("line", (line) => {
     send({ id, result: swatch(params.arguments) });
   } else if (method === "item/agentMessage/delta") {
     process.stdout.write(params.delta);
-  } else if (method === "item/completed" && params.item.type === "imageGeneration") {
-    console.log(params.item.savedPath);
+  } else if (method === "item/completed" && params.item.savedPath) {
+    console.log(params.item.savedPath); // a picture that limner made
   } else if (method === "turn/completed") {
     console.log(`\n${params.turn.status}`);
     server.stdin.end(); // the server ends when nobody talks to it any more

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterator
 from typing import Any
 
-WORDS = " ".join(sys.argv[1:]) or "draw a teal square"
+WORDS = " ".join(sys.argv[1:]) or "draw a red fox in the snow"
 SERVER = [sys.executable, "-m", "limner.doors.cli.main", "app-server"]
 COLOURS = {"red": (220, 50, 47), "gold": (230, 180, 30), "teal": (0, 128, 128)}
 TOOLS = [
@@ -102,7 +102,7 @@ def run(client: Client) -> None:
                 print(words, end="", flush=True)
             case {
                 "method": "item/completed",
-                "params": {"item": {"type": "imageGeneration", "savedPath": path}},
+                "params": {"item": {"type": "imageGeneration", "savedPath": str(path)}},
             }:
                 print(path)
             case {"method": "turn/completed", "params": {"turn": turn}}:

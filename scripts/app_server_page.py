@@ -17,6 +17,9 @@ from limner.doors.appserver.protocol.experimental import (
 from limner.doors.appserver.protocol.methods import METHODS
 from limner.doors.appserver.protocol.notices import NOTIFICATIONS, OUR_NOTIFICATIONS
 from limner.doors.appserver.protocol.shapes import PROTOCOL_VERSION
+from limner.doors.appserver.v1 import approvals as first_approvals
+from limner.doors.appserver.v1 import events as first_events
+from limner.doors.appserver.v1.methods import METHODS as FIRST_METHODS
 
 Lines = Iterator[str]
 
@@ -61,6 +64,30 @@ to 32 MiB of base64 in one answer. Older ones keep the address `limner://image/<
 `thread/items/list`: each page has the whole room again.
 """
 
+FIRST = """
+## The first protocol
+
+Until March 2026 Codex had another protocol on the same connection: conversations, listeners and
+events. limner serves it beside the second one, on the same threads: what is begun with one goes on
+with the other, and clients of both may listen to the same conversation.
+
+- A client is told what happens after `addConversationListener`. Whoever opens a conversation is
+  told `session_configured`, and a `warning` for each wish that has no effect, in any case.
+- `resumeConversation` takes `path` before `conversationId` before a non-empty `history`. What was
+  said so far is in `initialMessages`, one event for each item; an item that no event can say all of
+  is there as a `raw_response_item`.
+- Items of a `history` are checked against the schema that Codex published; both forms of an output
+  are taken, `{"body": ...}` and the bare string or array.
+- `profile` is a personality, `config` has dotted settings, `includeApplyPatchTool` only earns a
+  warning. `dynamicTools`, as in `thread/start`, may be among them; calls come as `item/tool/call`.
+- `sendUserTurn` may leave out what is not to change.
+- `rolloutPath` is a file that names the conversation, so that it is found again by that path
+  whatever was said since. The conversation itself is in the store: `limner sessions export ID`
+  writes all of it.
+- A conversation that was put away is taken out again by `resumeConversation`.
+- `interruptConversation` is answered when the turn has ended.
+"""
+
 
 def app_server() -> Lines:
     yield INTRODUCTION
@@ -93,6 +120,25 @@ def app_server() -> Lines:
     yield from _union("What a user says", shapes.UserInput)
     yield from _union("What a client's tool says", shapes.ContentItem)
     yield DIFFERENCES
+    yield from _first_protocol()
+
+
+def _first_protocol() -> Lines:
+    yield FIRST
+    yield "\n### Its methods\n\n| method | params | answer |\n|---|---|---|\n"
+    for name, served in FIRST_METHODS.items():
+        params, answer = _members(served.params), _members(served.result, sent=True)
+        yield f"| `{name}` | {params} | {answer} |\n"
+    yield "\n### Its events\n\nEach comes as `{id, msg, conversationId}`: `id` is the turn's, "
+    yield "empty outside one, and `msg` has a `type` and these members.\n\n"
+    yield "| notification | what it says | members of `msg` |\n|---|---|---|\n"
+    for name, kind in first_events.NOTIFICATIONS.items():
+        yield f"| `{name}` | {_summary(kind)} | {_members(kind, sent=True)} |\n"
+    yield "\n### Its questions\n\n| method | params | answer |\n|---|---|---|\n"
+    for name, asked in first_approvals.SERVER_REQUESTS.items():
+        params, answer = _members(asked.params, sent=True), _members(asked.response)
+        yield f"| `{name}` | {params} | {answer} |\n"
+    yield "\n`decision` is `approved`, `approved_for_session`, `denied` or `abort`.\n"
 
 
 def _union(title: str, union: Any, *, sent: bool = False) -> Lines:

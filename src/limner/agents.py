@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from contextlib import aclosing
 from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
@@ -12,9 +13,10 @@ from typing import Any, Self
 from limner.agent.conversation import Conversation
 from limner.agent.events import Event, TurnEnded
 from limner.agent.saying import said
-from limner.agent.terms import Terms
+from limner.agent.terms import read_terms
 from limner.client import Limner
 from limner.errors import UserError
+from limner.net.loops import PerLoop
 from limner.settings import Policy, Sandbox
 from limner.tools.base import Question, Tool, ask_nobody
 from limner.tools.registry import ToolRegistry
@@ -40,6 +42,9 @@ class Agent:
         budget_usd: the most the session may cost.
         cwd: the folder it works in.
         ask: decides what only a person can decide; by default the answer is no.
+
+    Raises:
+        InputInvalid: there is no such sandbox or policy, or the budget is no amount.
     """
 
     def __init__(
@@ -57,16 +62,18 @@ class Agent:
         cwd: Path | None = None,
         ask: Callable[[Question], Awaitable[bool]] = ask_nobody,
     ) -> None:
+        asked = {
+            "model": model,
+            "personality": personality,
+            "developer_instructions": instructions,
+            "sandbox": sandbox,
+            "approval": approval,
+            "budget_usd": None if budget_usd is None else str(budget_usd),
+        }
+        self._terms = read_terms({name: one for name, one in asked.items() if one is not None})
         self.limner = Limner() if lim is None else lim
         self._owns_limner = lim is None
-        self._terms = Terms(
-            model=model,
-            personality=personality,
-            developer_instructions=instructions,
-            sandbox=sandbox,
-            approval=approval,
-            budget_usd=None if budget_usd is None else Decimal(str(budget_usd)),
-        )
+        self._opening = PerLoop(asyncio.Lock)
         self._more, self._ask, self._cwd = tuple(tools), ask, cwd
         self._session_id = session
         self._conversation: Conversation | None = None
@@ -99,16 +106,21 @@ class Agent:
         """
         conversation = await self.conversation()
         item = said(words, [await self.limner.shown(image) for image in images])
-        async for event in _events(
+        happening = _events(
             lambda tell: conversation.run([item], tell=tell, ask=self._ask, schema=schema)
-        ):
-            yield event
+        )
+        # Whoever leaves has left the turn too, and not only asked it to end some time.
+        async with aclosing(happening) as events:
+            async for event in events:
+                yield event
 
     async def compact(self) -> AsyncGenerator[Event]:
         """Have the conversation summed up; raises as `run`."""
         conversation = await self.conversation()
-        async for event in _events(lambda tell: conversation.compact(tell=tell)):
-            yield event
+        happening = _events(lambda tell: conversation.compact(tell=tell))
+        async with aclosing(happening) as events:
+            async for event in events:
+                yield event
 
     async def steer(self, words: str, *, images: Iterable[str | Path | bytes] = ()) -> None:
         """Say something in the middle of a turn: the model hears it before it goes on.
@@ -133,15 +145,10 @@ class Agent:
         Raises:
             InputInvalid: there is no session of that id.
         """
-        if self._conversation is None:
-            conversations, tools = self.limner.conversations, self._tools
-            if self._session_id is None:
-                cwd = self.limner.cwd if self._cwd is None else self._cwd
-                self._conversation = await conversations.begin(self._terms, cwd=cwd, tools=tools)
-            else:
-                self._conversation = await conversations.open(
-                    self._session_id, tools=tools, changes=self._terms, cwd=self._cwd
-                )
+        # Two who ask at once are to talk in one session.
+        async with self._opening.get():
+            if self._conversation is None:
+                self._conversation = await self._opened()
         return self._conversation
 
     async def aclose(self) -> None:
@@ -159,6 +166,15 @@ class Agent:
         traceback: TracebackType | None,
     ) -> None:
         await self.aclose()
+
+    async def _opened(self) -> Conversation:
+        conversations = self.limner.conversations
+        if self._session_id is None:
+            cwd = self.limner.cwd if self._cwd is None else self._cwd
+            return await conversations.begin(self._terms, cwd=cwd, tools=self._tools)
+        return await conversations.open(
+            self._session_id, tools=self._tools, changes=self._terms, cwd=self._cwd
+        )
 
     def _tools(self) -> ToolRegistry:
         return self.limner.conversation_registry(self._more)

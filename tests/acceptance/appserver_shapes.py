@@ -19,8 +19,6 @@ _ID = re.compile(
 )
 _FOLDER = re.compile(r"/[\w./-]*?/(?:codex|limner)/")
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT[\d:.-]*\dZ?")
-_A_TIME = 1_000_000_000
-_A_SPAN = re.compile(r"durationMs$|Ms$")
 _NUMBER = re.compile(r"\[\d+\]")
 MISSING = "(missing)"
 
@@ -131,8 +129,9 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
             yield path, _plain(value)
         case bool():
             yield path, value
-        case int() | float() if value > _A_TIME or _A_SPAN.search(path):
-            yield path, "<time>"
+        case int() | float():
+            # Of numbers only the codes of errors are words of the protocol.
+            yield path, value if value < 0 else "<number>"
         case _:
             yield path, value
 

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from PIL import Image
 from tests.servers.appserver_side import Side, Talk, limner_side
@@ -80,10 +81,37 @@ def _says(item: dict[str, Any], *words: str) -> bool:
     return any(part.get("text") in words for part in item["content"])
 
 
+class Death(msgspec.Struct, frozen=True, kw_only=True):
+    """The point at which a server is killed; at the end of its turn where that does not come.
+
+    Attributes:
+        messages: when so many messages have come from it.
+        calls: when it has asked for that many answers, and before the last of them is given.
+        answers: as soon as that many answers are sent.
+        requests: while its model thinks about that request.
+    """
+
+    messages: int | None = None
+    calls: int | None = None
+    answers: int | None = None
+    requests: int | None = None
+
+    @classmethod
+    def drawn(cls, seed: str) -> Death:
+        """Any point, and the same one for the same seed."""
+        chance = random.Random(seed)
+        kind = chance.choice(["messages", "calls", "answers", "requests"])
+        most = MOST_MESSAGES if kind == "messages" else 2
+        return cls(**{kind: chance.randint(1, most)})
+
+
 class Client:
     """Answers the calls of one thread, through the deaths of its server.
 
-    ``told`` are the calls it was told to be done, ``heard`` the items it was told of.
+    Attributes:
+        called: the calls it was asked to answer.
+        told: the calls it was told to be done.
+        heard: the items it was told of.
     """
 
     def __init__(self) -> None:
@@ -91,43 +119,54 @@ class Client:
         self.told: set[str] = set()
         self.heard: set[tuple[str, str]] = set()
 
-    async def attend(self, talk: Talk, turn_id: str, *, at_most: int | None, held: Any) -> None:
-        """Serve a turn to its end, or until so many messages have come, or the model is held."""
-        count = 0
+    async def attend(self, talk: Talk, turn_id: str, death: Death, held: asyncio.Event) -> None:
+        """Serve a turn to its end, or to the point of the server's death."""
+        counts: Counter[str] = Counter()
         stop = asyncio.ensure_future(held.wait())
         try:
-            while at_most is None or count < at_most:
+            while counts["messages"] != death.messages:
                 coming = asyncio.ensure_future(talk.receive())
                 await asyncio.wait({coming, stop}, return_when=asyncio.FIRST_COMPLETED)
                 if not coming.done():
                     coming.cancel()
                     return
-                count += 1
-                if await self._take(talk, coming.result()) == turn_id:
+                counts["messages"] += 1
+                message = coming.result()
+                self._hear(message)
+                if message.get("method") == "item/tool/call":
+                    counts["calls"] += 1
+                    if counts["calls"] == death.calls:
+                        return
+                    await talk.sent({"id": message["id"], "result": _answer(self.called[-1])})
+                    counts["answers"] += 1
+                    if counts["answers"] == death.answers:
+                        return
+                if _has_ended(message, turn_id):
                     return
         finally:
             stop.cancel()
 
-    async def _take(self, talk: Talk, message: dict[str, Any]) -> str | None:
-        """Deal with a message; the turn that it says is over."""
-        params = message.get("params", {})
-        match message.get("method"):
-            case "item/tool/call":
-                # A call that was done would be paid for, or done to the world, twice.
-                assert params["callId"] not in self.told
-                self.called.append(params["callId"])
-                await talk.sent({"id": message["id"], "result": _answer(params["callId"])})
-            case "item/completed":
-                item = params["item"]
+    def _hear(self, message: dict[str, Any]) -> None:
+        match message:
+            case {"method": "item/tool/call", "params": {"callId": call_id}}:
+                # What is done would be done to the world twice.
+                assert call_id not in self.told
+                self.called.append(call_id)
+            case {"method": "item/completed", "params": {"item": item}}:
                 self.heard.add((item["type"], item["id"]))
                 if item["type"] == "dynamicToolCall":
                     assert item["contentItems"] == _answer(item["id"])["contentItems"]
                     self.told.add(item["id"])
-            case "turn/completed":
-                return params["turn"]["id"]
             case _:
                 pass
-        return None
+
+
+def _has_ended(message: dict[str, Any], turn_id: str) -> bool:
+    match message:
+        case {"method": "turn/completed", "params": {"turn": {"id": ended}}}:
+            return ended == turn_id
+        case _:
+            return False
 
 
 def _picture_url(call_id: str) -> str:
@@ -165,20 +204,18 @@ async def _running_turn(talk: Talk, thread_id: str, *, is_new: bool) -> str:
 
 async def _die(side: Side, model: LookingModel, client: Client, thread_id: str, seed: str) -> str:
     """One life of a server, which ends at a point that the seed chooses."""
-    chance = random.Random(seed)
+    death = Death.drawn(seed)
     held = asyncio.Event()
     loop = asyncio.get_running_loop()
     model.on_held = lambda: loop.call_soon_threadsafe(held.set)
-    is_by_messages = chance.random() < 0.7
-    at_most = chance.randint(0, MOST_MESSAGES) if is_by_messages else None
-    model.reset(hold=None if is_by_messages else chance.randint(1, 2))
+    model.reset(hold=death.requests)
     async with side.server() as talk:
         is_new = not thread_id
         if is_new:
             started = await talk.request("thread/start", dynamicTools=[SCREENSHOT])
             thread_id = started["thread"]["id"]
         turn_id = await _running_turn(talk, thread_id, is_new=is_new)
-        await client.attend(talk, turn_id, at_most=at_most, held=held)
+        await client.attend(talk, turn_id, death, held)
         await talk.kill()
     return thread_id
 
@@ -196,7 +233,7 @@ async def test_a_killed_server_loses_nothing_and_leaves_no_call_open(
         model.reset(hold=None)
         async with side.server() as talk:
             turn_id = await _running_turn(talk, thread_id, is_new=False)
-            await client.attend(talk, turn_id, at_most=None, held=asyncio.Event())
+            await client.attend(talk, turn_id, Death(), asyncio.Event())
             turn = await talk.turn(thread_id, AND_NOW)
             assert (await talk.ended(turn["id"]))["status"] == "completed"
             read = await talk.request("thread/read", threadId=thread_id, includeTurns=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,13 +36,7 @@ SEARCHING = {
     "arguments": {"query": "draw a picture"},
 }
 NAMESPACE = "mcp__limner"
-SETTINGS = """
-[mcp_servers.limner]
-command = {command}
-args = {words}
-env = {env}
-default_tools_approval_mode = "approve"
-"""
+APPROVED = 'default_tools_approval_mode = "approve"\n'
 
 
 @pytest.fixture
@@ -51,13 +46,12 @@ def model() -> Iterator[ResponsesServer]:
 
 
 def set_up(codex: Codex, studio: Studio) -> None:
-    """Name our server in Codex's settings, as `limner mcp install codex` does."""
-    env = ", ".join(f"{name} = {json.dumps(value)}" for name, value in studio.env.items())
-    settings = SETTINGS.format(
-        command=json.dumps(sys.executable), words=json.dumps([*WORDS]), env=f"{{ {env} }}"
-    )
+    """Install our server as a user does, whose shell has the keys; nobody is there to be asked."""
+    codex.env |= studio.env
+    words = [sys.executable, *WORDS, "install", "codex"]
+    subprocess.run(words, env=codex.env, cwd=codex.cwd, check=True, capture_output=True)
     with (codex.home / "config.toml").open("a") as file:
-        file.write(settings)
+        file.write(APPROVED)
 
 
 def streamed(model: ResponsesServer, saying: Saying) -> Reply:
@@ -102,6 +96,8 @@ async def test_codex_shows_its_model_the_picture_that_it_asked_limner_for(
     model.script("ask", *(streamed(model, saying) for saying in sayings))
     async with codex.app_server() as talk:
         started = await talk.request("thread/start", cwd=str(codex.cwd))
+        # Codex does not wait for its servers: a search before ours has answered finds nothing.
+        await talk.notice("mcpServer/startupStatus/updated", name="limner", status="ready")
         turn = await talk.turn(started["thread"]["id"], "Draw me a fox.")
         assert (turn["status"], turn["error"]) == ("completed", None)
     requests = [seen.json() for seen in model.requests]

@@ -1,4 +1,4 @@
-"""A conversation with a scripted model over one of the wires, and a service that draws for money."""
+"""A conversation with a scripted model over one of the wires, and a service that draws."""
 
 from __future__ import annotations
 

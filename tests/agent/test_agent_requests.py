@@ -99,6 +99,31 @@ async def test_every_picture_is_sent_fitted_and_named_by_its_handle(lim: Limner,
     assert made.prompt.pictures[large.handle].mime in model(lim, name).facts.formats
 
 
+@pytest.mark.parametrize("name", MODELS)
+async def test_a_screenshot_is_encoded_once_and_looks_the_same_in_each_request(
+    lim: Limner, name: str
+) -> None:
+    dice = random.Random("screenshot")
+    soft = Image.frombytes("RGB", (40, 25), dice.randbytes(3000)).resize((1280, 800))
+    screen = await take(lim, saved(soft, "PNG"))
+    items = [user(text("Look."), seen(screen))]
+    first = (await ready(lim, items, to=name)).prompt.pictures[screen.handle]
+    assert first.mime == "image/jpeg"
+    assert len(first.data) < screen.size_bytes
+    again = await ready(lim, [*items, *turn(1, seen(screen))], to=name)
+    assert again.prompt.pictures[screen.handle] == first
+
+
+async def test_only_pictures_that_the_model_has_not_accepted_yet_are_unproven(lim: Limner) -> None:
+    old, new = await take(lim, unique()), await take(lim, unique())
+    items = [user(seen(old)), user(seen(new))]
+    assert (await ready(lim, items[:1])).unproven == (old.handle,)
+    await lim.quarantine.accepted((old.handle,), model=MODELS[0])
+    made = await ready(lim, items)
+    assert (made.sent, made.unproven) == ((old.handle, new.handle), (new.handle,))
+    assert (await ready(lim, items, to=MODELS[1])).unproven == (old.handle, new.handle)
+
+
 async def test_when_there_are_too_many_the_oldest_leave_at_once_and_say_how_to_come_back(
     lim: Limner,
 ) -> None:

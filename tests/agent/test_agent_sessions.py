@@ -17,7 +17,14 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.agent.rollout_samples import call, output, said, shown
 
-from limner.agent.session import MAX_NESTING, Session, SessionAbout, decode_item, encode_item
+from limner.agent.session import (
+    MAX_NESTING,
+    PAGE_ITEMS,
+    Session,
+    SessionAbout,
+    decode_item,
+    encode_item,
+)
 from limner.agent.sessions import Sessions
 from limner.errors import InputInvalid
 from limner.storage.queries import migrations
@@ -163,6 +170,18 @@ async def test_history_is_sent_closed_and_kept_open(sessions: Sessions) -> None:
     await session.append([output("stray"), said("go"), call("a")])
     assert await session.history() == [said("go"), call("a"), output("a", "aborted")]
     assert await kept(session) == [output("stray"), said("go"), call("a")]
+
+
+@pytest.mark.parametrize("count", [0, 1, PAGE_ITEMS - 1, PAGE_ITEMS, PAGE_ITEMS + 1, 401])
+async def test_history_is_whole_however_many_pages_it_has(sessions: Sessions, count: int) -> None:
+    session = await sessions.create(cwd="/w")
+    items = [said(f"number {number}") for number in range(count)]
+    if items:
+        await session.append(items)
+    about, history = await session.whole()
+    assert (about, history) == (await session.about(), items)
+    assert about.items == count
+    assert await kept(session) == items
 
 
 async def test_a_model_is_sent_only_what_follows_a_compaction(sessions: Sessions) -> None:

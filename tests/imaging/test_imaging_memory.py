@@ -24,10 +24,10 @@ with open(reading, "rb") as jobs:
     del blocks
     kept = resident_mib()
     os.write(writing, b"job")
-    wait_for(jobs, idle_s=60)
+    wait_for(jobs, at_rest=lambda: print("at rest"), idle_s=60)
     at_once = resident_mib()
     jobs.read1()
-    wait_for(jobs, idle_s=0)
+    wait_for(jobs, at_rest=lambda: print("at rest"), idle_s=0)
     print(at_once >= kept, resident_mib() < kept - 40)
 """
 
@@ -37,4 +37,4 @@ def test_freed_memory_goes_back_once_there_is_no_next_job() -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, check=True, text=True, timeout=60
     )
-    assert done.stdout == "True True\n"
+    assert done.stdout == "at rest\nTrue True\n"

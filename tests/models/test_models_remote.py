@@ -42,8 +42,9 @@ from limner.errors import (
     ProviderUnavailable,
     SettingsError,
 )
+from limner.models.pricing import cost_of
 from limner.models.registry import KnownModel
-from limner.models.remote import RemoteModel, cost_of
+from limner.models.remote import RemoteModel
 from limner.testing import FakeClock
 from limner.wires.base import Prompt, Usage
 

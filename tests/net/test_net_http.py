@@ -11,6 +11,7 @@ from tests.servers.wire import Reply, Seen, WireServer, bytes_reply, dropped, js
 
 import limner
 from limner.net.http import Http
+from limner.net.pieces import Pieces
 
 
 class Echo(WireServer):
@@ -135,3 +136,16 @@ async def test_the_tap_reports_an_answer_that_breaks_off(server: Echo) -> None:
         await http.client().get(server.origin)
     await http.aclose()
     assert lines[1].endswith(" 'half'")
+
+
+async def test_the_tap_shows_the_beginning_of_a_body_that_is_sent_in_pieces(server: Echo) -> None:
+    lines: list[str] = []
+    http = Http(observe=lines.append)
+    body = b"a fox " * 100_000
+    request = http.client().build_request("POST", server.origin, content=body)
+    request.stream = Pieces(body)
+    await http.client().send(request)
+    await http.aclose()
+    assert server.requests[0].body == body
+    assert "a fox a fox" in lines[0]
+    assert len(lines[0]) < 3000

@@ -25,6 +25,7 @@ from limner.errors import (
 )
 from limner.net.failures import Vendor
 from limner.net.forms import Form, Upload
+from limner.net.pieces import PIECE_BYTES, Pieces
 from limner.net.service import Access, Service, patiently
 from limner.testing import FakeClock
 
@@ -251,3 +252,27 @@ async def test_a_form_arrives_as_it_was_filled_in(
             Part("image[]", "%22b%22.jpg", "image/jpeg", b""),
         ],
     )
+
+
+@pytest.mark.parametrize("size_bytes", [PIECE_BYTES, PIECE_BYTES + 1, 3 * PIECE_BYTES])
+async def test_a_large_body_arrives_whole_and_with_its_length(
+    size_bytes: int, openai_server: OpenAIServer, connect: Callable[..., Access]
+) -> None:
+    body = b'"%b"' % (b"x" * (size_bytes - 2))
+    reached = service(connect(openai_server.base_url))
+    with pytest.raises(ProviderBadRequest):
+        async with reached.stream(
+            f"{reached.base_url}/nowhere", content=body, read_timeout_s=10.0, paid=False
+        ):
+            pass
+    (seen,) = openai_server.requests
+    assert seen.body == body
+    assert seen.headers["content-length"] == str(size_bytes)
+
+
+async def test_a_large_body_can_be_read_again() -> None:
+    stream = Pieces(bytes(range(256)) * 2048)
+    for _ in range(2):
+        pieces = [piece async for piece in stream]
+        assert [len(piece) for piece in pieces] == [PIECE_BYTES, PIECE_BYTES]
+        assert b"".join(pieces) == bytes(range(256)) * 2048

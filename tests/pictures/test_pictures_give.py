@@ -21,7 +21,7 @@ from limner.content import Picture
 from limner.errors import CorruptImage, ImageTooLarge, ReachDenied, StorageError, UnrecognizedImage
 from limner.imaging.fit import FIT_VERSION, FitRequest, Fitted, Region
 from limner.imaging.pool import Imaging
-from limner.pictures.take import MAX_PICTURE_BYTES, Pictures
+from limner.pictures.take import MAX_PICTURE_BYTES, MAX_REMEMBERED_FITS, Pictures
 from limner.storage.blobs import Blobs
 from limner.storage.store import Store
 
@@ -88,6 +88,19 @@ async def test_what_was_made_once_is_not_made_again(pictures: Pictures, tmp_path
     pictures.path(original).unlink()
     assert await pictures.give(original, SMALL) == first
     assert rows(tmp_path, "SELECT count(*) FROM fits") == [(1,)]
+
+
+@pytest.mark.slow
+async def test_more_fits_than_can_be_remembered_are_all_found_again(
+    pictures: Pictures, tmp_path: Path
+) -> None:
+    original = await take(pictures, photo(40, 30))
+    count = MAX_REMEMBERED_FITS + 1
+    requests = [FitRequest(max_bytes=500_000 + number) for number in range(count)]
+    given = [await pictures.give(original, request) for request in requests]
+    assert [await pictures.give(original, request) for request in requests] == given
+    assert [await pictures.give(original, request) for request in requests] == given
+    assert rows(tmp_path, "SELECT count(*) FROM fits") == [(count,)]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import json
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
@@ -198,7 +198,9 @@ class Stage:
         self.home, self.cwd = folder / "limner-home", folder / "work"
         self.home.mkdir()
         self.cwd.mkdir()
-        config = f'[[models]]\nname = "{MODEL}"\nbase_url = "{model.base_url}"\nkey_env = "TALKER"\n'
+        config = (
+            f'[[models]]\nname = "{MODEL}"\nbase_url = "{model.base_url}"\nkey_env = "TALKER"\n'
+        )
         (self.home / "config.toml").write_text(config)
         self.env = {
             "HOME": str(folder),
@@ -274,7 +276,7 @@ class Stage:
 
 
 @contextmanager
-def staged(folder: Path, *lines: Line):  # noqa: ANN201 - a fixture's generator
+def staged(folder: Path, *lines: Line) -> Generator[Stage]:
     """A stage whose model says these lines."""
     with ExitStack() as stack:
         model = stack.enter_context(scripted(ResponsesServer)())

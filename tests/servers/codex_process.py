@@ -137,6 +137,13 @@ class AppServer:
                 return message["result"]
             self._notices.append(message)
 
+    async def notice(self, method: str, **params: Any) -> None:
+        """Wait until it tells of something, and throw away what it told before."""
+        while True:
+            notice = self._notices.popleft() if self._notices else await self._next()
+            if notice.get("method") == method and params.items() <= notice["params"].items():
+                return
+
     async def turn(self, thread_id: str, words: str) -> Mapping[str, Any]:
         """Let the model answer a user's words, calling what it wants; how that ended."""
         said = [{"type": "text", "text": words}]

@@ -1,4 +1,4 @@
-"""The published schema of a conversation's items, and items made from nothing but that."""
+"""The published schema of a conversation that goes on, and what is made from nothing but that."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft7Validator
 
 _FILE = Path(__file__).parent.parent / "fixtures" / "resume_conversation_params.json"
-_DEFINITIONS: dict[str, Any] = json.loads(_FILE.read_text())["definitions"]
+ROOT: dict[str, Any] = json.loads(_FILE.read_text())
+_DEFINITIONS: dict[str, Any] = ROOT["definitions"]
 
 KINDS: dict[str, Any] = {
     kind["properties"]["type"]["enum"][0]: kind for kind in _DEFINITIONS["ResponseItem"]["oneOf"]
@@ -34,6 +35,12 @@ def items_of(kind: str) -> st.SearchStrategy[dict[str, Any]]:
 def things_of(name: str) -> st.SearchStrategy[Any]:
     """Whatever a definition allows."""
     return _following(_DEFINITIONS[name])
+
+
+@cache
+def params() -> st.SearchStrategy[dict[str, Any]]:
+    """Whatever may be sent to resume a conversation."""
+    return _following(ROOT)
 
 
 def restored(item: dict[str, Any]) -> dict[str, Any]:
@@ -58,6 +65,11 @@ def _validator() -> Draft7Validator:
 # --- a schema -> the values that follow it, as far as this schema goes ---
 
 _words = st.text(max_size=20)
+_json = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63) | _words,
+    lambda inside: st.lists(inside, max_size=2) | st.dictionaries(_words, inside, max_size=2),
+    max_leaves=4,
+)
 _unknown_fields = st.dictionaries(
     st.text("abc_", min_size=1, max_size=5).map("x_{}".format),
     st.none() | st.booleans() | st.integers() | _words | st.lists(_words, max_size=2),
@@ -89,7 +101,8 @@ def _of_type(kind: str, found: Mapping[str, Any]) -> st.SearchStrategy[Any]:
     if kind != "object":
         return _SIMPLE[kind]
     if "additionalProperties" in found:
-        return st.dictionaries(_words, _following(found["additionalProperties"]), max_size=2)
+        inside = found["additionalProperties"]
+        return st.dictionaries(_words, _json if inside is True else _following(inside), max_size=2)
     fields = {name: _following(one) for name, one in found["properties"].items()}
     required = {name: fields.pop(name) for name in found.get("required", [])}
     known = st.fixed_dictionaries(required, optional=fields)

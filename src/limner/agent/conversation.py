@@ -100,9 +100,13 @@ class Conversation:
             parts=self._parts,
             tell=tell,
             turn_id=turn_id,
-            gauge=self._gauge,
+            gauge=self._gauge_of(standing.found.model.name),
         )
         return self.turn
+
+    def _gauge_of(self, model: str) -> Gauge | None:
+        # Another model counts in its own way.
+        return self._gauge if self._gauge is not None and self._gauge.model == model else None
 
     async def _take(self, turn: Turn, work: Awaitable[TurnEnded]) -> TurnEnded:
         try:

@@ -12,7 +12,7 @@ from limner.agent.loop import Parts
 from limner.agent.session import Session
 from limner.agent.sessions import Sessions
 from limner.agent.standing import Standings
-from limner.agent.terms import Terms
+from limner.agent.terms import Terms, read_terms
 from limner.tools.registry import ToolRegistry
 
 # Where a session keeps its terms among its settings.
@@ -52,11 +52,12 @@ class Conversations(msgspec.Struct, frozen=True, kw_only=True):
         """A session that is there, under its own terms but for the ``changes``, which stay.
 
         Raises:
-            InputInvalid: there is no such session, or there are several.
+            InputInvalid: there is no such session, or there are several; or its terms make no
+                sense to this version.
         """
         session = await self.sessions.open(session_id)
         about = await session.about()
-        terms = msgspec.convert(about.settings.get(TERMS, {}), Terms)
+        terms = read_terms(about.settings.get(TERMS, {}))
         conversation = self._conversation(session, terms, cwd or Path(about.cwd), tools)
         if changes is not None:
             await self.change(conversation, changes)

@@ -166,7 +166,9 @@ class _Bringing:
         meta = line.payload
         cwd, name, own = meta.get("cwd"), meta.get("name"), meta.get("settings")
         if meta.get("originator") == ORIGINATOR and isinstance(own, dict):
-            self._settings |= cast("dict[str, Any]", own)
+            # Its terms stay behind: whoever wrote the file does not say how far a model may go.
+            told = cast("dict[str, Any]", own)
+            self._settings |= _chosen(told, (*META_SETTINGS, *_TURN_SETTINGS))
         self._settings |= _chosen(meta, META_SETTINGS)
         self._settings["imported"] = {"file": self._path.name, **_chosen(meta, _ORIGIN)}
         self._session = await self._created(

@@ -8,40 +8,33 @@ there. Everything that is paid for goes through the ledger: here nothing is coun
 from __future__ import annotations
 
 import asyncio
-import time
 import uuid
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
-from limner.agent.calls import error_output, is_call, output_of, read_call
+from limner.agent.acting import Acting
+from limner.agent.calls import error_output
 from limner.agent.compaction import Compaction, is_too_long
 from limner.agent.events import (
     Compacted,
     Compacting,
     Counted,
     Event,
-    InputAdded,
-    ItemAdded,
     Retrying,
     Status,
     TextDelta,
-    ToolFinished,
-    ToolProgress,
-    ToolStarted,
     TurnEnded,
     TurnStarted,
 )
-from limner.agent.parts import handles_in
+from limner.agent.record import DrawnHere, Record
 from limner.agent.session import Session
 from limner.agent.standing import Standing
 from limner.agent.thinking import Gauge, Thinking, Thought
 from limner.errors import InputInvalid, LimnerError, ProviderError, UserError
 from limner.money.ledger import Money
-from limner.pictures.order import Progress
-from limner.tools.base import ToolContext
 from limner.tools.registry import ToolRegistry
 from limner.wires.base import Answer, Offer, Prompt, Usage
 from limner.wires.items import Item, message, text
@@ -59,12 +52,12 @@ class Interrupted(Exception):
 
 
 class Parts(msgspec.Struct, frozen=True, kw_only=True):
-    """What every turn works with. ``drawn_here`` tells whether nobody else made these pictures."""
+    """What every turn works with."""
 
     thinking: Thinking
     compaction: Compaction
     money: Money
-    drawn_here: Callable[[Collection[str]], Awaitable[bool]]
+    drawn_here: DrawnHere
 
 
 class Turn:
@@ -93,15 +86,22 @@ class Turn:
     ) -> None:
         self.id = str(uuid.uuid4()) if turn_id is None else turn_id
         self.gauge = gauge
-        self._session, self._standing, self._tools, self._parts = session, standing, tools, parts
-        self._tell = tell
+        self._session_id, self._standing = session.id, standing
+        self._tools, self._parts, self._tell = tools, parts, tell
         self._cancel = asyncio.Event()
+        self._record = Record(session, turn_id=self.id, tell=tell, drawn_here=parts.drawn_here)
+        self._acting = Acting(
+            record=self._record,
+            tools=tools,
+            money=parts.money,
+            context=replace(standing.context, cancel=self._cancel),
+            tell=tell,
+        )
         self._steering: list[Item] = []
-        self._history: list[Item] = []
         self._total = Usage(input_tokens=0, output_tokens=0)
         self._requests = self._calls = 0
         self._message_id = self._last_words = ""
-        self._is_cut = self._has_read_untrusted = self._is_over = False
+        self._is_cut = self._is_over = False
 
     @property
     def is_over(self) -> bool:
@@ -111,8 +111,10 @@ class Turn:
     def steer(self, items: Sequence[Item]) -> None:
         """Say something in the middle of the turn: the model hears it before it goes on.
 
+        Where the turn fails or is interrupted before that, it is heard in the next one.
+
         Raises:
-            UserError: the turn is over.
+            UserError: the turn is over, or only makes the conversation shorter.
         """
         if self._is_over:
             raise UserError("This turn is over.", code="TURN_IS_OVER", hint="Begin another one.")
@@ -136,6 +138,7 @@ class Turn:
 
     async def sum_up(self) -> TurnEnded:
         """Take a turn that only makes the conversation shorter; raises as `run`."""
+        self._is_over = True
         return await self._taken(self._compact)
 
     async def _taken(
@@ -146,15 +149,18 @@ class Turn:
         self._tell(TurnStarted(turn_id=self.id))
         before_nano = await self._spent()
         try:
-            await self._open(pending)
+            await self._record.open(pending=pending)
             await work()
         except Interrupted:
             status = "interrupted"
-            await self._add(message("user", text(INTERRUPTED)))
         except LimnerError as failure:
             status, error = "failed", failure
         finally:
             self._is_over = True
+        try:
+            await self._put_down(status)
+        except LimnerError as failure:
+            status, error = "failed", error or failure
         spent_nano = await self._spent()
         ended = TurnEnded(
             turn_id=self.id,
@@ -168,33 +174,21 @@ class Turn:
         self._tell(ended)
         return ended
 
-    async def _open(self, pending: Sequence[Item]) -> None:
-        about = await self._session.about()
-        self._has_read_untrusted = about.read_untrusted_ms is not None
-        still_open = {str(call.get("call_id")) for call in pending}
-        self._history = await self._session.history(still_open=still_open)
-
     async def _go(self, given: Sequence[Item], pending: Sequence[Item]) -> None:
         await self._act(pending)
-        await self._hear(given)
+        await self._record.hear(given)
         while True:
             thought = await self._think()
             calls = await self._keep(thought.answer)
-            await self._act(calls)
-            await self._count(thought)
+            try:
+                await self._act(calls)
+            finally:
+                await self._count(thought)
             if not calls and not self._steering:
                 # Nobody can steer between this line and the end: there is no await.
                 self._is_over = True
                 return
-            await self._hear(self._take_steering())
-
-    async def _hear(self, said: Sequence[Item]) -> None:
-        """What the user says becomes history."""
-        handles = {handle for item in said for handle in handles_in(item)}
-        if handles and not await self._parts.drawn_here(handles):
-            await self._note_untrusted()
-        for item in await self._add(*said):
-            self._tell(InputAdded(item=item))
+            await self._record.hear(self._take_steering())
 
     async def _think(self) -> Thought:
         """Ask the model, once the conversation is short enough for it."""
@@ -233,7 +227,7 @@ class Turn:
             for tool in self._tools.definitions(standing.context.allowed)
         ]
         return Prompt(
-            items=self._history,
+            items=self._record.items,
             tools=offers,
             instructions=standing.instructions,
             schema=standing.schema,
@@ -249,61 +243,20 @@ class Turn:
             first = next((at for at, item in enumerate(made) if item["type"] == "message"), None)
             if first is not None:
                 made[first] = {**made[first], "id": self._message_id}
-        kept = await self._add(*made)
-        for item in kept:
-            self._tell(ItemAdded(item=item))
-        return [item for item in kept if is_call(item)]
+        return await self._record.keep(made)
 
     async def _act(self, calls: Sequence[Item]) -> None:
-        """Run what the model calls, all at once; each output is history as soon as it is there."""
+        """Run what the model calls."""
         if not calls:
             return
-        standing = self._standing
         self._calls += len(calls)
-        if self._calls > standing.max_calls:
-            limit = _limit(f"{standing.max_calls} tool calls", "agent.max_calls")
-            await self._add(*(error_output(call, limit) for call in calls))
+        if self._calls > self._standing.max_calls:
+            limit = _limit(f"{self._standing.max_calls} tool calls", "agent.max_calls")
+            await self._record.add(*(error_output(call, limit) for call in calls))
             raise limit
-        context = replace(
-            standing.context,
-            cancel=self._cancel,
-            has_read_untrusted=self._has_read_untrusted,
-            result_budget_chars=standing.context.result_budget_chars // len(calls),
-        )
-        ends = await asyncio.gather(
-            *(self._call(call, context) for call in calls), return_exceptions=True
-        )
-        for end in ends:
-            if isinstance(end, BaseException):
-                raise end
+        await self._acting.run(calls)
         if self._cancel.is_set():
             raise Interrupted
-
-    async def _call(self, item: Item, context: ToolContext) -> None:
-        try:
-            call = read_call(item)
-        except InputInvalid as error:
-            await self._add(error_output(item, error))
-            return
-        self._tell(ToolStarted(call=call))
-        began = time.monotonic()
-
-        def tell(progress: Progress) -> None:
-            self._tell(ToolProgress(call=call, progress=progress))
-
-        own = replace(context, call_id=call.call_id, progress=tell)
-        (result,) = await self._tools.execute_parallel([call], own)
-        tool = self._tools.get(call.name)
-        if result.untrusted:
-            await self._note_untrusted()
-        if result.cost_nano and not (tool is not None and tool.keeps_books):
-            await self._parts.money.record(
-                result.cost_nano, result.cost_source, session_id=self._session.id, tool=call.name
-            )
-        verbatim = tool is not None and tool.foreign
-        (output,) = await self._add(output_of(item, result, verbatim=verbatim))
-        took_ms = int((time.monotonic() - began) * 1000)
-        self._tell(ToolFinished(call=call, result=result, item=output, duration_ms=took_ms))
 
     async def _count(self, thought: Thought) -> None:
         usage, self.gauge = thought.answer.usage, thought.gauge
@@ -324,39 +277,24 @@ class Turn:
         item_id = f"compaction_{uuid.uuid4().hex}"
         self._tell(Compacting(item_id=item_id))
         summary = await self._unless_interrupted(
-            self._parts.compaction.summary(self._history, self._standing)
+            self._parts.compaction.summary(self._record.items, self._standing)
         )
-        # What stands twice in the store is one thing to whoever reads it.
-        kept: list[Item] = [
-            {**self._labelled(item), "compaction": item_id} for item in summary.items
-        ]
-        await self._session.compact(kept)
-        self._history, self.gauge = kept, None
+        await self._record.compact(summary.items, item_id=item_id)
+        self.gauge = None
         self._tell(Compacted(item_id=item_id, summary=summary.text, dropped=summary.dropped))
 
-    async def _add(self, *items: Item) -> list[Item]:
-        """The items as they are in the history now."""
-        kept = [self._labelled(item) for item in items]
-        if kept:
-            await self._session.append(kept)
-            self._history.extend(kept)
-        return kept
-
-    def _labelled(self, item: Item) -> Item:
-        # Both stay in the store: no service is ever sent them.
-        return {"id": f"item_{uuid.uuid4().hex}", "turn_id": self.id, **item}
+    async def _put_down(self, status: Status) -> None:
+        """Leave a history that the next turn can go on from, with all that was said in it."""
+        await self._record.hear(self._take_steering())
+        if status == "interrupted":
+            await self._record.add(message("user", text(INTERRUPTED)))
 
     def _take_steering(self) -> list[Item]:
         said, self._steering = self._steering, []
         return said
 
-    async def _note_untrusted(self) -> None:
-        if not self._has_read_untrusted:
-            await self._session.note_untrusted()
-            self._has_read_untrusted = True
-
     async def _spent(self) -> int:
-        return await self._parts.money.spent(session_id=self._session.id)
+        return await self._parts.money.spent(session_id=self._session_id)
 
     async def _unless_interrupted(self, work: Coroutine[Any, Any, T]) -> T:
         task = asyncio.ensure_future(work)

@@ -30,11 +30,12 @@ RECALLABLE = f"{LEFT}; ask {RECALL} for it"
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):
-    """A picture that is stored here; its model's service may have refused it."""
+    """A picture that is stored here, and what its model's service made of it."""
 
     picture: Picture
     lineage: Mapping[str, Any]
     is_quarantined: bool
+    is_accepted: bool
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):

@@ -32,6 +32,7 @@ from limner.agent.places import (
     written,
 )
 from limner.catalogue.sizes import Size
+from limner.catalogue.tokens import UNKNOWN_TOKENS
 from limner.catalogue.vision import VisionModel, limits_for, tokens
 from limner.content import Picture
 from limner.errors import ImageError, StorageError
@@ -42,20 +43,18 @@ from limner.tools.image_recall import TOOL as RECALL
 from limner.wires.base import Prompt, Sight
 from limner.wires.items import Item
 
-# Where nobody says how a model counts pictures.
-UNKNOWN_TOKENS = 3_000
-
 
 class Ready(msgspec.Struct, frozen=True, kw_only=True):
     """A prompt that can be sent.
 
-    ``sent`` are the pictures in it by handle, each once, oldest first: what its service accepts or
-    refuses is told to the quarantine in these terms. ``picture_tokens`` is what looking at all of
-    them takes.
+    ``sent`` are the pictures in it by handle, each once, oldest first: what its service refuses is
+    told to the quarantine in these terms, and what it accepts for the first time is among those
+    that are ``unproven``. ``picture_tokens`` is what looking at all of them takes.
     """
 
     prompt: Prompt
     sent: tuple[str, ...] = ()
+    unproven: tuple[str, ...] = ()
     picture_tokens: int = 0
 
 
@@ -100,6 +99,7 @@ class Requests(msgspec.Struct, frozen=True, kw_only=True):
                 takes_images=model.takes_images,
             ),
             sent=sent,
+            unproven=tuple(handle for handle in sent if not known[handle].is_accepted),
             picture_tokens=sum(
                 loads[place.handle].tokens or UNKNOWN_TOKENS for place in places if place.is_shown
             ),
@@ -149,6 +149,7 @@ class Requests(msgspec.Struct, frozen=True, kw_only=True):
                 picture=Picture(**{name: row[name] for name in fields}),
                 lineage=_lineage(row["parent_lineage"]) | _lineage(row["lineage"]),
                 is_quarantined=row["state"] == "quarantined",
+                is_accepted=row["state"] == "accepted",
             )
             for row in rows
         }
@@ -189,7 +190,12 @@ class Requests(msgspec.Struct, frozen=True, kw_only=True):
                 data = await self.fitting.pictures.original(picture)
                 return Sight(mime=picture.mime, data=data)
             # By the most that may ever be in a request, so that a picture looks the same in each.
-            fitted = await self.fitting.fit(picture, model=model, images_in_request=budget.pictures)
+            fitted = await self.fitting.fit(
+                picture,
+                model=model,
+                images_in_request=budget.pictures,
+                in_conversation=True,
+            )
         except (ImageError, StorageError):
             return None
         return Sight(mime=fitted.mime, data=fitted.data)

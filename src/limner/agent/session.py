@@ -84,10 +84,7 @@ class Session:
         Raises:
             InputInvalid: it was deleted (``NO_SUCH_SESSION``).
         """
-        row = await self._store.read(lambda tx: tx.one("session_about", id=self.id))
-        if row is None:
-            raise no_session(self.id)
-        return read_about(row)
+        return await self._store.read(self._about)
 
     async def append(
         self, items: Sequence[Item], *, created_ms: Sequence[int] | None = None
@@ -133,19 +130,15 @@ class Session:
 
     async def page(self, *, from_seq: int = 0, limit: int = PAGE_ITEMS) -> list[StoredItem]:
         """At most so many items, from a seq on."""
-        rows = await self._store.read(
-            lambda tx: tx.all("item_page", session_id=self.id, from_seq=from_seq, limit=limit)
-        )
-        return [
-            StoredItem(seq=row["seq"], created_ms=row["created_ms"], item=decode_item(row["item"]))
-            for row in rows
-        ]
+        return await self._store.read(lambda tx: self._page(tx, from_seq=from_seq, limit=limit))
 
     async def items(self, *, from_seq: int = 0) -> AsyncIterator[StoredItem]:
         """Every item from a seq on, read a page at a time."""
         while page := await self.page(from_seq=from_seq):
             for stored in page:
                 yield stored
+            if len(page) < PAGE_ITEMS:
+                return
             from_seq = page[-1].seq + 1
 
     async def history(self, *, still_open: Collection[str] = ()) -> list[Item]:
@@ -157,9 +150,33 @@ class Session:
         Raises:
             InputInvalid: the session was deleted (``NO_SUCH_SESSION``).
         """
-        about = await self.about()
-        sent = [stored.item async for stored in self.items(from_seq=about.sends_from)]
-        return closed(sent, still_open=still_open)
+        return (await self.whole(still_open=still_open))[1]
+
+    async def whole(self, *, still_open: Collection[str] = ()) -> tuple[SessionAbout, list[Item]]:
+        """What is known of it, and its `history`, as one look tells where it is not long."""
+
+        def work(tx: Transaction) -> tuple[SessionAbout, list[StoredItem]]:
+            about = self._about(tx)
+            return about, self._page(tx, from_seq=about.sends_from, limit=PAGE_ITEMS)
+
+        about, first = await self._store.read(work)
+        sent = [stored.item for stored in first]
+        if len(first) == PAGE_ITEMS:
+            sent += [stored.item async for stored in self.items(from_seq=first[-1].seq + 1)]
+        return about, closed(sent, still_open=still_open)
+
+    def _about(self, tx: Transaction) -> SessionAbout:
+        row = tx.one("session_about", id=self.id)
+        if row is None:
+            raise no_session(self.id)
+        return read_about(row)
+
+    def _page(self, tx: Transaction, *, from_seq: int, limit: int) -> list[StoredItem]:
+        rows = tx.all("item_page", session_id=self.id, from_seq=from_seq, limit=limit)
+        return [
+            StoredItem(seq=row["seq"], created_ms=row["created_ms"], item=decode_item(row["item"]))
+            for row in rows
+        ]
 
     async def _add(
         self, items: Sequence[Item], *, created_ms: Sequence[int] | None, compacting: bool

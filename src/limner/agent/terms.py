@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Decimal
+from typing import Any, get_args
 
 import msgspec
 
+from limner.errors import InputInvalid
+from limner.money.amounts import usd_to_nano
 from limner.settings import Policy, Sandbox
 
 
@@ -35,3 +39,25 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     developer_instructions: str | None = None
     compact_prompt: str | None = None
     toolset: tuple[str, ...] | None = None
+
+
+def read_terms(asked: Mapping[str, Any]) -> Terms:
+    """Terms from what somebody wrote.
+
+    Raises:
+        InputInvalid: one of them is none, such as a policy that nobody knows.
+    """
+    if asked.get("budget_usd") is not None:
+        usd_to_nano(asked["budget_usd"], field="budget_usd")
+    try:
+        return msgspec.convert(asked, Terms)
+    except msgspec.ValidationError as problem:
+        words = f"sandbox: {_words_of(Sandbox)}; approval: {_words_of(Policy)}"
+        raise InputInvalid(
+            f"These are no terms of a conversation: {problem}.", field="terms", hint=words
+        ) from None
+
+
+def _words_of(choice: object) -> str:
+    """The words of a literal type that has a description."""
+    return ", ".join(get_args(get_args(choice)[0]))

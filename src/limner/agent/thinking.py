@@ -11,10 +11,10 @@ from limner.agent.quarantine import Quarantine
 from limner.agent.requests import Ready, Requests
 from limner.agent.untrusted import quoted
 from limner.catalogue.prices import PROMPT_WRAPPING_TOKENS, Quote
-from limner.errors import CostSource, LimnerError, ProviderError
+from limner.errors import LimnerError, ProviderError
+from limner.models import pricing
 from limner.models.base import Model
 from limner.models.registry import Found, KnownModel
-from limner.models.remote import cost_of
 from limner.money.ledger import Money
 from limner.money.spending import Spending
 from limner.tools.base import Approval, ToolContext
@@ -50,6 +50,7 @@ class Weight(msgspec.Struct, frozen=True, kw_only=True):
 class Gauge(msgspec.Struct, frozen=True, kw_only=True):
     """What a model counted for a prompt and its answer: a longer one counts so much at least."""
 
+    model: str
     weight: Weight
     usage: Usage
 
@@ -123,7 +124,7 @@ class Thinking(msgspec.Struct, frozen=True, kw_only=True):
                     raise
                 on_retry(error)
             else:
-                await self.quarantine.accepted(ready.sent, model=model.name)
+                await self.quarantine.accepted(ready.unproven, model=model.name)
                 return thought
 
     async def _paid(
@@ -154,37 +155,31 @@ class Thinking(msgspec.Struct, frozen=True, kw_only=True):
                 await spending.send(None)
                 with spending.told_price():
                     answer = await self.connect(model).ask(prompt, timeout_s=None, on_text=on_text)
-                spending.price(*_price(model, answer.usage, quote))
+                spending.price(*pricing.price(model, answer.usage, quote))
                 await spending.settle(None)
         usage = answer.usage
         return Thought(
             answer=answer,
             cost_nano=spending.cost_nano,
-            gauge=None if usage is None else Gauge(weight=weight, usage=usage),
+            gauge=None if usage is None else Gauge(model=model.name, weight=weight, usage=usage),
         )
 
     async def _quoted(
         self, prompt: Prompt, model: KnownModel, input_tokens: int, context: ToolContext
     ) -> tuple[Prompt, Quote]:
         """The most the answer can cost, and the prompt with room for no more than is left."""
-        rate = model.rate
-        if model.key_env is None:
-            return prompt, Quote(nano=0, source="table", exact=True)
-        if rate is None:
-            return prompt, Quote(nano=0, source="unknown", exact=False)
-        left = await self.money.left(context.session_id or "", session_cap_nano=context.budget_nano)
+
+        def most(output_tokens: int) -> Quote:
+            return pricing.quote(model, input_tokens=input_tokens, output_tokens=output_tokens)
+
         tokens = prompt.max_output_tokens
-        if left is not None:
-            fixed = rate.most(input_tokens=input_tokens, output_tokens=0)
-            thousand = rate.most(input_tokens=input_tokens, output_tokens=1_000) - fixed
+        left = await self.money.left(context.session_id or "", session_cap_nano=context.budget_nano)
+        thousand = most(1_000).nano - most(0).nano
+        if left is not None and thousand:
             # Rounded up for a thousand, so that the whole never costs more than is left.
-            room = max(0, left - fixed) * 1_000 // thousand if thousand else tokens
+            room = max(0, left - most(0).nano) * 1_000 // thousand
             tokens = max(MIN_ANSWER_TOKENS, min(tokens, room))
-        most = rate.most(input_tokens=input_tokens, output_tokens=tokens)
-        return (
-            replace(prompt, max_output_tokens=tokens),
-            Quote(nano=most, source="computed", exact=False),
-        )
+        return replace(prompt, max_output_tokens=tokens), most(tokens)
 
 
 def weigh(prompt: Prompt, *, picture_tokens: int = 0) -> Weight:
@@ -192,12 +187,3 @@ def weigh(prompt: Prompt, *, picture_tokens: int = 0) -> Weight:
     tools = [(tool.name, tool.description, tool.schema) for tool in prompt.tools]
     words = [*prompt.items, prompt.instructions, prompt.schema, tools]
     return Weight(size_bytes=len(msgspec.json.encode(words)), picture_tokens=picture_tokens)
-
-
-def _price(model: KnownModel, usage: Usage | None, quote: Quote) -> tuple[int, CostSource]:
-    """What the answer cost: by what the service counted, else the most it can have counted."""
-    if quote.exact:
-        return quote.nano, quote.source
-    if usage is None or model.rate is None:
-        return quote.nano, "unknown"
-    return cost_of(model.rate, usage), "computed"

@@ -72,3 +72,7 @@ class Rate(_Prices, frozen=True):
     def _prices(self, input_tokens: int) -> _Prices:
         long = self.long_prompt
         return self if long is None or input_tokens <= long.above_tokens else long
+
+
+# Set aside where nobody says what a model's tokens cost: as much as the dearest that is listed.
+UNKNOWN_RATE = Rate(input_usd=Decimal("12.5"), output_usd=Decimal(50))

@@ -24,6 +24,8 @@ CLAUDE_PATCH = 28
 TILE = 512
 TILED_MAX_EDGE = 2048
 TILED_SHORT_EDGE = 768
+# What a look is taken to count where nobody says how a model counts pictures.
+UNKNOWN_TOKENS = 3_000
 
 _Level = TypeVar("_Level")
 

@@ -10,10 +10,10 @@ import httpx2
 import msgspec
 from msgspec.structs import replace
 
-from limner.catalogue.rates import Rate
 from limner.errors import ModelBadAnswer, ModelTimeout, ProviderError, ProviderRefused
 from limner.models import telemetry
 from limner.models.base import DEFAULT_TIMEOUT_S, tell_nobody
+from limner.models.pricing import cost_of
 from limner.models.registry import KnownModel
 from limner.net.clock import Clock
 from limner.net.failures import MAX_MESSAGE_CHARS, MAY_BE_BILLED, Vendor
@@ -203,16 +203,6 @@ class RemoteModel:
             may_be_billed=self._paid,
             extras={"provider": self._model.provider},
         )
-
-
-def cost_of(rate: Rate, usage: Usage) -> int:
-    """What the counted tokens cost, in nano-dollars."""
-    return rate.cost(
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        cache_read_tokens=usage.cache_read_tokens or 0,
-        cache_write_tokens=usage.cache_write_tokens or 0,
-    )
 
 
 @contextmanager

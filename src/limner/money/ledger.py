@@ -50,6 +50,8 @@ class Money:
             session_cap_nano: a cap on that session, beside the others.
         """
         caps = self._caps.with_session(session_cap_nano)
+        if caps == Caps():
+            return None
         await self._recover_once()
         day = self._clock().astimezone(UTC).date().isoformat()
         counted = await self._store.read(lambda tx: _counted(tx, session_id, day))

@@ -13,9 +13,12 @@ import httpx2
 
 from limner import __version__
 from limner.net.loops import PerLoop
+from limner.net.pieces import Pieces
 from limner.net.redact import redact
 
-MAX_CONNECTIONS = 100
+# A server may have hundreds of conversations, each waiting for its model.
+MAX_CONNECTIONS = 1_000
+MAX_IDLE_CONNECTIONS = 100
 CONNECT_TIMEOUT_S = 10.0
 # Between two pieces of an answer; calls that wait for a picture to be drawn set their own.
 READ_TIMEOUT_S = 60.0
@@ -62,7 +65,7 @@ class Http:
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
             timeout=httpx2.Timeout(READ_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
             limits=httpx2.Limits(
-                max_connections=MAX_CONNECTIONS, max_keepalive_connections=MAX_CONNECTIONS
+                max_connections=MAX_CONNECTIONS, max_keepalive_connections=MAX_IDLE_CONNECTIONS
             ),
             event_hooks=_tap(self._observe) if self._observe else None,
         )
@@ -97,7 +100,8 @@ def _closed_with_loop(client: httpx2.AsyncClient) -> AsyncGenerator[None]:
 
 def _tap(observe: Observe) -> dict[str, list[Callable[..., object]]]:
     async def on_request(request: httpx2.Request) -> None:
-        body = request.content if isinstance(request.stream, httpx2.ByteStream) else b""
+        is_at_hand = isinstance(request.stream, (httpx2.ByteStream, Pieces))
+        body = request.content if is_at_hand else b""
         line = f"> {request.method} {request.url} {_headers(request.headers)}"
         observe(_line(line, body, request))
 

@@ -37,6 +37,7 @@ from limner.net.failures import (
 from limner.net.forms import Form
 from limner.net.http import CONNECT_TIMEOUT_S
 from limner.net.json_pictures import MAX_JSON_BYTES, read_json_with_pictures
+from limner.net.pieces import PIECE_BYTES, Pieces
 from limner.net.redact import redact
 from limner.net.sink import Sink
 
@@ -228,6 +229,8 @@ class Service:
             headers={**self._headers, **(headers or {})},
             timeout=httpx2.Timeout(read_timeout_s, connect=CONNECT_TIMEOUT_S),
         )
+        if content is not None and len(content) > PIECE_BYTES:
+            request.stream = Pieces(content)
         try:
             response = await self._http.send(request, stream=True)
             try:

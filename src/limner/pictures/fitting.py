@@ -85,8 +85,18 @@ class Fitting(msgspec.Struct, frozen=True, kw_only=True):
         region: Region | None = None,
         page: int = 1,
         images_in_request: int = 1,
+        in_conversation: bool = False,
     ) -> FittedImage:
         """The picture, or a region of it, as the model should get it.
+
+        Args:
+            picture: which one.
+            model: who it is for; None is nobody in particular.
+            region: the part of it that is wanted.
+            page: counts from 1, and is for documents.
+            images_in_request: how many may go out together, since some services then take less.
+            in_conversation: whether somebody waits for the answer to more than this picture: what
+                is specified for a question about one takes ten times as long as one encoding.
 
         Raises:
             ImageError: the region lies outside the picture, or there is no such page.
@@ -95,6 +105,8 @@ class Fitting(msgspec.Struct, frozen=True, kw_only=True):
         ask = partial(request_for, mode=self.mode, model=model, images_in_request=images_in_request)
         size = Size(picture.width, picture.height) if page == 1 else UNKNOWN_SIZE
         request = replace(ask(size), page=page)
+        if in_conversation and request.mode == "seed":
+            request = replace(request, mode="quick")
         whole = await self._one(picture, replace(request, region=region), model)
         if self.tile == "off":
             return whole

@@ -30,6 +30,8 @@ from limner.storage.files import open_plain
 from limner.storage.store import Store, Transaction
 
 MAX_PICTURE_BYTES = 64 * 1024 * 1024
+# A request asks for the fits of the last one again: so many are found without the database.
+MAX_REMEMBERED_FITS = 1_000
 _READ_BYTES = 1 << 20
 
 
@@ -40,6 +42,7 @@ class Pictures:
         self, *, blobs: Blobs, store: Store, imaging: Imaging, clock: Callable[[], datetime]
     ) -> None:
         self._blobs, self._store, self._imaging, self._clock = blobs, store, imaging, clock
+        self._fits: dict[tuple[str, str], tuple[str, Fitted]] = {}
 
     def sink(self) -> BlobWriter:
         """Where the bytes of one picture are poured; nothing stays unless it is taken."""
@@ -192,16 +195,24 @@ class Pictures:
         return None
 
     async def _find_fit(self, parent: Picture, key: str) -> tuple[Fitted, bytes] | None:
-        row = await self._store.read(
-            lambda tx: tx.one("fit_get", parent=parent.handle, request=key)
-        )
-        if row is None:
-            return None
+        # What is remembered can only have lost its bytes: it never changes.
+        found = self._fits.pop((parent.handle, key), None)
+        if found is None:
+            row = await self._store.read(
+                lambda tx: tx.one("fit_get", parent=parent.handle, request=key)
+            )
+            if row is None:
+                return None
+            found = row["picture"], msgspec.json.decode(row["fitted"], type=Fitted)
+        handle, fitted = found
         try:
-            data = await asyncio.to_thread(self._blobs.read, row["picture"])
+            data = await asyncio.to_thread(self._blobs.read, handle)
         except StorageError:  # the row outlived the bytes: they are made again
             return None
-        return msgspec.json.decode(row["fitted"], type=Fitted), data
+        while len(self._fits) >= MAX_REMEMBERED_FITS:
+            self._fits.pop(next(iter(self._fits)))
+        self._fits[parent.handle, key] = found
+        return fitted, data
 
     async def _keep_fit(self, parent: Picture, key: str, fitted: Fitted, data: bytes) -> None:
         handle = parent.handle

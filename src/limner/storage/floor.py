@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from fnmatch import fnmatch
+from functools import cache, lru_cache
 from pathlib import Path
 
 import msgspec
@@ -65,21 +66,7 @@ class Floor(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def under(cls, home: Home) -> Floor:
         """The floor of this machine and this user, with limner's own things in ``home``."""
-        homes = _user_homes()
-        database = home.database
-        return cls(
-            homes=homes,
-            system=_system_folders(),
-            exempt=(*homes, home.folder, *temp_folders(), *_runtime_folders(), _CONTAINER_WORK),
-            secret=(
-                *(base / place for base in homes for place in _SECRET_PLACES),
-                *(folder / name for folder in _runtime_folders() for name in ("keyring", "gnupg")),
-                home.keys,
-                home.chat_history,
-                *(database.with_name(database.name + end) for end in ("", "-wal", "-shm")),
-            ),
-            unwritable=(home.blobs, home.config, home.personalities),
-        )
+        return _laid(home, _user_homes(), _system_folders(), temp_folders(), _runtime_folders())
 
     def denies(self, path: Path, *, writing: bool) -> bool:
         """Whether ``path``, which must be resolved, is under the floor."""
@@ -99,6 +86,31 @@ class Floor(msgspec.Struct, frozen=True, kw_only=True):
             for place in _both_names(self.exempt)
             if place not in system and any(within(place, folder) for folder in system)
         )
+
+
+# A conversation asks for it with every turn, and a hundred paths take a while to write down.
+@lru_cache(maxsize=16)
+def _laid(
+    home: Home,
+    homes: tuple[Path, ...],
+    system: tuple[Path, ...],
+    temporary: tuple[Path, ...],
+    runtime: tuple[Path, ...],
+) -> Floor:
+    database = home.database
+    return Floor(
+        homes=homes,
+        system=system,
+        exempt=(*homes, home.folder, *temporary, *runtime, _CONTAINER_WORK),
+        secret=(
+            *(base / place for base in homes for place in _SECRET_PLACES),
+            *(folder / name for folder in runtime for name in ("keyring", "gnupg")),
+            home.keys,
+            home.chat_history,
+            *(database.with_name(database.name + end) for end in ("", "-wal", "-shm")),
+        ),
+        unwritable=(home.blobs, home.config, home.personalities),
+    )
 
 
 def temp_folders() -> tuple[Path, ...]:
@@ -144,13 +156,19 @@ def _both_names(places: Iterable[Path]) -> Iterator[Path]:
 
 def _user_homes() -> tuple[Path, ...]:
     """The home the environment names first, then the one of the account, where they differ."""
-    homes = [user_home()]
+    return tuple(dict.fromkeys((user_home(), *_account_homes())))
+
+
+# Asking the system for it may mean asking another machine.
+@cache
+def _account_homes() -> tuple[Path, ...]:
     if sys.platform != "win32":
         with suppress(KeyError):  # an anonymous user of a container has no entry
-            homes.append(Path(pwd.getpwuid(os.getuid()).pw_dir))
-    return tuple(dict.fromkeys(homes))
+            return (Path(pwd.getpwuid(os.getuid()).pw_dir),)
+    return ()
 
 
+@cache
 def _system_folders() -> tuple[Path, ...]:
     if sys.platform == "win32":
         named = (os.environ.get(name, "") for name in _WINDOWS_SYSTEM_VARIABLES)

@@ -16,7 +16,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from limner.catalogue.prices import PROMPT_WRAPPING_TOKENS, Quote
+from limner.catalogue.prices import PROMPT_WRAPPING_TOKENS
+from limner.catalogue.tokens import UNKNOWN_TOKENS
 from limner.errors import (
     NANO_PER_USD,
     CostSource,
@@ -26,9 +27,9 @@ from limner.errors import (
     UserError,
 )
 from limner.imaging.fit import Region
+from limner.models import pricing
 from limner.models.base import Model
 from limner.models.registry import EMBEDDED, Found, KnownModel, Registry
-from limner.models.remote import cost_of
 from limner.money.ledger import Money
 from limner.money.spending import Spending, told_cost
 from limner.pictures.order import Progress
@@ -37,7 +38,7 @@ from limner.tools.consent import may_spend, reserve
 from limner.tools.remembering import Memory
 from limner.tools.under_way import UnderWay
 from limner.tools.viewing import View, Viewing
-from limner.wires.base import HANDLE_URL, Answer, Prompt, Sight, Usage
+from limner.wires.base import HANDLE_URL, Answer, Prompt, Sight
 
 TOOL = "inspect_image"
 # Room for a long answer and the thinking before it; what is not used is not paid for.
@@ -192,7 +193,11 @@ class Looking(msgspec.Struct, frozen=True, kw_only=True):
     async def _ask(
         self, model: KnownModel, prompt: Prompt, views: Sequence[View], context: ToolContext
     ) -> Inspection:
-        quote = _quote(model, prompt, views)
+        quote = pricing.quote(
+            model,
+            input_tokens=_input_tokens(prompt, views),
+            output_tokens=prompt.max_output_tokens,
+        )
         await may_spend(
             quote.nano,
             f"Asking {model.name}",
@@ -217,7 +222,7 @@ class Looking(msgspec.Struct, frozen=True, kw_only=True):
                 await spending.send(None)
                 with spending.told_price():
                     answer = await self._answer(model, prompt, context)
-                spending.price(*_price(model, answer.usage, quote))
+                spending.price(*pricing.price(model, answer.usage, quote))
                 await spending.settle(None)
                 if not (text := answer.text.strip()):
                     raise ModelBadAnswer(NO_TEXT, code="MODEL_NO_TEXT")
@@ -305,39 +310,20 @@ def _legend(views: Sequence[View]) -> str:
     return "\n".join(lines)
 
 
-def _input_tokens(prompt: Prompt, views: Sequence[View]) -> int | None:
-    """The most the request can count; None where nobody says how the model counts pictures."""
-    if any(view.tokens is None for view in views):
-        return None
+def _input_tokens(prompt: Prompt, views: Sequence[View]) -> int:
+    """The most the request can count."""
     texts = [prompt.instructions or "", *_texts(prompt)]
     # A token is at least one byte.
     words = sum(len(text.encode(errors="replace")) for text in texts)
-    return PROMPT_WRAPPING_TOKENS + words + sum(view.tokens or 0 for view in views)
+    looks = sum(
+        len(view.sights) * UNKNOWN_TOKENS if view.tokens is None else view.tokens for view in views
+    )
+    return PROMPT_WRAPPING_TOKENS + words + looks
 
 
 def _texts(prompt: Prompt) -> list[str]:
     parts = [part for item in prompt.items for part in item["content"]]
     return [part["text"] for part in parts if "text" in part]
-
-
-def _quote(model: KnownModel, prompt: Prompt, views: Sequence[View]) -> Quote:
-    """The most the answer can cost."""
-    rate, input_tokens = model.rate, _input_tokens(prompt, views)
-    if model.key_env is None:
-        return Quote(nano=0, source="table", exact=True)
-    if rate is None or input_tokens is None:
-        return Quote(nano=0, source="unknown", exact=False)
-    most = rate.most(input_tokens=input_tokens, output_tokens=prompt.max_output_tokens)
-    return Quote(nano=most, source="computed", exact=False)
-
-
-def _price(model: KnownModel, usage: Usage | None, quote: Quote) -> tuple[int, CostSource]:
-    """What the answer cost: by what the service counted, else the most it can have counted."""
-    if quote.exact:
-        return quote.nano, quote.source
-    if usage is None or model.rate is None:
-        return quote.nano, "unknown"
-    return cost_of(model.rate, usage), "computed"
 
 
 def _details(

@@ -193,6 +193,17 @@ def test_better_than_codex_a_clients_error_is_told_without_keys_and_not_at_any_l
     assert on_the_wire(refused("  ")) == "dynamic tool request failed"
 
 
+async def test_words_without_end_are_cut_and_pictures_stay(lim: Limner) -> None:
+    sent = [said("a" * 100_000), shown(PIXELS), said("short")]
+    answer = await read(lim, {"contentItems": sent, "success": True})
+    long, picture, short = answer.parts
+    assert len(long["text"]) + len(short["text"]) <= 40_000
+    assert long["text"].endswith("characters cut]")
+    assert (picture["type"], short) == ("input_image", text("short"))
+    # Clients see what was sent.
+    assert answer.content_items[0] == InputText(text="a" * 100_000)
+
+
 def test_a_call_that_nobody_answers_ends() -> None:
     assert on_the_wire(timed_out(30)) == "dynamic tool call got no answer within 30 seconds"
 

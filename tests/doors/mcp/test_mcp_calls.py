@@ -15,6 +15,7 @@ from limner.doors.mcp.calls import SAME_CALL_S, Calls, digest_of
 from limner.money.ledger import OWNER_DIED, Caps, Money, Reservation
 from limner.storage.store import Store
 
+HERE = Path("/somewhere")
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
     lambda children: st.lists(children) | st.dictionaries(st.text(), children),
@@ -62,18 +63,28 @@ async def reserved(money: Money) -> Reservation:
 def test_the_order_of_arguments_makes_no_other_call(arguments: dict[str, Any], chance: Any) -> None:
     shuffled = [*arguments.items()]
     chance.shuffle(shuffled)
-    assert digest_of("image_generate", dict(shuffled)) == digest_of("image_generate", arguments)
+    assert digest_of("image_edit", dict(shuffled), cwd=HERE) == digest_of(
+        "image_edit", arguments, cwd=HERE
+    )
 
 
 @given(st.dictionaries(st.text(), JSON))
 def test_another_tool_makes_another_call(arguments: dict[str, Any]) -> None:
-    assert digest_of("image_generate", arguments) != digest_of("image_edit", arguments)
+    other = digest_of("image_edit", arguments, cwd=HERE)
+    assert digest_of("image_generate", arguments, cwd=HERE) != other
+
+
+@given(st.dictionaries(st.text(), JSON))
+def test_another_folder_makes_another_call(arguments: dict[str, Any]) -> None:
+    other = digest_of("image_edit", arguments, cwd=HERE / "below")
+    assert digest_of("image_edit", arguments, cwd=HERE) != other
 
 
 @given(st.dictionaries(st.text(), JSON), st.text())
 def test_one_more_argument_makes_another_call(arguments: dict[str, Any], name: str) -> None:
     more = {**arguments, f"{name}+": len(arguments)}
-    assert digest_of("image_edit", more) != digest_of("image_edit", arguments) or more == arguments
+    first = digest_of("image_edit", arguments, cwd=HERE)
+    assert digest_of("image_edit", more, cwd=HERE) != first or more == arguments
 
 
 async def test_a_call_is_found_with_what_it_paid_for(calls: Calls, money: Money) -> None:
@@ -116,6 +127,22 @@ async def test_a_repetition_finds_the_call_whose_answer_nobody_got(
 
 async def test_an_answer_is_delivered_once(calls: Calls, money: Money) -> None:
     await died(money, calls)
+    await calls.delivered("call_1")
+    assert await calls.undelivered("d", but="call_9") is None
+
+
+async def test_an_error_is_no_answer_while_the_service_can_be_asked_for_the_picture(
+    calls: Calls, money: Money
+) -> None:
+    reservation = await reserved(money)
+    await calls.note("call_1", tool="image_generate", digest="d", ledger_id=reservation.ledger_id)
+    job_id = await money.sent(reservation, request_json="{}")
+    assert job_id is not None
+    await money.note_job(job_id, remote_id="p1", remote_url="https://example.com/p1")
+    await money.unknown(reservation, error_code="IMAGE_GEN_PROVIDER_UNAVAILABLE")
+    await calls.delivered("call_1")
+    assert await calls.undelivered("d", but="call_9") == "call_1"
+    await money.settle(reservation, cost_nano=1, cost_source="table", picture="f" * 64)
     await calls.delivered("call_1")
     assert await calls.undelivered("d", but="call_9") is None
 

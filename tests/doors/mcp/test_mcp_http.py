@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -117,3 +118,9 @@ async def test_a_server_that_is_told_to_stop_stops(studio: Studio) -> None:
         async with asyncio.timeout(30):
             await server.process.wait()
     assert server.process.returncode is not None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere 127.0.0.2 is no address at first")
+async def test_a_server_may_be_called_by_the_address_it_listens_on(studio: Studio) -> None:
+    async with listening(studio, host="127.0.0.2") as server, Client(server.url) as client:
+        assert len((await client.list_tools()).tools) == 7

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 import subprocess
 import sys
 import sysconfig
+import tomllib
 from argparse import ArgumentParser
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +20,7 @@ from tests.doors.cli_process import CommandLine
 from limner.doors.cli.answer import Answer
 from limner.doors.mcp.config_files import ConfigFile
 from limner.doors.mcp.install import configure, run_install, run_uninstall
+from limner.doors.mcp.variables import passed_on
 from limner.errors import InputInvalid, SettingsError, StorageError, UserError
 
 LIMNER = json.dumps(str(Path(sysconfig.get_path("scripts")) / "limner"))
@@ -205,7 +208,7 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> User:
     home = tmp_path / "ada"
     project = home / "site"
     project.mkdir(parents=True)
-    for name in MOVING:
+    for name in (*MOVING, *passed_on(os.environ)):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setattr(sys, "platform", "linux")
@@ -419,6 +422,31 @@ def test_a_folder_of_limner_s_own_is_passed_on(user: User, monkeypatch: pytest.M
     user.install("cursor")
     entry = json.loads((user.home / ".cursor" / "mcp.json").read_text())["mcpServers"]["limner"]
     assert entry["env"] == {"LIMNER_HOME": str(user.project / "pictures")}
+
+
+def test_codex_is_told_which_variables_the_server_reads(
+    user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It hides all others from its servers; what is set later is added, and all of it goes."""
+    file = user.has(".codex/config.toml", CODEX)
+
+    def named() -> Any:
+        return tomllib.loads(file.read_text())["mcp_servers"]["limner"].get("env_vars")
+
+    monkeypatch.setenv("SOMEBODY_ELSES_TOKEN", "x")
+    user.install("codex")
+    assert named() is None
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789abcdef")
+    user.install("codex")
+    assert named() == ["OPENAI_API_KEY"]
+    monkeypatch.setenv("LIMNER_BUDGET_DAY_USD", "1")
+    user.install("codex")
+    assert named() == ["OPENAI_API_KEY", "LIMNER_BUDGET_DAY_USD"]
+    monkeypatch.delenv("OPENAI_API_KEY")
+    assert user.install("codex").value["changed"] is False
+    monkeypatch.setenv("LIMNER_BUDGET_DAY_USD", "not a number")
+    user.uninstall("codex")
+    assert file.read_text() == CODEX
 
 
 def test_without_the_server_s_package_it_says_what_to_install(

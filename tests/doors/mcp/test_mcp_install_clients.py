@@ -15,7 +15,7 @@ from tests.servers.components import needs
 
 import limner
 from limner.doors.mcp import install
-from limner.doors.mcp.clients import CLIENTS, Place
+from limner.doors.mcp.clients import AS_MODULE, CLIENTS, Place
 
 ROOT = Path(limner.__file__).parents[2]
 HOME, CWD = Path("/home/ada"), Path("/srv/site")
@@ -110,12 +110,30 @@ def test_an_entry_names_limner_s_folder_where_it_is_not_the_usual_one() -> None:
 
 
 def test_without_a_script_python_itself_starts_limner() -> None:
-    entry = CLIENTS["cursor"].entry(["C:\\Py\\python.exe", "-m", "limner.doors.cli.main"])
+    entry = CLIENTS["cursor"].entry(["C:\\Py\\python.exe", *AS_MODULE])
     assert entry == {
         "type": "stdio",
         "command": "C:\\Py\\python.exe",
-        "args": ["-m", "limner.doors.cli.main", "mcp"],
+        "args": ["-P", "-m", "limner.doors.cli.main", "mcp"],
     }
+
+
+def test_a_project_with_a_folder_named_limner_is_not_run_in_its_place(tmp_path: Path) -> None:
+    """Clients start servers in the folder that they work in, which may be a stranger's."""
+    (tmp_path / "limner").mkdir()
+    (tmp_path / "limner" / "__init__.py").write_text("raise SystemExit(9)")
+    words = [sys.executable, *AS_MODULE, "mcp", "--help"]
+    assert subprocess.run(words, cwd=tmp_path, capture_output=True, check=False).returncode == 0
+
+
+def test_variables_are_named_but_not_the_folder_that_is_given() -> None:
+    names = {"OPENAI_API_KEY", "LIMNER_HOME", "LIMNER_BUDGET_DAY_USD"}
+    client = CLIENTS["codex"]
+    assert client.entry([COMMAND], variables=names)["env_vars"] == sorted(names)
+    assert client.entry([COMMAND], home=Path("/l"), variables=names)["env_vars"] == [
+        "LIMNER_BUDGET_DAY_USD",
+        "OPENAI_API_KEY",
+    ]
 
 
 @pytest.mark.parametrize("name", CLIENTS)

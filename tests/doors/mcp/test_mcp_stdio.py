@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
+import signal
+import sys
+from asyncio.subprocess import PIPE
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.acceptance.conftest import Studio
+from tests.servers.mcp_process import WORDS, environment
 
 from limner.doors.mcp.stdio import BoundedLines
 
@@ -55,3 +62,24 @@ def test_every_line_has_an_answer_and_none_is_longer_than_allowed(lines: list[by
             assert told == line.decode("utf-8", "replace") + "\n"
         else:
             assert json.loads(told)["method"] == "limner/refuse"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there a process is ended, not told to end")
+async def test_a_server_at_a_terminal_ends_when_the_user_says_so(studio: Studio) -> None:
+    """Its input stays open, as a terminal does."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, *WORDS, stdin=PIPE, stdout=PIPE, env=environment(studio), cwd=studio.cwd
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+    try:
+        await process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        async with asyncio.timeout(30):
+            assert await process.wait() == 130
+    finally:
+        if process.returncode is None:
+            process.kill()
+        process.stdin.close()
+        await process.wait()

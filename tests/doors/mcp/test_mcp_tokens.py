@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jwt.algorithms import ECAlgorithm
 from mcp.server.auth.provider import AccessToken
 
-from limner.doors.mcp.tokens import SharedSecret, SignedTokens
+from limner.doors.mcp.tokens import LOOK_AGAIN_S, TRUST_S, SharedSecret, SignedTokens
 from limner.errors import UserError
 
 SECRET = "a-secret-of-some-length"
@@ -138,6 +138,27 @@ async def test_without_keys_every_token_is_nobodys(
 ) -> None:
     issuer.file.write_text(document)
     assert await tokens.verify_token(issuer.sign()) is None
+
+
+async def test_the_keys_of_an_issuer_come_and_go(issuer: Issuer) -> None:
+    now_s = [0.0]
+    tokens = SignedTokens(
+        issuer=ISSUER, resource=RESOURCE, keys=str(issuer.file), clock=lambda: now_s[0]
+    )
+    second = ec.generate_private_key(ec.SECP256R1())
+    first_token, second_token = issuer.sign(), issuer.sign(second, kid="second")
+    seen = list[tuple[bool, bool]]()
+    for moment_s, published in (
+        (0.0, {"first": issuer.key}),
+        (1.0, {"second": second}),
+        (LOOK_AGAIN_S, {"first": issuer.key, "second": second}),
+        (LOOK_AGAIN_S + TRUST_S, {"second": second}),
+    ):
+        now_s[0] = moment_s
+        issuer.publish(**published)
+        found = [await tokens.verify_token(token) for token in (first_token, second_token)]
+        seen.append((found[0] is not None, found[1] is not None))
+    assert seen == [(True, False), (True, False), (True, True), (False, True)]
 
 
 async def test_a_missing_file_of_keys_lets_nobody_in(issuer: Issuer, tokens: SignedTokens) -> None:

@@ -85,12 +85,12 @@ def agree(kept: Kept, wanted: Opening, *, lim: Limner) -> Agreed:
     config = dict(_flat(wanted.config or {}))
     config = {_ALIASES.get(key, key): value for key, value in config.items()}
     terms, warnings = _configured(kept.terms, config)
-    named = named_model(
-        wanted.model or _text(config, _MODEL),
-        wanted.model_provider or _text(config, _PROVIDER),
-        lim.models,
-    )
     before = terms.model or _model_elsewhere(kept.others, lim)
+    provider = wanted.model_provider or _text(config, _PROVIDER)
+    model = wanted.model or _text(config, _MODEL)
+    if model is None and provider is not None:
+        model = _same_of(provider, replace(terms, model=before), lim)
+    named = named_model(model, provider, lim.models)
     asked = {
         "model": _with_effort(named or before, _text(config, _EFFORT), lim),
         "approval": None if wanted.approval_policy is None else policy_of(wanted.approval_policy),
@@ -167,6 +167,13 @@ def _model_elsewhere(others: Mapping[str, Any], lim: Limner) -> str | None:
     name = named_model(_text(others, _MODEL), _text(others, _PROVIDER), lim.models)
     found = None if name is None else lim.models.find(name)
     return None if found is None or lim.models.key(found.model) is None else name
+
+
+def _same_of(provider: str, terms: Terms, lim: Limner) -> str | None:
+    """The model that is talked to, where another provider is known to have it as well."""
+    talked_to = talker(terms, lim=lim).model
+    having = [known.provider for known in lim.models.known() if known.id == talked_to]
+    return talked_to if provider in having else None
 
 
 def policy_of(asked: AskForApproval) -> Policy:

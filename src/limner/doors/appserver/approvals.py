@@ -19,6 +19,7 @@ from limner.doors.appserver.protocol.asking import (
 from limner.doors.appserver.protocol.notices import ServerRequestResolvedNotification
 from limner.doors.appserver.protocol.shapes import Shape
 from limner.doors.appserver.rpc import RpcError
+from limner.doors.appserver.v1.approvals import old_decision
 from limner.tools.base import Question
 from limner.tools.consent import OverCap
 
@@ -130,6 +131,6 @@ def _decision(answer: msgspec.Raw) -> Decision:
     try:
         read = msgspec.json.decode(answer, type=CommandExecutionRequestApprovalResponse)
     except (msgspec.DecodeError, ValueError, RecursionError):
-        return "decline"
+        return old_decision(answer) or "decline"
     # The other forms change rules of a sandbox for commands, and there are none here.
     return "decline" if isinstance(read.decision, dict) else read.decision

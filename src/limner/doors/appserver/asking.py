@@ -27,7 +27,7 @@ class Question:
     def __init__(
         self, number: int, method: str, params: object, forget: Callable[[], None]
     ) -> None:
-        self.id, self.method = number, method
+        self.id, self.method, self.params = number, method, params
         self._message = encode_request(number, method, params)
         self._asked: WeakSet[Asked] = WeakSet()
         self._outcome: asyncio.Future[Response | ErrorResponse | None] = (
@@ -35,11 +35,15 @@ class Question:
         )
         self._outcome.add_done_callback(lambda _: forget())
 
-    def send_to(self, client: Asked) -> None:
-        """Put it to a client, under the same id as to every other; to each client once."""
+    def send_to(self, client: Asked, *, translated: tuple[str, object] | None = None) -> None:
+        """Put it to a client, under the same id as to every other; to each client once.
+
+        A client of another protocol gets it ``translated``: its method and params there.
+        """
         if client not in self._asked and not self._outcome.done():
             self._asked.add(client)
-            client.post(self._message)
+            message = self._message
+            client.post(message if translated is None else encode_request(self.id, *translated))
 
     def was_put_to(self, client: Asked) -> bool:
         """Whether that client may answer it."""

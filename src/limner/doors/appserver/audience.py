@@ -4,10 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import Protocol
 
 from limner.doors.appserver.asking import Question
 from limner.doors.appserver.connection import Connection, broadcast
 from limner.doors.appserver.protocol.notices import METHOD_OF, Notice
+from limner.wires.items import Item
+
+
+class Listener(Protocol):
+    """Somebody who hears of a thread in the words of another protocol."""
+
+    def hear(self, notice: Notice) -> None:
+        """Take what everybody is told."""
+        ...
+
+    def hear_item(self, item: Item, *, turn_id: str) -> None:
+        """Take an item that was kept in a turn."""
+        ...
+
+    def ask(self, question: Question) -> None:
+        """Take what everybody is asked."""
+        ...
 
 
 class Audience:
@@ -20,10 +38,11 @@ class Audience:
     def __init__(self) -> None:
         self._held: dict[Connection, list[Notice]] = {}
         self._listening: set[Connection] = set()
+        self._attending: dict[str, Listener] = {}
         self._open: dict[int, Question] = {}
 
     def __len__(self) -> int:
-        return len(self._held) + len(self._listening)
+        return len(self._held) + len(self._listening) + len(self._attending)
 
     def __contains__(self, client: Connection) -> bool:
         return client in self._listening or client in self._held
@@ -49,11 +68,28 @@ class Audience:
         self._held.pop(client, None)
         self._listening.discard(client)
 
+    def attend(self, name: str, listener: Listener) -> None:
+        """Let somebody listen under a name, and ask them what has not been answered yet."""
+        self._attending[name] = listener
+        for question in self._open.values():
+            listener.ask(question)
+
+    def dismiss(self, name: str) -> bool:
+        """Let whoever listens under a name go; whether there was anybody."""
+        return self._attending.pop(name, None) is not None
+
     def tell(self, notice: Notice) -> None:
         """Tell everybody."""
         for waiting in self._held.values():
             waiting.append(notice)
         broadcast(self._listening, METHOD_OF[type(notice)], notice)
+        for listener in tuple(self._attending.values()):
+            listener.hear(notice)
+
+    def show(self, item: Item, *, turn_id: str) -> None:
+        """Show an item that was kept to those who may want to see them."""
+        for listener in tuple(self._attending.values()):
+            listener.hear_item(item, turn_id=turn_id)
 
     @contextmanager
     def asked(self, question: Question) -> Generator[None]:
@@ -62,6 +98,8 @@ class Audience:
         try:
             for client in tuple(self._listening):  # one that is cut off leaves at once
                 question.send_to(client)
+            for listener in tuple(self._attending.values()):
+                listener.ask(question)
             yield
         finally:
             del self._open[question.id]

@@ -10,7 +10,7 @@ import msgspec
 
 from limner.agent.sessions import new_id
 from limner.client import Limner
-from limner.doors.appserver.item_views import TOOL_OUTPUT
+from limner.doors.appserver.item_views import ALWAYS, TOOL_OUTPUT
 from limner.doors.appserver.protocol.shapes import (
     AudioInput,
     ImageInput,
@@ -33,7 +33,6 @@ from limner.wires.base import HANDLE_URL
 from limner.wires.items import Item, image_urls
 
 MAX_TEXT_CHARS = 1 << 20
-DETAIL = "high"
 SOURCE = "the user"
 _NO_FILE_IDS = "images by fileId are not supported; use an inline data URL instead"
 _NO_LOCAL_AUDIO = "local audio files are not read; send the sound as an inline data URL"
@@ -41,6 +40,8 @@ _NO_LOCAL_AUDIO = "local audio files are not read; send the sound as an inline d
 _ROLES = frozenset({"user", "assistant", "developer", "system"})
 
 Part = dict[str, Any]
+Given = tuple[UserInput, ...] | str | list[Part]
+"""How a client put what somebody says: a user's input, or the output of a tool."""
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,7 +51,7 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     item: Item
-    given: tuple[UserInput, ...] = ()
+    given: Given = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -95,7 +96,7 @@ async def read_tool_output(output: TurnToolOutput, *, lim: Limner) -> Said:
         "call_id": new_id(),  # what the tags around a stranger's words are named by
         TOOL_OUTPUT: {"name": output.name, "namespace": output.namespace},
     }
-    return Said(item=item, warnings=entered.warnings)
+    return Said(item=item, given=told, warnings=entered.warnings)
 
 
 def check_length(texts: Iterable[str]) -> None:
@@ -190,4 +191,4 @@ async def _local_image(one: LocalImageInput, *, lim: Limner, path: Path, number:
 
 
 def _picture(url: str, detail: str | None) -> Part:
-    return {"type": "input_image", "image_url": url, "detail": detail or DETAIL}
+    return {"type": "input_image", "image_url": url, "detail": detail or ALWAYS}

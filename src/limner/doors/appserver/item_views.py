@@ -40,6 +40,9 @@ from limner.wires.items import Item
 TOOL_OUTPUT = "tool_output"
 """The member of a message that says which tool its words are from; its first part says so too."""
 
+ALWAYS = "high"
+"""How closely pictures are looked at where nobody says."""
+
 _LOCAL_IMAGE = re.compile(r'<image name=\[Image #\d+\] path="(?P<path>.*)">')
 _LOCAL_IMAGE_END = "</image>"
 _PHASES = frozenset({"commentary", "partial_answer", "final_answer"})
@@ -212,7 +215,7 @@ def _inputs(parts: Sequence[views.ContentPart]) -> Iterator[UserInput]:
                 tag = _LOCAL_IMAGE.fullmatch(part.text)
                 yield TextInput(text=part.text) if tag is None else _local(tag["path"], rest)
             case views.InputImage() if part.image_url is not None:
-                yield ImageInput(url=part.image_url, detail=cast("Detail | None", part.detail))
+                yield ImageInput(url=part.image_url, detail=_detail(part))
             case views.InputAudio() if part.audio_url is not None:
                 yield AudioInput(url=part.audio_url)
             case _:
@@ -226,8 +229,13 @@ def _local(path: str, rest: Iterator[views.ContentPart]) -> LocalImageInput:
         if isinstance(part, views.InputText) and part.text == _LOCAL_IMAGE_END:
             break
         if isinstance(part, views.InputImage):
-            detail = part.detail
-    return LocalImageInput(path=path, detail=cast("Detail | None", detail))
+            detail = _detail(part)
+    return LocalImageInput(path=path, detail=detail)
+
+
+def _detail(part: views.InputImage) -> Detail | None:
+    """How closely a picture is to be looked at, where that is not as always."""
+    return None if part.detail == ALWAYS else cast("Detail | None", part.detail)
 
 
 def _id(stored: StoredItem) -> str:

@@ -36,6 +36,8 @@ class Rest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         tools_off: the tools of ours that are not offered.
         found: the deferred tools that the model has found.
         tokens: what its requests counted in all.
+        last_tokens: what the last of them counted.
+        last_turn: the turn it was made in.
         failures: why turns failed, by their ids.
         goal: what it is to reach.
     """
@@ -47,6 +49,8 @@ class Rest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tools_off: tuple[str, ...] = ()
     found: tuple[str, ...] = ()
     tokens: TokenUsageBreakdown | None = None
+    last_tokens: TokenUsageBreakdown | None = None
+    last_turn: str | None = None
     failures: dict[str, TurnError] = msgspec.field(default_factory=dict[str, TurnError])
     goal: ThreadGoal | None = None
 
@@ -82,6 +86,14 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
     def but(self, **changes: Any) -> Kept:
         """The same, but for what only this door knows."""
         return replace(self, rest=replace(self.rest, **changes))
+
+    def counted(
+        self, total: TokenUsageBreakdown, *, last: TokenUsageBreakdown | None, turn_id: str
+    ) -> Kept:
+        """The same, and what has been counted with a turn, if that asked anybody."""
+        if last is None:
+            return self
+        return self.but(tokens=total, last_tokens=last, last_turn=turn_id)
 
     def failed(self, turn_id: str, error: TurnError) -> Kept:
         """The same, and a turn that failed; only the last ones are remembered."""

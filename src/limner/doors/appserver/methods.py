@@ -10,6 +10,8 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from limner import __version__
 from limner.doors.appserver.dispatch import Call, Method
 from limner.doors.appserver.protocol.accounts import (
@@ -57,6 +59,20 @@ SERVED: Mapping[str, str] = {
     "config/read": "account_methods:config_read",
 }
 
+# The methods of the first protocol, which read their params themselves.
+FIRST: tuple[str, ...] = (
+    "newConversation",
+    "resumeConversation",
+    "forkConversation",
+    "listConversations",
+    "archiveConversation",
+    "sendUserMessage",
+    "sendUserTurn",
+    "interruptConversation",
+    "addConversationListener",
+    "removeConversationListener",
+)
+
 # What an HTTP header cannot carry: there upstream puts the name of its client.
 _NOT_IN_A_HEADER = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _PLATFORMS = {"darwin": "macos", "win32": "windows"}
@@ -71,6 +87,9 @@ def methods(host: Host) -> Mapping[str, Method]:
             name: Method(serve=partial(_serve, host, where), params=METHODS[name].params)
             for name, where in SERVED.items()
         },
+        **dict.fromkeys(
+            FIRST, Method(serve=partial(_serve, host, "v1.methods:serve"), params=msgspec.Raw)
+        ),
     }
 
 

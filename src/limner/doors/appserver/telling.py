@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 from msgspec.structs import replace
@@ -17,18 +17,21 @@ from limner.agent.calls import is_call
 from limner.agent.session import StoredItem
 from limner.agent.sessions import new_id
 from limner.doors.appserver.inlining import inlined
+from limner.doors.appserver.inputs import Given
 from limner.doors.appserver.item_views import Calls, items_of
+from limner.doors.appserver.kept import Kept
 from limner.doors.appserver.protocol import notices
 from limner.doors.appserver.protocol.accounts import RateLimitSnapshot
 from limner.doors.appserver.protocol.items import (
     AgentMessage,
     ContextCompaction,
     DynamicToolCall,
+    FunctionCallOutput,
     ThreadItem,
     UserMessage,
 )
 from limner.doors.appserver.protocol.notices import Notice, ThreadTokenUsage, TokenUsageBreakdown
-from limner.doors.appserver.protocol.shapes import ContentItem, UserInput
+from limner.doors.appserver.protocol.shapes import ContentItem
 from limner.doors.appserver.protocol.threads import Active, Broken, Idle, ThreadStatus
 from limner.doors.appserver.protocol.turns import Turn
 from limner.doors.appserver.refusals import turn_error
@@ -37,6 +40,14 @@ from limner.doors.appserver.tool_items import Called, item_of
 from limner.errors import NANO_PER_USD, LimnerError
 from limner.wires.base import Usage
 from limner.wires.items import Item
+
+
+class Show(Protocol):
+    """Shows an item of a turn."""
+
+    def __call__(self, item: Item, *, turn_id: str) -> None:
+        """Show it."""
+        ...
 
 
 class Scene(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,6 +60,7 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
         is_tool: whether there is a tool of a name.
         counted: what the turns before have counted.
         tell: tells every client that listens.
+        show: shows an item of a turn to those who want to see them.
     """
 
     thread_id: str
@@ -57,6 +69,7 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     is_tool: Callable[[str], bool]
     counted: TokenUsageBreakdown
     tell: Callable[[Notice], None]
+    show: Show
 
 
 class Telling:
@@ -79,12 +92,13 @@ class Telling:
         self.cwd = scene.cwd
         self.status: ThreadStatus = Idle()
         self.counted = scene.counted
+        self._last_counted: TokenUsageBreakdown | None = None
         self._began_ms = 0
         self._message: AgentMessage | None = None
         self._last: AgentMessage | None = None
         self._called_ms: dict[str, int] = {}
         self._compacting: ContextCompaction | None = None
-        self._given: dict[object, tuple[UserInput, ...]] = {}
+        self._given: dict[object, Given] = {}
         self._answers: dict[str, tuple[ContentItem, ...]] = {}
         self._pictures: dict[str, Mapping[str, str]] = {}
         self._tellers: Mapping[type[msgspec.Struct], Callable[[Any], None]] = {
@@ -98,11 +112,10 @@ class Telling:
             events.Retrying: lambda event: self._failed(event.error, will_retry=True),
             events.Compacting: self._compacting_began,
             events.Compacted: self._compacted,
-            events.TurnEnded: self._ended,
         }
 
-    def expect(self, item: Item, given: tuple[UserInput, ...]) -> None:
-        """Note how a client put what the user says: so it is shown."""
+    def expect(self, item: Item, given: Given) -> None:
+        """Note how a client put what the user or a tool says: so it is shown."""
         self._given[item.get("id")] = given
 
     def answered(self, call_id: str, content_items: tuple[ContentItem, ...]) -> None:
@@ -117,21 +130,17 @@ class Telling:
         """Tell that the turn waits for somebody's word, or no longer does."""
         self._become(Active(active_flags=("waitingOnApproval",) if on_approval else ()))
 
-    def give_up(self, error: LimnerError) -> None:
-        """Tell of the end of a turn that could not even end."""
-        ended = events.TurnEnded(
-            turn_id=self.turn_id,
-            status="failed",
-            text="",
-            is_cut=False,
-            error=error,
-            cost_nano=0,
-            spent_nano=0,
-        )
-        self.tell(ended)
+    def count(self, kept: Kept) -> Kept:
+        """The same, and what this turn has counted."""
+        return kept.counted(self.counted, last=self._last_counted, turn_id=self.turn_id)
 
     def tell(self, event: events.Event) -> None:
-        """Tell of one event; how far a tool has come has no place in this protocol."""
+        """Tell of one event.
+
+        How far a tool has come has no place in this protocol; of the end, `conclude` tells.
+        """
+        if isinstance(event, events.InputAdded | events.ItemAdded | events.ToolFinished):
+            self._scene.show(event.item, turn_id=self.turn_id)
         teller = self._tellers.get(type(event))
         if teller is not None:
             teller(event)
@@ -158,7 +167,11 @@ class Telling:
 
     def _as_given(self, item: ThreadItem) -> ThreadItem:
         given = self._given.pop(item.id, None)
-        return replace(item, content=given) if isinstance(item, UserMessage) and given else item
+        if isinstance(item, UserMessage) and given:
+            return replace(item, content=given)
+        if isinstance(item, FunctionCallOutput) and given:
+            return replace(item, output=given)
+        return item
 
     def _spoke(self, event: events.TextDelta) -> None:
         if self._message is None or self._message.id != event.item_id:
@@ -236,7 +249,7 @@ class Telling:
         )
 
     def _counted(self, event: events.Counted) -> None:
-        last = _breakdown(event.last)
+        self._last_counted = last = _breakdown(event.last)
         self.counted = _sum(self.counted, last)
         usage = ThreadTokenUsage(
             total=self.counted, last=last, model_context_window=event.context_tokens
@@ -258,7 +271,8 @@ class Telling:
         now_ms = _now_ms()
         self._item_completed(replace(self._compacting, completed_at_ms=now_ms), now_ms)
 
-    def _ended(self, event: events.TurnEnded) -> None:
+    def conclude(self, event: events.TurnEnded) -> None:
+        """Tell of the end of the turn."""
         thread_id = self._scene.thread_id
         if event.error is not None:
             self._become(Broken())

@@ -87,6 +87,7 @@ class LiveThread:
         self._lim, self._log, self._rested, self._begun_in = lim, log, rested, cwd
         self._status: ThreadStatus = Idle()
         self._under_way: UnderWay | None = None
+        self._task: asyncio.Task[None] | None = None
         self._tools = ThreadTools(
             self.id,
             lim=lim,
@@ -205,9 +206,9 @@ class LiveThread:
             self._conversation.turn.interrupt()
 
     async def ended(self) -> None:
-        """Wait until no turn is under way."""
-        if self._under_way is not None:
-            await asyncio.wait({self._under_way.task})
+        """Wait until no turn is under way, and what is to be known of the last one is kept."""
+        if self._task is not None:
+            await asyncio.wait({self._task})
 
     def warn(self, *messages: str) -> None:
         """Tell whoever listens what they should know."""
@@ -244,7 +245,7 @@ class LiveThread:
         for one in said:
             telling.expect(one.item, one.given)
         self._conversation.terms, self._conversation.cwd = self._terms(), self.cwd
-        task = asyncio.ensure_future(self._follow(work(telling), telling))
+        task = self._task = asyncio.ensure_future(self._follow(work(telling), telling))
         self._under_way = UnderWay(
             id=named, task=task, telling=telling, can_be_joined=can_be_joined
         )
@@ -272,26 +273,38 @@ class LiveThread:
 
     async def _follow(self, work: Awaitable[TurnEnded], telling: Telling) -> None:
         """Take a turn to its end, whatever that is, and keep what is to be known of it."""
-        error: LimnerError | None = None
         try:
-            error = (await work).error
+            ended = await self._ending(work, telling)
+            if ended.error is not None:
+                kept = self.kept.failed(telling.turn_id, turn_error(ended.error))
+                await self._remember(telling.count(kept))
+            telling.conclude(ended)
+        finally:
+            self._under_way, self._status = None, telling.status
+            self.touched = time.monotonic()
+            self._rested(self)
+        if ended.error is None:
+            await self._remember(telling.count(self.kept))
+
+    async def _ending(self, work: Awaitable[TurnEnded], telling: Telling) -> TurnEnded:
+        try:
+            return await work
         except Exception as bug:
             if isinstance(telling.status, Idle):
                 raise  # it has not even begun, and whoever wants it is told
             # The outermost frame of a turn: the server goes on, and so may the thread.
             self._log(f"turn {telling.turn_id} failed:\n{traceback.format_exc()}")
-            error = LimnerError(redact(f"Internal error: {type(bug).__name__}: {bug}"))
-            telling.give_up(error)
-        finally:
-            self._under_way, self._status = None, telling.status
-            self.touched = time.monotonic()
-            self._rested(self)
-        await self._remember(telling, error)
+            return TurnEnded(
+                turn_id=telling.turn_id,
+                status="failed",
+                text="",
+                is_cut=False,
+                error=LimnerError(redact(f"Internal error: {type(bug).__name__}: {bug}")),
+                cost_nano=0,
+                spent_nano=0,
+            )
 
-    async def _remember(self, telling: Telling, error: LimnerError | None) -> None:
-        kept = self.kept.but(tokens=telling.counted)
-        if error is not None:
-            kept = kept.failed(telling.turn_id, turn_error(error))
+    async def _remember(self, kept: Kept) -> None:
         try:
             await self.keep(kept)
         except LimnerError as failure:
@@ -306,6 +319,7 @@ class LiveThread:
             is_tool=lambda name: registry.get(name) is not None,
             counted=self.kept.rest.tokens or NOTHING,
             tell=self.audience.tell,
+            show=self.audience.show,
         )
 
     def _terms(self) -> Terms:

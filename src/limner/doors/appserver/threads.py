@@ -149,7 +149,7 @@ class Threads:
     def leave(self, thread: LiveThread, client: Connection) -> None:
         """Let a client hear no more of a thread."""
         thread.audience.leave(client)
-        self._rested(thread)
+        self.rest(thread)
 
     async def close(self, thread: LiveThread) -> None:
         """Let a thread go; a turn that is under way in it ends."""
@@ -174,12 +174,12 @@ class Threads:
             lim=self.limner,
             asking=self._asking,
             log=self._log,
-            rested=self._rested,
+            rested=self.rest,
         )
         self.live[thread.id] = thread
         return thread
 
-    def _rested(self, thread: LiveThread) -> None:
+    def rest(self, thread: LiveThread) -> None:
         """Look again in a while whether anybody still needs a thread."""
         if len(thread.audience) == 0:
             thread.touched = time.monotonic()

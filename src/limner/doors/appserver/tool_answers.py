@@ -5,7 +5,7 @@ Whatever is wrong with an answer becomes words: a turn goes on, and the model le
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal, TypeVar
 
 import msgspec
@@ -17,11 +17,13 @@ from limner.doors.appserver.protocol.asking import DynamicToolCallResponse
 from limner.doors.appserver.protocol.shapes import ContentItem, InputAudio, InputImage, InputText
 from limner.net.redact import redact
 from limner.tools.base import Outcome
+from limner.tools.budget import share, shorten_text
 from limner.wires import items as made
 from limner.wires.base import HANDLE_URL
 from limner.wires.items import Item
 
 MAX_MESSAGE_CHARS = 1_000
+MAX_OUTPUT_CHARS = 40_000
 DEFAULT_DETAIL = "high"
 
 INVALID = "dynamic tool response was invalid"
@@ -83,7 +85,8 @@ class ToolAnswers(msgspec.Struct, frozen=True, kw_only=True):
             return _failed(problem)
         parts = [part for item in answer.content_items for part in _parts(item)]
         entered = await self.ingress.parts(parts, source=f"the tool {tool}")
-        marked = entered.items if answer.success else (_MARK, *entered.items)
+        bounded = tuple(_bounded(entered.items))
+        marked = bounded if answer.success else (_MARK, *bounded)
         return ClientAnswer(
             status="completed" if answer.success else "failed",
             success=answer.success,
@@ -92,6 +95,14 @@ class ToolAnswers(msgspec.Struct, frozen=True, kw_only=True):
             pictures=entered.pictures,
             warnings=entered.warnings,
         )
+
+
+def _bounded(parts: Sequence[Item]) -> Iterator[Item]:
+    """The parts, their words cut where together they are too many; pictures stay."""
+    lengths = [len(part["text"]) if part["type"] == "input_text" else 0 for part in parts]
+    for part, room in zip(parts, share(MAX_OUTPUT_CHARS, lengths), strict=True):
+        is_text = part["type"] == "input_text"
+        yield made.text(shorten_text(part["text"], room)[0]) if is_text else part
 
 
 def refused(message: str) -> ClientAnswer:

@@ -20,6 +20,7 @@ from limner.doors.appserver.protocol.items import (
 )
 from limner.doors.appserver.protocol.shapes import ContentItem, InputAudio, InputImage, InputText
 from limner.doors.appserver.specs import ToolSpec
+from limner.doors.appserver.tool_answers import CANCELLED
 from limner.errors import InputInvalid
 from limner.tools.image_edit import TOOL as EDIT
 from limner.tools.image_generate import TOOL as GENERATE
@@ -84,6 +85,8 @@ def content_items(output: Item) -> tuple[ContentItem, ...]:
     if found and isinstance(found[0], views.InputText) and found[0].text == SAYS_IT_FAILED:
         # It was said for the model alone.
         found = found[1:]
+    if [part.text for part in found if isinstance(part, views.InputText)] == [CANCELLED]:
+        return ()  # nobody said that: it stands for the answer that never came
     return tuple(item for part in found if (item := _content_item(part)) is not None)
 
 

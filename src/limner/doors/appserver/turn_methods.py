@@ -18,7 +18,7 @@ from limner.doors.appserver.protocol.turns import (
 )
 from limner.doors.appserver.refusals import refusal
 from limner.doors.appserver.telling import running
-from limner.doors.appserver.thread import LiveThread
+from limner.doors.appserver.thread import Begun, LiveThread
 from limner.doors.appserver.threads import Threads
 
 # A model has to be told something.
@@ -27,17 +27,27 @@ _WORDLESS = TextInput(text="(The user begins without a word.)")
 
 async def start(threads: Threads, call: Call, params: TurnStartParams) -> None:
     """Begin a turn, or join the one that is under way."""
+    await begin(
+        threads,
+        params,
+        begun=lambda turn_id: call.answer(TurnStartResponse(turn=running(turn_id))),
+    )
+
+
+async def begin(threads: Threads, params: TurnStartParams, *, begun: Begun) -> None:
+    """As `start`, for whoever answers in other words.
+
+    Raises:
+        RpcError: the thread is not open, or what is wanted is not of the right shape.
+        LimnerError: no turn can begin, as without a key.
+    """
     thread = threads.get(params.thread_id)
     said = await _said(threads, thread, params)
     kept = agree_for_turn(thread.kept, params, lim=threads.limner)
     if kept != thread.kept:
         await thread.keep(kept)
     thread.warn(*(warning for one in said for warning in one.warnings))
-    await thread.say(
-        said,
-        schema=_schema(params.output_schema),
-        begun=lambda turn_id: call.answer(TurnStartResponse(turn=running(turn_id))),
-    )
+    await thread.say(said, schema=_schema(params.output_schema), begun=begun)
 
 
 async def steer(threads: Threads, call: Call, params: TurnSteerParams) -> TurnSteerResponse:  # noqa: ARG001 - the shape of every method

@@ -64,7 +64,7 @@ def turns_of(stored: Iterable[StoredItem]) -> list[KeptTurn]:
     turns: dict[str, KeptTurn] = {}
     callers: dict[str, KeptTurn] = {}
     current: KeptTurn | None = None
-    for one in _each_once(stored):
+    for one in each_once(stored):
         named = one.item.get("turn_id")
         if not isinstance(named, str):
             is_new = current is None or _begins(one.item, current)
@@ -94,7 +94,7 @@ def is_context(item: Item) -> bool:
     return words.startswith(_AGENTS_FILE) or _WRAPPED.fullmatch(words) is not None
 
 
-def _each_once(stored: Iterable[StoredItem]) -> Iterator[StoredItem]:
+def each_once(stored: Iterable[StoredItem]) -> Iterator[StoredItem]:
     """The items without those that a compaction wrote down again; of each, the first stands."""
     seen: set[Any] = set()
     for one in stored:

@@ -7,11 +7,13 @@ import os
 import subprocess
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
+from typing import Any
 
-from limner.client import Limner
 from limner.doors.cli.answer import Answer
+from limner.doors.mcp.clients import AS_MODULE, CLIENTS
+from limner.doors.mcp.variables import passed_on
 from limner.doors.remote.finding import find_codex
 from limner.errors import MissingExtra, UserError
 
@@ -24,10 +26,6 @@ examples:
 Everything after -- goes to Codex as it is. Codex asks before it calls a tool that draws; exec,
 where nobody can be asked, calls it only with the setting in the last example.
 """
-# A picture may take minutes, and a question about it waits for a person.
-TOOL_TIMEOUT_S = 600
-# -P: a folder named limner, where this happens to run, is not what is meant.
-SERVER = ("-P", "-m", "limner.doors.cli.main", "mcp")
 SEPARATOR = "--"
 
 
@@ -52,7 +50,8 @@ def run(args: Namespace) -> Answer:
             "Codex reaches limner's tools over MCP, which is not installed.",
             hint="pip install 'limner[mcp]'",
         )
-    words = [find_codex(), *with_settings(args.words, settings(passed_on(os.environ)))]
+    entry = CLIENTS["codex"].entry([sys.executable, *AS_MODULE], variables=passed_on(os.environ))
+    words = [find_codex(), *with_settings(args.words, settings(entry))]
     if sys.platform == "win32":
         # Replacing the process there would hand the terminal back to the shell at once.
         status = subprocess.call(words)
@@ -63,18 +62,12 @@ def run(args: Namespace) -> Answer:
         raise UserError(f"{words[0]} cannot be run: {error}") from error
 
 
-def settings(variables: Collection[str]) -> list[str]:
-    """The options of Codex that add limner's tools for one run."""
-    server = {
-        "command": sys.executable,
-        "args": SERVER,
-        "env_vars": sorted(variables),
-        "tool_timeout_sec": TOOL_TIMEOUT_S,
-    }
+def settings(entry: Mapping[str, Any]) -> list[str]:
+    """The options of Codex that add limner's entry for one run."""
     # Strings, lists of them and numbers are the same in TOML as in JSON.
     return [
         word
-        for name, value in server.items()
+        for name, value in entry.items()
         for word in ("-c", f"mcp_servers.limner.{name}={json.dumps(value)}")
     ]
 
@@ -94,12 +87,3 @@ def with_settings(words: Sequence[str], ours: Sequence[str]) -> list[str]:
 def _is_setting(word: str) -> bool:
     is_long = word == "--config" or word.startswith("--config=")
     return is_long or (word.startswith("-c") and not word.startswith("--"))
-
-
-def passed_on(environment: Collection[str]) -> set[str]:
-    """The names of the variables that limner reads: Codex hides all others from its servers."""
-    lim = Limner()
-    known = {name for spec in lim.specs.values() for name in (spec.key_env, spec.base_url_env)}
-    known |= {name for spec in lim.specs.values() for name in spec.variables}
-    known |= {name for model in lim.models.known() for name in (model.key_env, model.base_url_from)}
-    return {name for name in environment if name in known or name.startswith("LIMNER_")}

@@ -44,7 +44,7 @@ class Answering:
             raise MCPError(code=types.INVALID_PARAMS, message=f"Unknown tool: {params.name[:80]!r}")
         caller = Caller(context, params)
         try:
-            work = self.house.begin(params.name, params.arguments or {}, caller)
+            work = await self.house.begin(params.name, params.arguments or {}, caller)
             result = await self.house.attend(work, caller)
             if result is None:
                 return await self._goes_on(work, caller)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from limner.errors import CostSource
-from limner.money.ledger import OWNER_DIED
 from limner.money.records import State
 from limner.storage.store import Store
 
@@ -37,9 +37,12 @@ class CallRow(msgspec.Struct, frozen=True, kw_only=True):
     job_id: str | None
 
 
-def digest_of(tool: str, arguments: Mapping[str, Any]) -> str:
-    """What a call and its repetition have in common, in whatever order the arguments come."""
-    encoded = msgspec.json.encode([tool, arguments], order="deterministic")
+def digest_of(tool: str, arguments: Mapping[str, Any], *, cwd: Path) -> str:
+    """What a call and its repetition have in common, in whatever order the arguments come.
+
+    The folder is part of it: the same words elsewhere name other files.
+    """
+    encoded = msgspec.json.encode([tool, str(cwd), arguments], order="deterministic")
     return hashlib.sha256(encoded).hexdigest()
 
 
@@ -63,7 +66,7 @@ class Calls(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     async def delivered(self, call_id: str) -> None:
-        """Write down that somebody got the answer."""
+        """Write down that somebody got the answer; an error is none while there may be more."""
         await self.store.write(
             lambda tx: tx.run("call_delivered", call_id=call_id, now_ms=self._now_ms())
         )
@@ -81,7 +84,6 @@ class Calls(msgspec.Struct, frozen=True, kw_only=True):
                 digest=digest,
                 but=but,
                 since_ms=self._now_ms() - int(SAME_CALL_S * 1000),
-                died=OWNER_DIED,
             )
         )
         return None if row is None else row["call_id"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -19,8 +19,11 @@ from limner.doors.mcp.config_syntax import Keys, Syntax
 from limner.storage.home import user_home
 
 Scope = Literal["user", "project"]
+HOME = "LIMNER_HOME"
 STARTUP_S = 60
 TOOL_S = 600
+# How Python starts limner. -P: a folder named limner, where this happens to run, is not meant.
+AS_MODULE = ("-P", "-m", "limner.doors.cli.main")
 _STDIO: Mapping[str, Any] = MappingProxyType({"type": "stdio"})
 _TIMEOUT_MS: Mapping[str, Any] = MappingProxyType({"timeout": TOOL_S * 1000})
 
@@ -56,7 +59,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
-    """A program that starts MCP servers: its files by scope, and how it spells an entry."""
+    """A program that starts MCP servers: its files by scope, and how it spells an entry.
+
+    One that ``hides_variables`` gives a server those of its environment that the entry names.
+    """
 
     title: str
     files: Mapping[Scope, Callable[[Place], Path]]
@@ -64,21 +70,34 @@ class Client:
     syntax: Syntax = config_json
     kind: Mapping[str, Any] = field(default_factory=dict[str, Any])
     limits: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    hides_variables: bool = False
 
     def keys(self, name: str) -> Keys:
         """Where the entry of a server stands."""
         return (self.table, name)
 
-    def entry(self, command: Sequence[str], *, home: Path | None = None) -> dict[str, Any]:
+    def entry(
+        self,
+        command: Sequence[str],
+        *,
+        home: Path | None = None,
+        variables: Collection[str] = (),
+    ) -> dict[str, Any]:
         """How the client is told to start limner's server.
 
         Args:
             command: the words that start limner.
             home: limner's folder, where it is not the usual one.
+            variables: the names of those that the server is to have of the client's own.
         """
         program, *words = command
-        place = {} if home is None else {"env": {"LIMNER_HOME": str(home)}}
-        return {**self.kind, "command": program, "args": [*words, "mcp"], **place, **self.limits}
+        entry = {**self.kind, "command": program, "args": [*words, "mcp"]}
+        if home is not None:
+            entry["env"] = {HOME: str(home)}
+        named = sorted(name for name in variables if name not in entry.get("env", {}))
+        if named:
+            entry["env_vars"] = named
+        return {**entry, **self.limits}
 
     def snippet(self, name: str, entry: Mapping[str, Any]) -> str:
         """A whole configuration with nothing but this entry."""
@@ -118,6 +137,7 @@ CLIENTS: Mapping[str, Client] = MappingProxyType(
             table="mcp_servers",
             syntax=config_toml,
             limits={"startup_timeout_sec": STARTUP_S, "tool_timeout_sec": TOOL_S},
+            hides_variables=True,
         ),
         "cursor": Client(
             title="Cursor",

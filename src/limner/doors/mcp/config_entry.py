@@ -14,6 +14,8 @@ from limner.errors import InputInvalid
 _PROGRAM = re.compile(r"(?:.*[/\\])?limner(?:\.exe|\[.*\]|\.doors\.cli\.main)?", re.IGNORECASE)
 # What must be ours for the entry to work; the rest of it belongs to the user, once it is there.
 _ESSENTIAL = ("command", "args")
+# A list that both have a word in: keys that are set by now are added to those that were.
+_SHARED = "env_vars"
 
 
 def with_entry(syntax: Syntax, text: str, keys: Keys, entry: Mapping[str, Any]) -> str:
@@ -28,8 +30,9 @@ def with_entry(syntax: Syntax, text: str, keys: Keys, entry: Mapping[str, Any]) 
         return put(syntax, text, keys, dict(entry))
     _check_ours(existing, keys[-1])
     for key, value in entry.items():
-        if key not in existing or (key in _ESSENTIAL and existing[key] != value):
-            text = put(syntax, text, (*keys, key), value)
+        due = _due(key, existing, value)
+        if key not in existing or existing[key] != due:
+            text = put(syntax, text, (*keys, key), due)
     return text
 
 
@@ -74,6 +77,16 @@ def is_ours(entry: Any) -> bool:
         isinstance(program, str) and bool(_PROGRAM.fullmatch(program)) and command == "mcp"
         for program, command in pairwise(words)
     )
+
+
+def _due(key: str, existing: Mapping[str, Any], value: Any) -> Any:
+    """What an entry of ours should have under a key."""
+    if key in _ESSENTIAL or key not in existing:
+        return value
+    found = existing[key]
+    if key == _SHARED and isinstance(found, list):
+        return [*found, *(name for name in value if name not in found)]
+    return found
 
 
 def _check_ours(entry: Any, name: str) -> None:

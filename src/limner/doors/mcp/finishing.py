@@ -10,7 +10,9 @@ import msgspec
 from limner.client import Limner
 from limner.content import Picture
 from limner.doors.mcp.calls import CallRow, Calls
+from limner.doors.mcp.works import ELSEWHERE
 from limner.errors import ImageError, LimnerError, ReachDenied, StorageError, UserError
+from limner.money.ledger import OWNER_DIED
 from limner.money.records import JobRow
 from limner.money.spending import ALREADY_RECEIVED
 from limner.pictures.order import Progress
@@ -23,7 +25,6 @@ from limner.tools.sets import DrawnSet
 NO_SUCH_JOB = "NO_SUCH_JOB"
 JOB_ENDED = "JOB_ENDED"
 JOB_LOST = "JOB_LOST"
-JOB_ELSEWHERE = "JOB_RUNNING_ELSEWHERE"
 
 
 class Finishing(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,7 +104,8 @@ class Finishing(msgspec.Struct, frozen=True, kw_only=True):
     ) -> GeneratedImage | LimnerError:
         job = None if row.job_id is None else await self.lim.money.job(row.job_id)
         if job is None:
-            return _lost(row)
+            # Rows of the dead have left these states by now.
+            return _elsewhere() if row.state in ("reserved", "sent") else _lost(row)
         try:
             return await self._of_job(job, row, progress)
         except LimnerError as error:
@@ -115,12 +117,7 @@ class Finishing(msgspec.Struct, frozen=True, kw_only=True):
         if job.state == "settled" and job.picture is not None and row.path is not None:
             return await self._written(job, row.path)
         if job.in_flight:
-            raise LimnerError(
-                "it is still being worked on, by a process that is alive",
-                code=JOB_ELSEWHERE,
-                retryable=True,
-                hint="Ask again in a while.",
-            )
+            raise _elsewhere()
         if job.state == "settled" and job.picture is None:
             raise _lost(row)
         try:
@@ -128,9 +125,7 @@ class Finishing(msgspec.Struct, frozen=True, kw_only=True):
         except UserError as error:
             if error.code != ALREADY_RECEIVED:
                 raise
-            raise LimnerError(
-                "another limner process is bringing it in", code=JOB_ELSEWHERE, retryable=True
-            ) from error
+            raise _elsewhere() from error
         if drawn is None:
             raise _lost(row)
         return drawn
@@ -171,12 +166,23 @@ def _outcome(brought: Sequence[GeneratedImage | LimnerError]) -> Outcome:
     )
 
 
+def _elsewhere() -> LimnerError:
+    return LimnerError(
+        "it is still being worked on, by a process that is alive",
+        code=ELSEWHERE,
+        retryable=True,
+        hint="Ask again in a while.",
+    )
+
+
 def _lost(row: CallRow) -> LimnerError:
     """Nobody can say what became of it, or it was an answer in words that is gone."""
     settled = row.state == "settled"
+    why = row.error_code
+    ended = "the server stopped" if why in (None, OWNER_DIED) else f"it ended with {why}"
     error = LimnerError(
-        f"the server stopped while {row.provider} was at work, and it cannot be asked what became "
-        "of that; it " + ("was billed." if settled else "may have been billed."),
+        f"{ended} while {row.provider} was at work, and that cannot be asked what became of it; "
+        "it " + ("was billed." if settled else "may have been billed."),
         code=JOB_LOST,
         hint="Making the same call again is a new payment.",
     )

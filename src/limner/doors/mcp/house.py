@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,11 @@ from limner.doors.mcp.caller import Caller
 from limner.doors.mcp.calls import Calls, digest_of
 from limner.doors.mcp.finishing import Finishing
 from limner.doors.mcp.image_job import TOOL as JOB
-from limner.doors.mcp.reaching import Places
+from limner.doors.mcp.reaching import Place, Places
 from limner.doors.mcp.results import Results
 from limner.doors.mcp.toolbox import FINISH, Toolbox
 from limner.doors.mcp.works import MAX_RUNNING, Work, Works
+from limner.errors import StorageError
 from limner.settings import load
 from limner.tools import image_edit, image_generate
 from limner.tools.base import Question, ToolCall, ToolContext, ToolResult
@@ -28,6 +30,8 @@ from limner.tools.registry import ToolRegistry
 LASTING = frozenset({image_generate.TOOL, image_edit.TOOL, INSPECT})
 FIRST_NEWS_S = 0.5
 NEWS_EVERY_S = 2.0
+
+Ask = Callable[[Question, Work], Awaitable[bool]]
 
 
 class House:
@@ -44,7 +48,9 @@ class House:
         self.lim = Limner(load(env=found, cwd=where), env=found, cwd=where)
         self.works = Works()
         self.calls = Calls(store=self.lim.store, clock=self.lim.clock)
-        self.results = Results(pictures=self.lim.pictures)
+        self.results = Results(
+            pictures=self.lim.pictures, block_images=self.lim.settings.images.block_images
+        )
         self._places = Places(home=self.lim.home, cwd=where)
         toolbox = Toolbox(
             lim=self.lim,
@@ -60,19 +66,21 @@ class House:
             timeout_s=self.lim.settings.tools.timeout_s,
         )
 
-    def begin(self, tool: str, arguments: Mapping[str, Any], caller: Caller) -> Work:
+    async def begin(self, tool: str, arguments: Mapping[str, Any], caller: Caller) -> Work:
         """Start a call, or join the one it repeats.
 
         Raises:
             LimnerError: too many calls are running.
         """
-        digest = digest_of(tool, arguments) if tool in LASTING else None
-        run = partial(self._run, tool=tool, arguments=arguments, caller=caller)
+        place = self._places.of(await caller.roots())
+        digest = digest_of(tool, arguments, cwd=place.cwd) if tool in LASTING else None
+        run = partial(self._run, tool=tool, arguments=arguments, place=place, ask=caller.ask)
         return self.works.begin(tool, run, digest=digest)
 
     def resume(self, call_id: str) -> Work:
         """Start to bring in what a call of an earlier process paid for."""
-        run = partial(self._run, tool=FINISH, arguments={"id": call_id}, caller=None)
+        place = self._places.of(())
+        run = partial(self._run, tool=FINISH, arguments={"id": call_id}, place=place, ask=_nobody)
         return self.works.begin(JOB, run, call_id=call_id)
 
     async def attend(self, work: Work, caller: Caller) -> ToolResult | None:
@@ -87,12 +95,19 @@ class House:
             work.waiting -= 1
 
     async def deliver(self, work: Work) -> None:
-        """Note that the caller has the answer."""
+        """Note that the caller has the answer.
+
+        Called last: a caller who leaves before it returns has not got it, and asks again.
+        """
+        for call_id in work.answers_for:
+            # The picture is there and paid for. That this cannot be written down is no reason to
+            # keep it from the caller.
+            with suppress(StorageError):
+                await self.calls.delivered(call_id)
         work.delivered = True
         for call_id in work.answers_for:
             if (same := self.works.get(call_id)) is not None:
                 same.delivered = True
-            await self.calls.delivered(call_id)
 
     async def promise(self, work: Work) -> None:
         """Make sure that the id of a call is found again, whatever becomes of this process."""
@@ -123,20 +138,22 @@ class House:
         return work.task.result()
 
     async def _run(
-        self, work: Work, *, tool: str, arguments: Mapping[str, Any], caller: Caller | None
+        self, work: Work, *, tool: str, arguments: Mapping[str, Any], place: Place, ask: Ask
     ) -> ToolResult:
-        async def ask(question: Question) -> bool:
-            return caller is not None and await caller.ask(question, work)
-
-        place = self._places.of(() if caller is None else await caller.roots())
+        """The whole of a work; it answers whatever happens, since others wait for it too."""
         context = ToolContext(
             call_id=work.id,
             cwd=place.cwd,
             reach=place.reach,
             cancel=work.cancel,
             progress=work.tell,
-            ask=ask,
+            ask=lambda question: ask(question, work),
         )
         call = ToolCall(name=tool, arguments=arguments, call_id=work.id)
         (result,) = await self._registry.execute_parallel([call], context)
         return result
+
+
+async def _nobody(_: Question, __: Work) -> bool:
+    """Nobody is asked about what was paid for long ago."""
+    return False

@@ -32,6 +32,7 @@ MAX_CONNECTIONS = 512
 GRACE_S = 5
 BACKLOG = 1024
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+_EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - asked for by the user, and only with a token
 
 
 class OAuth(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,7 +98,7 @@ async def serve(server: Server[Door], listening: Listening) -> None:
         ws="none",
     )
     # Said when it is true: whoever waits for this line may connect.
-    sys.stderr.write(f"limner mcp: http://{listening.host}:{port}{PATH}\n")
+    sys.stderr.write(f"limner mcp: http://{_in_url(listening.host)}:{port}{PATH}\n")
     sys.stderr.flush()
     await uvicorn.Server(config).serve(sockets=[bound])
 
@@ -125,8 +126,9 @@ def build_app(server: Server[Door], listening: Listening, *, port: int) -> ASGIA
 
 
 def _names(listening: Listening, port: int) -> TransportSecuritySettings:
-    names = [*_LOOPBACK] if is_loopback(listening.host) else [_in_url(listening.host)]
-    hosts = [f"{name}:{port}" for name in names]
+    host = listening.host.strip("[]")
+    local = _LOOPBACK if is_loopback(host) or host in _EVERYWHERE else ()
+    hosts = [f"{name}:{port}" for name in {*local, _in_url(host)}]
     for name in listening.names:
         hosts += [name, f"{name}:{port}"]
     return TransportSecuritySettings(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from limner.doors.mcp.results import error_json
-from limner.doors.mcp.works import Work, Works
+from limner.doors.mcp.works import ELSEWHERE, MAX_ID_CHARS, Work, Works
 from limner.tools.base import Outcome, Tool, ToolContext
 
 TOOL = "image_job"
@@ -23,7 +23,11 @@ DESCRIPTION = (
 SCHEMA: Mapping[str, Any] = {
     "type": "object",
     "properties": {
-        "id": {"type": "string", "description": "The job that the call answered with."},
+        "id": {
+            "type": "string",
+            "maxLength": MAX_ID_CHARS,
+            "description": "The job that the call answered with.",
+        },
         "action": {
             "type": "string",
             "enum": ["status", "wait", "cancel"],
@@ -83,7 +87,8 @@ def _may_have_more(work: Work) -> bool:
     result = work.result
     if result is None or result.ok or not work.answers_for:
         return False
-    return result.retryable or (result.billed and result.cost_source == "unknown")
+    is_elsewhere = result.domain_code == ELSEWHERE
+    return is_elsewhere or (result.billed and result.cost_source == "unknown")
 
 
 def _outcome(work: Work, *, answering: Work | None) -> Outcome:

@@ -10,17 +10,18 @@ import os
 import re
 import sys
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import unified_diff
 from functools import partial
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
 from limner.doors.cli.answer import Answer
-from limner.doors.mcp.clients import CLIENTS, Client, Place, Scope
+from limner.doors.mcp.clients import AS_MODULE, CLIENTS, HOME, Client, Place, Scope
 from limner.doors.mcp.config_entry import has_ours, with_entry, without_entry
 from limner.doors.mcp.config_files import ConfigFile
 from limner.doors.mcp.config_syntax import Malformed
@@ -36,7 +37,7 @@ KEYS_HINT = "Keys in your shell may not reach it: limner keys set OPENAI_API_KEY
 
 def install(args: Namespace) -> Answer:
     """Let a client start limner's server."""
-    task = _Task.of(args)
+    task = _Task.of(args, passes_on=True)
     text = task.file.read()
     edited = task.edited(partial(with_entry, entry=task.entry), text or "")
     changed = edited != text
@@ -56,7 +57,7 @@ def install(args: Namespace) -> Answer:
 
 def uninstall(args: Namespace) -> Answer:
     """Take limner's server out of a client again."""
-    task = _Task.of(args)
+    task = _Task.of(args, passes_on=False)
     text = task.file.read()
     if text is None:
         return task.answer(f"{task.client.title} has no such file: {task.file.path}", text, text)
@@ -87,7 +88,7 @@ class _Task:
     dry_run: bool
 
     @classmethod
-    def of(cls, args: Namespace) -> _Task:
+    def of(cls, args: Namespace, *, passes_on: bool) -> _Task:
         if args.client is None:
             raise UserError(f"say which client: {', '.join(CLIENTS)}")
         if _NAME.fullmatch(args.name) is None:
@@ -109,7 +110,11 @@ class _Task:
             scope=args.scope,
             name=args.name,
             file=ConfigFile(client.files[args.scope](place)),
-            entry=client.entry(_launcher(), home=place.variable("LIMNER_HOME")),
+            entry=client.entry(
+                _launcher(),
+                home=place.variable(HOME),
+                variables=(_passed_on(place.env) if passes_on and client.hides_variables else ()),
+            ),
             dry_run=args.dry_run,
         )
 
@@ -167,6 +172,11 @@ class _Task:
         )
 
 
+def _passed_on(environment: Mapping[str, str]) -> set[str]:
+    # Who reads what is known to the providers and models, which take a while to load.
+    return import_module("limner.doors.mcp.variables").passed_on(environment)
+
+
 def _launcher() -> list[str]:
     """The words that start this installation of limner from anywhere."""
     try:
@@ -178,7 +188,7 @@ def _launcher() -> list[str]:
             script = Path(os.path.normpath(file.locate()))
             if script.is_file():
                 return [str(script)]
-    return [sys.executable, "-m", "limner.doors.cli.main"]
+    return [sys.executable, *AS_MODULE]
 
 
 def _diff(before: str | None, after: str | None, path: Path) -> str:

@@ -15,8 +15,9 @@ import msgspec
 
 from limner.content import Picture
 from limner.doors.mcp.image_fit import TOOL as FIT
-from limner.errors import LimnerError
+from limner.errors import ImageError, LimnerError, StorageError
 from limner.imaging.fit import FitRequest
+from limner.pictures.omitted import reason_of
 from limner.pictures.take import Pictures
 from limner.tools.base import ToolResult
 from limner.wires import items, mcp_content
@@ -27,20 +28,18 @@ MAX_EDGE = 2000
 MAX_BYTES = 3_750_000
 # Every model reads these, and none of them moves.
 FORMATS = ("image/png", "image/jpeg", "image/webp")
+BLOCKED = "the setting images.block_images keeps pictures from models"
 _FOR_BOTH: Mapping[str, Any] = {"audience": ["user", "assistant"]}
 
 
 class Results(msgspec.Struct, frozen=True, kw_only=True):
-    """Writes results with the pictures of one home."""
+    """Writes results with the pictures of one home; with ``block_images`` a model sees none."""
 
     pictures: Pictures
+    block_images: bool
 
     async def write(self, result: ToolResult) -> types.CallToolResult:
-        """The result of a call.
-
-        Raises:
-            LimnerError: the bytes of a picture are gone.
-        """
+        """The result of a call; where a picture cannot be shown, it says so in its place."""
         if not result.value:
             return as_result({"error": error_json(result)}, is_error=True)
         shown = [part for part in result.content if isinstance(part, Picture)]
@@ -57,11 +56,18 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
     async def _blocks(
         self, shown: Sequence[Picture], as_they_are: Collection[str]
     ) -> list[dict[str, Any]]:
-        sights = {
-            one.handle: await self._sight(one, as_they_are, among=len(shown)) for one in shown
-        }
+        sights: dict[str, Sight] = {}
+        left_out: dict[str, str] = {}
+        for one in shown:
+            if self.block_images:
+                left_out[one.handle] = BLOCKED
+                continue
+            try:
+                sights[one.handle] = await self._sight(one, as_they_are, among=len(shown))
+            except (ImageError, StorageError) as error:
+                left_out[one.handle] = reason_of(error)
         parts = [items.picture(one.handle) for one in shown]
-        blocks = mcp_content.write(parts, sights, omitted={})
+        blocks = mcp_content.write(parts, sights, omitted=left_out)
         return [{**block, "annotations": _FOR_BOTH} for block in blocks]
 
     async def _sight(self, picture: Picture, as_they_are: Collection[str], *, among: int) -> Sight:

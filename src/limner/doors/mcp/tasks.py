@@ -10,7 +10,7 @@ import msgspec
 from mcp.shared.exceptions import MCPError
 
 from limner.doors.mcp.house import House
-from limner.doors.mcp.works import Work
+from limner.doors.mcp.works import MAX_ID_CHARS, Work
 from limner.errors import Cancelled
 
 POLL_EVERY_MS = 2000
@@ -53,7 +53,7 @@ class Tasks(msgspec.Struct, frozen=True, kw_only=True):
         work = self.house.works.get(task_id)
         if work is not None:
             return work
-        if not task_id.startswith("call_"):
+        if not task_id.startswith("call_") or len(task_id) > MAX_ID_CHARS:
             raise MCPError(code=types.INVALID_PARAMS, message="There is no such task here.")
         return self.house.resume(task_id)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import json
 import logging
+import math
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -22,7 +23,10 @@ logger = logging.getLogger("limner")
 
 MIN_SECRET_CHARS = 16
 MAX_KEYS_BYTES = 1 << 20
-REFRESH_S = 60.0
+# A key that nobody has heard of is looked for this often; one that was withdrawn is trusted no
+# longer than this.
+LOOK_AGAIN_S = 60.0
+TRUST_S = 3600.0
 # Signatures that whoever checks them cannot make.
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"]
 
@@ -56,13 +60,21 @@ class SignedTokens:
         issuer: who signs, word for word as in the tokens.
         resource: what the tokens must be for: the address of this server.
         keys: a file, or an https address.
+        clock: seconds that only grow.
     """
 
-    def __init__(self, *, issuer: str, resource: str, keys: str) -> None:
-        self._issuer, self._resource = issuer, resource
+    def __init__(
+        self,
+        *,
+        issuer: str,
+        resource: str,
+        keys: str,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._issuer, self._resource, self._clock = issuer, resource, clock
         self._load = _source(keys)
         self._keys: dict[str | None, jwt.PyJWK] = {}
-        self._read_s = -REFRESH_S
+        self._read_s = -math.inf
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """Whose token it is; None where it is not valid here and now."""
@@ -91,8 +103,9 @@ class SignedTokens:
         )
 
     async def _key(self, name: str | None) -> jwt.PyJWK | None:
-        if name not in self._keys and time.monotonic() - self._read_s >= REFRESH_S:
-            self._read_s = time.monotonic()
+        age_s = self._clock() - self._read_s
+        if age_s >= (TRUST_S if name in self._keys else LOOK_AGAIN_S):
+            self._read_s = self._clock()
             try:
                 self._keys = _read_keys(await self._load())
             except (OSError, httpx2.HTTPError, jwt.PyJWTError, ValueError) as error:

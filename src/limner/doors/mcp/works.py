@@ -14,7 +14,10 @@ from limner.tools.base import Question, ToolResult
 
 MAX_RUNNING = 256
 MAX_KEPT = 1000
+# Longer than any id that was ever given out; what clients call theirs is kept for a while.
+MAX_ID_CHARS = 64
 BUSY = "SERVER_BUSY"
+ELSEWHERE = "JOB_RUNNING_ELSEWHERE"
 
 
 class Work:

@@ -9,6 +9,7 @@ import msgspec
 from limner.imaging.fit.encoders import Candidate
 from limner.imaging.fit.faithful import encode_once
 from limner.imaging.fit.ladder import descend
+from limner.imaging.fit.quick import encode_quickly
 from limner.imaging.fit.request import FitRequest, Fitted
 from limner.imaging.fit.source import Source
 from limner.imaging.formats import Format
@@ -37,23 +38,29 @@ class Engine(msgspec.Struct, frozen=True, kw_only=True):
             page=request.page,
             opened=opened if request.page == 1 else None,
         )
-        if _is_good_as_it_is(source, data, request):
-            return _described(source, Candidate(source.mime, data, source.size), untouched=True)
+        original = Candidate(source.mime, data, source.size)
+        may_stay = _needs_no_change(source, request)
+        if may_stay and request.passes(source.mime, len(data)):
+            return _described(source, original, untouched=True)
         match request.mode:
             case "seed":
                 chosen = descend(source, request, self.aside)
             case "fast":
                 chosen = encode_once(source, request)
+            case "quick":
+                chosen = encode_quickly(source, request, self.aside)
+                if may_stay and len(data) <= min(len(chosen.data), request.max_bytes):
+                    return _described(source, original, untouched=True)
         return _described(source, chosen, untouched=False)
 
 
-def _is_good_as_it_is(source: Source, data: bytes, request: FitRequest) -> bool:
-    """Within the box, a quarter of the byte limit, upright and of a type that may be sent."""
+def _needs_no_change(source: Source, request: FitRequest) -> bool:
+    """Whether the picture is whole, upright, within the box and of a type that may be sent."""
     return (
         source.is_whole
         and source.is_upright
         and request.holds(source.size)
-        and request.passes(source.mime, len(data))
+        and source.mime in request.formats
     )
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-Mode = Literal["seed", "fast"]
+Mode = Literal["seed", "fast", "quick"]
 
 PNG, JPEG, WEBP, GIF = "image/png", "image/jpeg", "image/webp", "image/gif"
 

@@ -3,7 +3,17 @@ INSERT INTO calls (call_id, ledger_id, tool, digest, created_ms)
 VALUES (:call_id, :ledger_id, :tool, :digest, :now_ms);
 
 -- name: call_delivered
-UPDATE calls SET delivered_ms = :now_ms WHERE call_id = :call_id AND delivered_ms IS NULL;
+-- Whoever was told of a failure has no answer yet, while the service can be asked for the picture.
+UPDATE calls SET delivered_ms = :now_ms
+WHERE call_id = :call_id
+    AND delivered_ms IS NULL
+    AND NOT EXISTS (
+        SELECT 1
+        FROM ledger JOIN jobs ON jobs.ledger_id = ledger.id
+        WHERE ledger.id = calls.ledger_id
+            AND ledger.state = 'unknown'
+            AND jobs.remote_id IS NOT NULL
+    );
 
 -- name: call_rows
 -- What a call did, as far as the ledger knows.
@@ -25,9 +35,6 @@ WHERE calls.digest = :digest
     AND calls.delivered_ms IS NULL
     AND calls.created_ms >= :since_ms
     AND calls.call_id <> :but
-    AND (
-        ledger.state = 'unknown' AND ledger.error_code = :died
-        OR ledger.state = 'settled' AND ledger.picture IS NOT NULL
-    )
+    AND (ledger.state = 'unknown' OR ledger.state = 'settled' AND ledger.picture IS NOT NULL)
 ORDER BY calls.rowid DESC
 LIMIT 1;

@@ -341,7 +341,7 @@ class ThreadItemsListResponse(Shape):
 
 
 class ThreadToolsSetParams(Shape):
-    """The client's tools of a thread, from the next request to the model on."""
+    """The client's tools of a thread, from the next turn on."""
 
     thread_id: str
     dynamic_tools: Annotated[list[Any], msgspec.Meta(description="As in thread/start.")]

@@ -1,0 +1,283 @@
+"""One recorded client, two servers: the real Codex and limner answer it alike, field by field.
+
+Where they do not, a row here says why, and the guide says it to users. Codex comes with the
+package `openai-codex`, no part of the ordinary tools: `pip install --group local`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from tests.acceptance.appserver_script import Player, Scenes
+from tests.acceptance.appserver_shapes import Difference, Message, in_fields, in_order, label
+from tests.servers.appserver_side import KINDS, TalkingServer, side_of
+from tests.servers.components import needs
+
+pytestmark = [pytest.mark.slow, needs("openai_codex", "codex_cli_bin")]
+
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "app-server.md"
+
+
+class Allowed(msgspec.Struct, frozen=True, kw_only=True):
+    """A difference that is meant.
+
+    Attributes:
+        where: the place, as a pattern for all of it.
+        why: what users are told.
+        scene: when.
+        is_read: the SDK reads this place too, and its type there allows for both.
+    """
+
+    where: str
+    why: str
+    scene: str = ".*"
+    is_read: bool = False
+
+    def has(self, one: Difference) -> bool:
+        in_scene = re.fullmatch(self.scene, one.scene) is not None
+        return in_scene and re.fullmatch(self.where, one.where) is not None
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """Messages that only one of them sends in a scene, or in any, and why."""
+
+    scene: str
+    why: str
+    by_codex: tuple[str, ...] = ()
+    by_us: tuple[str, ...] = ()
+
+
+# What comes of the two not being set up alike, and tells nothing about limner.
+SETUP = (
+    Allowed(where=r".*modelProvider", why="the model has another name on each side"),
+    Allowed(
+        where=r".*(item|items\[\])\.(startedAtMs|completedAtMs)",
+        why="a member of 0.166, which limner speaks; the Codex that is tried here is 0.163",
+    ),
+    Allowed(where=r".*\.cliVersion|initialize answered result\.(userAgent|codexHome)", why="names"),
+)
+
+WORDS = "Some refusals say the same in other words, and carry limner's own error as `data`."
+FAILED = "The model and the client are told why a tool's answer failed, in the client's words."
+NO_FILE = "A thread has no file of its own, so `path` is null and `source` is `appServer`."
+CURSORS = "Cursors look different; clients hand them back as they are."
+NO_CURSORS = "`thread/resume` hands out no cursors: lists begin at the newest without one."
+READ = "What a user has read is not kept, only told when a turn brings something new."
+FORKS = "A fork shows the beginning it was copied from as its preview, and says so in lists."
+ACCOUNT = "There is no account, so nothing is known of its limits."
+REFUSED = "A request that the model's service refuses is `badRequest`, and says who refused it."
+STEERED = "What the model is saying when it is steered is finished first, and kept."
+PARALLEL = "Calls that the model makes at once are asked at once, as Codex does from 0.166 on."
+COMPACTED = "A compaction is paid for and shown, and counts no tokens of the conversation."
+
+ALLOWED = (
+    Allowed(where=r".* refused error\.(message|data\..*)", why=WORDS, is_read=True),
+    Allowed(where=r".*contentItems\[\]\.text", why=FAILED),
+    Allowed(where=r".*(thread|data\[\])\.(path|source)", why=NO_FILE, is_read=True),
+    Allowed(where=r"thread/(list|turns/list|items/list) answered .*Cursor", why=CURSORS),
+    Allowed(where=r"thread/resume answered .*Cursor", why=NO_CURSORS, is_read=True),
+    Allowed(where=r".*result\.readStates?\..*", why=READ),
+    Allowed(where=r".*(thread|data\[\])\.preview", why=FORKS, scene="fork|archive"),
+    Allowed(where=r"thread/list answered .*\.forkedFromId", why=FORKS, is_read=True),
+    Allowed(where=r".*\.canAcceptDirectInput", why="Threads in lists say whether they take input."),
+    Allowed(where=r"account/.*\.limitId", why=ACCOUNT, is_read=True),
+    Allowed(where=r".*error\.(codexErrorInfo|message)", why=REFUSED, is_read=True),
+    Allowed(
+        where=r"thread/tokenUsage/updated params\.tokenUsage\.modelContextWindow",
+        why="How much a model can read is null where the catalogue does not know it.",
+        is_read=True,
+    ),
+    Allowed(
+        where=r"thread/resume answered result\.collaborationMode.*",
+        why="There are no modes of collaboration, so `collaborationMode` is null.",
+        is_read=True,
+    ),
+    Allowed(
+        where=r"thread/start answered result\.(sandbox|activePermissionProfile).*",
+        why="A thread may write in its folder by default; in Codex only if the folder is trusted.",
+        scene="a client that takes no experiments",
+        is_read=True,
+    ),
+    Allowed(
+        where=r"item/completed agentMessage params\.item\.text",
+        why=STEERED,
+        scene="steer in the middle of an answer",
+    ),
+)
+
+TOLD = (
+    Told(
+        scene=".*",
+        why="Nothing is told about sandboxes of commands, remote control, goals or deprecations.",
+        by_codex=(
+            "configWarning",
+            "deprecationNotice",
+            "remoteControl/status/changed",
+            "thread/goal/cleared",
+            "warning",
+        ),
+    ),
+    Told(
+        scene=".*",
+        why="`thread/spend/updated` tells what a turn and its thread have cost.",
+        by_us=("thread/spend/updated",),
+    ),
+    Told(
+        scene="interrupt while a call is pending",
+        why=READ,
+        by_codex=("thread/readState/changed",),
+    ),
+    Told(
+        scene="steer in the middle of an answer",
+        why=READ,
+        by_us=("thread/readState/changed",),
+    ),
+    Told(
+        scene="compaction",
+        why=COMPACTED,
+        by_codex=("thread/tokenUsage/updated", "account/rateLimits/updated"),
+    ),
+)
+# Codex says so only sometimes.
+BY_CHANCE = frozenset({"thread/status/changed notLoaded"})
+# Where the order itself is meant to differ: why, and what limner tells more.
+REORDERED: dict[str, tuple[str, Counter[str]]] = {
+    "two calls at once": (PARALLEL, Counter()),
+    "steer in the middle of an answer": (
+        STEERED,
+        Counter(["item/completed agentMessage", "thread/tokenUsage/updated"]),
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Scenes]:
+    """What each of the two said."""
+    import asyncio
+
+    async def play(kind: str) -> Scenes:
+        with TalkingServer() as model:
+            side = side_of(kind, tmp_path_factory.mktemp("played"), model)
+            async with Player(side, model) as player:
+                return await player.play()
+
+    return {kind: asyncio.run(play(kind)) for kind in KINDS}
+
+
+def pairs(played: dict[str, Scenes]) -> Iterable[tuple[str, list[Message], list[Message]]]:
+    """The scenes of both, without what only one of them tells."""
+    codex, ours = played["codex"], played["limner"]
+    assert list(codex) == list(ours)
+    for scene in codex:
+        yield scene, _common(scene, codex[scene], "by_codex"), _common(scene, ours[scene], "by_us")
+
+
+def _common(scene: str, messages: list[Message], side: str) -> list[Message]:
+    own = {name for row in TOLD if re.fullmatch(row.scene, scene) for name in getattr(row, side)}
+    return [one for one in messages if label(one) not in own | BY_CHANCE]
+
+
+def explained(found: Iterable[Difference], rows: Iterable[Allowed]) -> list[str]:
+    """The differences that no row explains."""
+    rows = tuple(rows)
+    return [str(one) for one in found if not any(row.has(one) for row in rows)]
+
+
+def test_everything_is_told_in_the_same_order(played: dict[str, Scenes]) -> None:
+    for scene, codex, ours in pairs(played):
+        if scene in REORDERED:
+            more = REORDERED[scene][1]
+            assert Counter(map(label, codex)) + more == Counter(map(label, ours))
+        else:
+            assert [str(one) for one in in_order(scene, codex, ours)] == []
+
+
+def test_every_request_is_answered_or_refused_alike(played: dict[str, Scenes]) -> None:
+    for _, codex, ours in pairs(played):
+        assert [label(one) for one in codex if "to" in one] == [
+            label(one) for one in ours if "to" in one
+        ]
+
+
+def test_every_message_has_the_same_members_and_words(played: dict[str, Scenes]) -> None:
+    found = [one for scene in pairs(played) for one in in_fields(*scene)]
+    assert explained(found, (*SETUP, *ALLOWED)) == []
+
+
+def seen_by_sdk(message: Message) -> Any:
+    """What the SDK makes of a message: kinds of values, and the words of its enumerations."""
+    from openai_codex.generated.notification_registry import NOTIFICATION_MODELS
+
+    if "error" in message:
+        return {"error": _kinds(message["error"]) | {"code": message["error"]["code"]}}
+    if "to" in message:
+        place, model = "result", _answers().get(message["to"])
+    else:
+        place, model = "params", NOTIFICATION_MODELS.get(message["method"])
+    if model is None:
+        return None
+    return {place: _kinds(model.model_validate(message[place]).model_dump(by_alias=True))}
+
+
+def _answers() -> dict[str, Any]:
+    from openai_codex.generated import v2_all as sdk
+    from openai_codex.models import InitializeResponse
+
+    return {
+        "initialize": InitializeResponse,
+        "thread/start": sdk.ThreadStartResponse,
+        "thread/resume": sdk.ThreadResumeResponse,
+        "thread/fork": sdk.ThreadForkResponse,
+        "thread/read": sdk.ThreadReadResponse,
+        "thread/list": sdk.ThreadListResponse,
+        "thread/unarchive": sdk.ThreadUnarchiveResponse,
+        "turn/start": sdk.TurnStartResponse,
+        "turn/steer": sdk.TurnSteerResponse,
+        "account/read": sdk.GetAccountResponse,
+    }
+
+
+def _kinds(value: Any) -> Any:
+    match value:
+        case dict():
+            return {name: _kinds(inner) for name, inner in value.items()}
+        case list():
+            return [_kinds(inner) for inner in value]
+        case Enum():
+            return value.value
+        case _:
+            return type(value).__name__
+
+
+def test_the_sdk_reads_the_same_kinds_and_enumerations(played: dict[str, Scenes]) -> None:
+    found = [one for scene in pairs(played) for one in in_fields(*scene, seen_as=seen_by_sdk)]
+    assert explained(found, [row for row in ALLOWED if row.is_read]) == []
+
+
+def test_every_row_still_explains_something(played: dict[str, Scenes]) -> None:
+    found = [one for scene in pairs(played) for one in in_fields(*scene)]
+    idle = [row.where for row in (*SETUP, *ALLOWED) if not any(row.has(one) for one in found)]
+    assert idle == []
+    heard = {
+        kind: {(scene, label(one)) for scene in scenes for one in scenes[scene]}
+        for kind, scenes in played.items()
+    }
+    for row in TOLD:
+        for kind, names in (("codex", row.by_codex), ("limner", row.by_us)):
+            for name in names:
+                told = [one for one in heard[kind] if one[1] == name]
+                assert any(re.fullmatch(row.scene, scene) for scene, _ in told), name
+
+
+def test_the_guide_gives_every_reason() -> None:
+    section = GUIDE.read_text().split("## Where it differs from Codex")[1].split("\n## ")[0]
+    reasons = [row.why for row in (*ALLOWED, *TOLD)] + [why for why, _ in REORDERED.values()]
+    listed = [line.removeprefix("- ") for line in section.splitlines() if line.startswith("- ")]
+    assert sorted(set(reasons)) == sorted(listed)

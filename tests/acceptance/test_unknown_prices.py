@@ -1,0 +1,124 @@
+"""What nobody knows the price of is set aside at a stated rate: caps hold, and policies ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.acceptance.conftest import OPENAI_KEY, Studio, picture
+from tests.agent.talking import Talk, ending, happened, talk
+from tests.servers.model_server import Counts
+from tests.servers.responses_server import ResponsesServer
+from tests.servers.scripted import says
+
+from limner import ToolCall, ToolResult
+from limner.catalogue.rates import UNKNOWN_RATE
+from limner.catalogue.vision import vision_models
+from limner.tools.base import Approval, Question
+
+UNLISTED = "openai/gpt-of-tomorrow"
+
+
+@pytest.fixture
+def responses() -> Iterator[ResponsesServer]:
+    with ResponsesServer() as server:
+        yield server
+
+
+@pytest.fixture
+def desk(studio: Studio, responses: ResponsesServer) -> Studio:
+    studio.env |= {
+        "OPENAI_API_KEY": OPENAI_KEY,
+        "OPENAI_BASE_URL": responses.base_url,
+        "LIMNER_MODEL_ROLES_VISION": UNLISTED,
+    }
+    (studio.cwd / "photo.png").write_bytes(picture(80, 60))
+    return studio
+
+
+@pytest.fixture
+def groq(tmp_path: Path) -> Iterator[Talk]:
+    """A model with a key that no price list has."""
+    with talk("groq/talker", tmp_path) as made:
+        yield made
+
+
+async def look(desk: Studio, path: str = "photo.png", **context: Any) -> ToolResult:
+    async with desk.open() as lim:
+        call = ToolCall(name="inspect_image", arguments={"path": path, "question": "What is it?"})
+        (result,) = await lim.registry().execute_parallel([call], desk.context(**context))
+        return result
+
+
+def test_no_listed_model_costs_more_than_is_set_aside_for_one_that_is_not() -> None:
+    dearest = max(
+        row.rate.most(input_tokens=1_000, output_tokens=1_000)
+        for row in vision_models()
+        if row.rate is not None
+    )
+    assert UNKNOWN_RATE.most(input_tokens=1_000, output_tokens=1_000) == dearest
+
+
+async def test_a_cap_holds_for_a_look_of_unknown_price(
+    desk: Studio, responses: ResponsesServer
+) -> None:
+    refused = await look(desk, budget_nano=1_000_000)
+    assert (refused.domain_code, len(responses.sent("ask"))) == ("BUDGET_EXCEEDED", 0)
+
+
+async def test_a_cap_holds_for_a_file_that_nobody_can_decode(
+    desk: Studio, responses: ResponsesServer
+) -> None:
+    desk.env["LIMNER_MODEL_ROLES_VISION"] = "openai/gpt-5.5"
+    (desk.cwd / "broken.png").write_bytes(picture(80, 60)[:60])
+    refused = await look(desk, "broken.png", budget_nano=1_000_000)
+    assert (refused.domain_code, len(responses.sent("ask"))) == ("BUDGET_EXCEEDED", 0)
+
+
+async def test_a_look_of_unknown_price_is_a_paid_call(
+    desk: Studio, responses: ResponsesServer
+) -> None:
+    asked: list[Question] = []
+
+    async def no(question: Question) -> bool:
+        asked.append(question)
+        return False
+
+    careful = Approval(policy="untrusted", above_nano=0)
+    denied = await look(desk, approval=careful, ask=no)
+    assert (denied.domain_code, len(responses.sent("ask"))) == ("APPROVAL_DENIED", 0)
+    assert [question.amount_nano is not None for question in asked] == [True]
+
+
+async def test_what_was_counted_is_settled_at_the_rate_that_was_set_aside(desk: Studio) -> None:
+    result = await look(desk)
+    counts = Counts()
+    nano = UNKNOWN_RATE.cost(input_tokens=counts.input, output_tokens=counts.output)
+    assert (result.ok, result.cost_nano, result.cost_source) == (True, nano, "unknown")
+    async with desk.open() as lim:
+        assert await lim.money.spent() == nano
+
+
+async def test_a_cap_holds_for_a_conversation_of_unknown_price(groq: Talk) -> None:
+    groq.script(says("Hello."))
+    lim = groq.limner()
+    ended = ending(await happened(groq.agent(lim, budget_usd="0.01"), "Hello."))
+    assert (ended.status, ended.error and ended.error.code) == ("failed", "BUDGET_EXCEEDED")
+    assert groq.asked == []
+
+    agent = groq.agent(lim, budget_usd="1")
+    ended = ending(await happened(agent, "Hello."))
+    counts = Counts()
+    nano = UNKNOWN_RATE.cost(input_tokens=counts.input, output_tokens=counts.output)
+    assert (ended.text, ended.spent_nano) == ("Hello.", nano)
+
+
+async def test_tokens_that_were_not_counted_cost_what_was_set_aside(groq: Talk) -> None:
+    groq.script(says("Hello.", usage=Counts(input=0, cached=0, output=0, reasoning=0)))
+    lim = groq.limner()
+    ended = ending(await happened(groq.agent(lim), "Hello."))
+    (row,) = (await lim.money.spend()).recent
+    assert (ended.text, row.cost_source) == ("Hello.", "unknown")
+    assert row.cost_nano == row.quoted_nano == ended.cost_nano > 0

@@ -1,0 +1,82 @@
+"""Threads that nobody needs any more are let go, and come back from the store."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from tests.acceptance.conftest import Studio
+
+from limner.doors.appserver.asking import Asking
+from limner.doors.appserver.connection import Connection
+from limner.doors.appserver.kept import Kept
+from limner.doors.appserver.protocol.notices import WarningNotification
+from limner.doors.appserver.rpc import RpcError
+from limner.doors.appserver.threads import Threads
+
+
+class Recording:
+    """A wire whose other end remembers."""
+
+    def __init__(self) -> None:
+        self.messages: list[bytes] = []
+
+    async def send(self, messages: list[bytes]) -> None:
+        self.messages += messages
+
+    def cut(self) -> None:
+        pass
+
+
+class Hall:
+    """Threads, and a client that has introduced itself."""
+
+    def __init__(self, studio: Studio, **how: float) -> None:
+        self.asking = Asking(print)
+        self.lim = studio.open()
+        self.threads = Threads(self.lim, asking=self.asking, log=print, **how)
+        self.wire = Recording()
+        self.client = Connection(self.wire, asking=self.asking, log=print)
+        self.client.greet("c", "1", experimental=True, unwanted=())
+
+    async def aclose(self) -> None:
+        await self.threads.aclose()
+        await self.lim.aclose()
+
+
+async def rest() -> None:
+    """Let everything happen that is due."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def test_a_thread_is_let_go_when_nobody_listens_and_nothing_happens(studio: Studio) -> None:
+    hall = Hall(studio, idle_s=0.0)
+    threads, client = hall.threads, hall.client
+    thread = await threads.begin(Kept())
+    threads.listen(thread, client)
+    thread.audience.release(client)
+    await rest()
+    assert threads.get(thread.id) is thread
+    client.close()
+    await rest()
+    with pytest.raises(RpcError, match="thread not found"):
+        threads.get(thread.id)
+    again = await threads.load(*await threads.stored(thread.id))
+    assert (again is thread, again.kept) == (False, thread.kept)
+    await hall.aclose()
+
+
+async def test_a_client_that_is_shown_a_thread_misses_nothing_meanwhile(studio: Studio) -> None:
+    hall = Hall(studio)
+    thread = await hall.threads.begin(Kept())
+    hall.threads.listen(thread, hall.client)
+    with thread.audience.asked(hall.asking.open("item/tool/call", {})):
+        thread.audience.tell(WarningNotification(message="meanwhile"))
+        await rest()
+        assert hall.wire.messages == []
+        thread.audience.release(hall.client)
+    await hall.client.flushed()
+    told, asked = hall.wire.messages
+    assert (b"meanwhile" in told, b"item/tool/call" in asked) == (True, True)
+    await hall.aclose()

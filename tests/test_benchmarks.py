@@ -1,0 +1,39 @@
+"""Benchmarks that start other programs run to their end, on a few of everything."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from benchmarks import app_server
+from benchmarks.app_server_model import MARK, last_words
+from tests.servers.components import needs
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
+@needs("codex_cli_bin")
+@pytest.mark.slow
+def test_the_app_servers_are_measured_side_by_side_and_nothing_is_lost(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    app_server.main(["--quick", "--record", str(tmp_path / "results.md")])
+    table = (tmp_path / "results.md").read_text()
+    assert capsys.readouterr().out == f"{table}\n"
+    assert table.count(" kept ") + table.count(" MISSED ") == 8
+    plan = app_server.QUICK
+    assert f"| {plan.threads} turns, of every thread at once | 0 |" in table
+    assert f"| a question of each of {plan.idle} idle clients, all at once | 0 |" in table
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (f'{{"input":[{{"text":"{MARK}Say a"}}],"tools":[]}}', "Say a"),
+        (f'{{"input":[{{"text": "{MARK}one"}},{{"text":"{MARK}two"}}]}}', "two"),
+        (f'[{{"text":"{MARK}one"}},{{"type":"function_call_output","output":"x"}}]', None),
+        (f'[{{"type":"function_call_output"}},{{"text":"{MARK}more"}}]', "more"),
+    ],
+)
+def test_the_model_hears_what_was_said_last(body: str, words: str | None) -> None:
+    assert last_words(body.encode()) == words
