@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import platform
 import statistics
 from collections.abc import Callable, Iterator, Sequence
+from importlib.metadata import version
 
 import msgspec
 
@@ -58,6 +61,8 @@ class Row(msgspec.Struct, frozen=True):
 def report(results: Results) -> str:
     """The tables, as they are printed and recorded."""
     lines = [
+        _circumstances(results),
+        "",
         "| | beside Codex | at most | | limner | Codex |",
         "|---|---|---|---|---|---|",
         *map(str, _rows(results)),
@@ -67,6 +72,20 @@ def report(results: Results) -> str:
         *_crowd(results.crowd),
     ]
     return "\n".join([*lines, ""])
+
+
+def _circumstances(results: Results) -> str:
+    machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    counts = ", ".join(
+        f"{len(times[OURS])} {what}"
+        for what, times in (
+            ("starts", results.starts),
+            ("text turns", results.text_turns),
+            ("tool turns", results.tool_turns),
+            ("large ones", results.large_turns),
+        )
+    )
+    return f"Medians of {counts}, in turns; {machine}; Codex {version('openai-codex-cli-bin')}."
 
 
 def _rows(results: Results) -> Iterator[Row]:

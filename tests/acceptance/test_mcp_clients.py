@@ -13,10 +13,11 @@ from typing import Any
 import mcp_types as types
 import pytest
 from mcp.client.client import Client
+from mcp.shared.exceptions import MCPError
 from mcp_types import methods
 from PIL import Image
 from tests.acceptance.conftest import Studio, picture
-from tests.servers.mcp_process import LEGACY, STATELESS, Mode, by_pipes, listening
+from tests.servers.mcp_process import LEGACY, STATELESS, Mode, by_pipes, inside, listening
 from tests.servers.openai_server import OpenAIServer
 
 TOOLS = [
@@ -148,3 +149,12 @@ async def test_a_server_started_in_the_top_folder_writes_only_where_every_model_
         )
     assert value_of(relative)["path"] == str(studio.home / "generated" / "robot.png")
     assert value_of(top)["error"]["code"] == "OUTPUT_PATH_DENIED"
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_wrong_settings_are_told_to_whoever_calls(studio: Studio, mode: Mode) -> None:
+    studio.env["LIMNER_BUDGET_DAY_USD"] = "plenty"
+    async with inside(studio, mode=mode) as client:
+        assert len((await client.list_tools()).tools) == len(TOOLS)
+        with pytest.raises(MCPError, match=r"LIMNER_BUDGET_DAY_USD: budget\.day_usd must be"):
+            await client.call_tool("spend", {})

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.agent.rollout_samples import call, output, said, shown
 
+from limner.agent import saying
 from limner.agent.session import (
     MAX_NESTING,
     PAGE_ITEMS,
@@ -26,6 +27,7 @@ from limner.agent.session import (
     encode_item,
 )
 from limner.agent.sessions import Sessions
+from limner.content import Picture
 from limner.errors import InputInvalid
 from limner.storage.queries import migrations
 from limner.storage.store import Store
@@ -365,7 +367,9 @@ async def test_what_a_session_cost_is_what_the_ledger_says(
     assert (await session.about()).spent_nano == 40
     assert [about.spent_nano for about in await sessions.list()] == [40]
     await sessions.delete(session.id)
-    row = await store.read(lambda tx: tx.one("ledger_spent", session_id=session.id, day=None))
+    row = await store.read(
+        lambda tx: tx.one("ledger_spent_in_session", session_id=session.id, day=None)
+    )
     assert row is not None
     assert row["nano"] == 40
 
@@ -403,3 +407,10 @@ async def test_a_preview_is_the_users_own_words(sessions: Sessions) -> None:
         ]
     )
     assert (await session.about()).preview == ("draw me a fox " + "!" * 400)[:200]
+
+
+async def test_a_picture_before_the_words_is_no_part_of_the_preview(sessions: Sessions) -> None:
+    session = await sessions.create(cwd="/")
+    fox = Picture(handle="f" * 64, mime="image/png", width=1, height=1, size_bytes=1)
+    await session.append([saying.said("What is this?", [(fox, Path("/w/fox.png"))])])
+    assert (await session.about()).preview == "What is this?"

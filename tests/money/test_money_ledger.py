@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from datetime import UTC, date, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +15,7 @@ from money_clock import Clock
 from limner.errors import StorageError
 from limner.money.ledger import JobRow, Money, Reservation, Spend
 from limner.money.records import LedgerRow, SpendLine
+from limner.storage.queries import named_queries
 
 CENT = 10_000_000
 NOW_MS = 1_794_744_000_500
@@ -272,3 +276,17 @@ async def test_the_report_is_json_in_dollars(money: Money) -> None:
             }
         ],
     }
+
+
+async def test_the_spend_of_a_session_is_found_without_the_rows_of_others(
+    money: Money, ledger_path: Path
+) -> None:
+    await money.record(5, "table", session_id="s", tool="look")
+    with closing(sqlite3.connect(ledger_path)) as connection:
+        steps = connection.execute(
+            f"EXPLAIN QUERY PLAN {named_queries()['ledger_spent_in_session']}",
+            {"session_id": "s", "day": None},
+        ).fetchall()
+    assert [step[3] for step in steps] == [
+        "SEARCH ledger USING INDEX ledger_by_session (session_id=?)"
+    ]

@@ -46,11 +46,18 @@ def test_property_every_picture_and_word_is_there_once_and_in_order(
 
 
 @every_wire
+def test_a_role_that_nobody_knows_is_the_users(api: str) -> None:
+    strange = {"type": "message", "role": "oracle", "content": "Beware."}
+    assert ALL_WIRES[api].request("m", prompt(strange)) == ALL_WIRES[api].request(
+        "m", prompt({**strange, "role": "user"})
+    )
+
+
+@every_wire
 @pytest.mark.parametrize(
     ("item", "words"),
     [
         ({"type": "function_call", "name": "x"}, "function_call: Object missing"),
-        ({"type": "message", "role": "tool", "content": "x"}, "the role 'tool'"),
         ({"type": "message", "content": "x"}, "message: Object missing"),
         (user({"type": "input_file"}), "a part of the kind 'input_file'"),
         (user({"type": "input_text", "text": 5}), "input_text: Expected `str`"),

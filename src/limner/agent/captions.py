@@ -13,6 +13,7 @@ from typing import Any, cast
 import msgspec
 
 from limner.agent.parts import first_words
+from limner.agent.untrusted import is_untrusted
 from limner.wires.items import Item
 
 MAX_CAPTION_CHARS = 80
@@ -40,11 +41,12 @@ def caption(
 def answers(items: Iterable[Item]) -> dict[str, str]:
     """What `inspect_image` answered in a conversation, by the handle it was asked about.
 
-    The first answer stays: a caption that changed would change what requests begin with.
+    The first answer stays: a caption that changed would change what requests begin with. What a
+    stranger may have written into a picture is left out, since captions stand outside of all tags.
     """
     found: dict[str, str] = {}
     for item in items:
-        if item.get("type") in _OUTPUTS:
+        if item.get("type") in _OUTPUTS and not is_untrusted(item):
             output: object = item.get("output")
             told = _inspection(output if isinstance(output, str) else first_words(item))
             if told is not None:

@@ -11,6 +11,8 @@ from limner.wires.views import handle_of
 Part = Mapping[str, Any]
 
 IMAGE = "input_image"
+# How the words begin that stand before and after a picture from a file.
+PICTURE_TAGS = ("<image name=", "</image>")
 _FIELDS = ("content", "output")
 
 
@@ -48,12 +50,12 @@ def is_image(part: Part) -> bool:
 
 
 def first_words(item: Item) -> str:
-    """The first words in an item that are not blank, or none."""
+    """The first words in an item that are not blank, nor say which file a picture is; or none."""
     found: list[str] = []
 
     def look(part: Part) -> Part:
         words: object = part.get("text")
-        if isinstance(words, str) and words.strip():
+        if isinstance(words, str) and words.strip() and not words.startswith(PICTURE_TAGS):
             found.append(words)
         return part
 

@@ -31,6 +31,7 @@ from limner.agent.places import (
     places_in,
     written,
 )
+from limner.agent.untrusted import is_untrusted
 from limner.catalogue.sizes import Size
 from limner.catalogue.tokens import UNKNOWN_TOKENS
 from limner.catalogue.vision import VisionModel, limits_for, tokens
@@ -117,7 +118,7 @@ class Requests(msgspec.Struct, frozen=True, kw_only=True):
             place.handle: caption(
                 known[place.handle].lineage if place.handle in known else None,
                 answer=told.get(place.handle),
-                beside=first_words(items[place.item]),
+                beside="" if is_untrusted(items[place.item]) else first_words(items[place.item]),
             )
             for place in places
             if place.handle

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from limner.agent.parts import PICTURE_TAGS
 from limner.content import Picture
 from limner.wires.items import message, picture, text
 
@@ -27,5 +28,6 @@ def _tagged(shown: Picture, path: Path | None, number: int) -> list[dict[str, An
     """A picture between tags that say where it is, so that a model can name it to a tool."""
     if path is None:
         return [picture(shown.handle)]
-    opening = f'<image name=[Image #{number}] path="{path}">'
-    return [text(opening), picture(shown.handle), text("</image>")]
+    opening, closing = PICTURE_TAGS
+    named = f'{opening}[Image #{number}] path="{path}">'
+    return [text(named), picture(shown.handle), text(closing)]

@@ -220,9 +220,13 @@ class Money:
         """What was paid or may have been, of one session, one UTC day, or in all; nano-dollars."""
         await self._recover_once()
         day_text = None if day is None else day.isoformat()
-        row = await self._store.read(
-            lambda tx: tx.one("ledger_spent", session_id=session_id, day=day_text)
-        )
+
+        def work(tx: Transaction) -> Row | None:
+            if session_id is None:
+                return tx.one("ledger_spent", day=day_text)
+            return tx.one("ledger_spent_in_session", session_id=session_id, day=day_text)
+
+        row = await self._store.read(work)
         assert row is not None, "a sum always has a row"
         return row["nano"]
 
@@ -258,8 +262,9 @@ class Money:
     ) -> Reservation:
         now = self._clock().astimezone(UTC)
         day = now.date().isoformat()
-        counted = _counted(tx, call["session_id"], day)
-        refuse_over_cap(quote_nano, caps=caps, counted=counted)
+        if caps != Caps():
+            counted = _counted(tx, call["session_id"], day)
+            refuse_over_cap(quote_nano, caps=caps, counted=counted)
         owner = this_process()
         ledger_id = tx.insert(
             "ledger_reserve",

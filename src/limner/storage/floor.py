@@ -156,15 +156,16 @@ def _both_names(places: Iterable[Path]) -> Iterator[Path]:
 
 def _user_homes() -> tuple[Path, ...]:
     """The home the environment names first, then the one of the account, where they differ."""
-    return tuple(dict.fromkeys((user_home(), *_account_homes())))
+    account = () if sys.platform == "win32" else _account_homes(os.getuid())
+    return tuple(dict.fromkeys((user_home(), *account)))
 
 
 # Asking the system for it may mean asking another machine.
 @cache
-def _account_homes() -> tuple[Path, ...]:
+def _account_homes(user_id: int) -> tuple[Path, ...]:
     if sys.platform != "win32":
         with suppress(KeyError):  # an anonymous user of a container has no entry
-            return (Path(pwd.getpwuid(os.getuid()).pw_dir),)
+            return (Path(pwd.getpwuid(user_id).pw_dir),)
     return ()
 
 

@@ -2,6 +2,8 @@
 
 Everything that is remembered (sessions, ledger, jobs, pictures) is in one SQLite file. A write is
 one short ``BEGIN IMMEDIATE``: it never spans an await, and other processes see all of it or none.
+Writes that wait for each other share one, since having it on disk is most of what it costs; each is
+still done or not done by itself, and whoever wanted it hears of it when it is on disk.
 """
 
 from __future__ import annotations
@@ -10,11 +12,13 @@ import asyncio
 import os
 import sqlite3
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from limner.errors import StorageError
 from limner.storage.disk import disk_errors
@@ -25,6 +29,8 @@ T = TypeVar("T")
 Row: TypeAlias = sqlite3.Row
 
 BUSY_TIMEOUT_S = 30.0
+# No write waits for more others than this, and no reader.
+MAX_TOGETHER = 64
 _BUSY_RETRY_S = 0.02
 
 
@@ -63,6 +69,14 @@ class Transaction:
         return self._connection.execute(named_queries()[query], params)
 
 
+class _Job(NamedTuple):
+    """What somebody wants done, and where they wait for it."""
+
+    work: Callable[[Transaction], Any]
+    writing: bool
+    future: Future[Any]
+
+
 class Store:
     """The database of one limner home. Making this value touches nothing.
 
@@ -73,6 +87,7 @@ class Store:
         self._path = path
         self._pid = os.getpid()
         self._connection: sqlite3.Connection | None = None
+        self._waiting: deque[_Job] = deque()
         self._thread = Threads(1, name="limner-store")
 
     async def read(self, work: Callable[[Transaction], T]) -> T:
@@ -111,15 +126,60 @@ class Store:
                 "This store belongs to the process this one was forked from.",
                 hint="Make a new Limner in the child process.",
             )
-        return self._thread.submit(self._transact, work, writing=writing)
+        future: Future[T] = Future()
+        job = _Job(work, writing, future)
+        self._waiting.append(job)
+        try:
+            self._thread.submit(self._serve)
+        except RuntimeError:  # closed
+            self._waiting.remove(job)
+            raise
+        return future
 
-    def _transact(self, work: Callable[[Transaction], T], *, writing: bool) -> T:
+    def _serve(self) -> None:
+        """Do the jobs that are next; those that came along with others find nothing to do."""
+        if jobs := self._next_jobs():
+            self._do(jobs)
+
+    def _do(self, jobs: Sequence[_Job]) -> None:
+        done: list[Callable[[], None]] = []
+        try:
+            self._transact(jobs, done)
+        except BaseException as error:
+            if len(jobs) == 1:
+                jobs[0].future.set_exception(error)
+                return
+            # Nothing of any of them is left. Alone, each fares as it would have.
+            for job in jobs:
+                self._do([job])
+        else:
+            for tell in done:
+                tell()
+
+    def _next_jobs(self) -> list[_Job]:
+        """The first job that waits; where that is a write, those right behind it as well."""
+        jobs: list[_Job] = []
+        while self._waiting and len(jobs) < MAX_TOGETHER:
+            if jobs and not (jobs[0].writing and self._waiting[0].writing):
+                break
+            job = self._waiting.popleft()
+            if job.future.set_running_or_notify_cancel():
+                jobs.append(job)
+        return jobs
+
+    def _transact(self, jobs: Sequence[_Job], done: list[Callable[[], None]]) -> None:
+        """Do jobs in one transaction; ``done`` gets how to tell each of them what became of it."""
+        writing = jobs[0].writing
         try:
             connection = self._connect()
             connection.execute(f"PRAGMA query_only = {not writing}")
             connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
             try:
-                result = work(Transaction(connection))
+                if len(jobs) == 1:
+                    result = jobs[0].work(Transaction(connection))
+                    done.append(partial(jobs[0].future.set_result, result))
+                else:
+                    done.extend(self._apart(connection, job) for job in jobs)
                 connection.execute("COMMIT")
             except BaseException:
                 # A full disk has rolled back by itself, and then ROLLBACK is an error.
@@ -128,7 +188,22 @@ class Store:
                 raise
         except sqlite3.DatabaseError as error:
             raise _translated(error, self._path) from error
-        return result
+
+    def _apart(self, connection: sqlite3.Connection, job: _Job) -> Callable[[], None]:
+        """Do one job of several, and undo it where it fails, without the others noticing."""
+        connection.execute("SAVEPOINT job")
+        try:
+            result = job.work(Transaction(connection))
+        except BaseException as error:
+            if not connection.in_transaction:
+                raise  # nothing of any of them is left
+            connection.execute("ROLLBACK TO job")
+            connection.execute("RELEASE job")
+            if isinstance(error, sqlite3.DatabaseError):
+                error = _translated(error, self._path)
+            return partial(job.future.set_exception, error)
+        connection.execute("RELEASE job")
+        return partial(job.future.set_result, result)
 
     def _connect(self) -> sqlite3.Connection:
         if self._connection is None:

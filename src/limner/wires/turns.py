@@ -23,7 +23,6 @@ from limner.wires.placing import (
     Seen,
     Takes,
     flat,
-    no_place,
     sendable,
     short,
     sights,
@@ -230,12 +229,12 @@ class _Sorting:
         return self._turns
 
     def _asked(self, item: Message) -> None:
-        if item.role not in get_args(AskingRole):
-            raise no_place(f"a message of the role {item.role!r}")
         self._answer_complete()
         parts = self._placing.parts(item.parts)
+        # A role that no service knows must not end the conversation it is in.
+        role = item.role if item.role in get_args(AskingRole) else "user"
         if parts:
-            self._turns.append(Asked(role=cast("AskingRole", item.role), parts=parts))
+            self._turns.append(Asked(role=cast("AskingRole", role), parts=parts))
 
     def _said(self, item: Message) -> None:
         texts = self._placing.words(item.parts)

@@ -158,7 +158,8 @@ def test_the_registry_s_description_is_of_this_version() -> None:
             "version": version,
             "runtimeHint": "uvx",
             "runtimeArguments": [
-                {"type": "named", "name": "--from", "value": f"limner[mcp]=={version}"}
+                # Clients put limner@version after it, which uvx refuses behind --from.
+                {"type": "named", "name": "--with", "value": f"limner[mcp]=={version}"}
             ],
             "packageArguments": [{"type": "positional", "value": "mcp"}],
             "transport": {"type": "stdio"},

@@ -95,14 +95,17 @@ def is_context(item: Item) -> bool:
 
 
 def each_once(stored: Iterable[StoredItem]) -> Iterator[StoredItem]:
-    """The items without those that a compaction wrote down again; of each, the first stands."""
-    seen: set[Any] = set()
+    """The items without those that a compaction wrote down again; of each, its summary stands."""
+    compactions: set[Any] = set()
+    ids: set[Any] = set()
     for one in stored:
-        compaction = one.item.get("compaction")
+        compaction, item_id = one.item.get("compaction"), one.item.get("id")
+        is_copy = item_id is not None and item_id in ids
+        ids.add(item_id)
         if compaction is None:
             yield one
-        elif compaction not in seen:
-            seen.add(compaction)
+        elif compaction not in compactions and not is_copy:
+            compactions.add(compaction)
             yield one
 
 

@@ -29,6 +29,7 @@ EXTRAS = {
     "eyes": "rapidocr",
     "heic": "pillow_heif",
     "pdf": "pypdfium2",
+    "mcp": "mcp",
     "c2pa": "c2pa",
     "telemetry": "opentelemetry",
 }

@@ -17,6 +17,7 @@ from mcp.shared.exceptions import MCPError
 from limner import __version__
 from limner.doors.mcp import offers
 from limner.doors.mcp.quirks import takes_structure, without_output_schema, without_structure
+from limner.errors import LimnerError
 
 if TYPE_CHECKING:
     from limner.doors.mcp.answering import Answering
@@ -49,11 +50,18 @@ class Door:
         """What is behind the door.
 
         Raises:
-            SettingsError: the settings are wrong.
+            MCPError: the settings are wrong; whoever called is told how.
         """
         inside = self._inside
         if inside is None:
-            inside = import_module(ANSWERING).Answering(env=self._env, cwd=self._cwd)
+            try:
+                inside = import_module(ANSWERING).Answering(env=self._env, cwd=self._cwd)
+            except LimnerError as error:
+                raise MCPError(
+                    code=types.INTERNAL_ERROR,
+                    message=" ".join(filter(None, (error.message, error.hint))),
+                    data=error.as_json(),
+                ) from error
             self._inside = inside
         return inside
 

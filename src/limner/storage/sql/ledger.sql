@@ -60,8 +60,14 @@ FROM ledger;
 -- name: ledger_spent
 SELECT coalesce(sum(cost_nano), 0) AS nano
 FROM ledger
+WHERE state IN ('settled', 'unknown') AND (:day IS NULL OR day = :day);
+
+-- name: ledger_spent_in_session
+-- Asked several times in every turn: it must not look at the rows of other sessions.
+SELECT coalesce(sum(cost_nano), 0) AS nano
+FROM ledger
 WHERE state IN ('settled', 'unknown')
-    AND (:session_id IS NULL OR session_id = :session_id)
+    AND session_id = :session_id
     AND (:day IS NULL OR day = :day);
 
 -- name: ledger_by_day

@@ -21,7 +21,7 @@ from limner.models.registry import EMBEDDED, OFFLINE
 from limner.money.amounts import format_usd
 
 LISTED = 10
-_TITLE_CELLS = 60
+_LEAST_TITLE_CELLS = 12
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
@@ -132,9 +132,10 @@ async def _resume(talk: Talk, session_id: str) -> None:
         talk.screen.line("No session is stored here yet.")
     for about in found:
         moment = datetime.fromtimestamp(about.updated_ms / 1000, UTC)
-        words = clipped(about.name or about.preview or "", _TITLE_CELLS)
         mark = "*" if about.id == talk.partner.session_id else " "
-        talk.screen.line(f"{mark} {about.id}  {moment:%Y-%m-%d %H:%M}  {words}".rstrip())
+        known = f"{mark} {about.id}  {moment:%Y-%m-%d %H:%M}  "
+        room = max(size().columns - len(known) - 1, _LEAST_TITLE_CELLS)
+        talk.screen.line((known + clipped(about.name or about.preview or "", room)).rstrip())
 
 
 async def _fork(talk: Talk, _: str) -> None:
