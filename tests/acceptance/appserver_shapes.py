@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 
 Message = dict[str, Any]
-Leaves = dict[str, Any]
 
 # What no two runs have in common.
 _ID = re.compile(

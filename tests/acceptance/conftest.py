@@ -16,6 +16,8 @@ from tests.servers.replicate_server import ReplicateServer
 from limner import Limner, ToolCall, ToolContext, ToolResult
 from limner.settings import load
 from limner.storage.reach import Reach
+from limner.wires.base import Sight
+from limner.wires.placing import base64_of
 
 # Before DALL·E 3 was retired: the specification's own world.
 SPRING = datetime(2026, 4, 1, 12, tzinfo=UTC)
@@ -23,6 +25,9 @@ AUTUMN = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
 OPENAI_KEY = "sk-test-0123456789abcdef0123456789"
 REPLICATE_KEY = "r8_test0123456789abcdef0123456789"
+
+# What OpenAI asks for the picture that its server on this machine draws with its newest model.
+PRICE_NANO = 13_420_000
 
 
 def picture(width: int = 1024, height: int = 1024, *, kind: str = "PNG") -> bytes:
@@ -32,6 +37,11 @@ def picture(width: int = 1024, height: int = 1024, *, kind: str = "PNG") -> byte
     file = io.BytesIO()
     image.save(file, kind)
     return file.getvalue()
+
+
+def data_url(data: bytes) -> str:
+    """A PNG as models get it."""
+    return f"data:image/png;base64,{base64_of(Sight(mime='image/png', data=data))}"
 
 
 def unlabelled(path: Path) -> bytes:

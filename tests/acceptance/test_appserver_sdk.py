@@ -461,4 +461,4 @@ def test_paying_that_a_client_declines_is_not_done(paying: Paying, model: Respon
     assert (params["threadId"], params["turnId"]) == (thread_id, started.turn.id)
     assert paying.painter.requests == []
     [output] = outputs(model)
-    assert output == ""
+    assert json.loads(output)["error"]["code"] == "APPROVAL_DENIED"

@@ -1,4 +1,4 @@
-"""limner's tools inside a real Codex, and one client script for every app-server.
+"""limner's tools inside a real Codex.
 
 Codex comes with the package `openai-codex`, no part of the ordinary tools:
 `pip install --group local`.
@@ -8,36 +8,27 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.acceptance import client_script
-from tests.acceptance.conftest import Studio, picture
-from tests.acceptance.hardship import start, until
+from tests.acceptance.conftest import PRICE_NANO, Studio, data_url, picture
+from tests.acceptance.hardship import kill_child, start
 from tests.servers.codex_process import MODEL, Codex
 from tests.servers.components import needs
 from tests.servers.model_server import Calls, Saying
 from tests.servers.openai_server import OpenAIServer
-from tests.servers.relay import Relay
 from tests.servers.responses_server import ResponsesServer
 from tests.servers.wire import Gate, Reply
 
 import limner
 from limner.doors.remote.approvals import Approval
 from limner.doors.remote.events import Reconnected, ToolCalled, TurnCompleted
-from limner.doors.remote.finding import find_codex
-from limner.wires.base import Sight
-from limner.wires.placing import base64_of
 
 pytestmark = [pytest.mark.slow, needs("codex_cli_bin")]
 
-PICTURE_URL = f"data:image/png;base64,{base64_of(Sight(mime='image/png', data=picture()))}"
-# What OpenAI asks for the picture that its server on this machine draws.
-PRICE_NANO = 13_420_000
+PICTURE_URL = data_url(picture())
 
 
 @pytest.fixture
@@ -202,7 +193,7 @@ async def test_a_codex_that_is_killed_is_started_again_and_the_thread_goes_on(
             told.append(event)
             if isinstance(event, ToolCalled):
                 await openai.wait_until("generate")
-                os.kill(running_codex(), signal.SIGKILL)
+                kill_child("app-server")
         reconnected = next(event for event in told if isinstance(event, Reconnected))
         assert (reconnected.goes_on, "status -9" in reconnected.reason) == (False, True)
         last = told[-1]
@@ -242,65 +233,6 @@ async def test_another_process_takes_the_thread_up_with_its_spend_and_its_pictur
     assert outputs(server)["call_2"][1]["image_url"] == PICTURE_URL
 
 
-async def test_a_link_that_is_cut_while_a_tool_runs_is_back_and_the_tool_runs_once(
-    codex: Codex, studio: Studio, server: ResponsesServer, tmp_path: Path
-) -> None:
-    runs: list[str] = []
-    go_on = asyncio.Event()
-
-    @limner.tool
-    async def paint(what: str) -> str:
-        """Paint, slowly."""
-        runs.append(what)
-        await go_on.wait()
-        return f"{what}, painted"
-
-    call = Calls(name="paint", arguments='{"what":"a fox"}', call_id="call_1")
-    will_say(server, Saying(pieces=("Wait.",), calls=(call,)), Saying(pieces=("There.",)))
-    socket, near = tmp_path / "far", tmp_path / "near"
-    listening = await asyncio.create_subprocess_exec(
-        find_codex("codex"), "app-server", "--listen", f"unix://{socket}", env=codex.env
-    )
-    try:
-        await until(socket.exists)
-        async with (
-            Relay(near, to=socket).running() as relay,
-            studio.open() as lim,
-            limner.connect(f"unix://{near}", lim=lim) as client,
-        ):
-            thread = await client.thread(tools=[paint], cwd=codex.cwd)
-            told: list[Any] = []
-            async for event in thread.stream("Paint a fox"):
-                told.append(event)
-                if isinstance(event, ToolCalled):
-                    relay.cut()
-                elif isinstance(event, Reconnected):
-                    go_on.set()
-    finally:
-        listening.terminate()
-        await listening.wait()
-    assert [event.goes_on for event in told if isinstance(event, Reconnected)] == [True]
-    last = told[-1]
-    assert isinstance(last, TurnCompleted)
-    assert (last.result.status, last.result.text) == ("completed", "There.")
-    assert runs == ["a fox"]
-    assert outputs(server) == {"call_1": "a fox, painted"}
-
-
-async def test_the_client_script_passes_against_the_real_codex(
-    codex: Codex, server: ResponsesServer, studio: Studio
-) -> None:
-    will_say(server, *client_script.SAYINGS)
-    async with studio.open() as lim:
-        async with limner.connect(codex="codex", env=codex.env, lim=lim) as client:
-            thread_id = await client_script.play(client, cwd=codex.cwd, model=MODEL)
-        async with limner.connect(codex="codex", env=codex.env, lim=lim) as client:
-            await client_script.play_on(client, thread_id, cwd=codex.cwd)
-    # The pictures of both calls, of the user's words and of the file are in the last request.
-    sent = server.requests[-1].body.decode()
-    assert sent.count(client_script.DATA_URL) == 4
-
-
 async def test_the_users_own_codex_reaches_limner_for_one_run(
     codex: Codex, server: ResponsesServer, studio: Studio
 ) -> None:
@@ -317,14 +249,3 @@ async def test_the_users_own_codex_reaches_limner_for_one_run(
     found = json.loads(outputs(server)["call_1"])
     assert found["resourceTemplates"][0]["uriTemplate"] == "limner://image/{handle}"
     assert (codex.home / "config.toml").read_bytes() == before
-
-
-def running_codex() -> int:
-    """The Codex that this process has started."""
-    children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
-    (codex,) = [
-        int(child)
-        for child in children
-        if b"app-server" in Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
-    ]
-    return codex

@@ -14,8 +14,8 @@ from typing import Any
 
 from limner.errors import BudgetExceeded, CostSource, StorageError
 from limner.money.caps import Caps, Counted, left_under, refuse_over_cap
-from limner.money.owners import Owner, is_alive, this_process
 from limner.money.records import JobRow, LedgerRow, Reservation, Spend, SpendLine
+from limner.storage.owners import Owner, is_alive, this_process
 from limner.storage.store import Row, Store, Transaction
 
 __all__ = ["Caps", "JobRow", "Money", "Reservation", "Spend"]

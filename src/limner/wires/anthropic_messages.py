@@ -10,7 +10,7 @@ import msgspec
 
 from limner.wires.base import Answer, Effort, Offer, Prompt, Reader, Request, Stop, Usage
 from limner.wires.gathering import Calling, Gathering, Thinking
-from limner.wires.placing import Part, Takes
+from limner.wires.placing import Part, Seen, Takes, flat
 from limner.wires.reading import Count, counted, kind_of, read
 from limner.wires.schemas import closed
 from limner.wires.turns import (
@@ -123,8 +123,8 @@ def _blocks(turn: Turn) -> list[dict[str, Any]]:
 
 
 def _block(part: Part) -> dict[str, Any]:
-    if isinstance(part, str):
-        return {"type": "text", "text": part}
+    if not isinstance(part, Seen):
+        return {"type": "text", "text": flat([part])}
     # Bytes are written as base64 by the encoder itself.
     source = {"type": "base64", "media_type": part.sight.mime, "data": part.sight.data}
     return {"type": "image", "source": source}

@@ -58,11 +58,13 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         items: the conversation, as JSON objects in the shape of OpenAI's Responses API; a picture
-            in them is ``{"type": "input_image", "image_url": "limner://image/<handle>"}``.
+            in them is ``{"type": "input_image", "image_url": "limner://image/<handle>"}``, a sound
+            ``{"type": "input_audio", "audio_url": "data:audio/…;base64,…"}``.
         pictures: the pictures that the items name, by handle.
         omitted: for pictures that the items name and that are not sent, by handle, why; words
             that name the handle stand in their place.
         takes_images: False for a model that is sent no picture at all.
+        takes_audio: True for a model that is sent sounds; others get words in their place.
         tools: what the model may call.
         instructions: the system prompt.
         schema: a JSON schema; the answer's text is then a JSON object that follows it.
@@ -74,6 +76,7 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     pictures: Mapping[str, Sight] = msgspec.field(default_factory=dict[str, Sight])
     omitted: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     takes_images: bool = True
+    takes_audio: bool = False
     tools: Sequence[Offer] = ()
     instructions: str | None = None
     schema: Mapping[str, Any] | None = None

@@ -17,7 +17,7 @@ import msgspec
 from limner.wires.base import Answer, Offer, Prompt, Reader, Request, Sight, Stop, Usage
 from limner.wires.gathering import Calling, Gathering, Thinking
 from limner.wires.openai import bearer
-from limner.wires.placing import Part, Takes, flat
+from limner.wires.placing import Part, Seen, Takes, flat
 from limner.wires.reading import Count, counted, read
 from limner.wires.schemas import closed
 from limner.wires.turns import (
@@ -154,7 +154,7 @@ def _role(turn: Turn) -> str:
 
 
 def _block(part: Part) -> dict[str, Any]:
-    return {"text": part} if isinstance(part, str) else {"image": _image(part.sight)}
+    return {"image": _image(part.sight)} if isinstance(part, Seen) else {"text": flat([part])}
 
 
 def _image(sight: Sight) -> dict[str, Any]:

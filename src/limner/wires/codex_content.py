@@ -11,7 +11,7 @@ from limner.errors import InputInvalid
 from limner.wires.base import Sight
 from limner.wires.incoming import Incoming, RawSound, picture_of
 from limner.wires.items import Item
-from limner.wires.placing import Part, Placing, Takes, base64_of
+from limner.wires.placing import Part, Placing, Seen, Takes, base64_of, flat
 from limner.wires.views import ContentPart, InputAudio, parts
 
 
@@ -43,8 +43,8 @@ def _items(part: ContentPart, placing: Placing) -> list[dict[str, Any]]:
 
 
 def _item(part: Part) -> dict[str, Any]:
-    if isinstance(part, str):
-        return {"type": "inputText", "text": part}
+    if not isinstance(part, Seen):
+        return {"type": "inputText", "text": flat([part])}
     url = f"data:{part.sight.mime};base64,{base64_of(part.sight)}"
     return {"type": "inputImage", "imageUrl": url}
 

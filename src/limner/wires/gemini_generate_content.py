@@ -11,8 +11,9 @@ import msgspec
 
 from limner.wires.base import Answer, Effort, Offer, Prompt, Reader, Request, Sight, Stop, Usage
 from limner.wires.gathering import Calling, Gathering, Thinking
-from limner.wires.placing import Part, Takes, flat
+from limner.wires.placing import Part, Seen, Takes, flat
 from limner.wires.reading import Count, counted, read
+from limner.wires.sounds import Heard
 from limner.wires.turns import (
     Answered,
     Asked,
@@ -33,6 +34,9 @@ API = "gemini-generate-content"
 _TAKES = Takes(
     types=frozenset({"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"}),
     count=3600,
+    sounds=frozenset(
+        {"audio/wav", "audio/mp3", "audio/aiff", "audio/aac", "audio/ogg", "audio/flac"}
+    ),
 )
 # Since Gemini 3 an output carries pictures, calls have ids, and signatures are demanded.
 _OLD = re.compile(r"(gemini-[12]\b|gemma)")
@@ -159,14 +163,15 @@ class _Writing:
 
     def _results(self, outputs: Sequence[Output]) -> list[dict[str, Any]]:
         returned = [{"functionResponse": self._response(output)} for output in outputs]
-        if not self._is_old:
-            return returned
-        return returned + [_part(part) for part in labelled(outputs)]
+        # An output carries pictures at most: sounds stand beside it.
+        beside = labelled(outputs) if self._is_old else labelled(outputs, Heard)
+        return returned + [_part(part) for part in beside]
 
     def _response(self, output: Output) -> dict[str, Any]:
         told = {"error" if output.has_failed else "output": flat(output.parts)}
         response = self._identified(output.call) | {"response": told}
-        shown = [{"inlineData": _blob(seen.sight)} for seen in output.sights]
+        seen = [part for part in output.parts if isinstance(part, Seen)]
+        shown = [{"inlineData": _blob(one.sight)} for one in seen]
         return response | {"parts": shown} if shown and not self._is_old else response
 
 
@@ -186,6 +191,8 @@ def _signed(part: dict[str, Any], signature: str | None) -> dict[str, Any]:
 def _part(part: Part) -> dict[str, Any]:
     if isinstance(part, str):
         return {"text": part}
+    if isinstance(part, Heard):
+        return {"inlineData": {"mimeType": part.mime, "data": part.base64}}
     placed: dict[str, Any] = {"inlineData": _blob(part.sight)}
     detail = part.sight.detail
     if detail in _DETAILS:

@@ -11,7 +11,7 @@ from limner.errors import InputInvalid
 from limner.wires.base import Sight
 from limner.wires.incoming import Incoming, Omitted, RawSound, picture_of
 from limner.wires.items import Item
-from limner.wires.placing import Part, Placing, Takes, base64_of
+from limner.wires.placing import Part, Placing, Seen, Takes, base64_of, flat
 from limner.wires.views import ContentPart, InputAudio, parts
 
 
@@ -45,8 +45,8 @@ def _blocks(part: ContentPart, placing: Placing) -> list[dict[str, Any]]:
 
 
 def _block(part: Part) -> dict[str, Any]:
-    if isinstance(part, str):
-        return {"type": "text", "text": part}
+    if not isinstance(part, Seen):
+        return {"type": "text", "text": flat([part])}
     return {"type": "image", "data": base64_of(part.sight), "mimeType": part.sight.mime}
 
 

@@ -10,8 +10,9 @@ import msgspec
 from limner.wires.base import Answer, Offer, Prompt, Reader, Request, Stop, Usage
 from limner.wires.gathering import Calling, Gathering
 from limner.wires.openai import bearer, data_url, json_schema
-from limner.wires.placing import Part, Takes, flat, sendable, sights
+from limner.wires.placing import Part, Takes, flat, media, sendable
 from limner.wires.reading import DONE, Count, counted, read
+from limner.wires.sounds import Heard
 from limner.wires.turns import (
     Answered,
     Asked,
@@ -25,8 +26,9 @@ from limner.wires.turns import (
 
 API = "openai-chat"
 
-# Many services speak this language, each with limits of its own.
-_TAKES = Takes()
+_SOUNDS = {"audio/wav": "wav", "audio/mp3": "mp3"}
+# Many services speak this language, each with limits of its own; only sounds have named formats.
+_TAKES = Takes(sounds=frozenset(_SOUNDS))
 _DETAILS = frozenset({"auto", "low", "high"})
 _STOPS: Mapping[str, Stop] = {"length": "length", "content_filter": "refusal", "error": "error"}
 
@@ -101,6 +103,9 @@ def _user(parts: Iterable[Part]) -> dict[str, Any]:
 def _part(part: Part) -> dict[str, Any]:
     if isinstance(part, str):
         return {"type": "text", "text": part}
+    if isinstance(part, Heard):
+        sound = {"data": part.base64, "format": _SOUNDS[part.mime]}
+        return {"type": "input_audio", "input_audio": sound}
     image: dict[str, Any] = {"url": data_url(part.sight)}
     if part.sight.detail in _DETAILS:
         image["detail"] = part.sight.detail
@@ -108,9 +113,9 @@ def _part(part: Part) -> dict[str, Any]:
 
 
 def _instructions(turn: Asked) -> list[dict[str, Any]]:
-    """Not every server knows the newer role, and none takes a picture in either."""
+    """Not every server knows the newer role, and none takes a picture or a sound in either."""
     said: list[dict[str, Any]] = [{"role": "system", "content": flat(turn.parts)}]
-    shown = [part for seen in sights(turn.parts) for part in (f"{seen.name}:", seen)]
+    shown = [part for one in media(turn.parts) for part in (f"{one.name}:", one)]
     return [*said, _user(shown)] if shown else said
 
 
@@ -134,7 +139,7 @@ def _call(call: Call) -> dict[str, Any]:
 
 
 def _results(turn: Returned) -> list[dict[str, Any]]:
-    """A message of a tool is text alone: the pictures of all of them follow in one of the user."""
+    """A message of a tool is text alone: what else they gave follows in one of the user."""
     told: list[dict[str, Any]] = [
         {
             "role": "tool",

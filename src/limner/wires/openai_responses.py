@@ -12,6 +12,7 @@ from limner.wires.gathering import Gathering
 from limner.wires.openai import bearer, data_url, json_schema
 from limner.wires.placing import Part, Takes, sendable
 from limner.wires.reading import Count, counted, kind_of, read
+from limner.wires.sounds import Heard
 from limner.wires.turns import (
     Answered,
     Asked,
@@ -27,7 +28,8 @@ from limner.wires.views import Reasoning
 
 API = "openai-responses"
 
-_TAKES = Takes(count=1500)
+# The service says nothing of the types of sounds: each goes as it came.
+_TAKES = Takes(count=1500, sounds=None)
 _DETAILS = frozenset({"auto", "low", "high", "original"})
 _PHASES = frozenset({"commentary", "final_answer"})
 
@@ -95,6 +97,8 @@ def _items(turn: Turn) -> list[dict[str, Any]]:
 def _part(part: Part) -> dict[str, Any]:
     if isinstance(part, str):
         return {"type": "input_text", "text": part}
+    if isinstance(part, Heard):
+        return {"type": "input_audio", "audio_url": part.url}
     detail = part.sight.detail if part.sight.detail in _DETAILS else "auto"
     return {"type": "input_image", "image_url": data_url(part.sight), "detail": detail}
 

@@ -1,7 +1,8 @@
-"""The parts of messages and outputs -> words and loaded pictures, each in its place.
+"""The parts of messages and outputs -> words, loaded pictures and sounds, each in its place.
 
-A picture is placed, or words stand in its place that name it and say why, or it is an error:
-nothing that somebody meant a model to see is left out in silence.
+A picture is placed, or words stand in its place that name it and say why, or it is an error; a
+sound is placed, or words stand in its place: nothing that somebody meant a model to see or to hear
+is left out in silence.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from msgspec.structs import replace
 
 from limner.errors import InputInvalid
 from limner.wires.base import HANDLE_URL, Sight
+from limner.wires.sounds import Heard, read_sound
 from limner.wires.views import (
     ContentPart,
     InputAudio,
@@ -26,7 +28,8 @@ from limner.wires.views import (
 
 NO_EYES = "this model takes no pictures"
 _OWN_WORDS = "a model's own words cannot carry one"
-_NO_SOUND = "[a sound is not sent: limner sends none to models]"
+NO_EARS = "this model takes none"
+_NO_FORM = "the service has no form for it"
 
 _SHOWN_CHARS = 80
 _MAGIC: Mapping[bytes, str] = {
@@ -38,11 +41,15 @@ _MAGIC: Mapping[bytes, str] = {
 
 
 class Takes(msgspec.Struct, frozen=True, kw_only=True):
-    """The pictures that an API takes; None where it does not say."""
+    """The pictures and sounds that an API takes; None where it does not say.
+
+    ``sounds`` are types as `Heard` has them; empty where the API has no form for a sound.
+    """
 
     types: frozenset[str] | None = None
     count: int | None = None
     bytes_each: int | None = None
+    sounds: frozenset[str] | None = frozenset()
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +64,8 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
         return f"picture {HANDLE_URL}{self.handle}"
 
 
-Part = str | Seen
+Medium = Seen | Heard
+Part = str | Medium
 
 
 class Placing:
@@ -66,7 +74,9 @@ class Placing:
     Args:
         pictures: the pictures that may be named, by handle.
         omitted: for those that are not sent, by handle, why.
-        takes: what the API takes; None is no picture at all.
+        takes: what the API takes.
+        takes_images: False for a model that is sent no picture at all.
+        takes_audio: False for a model that is sent no sound at all.
     """
 
     def __init__(
@@ -74,11 +84,15 @@ class Placing:
         pictures: Mapping[str, Sight],
         *,
         omitted: Mapping[str, str],
-        takes: Takes | None,
+        takes: Takes,
+        takes_images: bool = True,
+        takes_audio: bool = False,
     ) -> None:
         self._pictures = pictures
         self._omitted = omitted
         self._takes = takes
+        self._takes_images = takes_images
+        self._takes_audio = takes_audio
         self._count = 0
 
     def parts(self, parts: Iterable[ContentPart]) -> list[Part]:
@@ -88,21 +102,15 @@ class Placing:
             InputInvalid: a part has no place, a picture is not there, or the API does not take it.
         """
         placed = map(self._part, parts)
-        return [part for part in placed if isinstance(part, Seen) or part.strip()]
+        return [part for part in placed if not isinstance(part, str) or part.strip()]
 
     def words(self, parts: Iterable[ContentPart]) -> list[str]:
-        """What a model said: no API takes a picture there, so words name it.
+        """What a model said: no API takes a picture or a sound there, so words name it.
 
         Raises:
             InputInvalid: a part has no place.
         """
-        named = [
-            InputText(text=placeholder(_handle(part), _OWN_WORDS))
-            if isinstance(part, InputImage)
-            else part
-            for part in parts
-        ]
-        return [part for part in self.parts(named) if isinstance(part, str)]
+        return [part for part in self.parts(map(_in_words, parts)) if isinstance(part, str)]
 
     def _part(self, part: ContentPart) -> Part:
         match part:
@@ -113,13 +121,13 @@ class Placing:
             case InputImage():
                 return self._picture(part)
             case InputAudio():
-                return _NO_SOUND
+                return self._sound(part)
             case Unknown():
                 raise no_place(f"a part of the kind {part.kind!r}")
 
     def _picture(self, part: InputImage) -> Part:
         handle = _handle(part)
-        if self._takes is None:
+        if not self._takes_images:
             return placeholder(handle, NO_EYES)
         if handle in self._omitted:
             return placeholder(handle, self._omitted[handle])
@@ -131,11 +139,24 @@ class Placing:
             # Services look at the bytes, and refuse a type that is not theirs.
             sight = replace(sight, mime=mime, detail=sight.detail or part.detail)
         self._count += 1
-        self._check(handle, sight, self._takes)
+        self._check(handle, sight)
         return Seen(handle=handle, sight=sight)
 
-    def _check(self, handle: str, sight: Sight, takes: Takes) -> None:
-        problem = None
+    def _sound(self, part: InputAudio) -> Part:
+        if not self._takes_audio:
+            return unheard(NO_EARS)
+        try:
+            sound = read_sound(part.audio_url or "")
+        except InputInvalid as problem:
+            return unheard(problem.message)
+        listed = self._takes.sounds
+        if listed is None or sound.mime in listed:
+            return sound
+        takes = f"it is {sound.mime[:40]}, and the service takes {', '.join(sorted(listed))}"
+        return unheard(takes if listed else _NO_FORM)
+
+    def _check(self, handle: str, sight: Sight) -> None:
+        problem, takes = None, self._takes
         if takes.types is not None and sight.mime not in takes.types:
             problem = f"is {sight.mime}, and the service takes {', '.join(sorted(takes.types))}"
         elif takes.bytes_each is not None and len(sight.data) > takes.bytes_each:
@@ -144,6 +165,17 @@ class Placing:
             problem = f"is one too many: the service takes {takes.count:,} in a request"
         if problem is not None:
             raise InputInvalid(f"The picture {short(handle)} {problem}", field="image_url")
+
+
+def _in_words(part: ContentPart) -> ContentPart:
+    """The part as a model could have said it."""
+    match part:
+        case InputImage():
+            return InputText(text=placeholder(_handle(part), _OWN_WORDS))
+        case InputAudio():
+            return InputText(text=unheard(_OWN_WORDS))
+        case _:
+            return part
 
 
 def _handle(part: InputImage) -> str:
@@ -158,13 +190,13 @@ def _shown_type(data: bytes) -> str | None:
     return next((mime for magic, mime in _MAGIC.items() if data.startswith(magic)), None)
 
 
-def sights(parts: Iterable[Part]) -> list[Seen]:
-    """The pictures among parts."""
-    return [part for part in parts if isinstance(part, Seen)]
+def media(parts: Iterable[Part]) -> list[Medium]:
+    """The pictures and sounds among parts."""
+    return [part for part in parts if not isinstance(part, str)]
 
 
 def flat(parts: Iterable[Part]) -> str:
-    """Parts as words alone; a picture is named where it stands."""
+    """Parts as words alone; a picture or a sound is named where it stands."""
     return "\n".join(part if isinstance(part, str) else f"[{part.name}]" for part in parts)
 
 
@@ -181,6 +213,11 @@ def sendable(words: str) -> str:
 def placeholder(handle: str, why: str) -> str:
     """The words that stand for a picture."""
     return f"[picture {HANDLE_URL}{handle} is not shown: {why}]"
+
+
+def unheard(why: str) -> str:
+    """The words that stand for a sound."""
+    return f"[a sound is not sent: {why}]"
 
 
 def short(words: str) -> str:

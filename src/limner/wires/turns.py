@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
+from types import UnionType
 from typing import Any, Literal, cast, get_args
 
 import msgspec
@@ -18,20 +19,21 @@ import msgspec
 from limner.errors import InputInvalid
 from limner.wires.base import Prompt
 from limner.wires.placing import (
+    Medium,
     Part,
     Placing,
-    Seen,
     Takes,
     flat,
+    media,
     sendable,
     short,
-    sights,
 )
 from limner.wires.views import (
     CustomToolCall,
     CustomToolCallOutput,
     FunctionCall,
     FunctionCallOutput,
+    InputAudio,
     InputImage,
     LocalShellCall,
     Message,
@@ -91,9 +93,9 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
     has_failed: bool
 
     @property
-    def sights(self) -> list[Seen]:
-        """Its pictures."""
-        return sights(self.parts)
+    def media(self) -> list[Medium]:
+        """Its pictures and sounds."""
+        return media(self.parts)
 
 
 Step = Said | Thought | Call
@@ -147,7 +149,7 @@ def instructed(prompt: Prompt, found: Sequence[Turn]) -> tuple[str | None, Seque
     """
     opening: list[Asked] = []
     for turn in found[:-1]:
-        if not isinstance(turn, Asked) or turn.role == "user" or sights(turn.parts):
+        if not isinstance(turn, Asked) or turn.role == "user" or media(turn.parts):
             break
         opening.append(turn)
     said = [sendable(prompt.instructions or ""), *(flat(turn.parts) for turn in opening)]
@@ -157,13 +159,14 @@ def instructed(prompt: Prompt, found: Sequence[Turn]) -> tuple[str | None, Seque
     return "\n\n".join(filter(None, said)) or None, rest
 
 
-def labelled(outputs: Iterable[Output]) -> list[Part]:
-    """The pictures of outputs that cannot carry them, each after words that say whose it is."""
+def labelled(outputs: Iterable[Output], kinds: type[Medium] | UnionType = Medium) -> list[Part]:
+    """What outputs cannot carry of these kinds, each after words that say whose it is."""
     return [
         part
         for output in outputs
-        for seen in output.sights
-        for part in (f"{seen.name}, returned by {output.call.name} ({output.call.call_id}):", seen)
+        for one in output.media
+        if isinstance(one, kinds)
+        for part in (f"{one.name}, returned by {output.call.name} ({output.call.call_id}):", one)
     ]
 
 
@@ -194,7 +197,9 @@ class _Sorting:
         self._placing = Placing(
             prompt.pictures,
             omitted=prompt.omitted,
-            takes=takes if prompt.takes_images else None,
+            takes=takes,
+            takes_images=prompt.takes_images,
+            takes_audio=prompt.takes_audio,
         )
         self._turns: list[Turn] = []
         self._steps: list[Step] = []
@@ -270,8 +275,8 @@ class _Sorting:
             self._returned()
 
     def _without_call(self, item: AnyOutput, parts: Sequence[Part]) -> None:
-        """An output whose call is left out is left out with it, unless it has pictures."""
-        if any(isinstance(part, InputImage) for part in item.parts):
+        """An output whose call is left out is left out with it, but not its pictures or sounds."""
+        if any(isinstance(part, InputImage | InputAudio) for part in item.parts):
             self._later.append(Asked(role="user", parts=["Output of a command:", *parts]))
             if not self._calls:
                 self._answer_complete()

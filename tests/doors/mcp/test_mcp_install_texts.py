@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from tests.doors.mcp.config_texts import (
     ENTRY,
     OURS,
@@ -40,6 +40,7 @@ def test_a_json_file_is_its_old_self_again_after_install_and_uninstall(text: str
 
 @thorough
 @given(json_files("mcpServers", servers={OURS: as_json(ENTRY)}))
+@example(f'{{"mcpServers":{{"a":null,// b\n"limner":{as_json(ENTRY)} /* c\n d */ ,\n}}}}')
 def test_a_json_entry_is_taken_out_wherever_it_stands_and_nothing_else_is(text: str) -> None:
     start = text.index('"limner"')
     end = text.index(as_json(ENTRY), start) + len(as_json(ENTRY))

@@ -203,7 +203,8 @@ class _Source:
             found.end() == line and found[0].startswith("//")
             for found in _STRINGS_AND_COMMENTS.finditer(self.text, 0, member.start)
         )
-        rest = self.text[end:].partition("\n")[0]
+        kept = self.text[member.end : end].removesuffix(",") + self.text[end:]
+        rest = kept.partition("\n")[0]
         # What follows on our line must not become part of a comment on the line before.
         return member.start if after_comment and rest.strip() else line
 

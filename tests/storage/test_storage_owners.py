@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from limner.money.owners import UNKNOWN, Owner, is_alive, is_in_use, this_process
+from limner.storage.owners import UNKNOWN, Owner, is_alive, is_in_use, this_process
 
 needs_proc = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells start and boot")
 

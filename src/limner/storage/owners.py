@@ -1,4 +1,4 @@
-"""A process -> the identity it leaves in the ledger, and whether that process is still alive.
+"""A process -> the identity it leaves in the store, and whether that process is still alive.
 
 A process id alone is not an identity: it is given out again after a while, and after a reboot. On
 Linux the start time and the boot id tell those apart. Elsewhere an id in use counts as alive: a

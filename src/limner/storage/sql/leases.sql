@@ -1,0 +1,22 @@
+-- name: lease_of
+-- Who has a session, or had it when they died.
+SELECT session_id, holder, owner_pid, owner_start, owner_boot
+FROM session_leases
+WHERE session_id = :session_id;
+
+-- name: lease_take
+-- Have a session, if there is one; nobody asks here who had it before.
+INSERT INTO session_leases (session_id, holder, owner_pid, owner_start, owner_boot)
+SELECT id, :holder, :pid, :start, :boot FROM sessions WHERE id = :session_id
+ON CONFLICT (session_id) DO UPDATE SET
+    holder = excluded.holder,
+    owner_pid = excluded.owner_pid,
+    owner_start = excluded.owner_start,
+    owner_boot = excluded.owner_boot;
+
+-- name: lease_end
+DELETE FROM session_leases WHERE session_id = :session_id AND holder = :holder;
+
+-- name: leases_end
+-- Let go of every session at once.
+DELETE FROM session_leases WHERE holder = :holder;
