@@ -143,6 +143,7 @@ class Agent:
         """The conversation itself, begun or opened where that has not happened yet.
 
         Raises:
+            UserError: somebody else is talking in that session (``SESSION_IN_USE``).
             InputInvalid: there is no session of that id.
         """
         # Two who ask at once are to talk in one session.
@@ -152,7 +153,9 @@ class Agent:
         return self._conversation
 
     async def aclose(self) -> None:
-        """Close the `Limner` that this made for itself."""
+        """Let others have the session, and close the `Limner` that this made for itself."""
+        if self._conversation is not None:
+            await self._conversation.aclose()
         if self._owns_limner:
             await self.limner.aclose()
 

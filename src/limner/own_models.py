@@ -18,7 +18,7 @@ from msgspec import Meta
 from limner.errors import SettingsError
 
 Api = Literal["openai-responses", "openai-chat", "anthropic-messages", "gemini-generate-content"]
-Input = Literal["text", "image"]
+Input = Literal["text", "image", "audio"]
 VariableName = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 
 RESERVED_PROVIDERS = frozenset({"limner", "pi"})
@@ -51,7 +51,8 @@ class OwnModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Meta(description="The variable with the key; without it `base_url` is sent none."),
     ] = None
     input: Annotated[
-        tuple[Input, ...], Meta(min_length=1, description="What it takes in: `text`, `image`.")
+        tuple[Input, ...],
+        Meta(min_length=1, description="What it takes in: `text`, `image`, `audio`."),
     ] = ("text", "image")
 
 

@@ -233,6 +233,7 @@ class Workshop:
         """Wait for pictures under way, then stop the workers and close connections and database."""
         async with AsyncExitStack() as last:
             last.push_async_callback(self.store.aclose)
+            last.push_async_callback(self.sessions.aclose)
             last.push_async_callback(self._http.aclose)
             last.push_async_callback(self.imaging.aclose)
             await self._under_way.aclose()

@@ -3,8 +3,7 @@
 Each line is a step. ``ask`` sends a request and waits for its answer, ``send`` sends a message as
 it is, ``await`` waits for one that has these members; ``keep`` remembers what is at a place of
 what came, and ``$name`` stands for it from then on. ``model`` is what the model says next, or how
-it fails; ``gate`` holds that back until ``open``. ``restart`` is a new process. What came is told
-apart by ``scene``.
+it fails. ``restart`` is a new process. What came is told apart by ``scene``.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from tests.servers.codex_process import MODEL
 from tests.servers.model_server import Calls, Saying
 from tests.servers.openai_server import error_reply
 from tests.servers.responses_server import ResponsesServer
-from tests.servers.wire import Gate, Reply
+from tests.servers.wire import Reply
 
 SCRIPT = Path(__file__).with_suffix(".jsonl")
 MAX_CHARS = 1_048_576
@@ -39,7 +38,6 @@ class Player:
     def __init__(self, side: Side, model: ResponsesServer) -> None:
         self._side, self._model = side, model
         self._kept: dict[str, Any] = {"picture": DATA_URL, "long": "x" * (MAX_CHARS + 1)}
-        self._gates: dict[str, Gate] = {}
         self._asked: dict[Any, str] = {}
         self._stack = AsyncExitStack()
         self._seen = 0
@@ -71,8 +69,6 @@ class Player:
                 self.scenes[name] = []
             case {"model": line}:
                 self._model.script("ask", self._line(line))
-            case {"open": name}:
-                self._gates[name].open()
             case {"restart": True}:
                 await self._talk.close()
                 self._collect()
@@ -126,12 +122,11 @@ class Player:
     def _line(self, line: Mapping[str, Any]) -> Reply:
         if "fails" in line:
             return error_reply(line["fails"], "The server had to think of something else.")
-        gate = self._gates.setdefault(line["gate"], Gate()) if "gate" in line else None
         called = tuple(
             Calls(name=one["name"], arguments=json.dumps(one["arguments"]), call_id=one["id"])
             for one in line.get("calls", ())
         )
-        saying = Saying(pieces=tuple(line["says"]), calls=called, gate=gate)
+        saying = Saying(pieces=tuple(line["says"]), calls=called)
         return self._model.streamed(saying, {"model": MODEL})
 
 

@@ -290,7 +290,11 @@ async def test_codex_cuts_an_answer_off_that_is_steered_and_limner_finishes_it(
 
 
 def _completes(message: Message) -> bool:
-    return label(message) == "item/completed agentMessage"
+    match message:
+        case {"method": "item/completed", "params": {"item": {"type": "agentMessage"}}}:
+            return True
+        case _:
+            return False
 
 
 def test_the_guide_gives_every_reason() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from limner.agent.events import Event, TurnEnded
+from limner.agent.leases import Lease
 from limner.agent.loop import Parts, Turn
 from limner.agent.session import Session
 from limner.agent.standing import Standings
@@ -23,6 +24,7 @@ class Conversation:
 
     Args:
         session: what is said is kept there.
+        lease: keeps everybody else from taking turns in it.
         terms: what was agreed; it may be changed between turns.
         cwd: the folder it works in; it may be changed between turns.
         tools: what can be called; asked at the start of each turn.
@@ -34,6 +36,7 @@ class Conversation:
         self,
         session: Session,
         *,
+        lease: Lease,
         terms: Terms,
         cwd: Path,
         tools: Callable[[], ToolRegistry],
@@ -41,6 +44,7 @@ class Conversation:
         parts: Parts,
     ) -> None:
         self.session, self.terms, self.cwd = session, terms, cwd
+        self._lease: Lease | None = lease
         self._tools, self._standings, self._parts = tools, standings, parts
         self._gauge: Gauge | None = None
         self.turn: Turn | None = None
@@ -66,7 +70,8 @@ class Conversation:
             pending: calls of an earlier process that are still to be answered.
 
         Raises:
-            UserError: a turn is under way; or there is no such model, or no key for it.
+            UserError: a turn is under way, or the conversation was closed; or there is no such
+                model, or no key for it.
             LimnerError: what holds for the turn cannot be worked out. Whatever happens in the
                 turn itself is told, not raised.
         """
@@ -80,6 +85,12 @@ class Conversation:
         turn = self._begin(tell=tell, ask=ask_nobody, turn_id=turn_id, schema=None)
         return await self._take(turn, turn.sum_up())
 
+    async def aclose(self) -> None:
+        """Let others take turns in the session; this conversation takes no more."""
+        lease, self._lease = self._lease, None
+        if lease is not None:
+            await lease.release()
+
     def _begin(
         self,
         *,
@@ -88,6 +99,12 @@ class Conversation:
         turn_id: str | None,
         schema: Mapping[str, Any] | None,
     ) -> Turn:
+        if self._lease is None:
+            raise UserError(
+                "This conversation was closed.",
+                code="CONVERSATION_CLOSED",
+                hint=f"Open the session {self.session.id} again.",
+            )
         if self.turn is not None:
             raise UserError("A turn is under way.", code="TURN_UNDER_WAY", hint="Steer it.")
         standing = self._standings.of(

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from limner.agent.conversation import Conversation
+from limner.agent.leases import Lease
 from limner.agent.loop import Parts
 from limner.agent.session import Session
 from limner.agent.sessions import Sessions
@@ -31,7 +32,7 @@ class Conversations(msgspec.Struct, frozen=True, kw_only=True):
     async def begin(
         self, terms: Terms, *, cwd: Path, tools: Tools, session_id: str | None = None
     ) -> Conversation:
-        """A new session under these terms.
+        """A new session under these terms, held until the conversation is closed.
 
         Raises:
             InputInvalid: the id is taken, or is none.
@@ -39,7 +40,8 @@ class Conversations(msgspec.Struct, frozen=True, kw_only=True):
         session = await self.sessions.create(
             cwd=str(cwd), session_id=session_id, settings={TERMS: msgspec.to_builtins(terms)}
         )
-        return self._conversation(session, terms, cwd, tools)
+        lease = await self.sessions.hold(session.id)
+        return self._conversation(session, lease, terms, cwd=cwd, tools=tools)
 
     async def open(
         self,
@@ -51,14 +53,20 @@ class Conversations(msgspec.Struct, frozen=True, kw_only=True):
     ) -> Conversation:
         """A session that is there, under its own terms but for the ``changes``, which stay.
 
+        It is held until the conversation is closed.
+
         Raises:
+            UserError: another process has it, or another conversation (``SESSION_IN_USE``).
             InputInvalid: there is no such session, or there are several; or its terms make no
                 sense to this version.
         """
         session = await self.sessions.open(session_id)
         about = await session.about()
         terms = read_terms(about.settings.get(TERMS, {}))
-        conversation = self._conversation(session, terms, cwd or Path(about.cwd), tools)
+        lease = await self.sessions.hold(session.id)
+        conversation = self._conversation(
+            session, lease, terms, cwd=cwd or Path(about.cwd), tools=tools
+        )
         if changes is not None:
             await self.change(conversation, changes)
         return conversation
@@ -74,10 +82,11 @@ class Conversations(msgspec.Struct, frozen=True, kw_only=True):
             conversation.terms = terms
 
     def _conversation(
-        self, session: Session, terms: Terms, cwd: Path, tools: Tools
+        self, session: Session, lease: Lease, terms: Terms, *, cwd: Path, tools: Tools
     ) -> Conversation:
         return Conversation(
             session,
+            lease=lease,
             terms=terms,
             cwd=cwd,
             tools=tools,

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
+from limner.agent.leases import Lease, Leases, refuse_elsewhere
 from limner.agent.session import (
     Session,
     SessionAbout,
@@ -31,6 +32,7 @@ class Sessions:
 
     def __init__(self, *, store: Store, clock: Callable[[], datetime]) -> None:
         self._store, self._clock = store, clock
+        self._leases = Leases(store)
 
     async def create(
         self,
@@ -81,6 +83,15 @@ class Sessions:
         found = await self._store.read(lambda tx: _find(tx, session_id))
         return self._session(found)
 
+    async def hold(self, session_id: str) -> Lease:
+        """Have a session for oneself, to take turns in it.
+
+        Raises:
+            UserError: another process has it, or another conversation (``SESSION_IN_USE``).
+            InputInvalid: there is no such session.
+        """
+        return await self._leases.take(session_id)
+
     async def list(
         self,
         *,
@@ -129,18 +140,14 @@ class Sessions:
         """Put a session away: it is kept whole, and no longer listed.
 
         Raises:
+            UserError: another process has it (``SESSION_IN_USE``).
             InputInvalid: there is no such session.
         """
-        now_ms = milliseconds(self._clock())
-        await self._change("session_archive", session_id, archived_ms=now_ms)
+        await self._put_away(session_id, archived_ms=milliseconds(self._clock()))
 
     async def unarchive(self, session_id: str) -> None:
-        """Bring a session back that was put away.
-
-        Raises:
-            InputInvalid: there is no such session.
-        """
-        await self._change("session_archive", session_id, archived_ms=None)
+        """Bring a session back that was put away; raises as `archive`."""
+        await self._put_away(session_id, archived_ms=None)
 
     async def fork(self, session_id: str, *, before: int | None = None) -> Session:
         """A session that begins with the items of another, and goes its own way from there.
@@ -178,16 +185,30 @@ class Sessions:
             The handles of the pictures it named, which may be garbage now.
 
         Raises:
+            UserError: another process has it (``SESSION_IN_USE``).
             InputInvalid: there is no such session.
         """
 
         def work(tx: Transaction) -> tuple[str, ...]:
+            refuse_elsewhere(tx, session_id)
             named = tuple(row["handle"] for row in tx.all("session_pictures", id=session_id))
             if not tx.run("session_delete", id=session_id):
                 raise no_session(session_id)
             return named
 
         return await self._store.write(work)
+
+    async def aclose(self) -> None:
+        """Let others have every session that was held."""
+        await self._leases.aclose()
+
+    async def _put_away(self, session_id: str, *, archived_ms: int | None) -> None:
+        def work(tx: Transaction) -> None:
+            refuse_elsewhere(tx, session_id)
+            if not tx.run("session_archive", id=session_id, archived_ms=archived_ms):
+                raise no_session(session_id)
+
+        await self._store.write(work)
 
     async def _change(self, query: str, session_id: str, **values: Any) -> None:
         def work(tx: Transaction) -> None:

@@ -114,6 +114,7 @@ class VisionModel(msgspec.Struct, frozen=True, kw_only=True):
         id: the vendor's own name of the model.
         title: the name people know it by.
         takes_images: False where a picture would be refused.
+        takes_audio: True where a source says that it hears, at the price of words.
         formats: the MIME types it reads, an animation as its first frame at best.
         limits: what the service refuses; ``limits_for`` has them for one request.
         rule: how a picture becomes tokens; None where nobody says.
@@ -128,6 +129,7 @@ class VisionModel(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     title: str
     takes_images: bool
+    takes_audio: bool
     formats: tuple[str, ...]
     limits: Limits
     rule: TokenRule | None
@@ -256,6 +258,7 @@ class _Row(_Struct, frozen=True):
     read: date
     snapshots: tuple[str, ...] = ()
     takes_images: bool = True
+    takes_audio: bool = False
     max_images: int | None = None
     rule: str | None = None
     rate: Rate | None = None
@@ -298,6 +301,7 @@ def _model(row: _Row) -> VisionModel:
         id=row.id,
         title=row.title,
         takes_images=row.takes_images,
+        takes_audio=row.takes_audio,
         formats=service.formats if row.takes_images else (),
         limits=limits,
         rule=None if row.rule is None else _catalogue().rule[row.rule],

@@ -76,6 +76,11 @@ class KnownModel(msgspec.Struct, frozen=True, kw_only=True):
         return self.facts.takes_images
 
     @property
+    def takes_audio(self) -> bool:
+        """True where a sound would be heard."""
+        return self.facts.takes_audio
+
+    @property
     def rate(self) -> Rate | None:
         """What tokens cost, None where nobody says; free where there is no key to be billed."""
         return _FREE if self.facts.rate is None and self.key_env is None else self.facts.rate
@@ -303,7 +308,9 @@ class Registry:
     def _of_user(self, own: OwnModel) -> KnownModel:
         provider = own.name.partition("/")[0]
         facts = replace(
-            _facts(own.name) or _facts_of_nobody(own.name), takes_images="image" in own.input
+            _facts(own.name) or _facts_of_nobody(own.name),
+            takes_images="image" in own.input,
+            takes_audio="audio" in own.input,
         )
         if provider in services():
             model = self._of_service(facts)
@@ -345,6 +352,7 @@ def _facts_of_nobody(name: str) -> VisionModel:
         id=model_id,
         title=model_id,
         takes_images=True,
+        takes_audio=False,
         formats=_SAFE_FORMATS,
         limits=Limits(),
         rule=None,

@@ -54,9 +54,18 @@ def _model(model: KnownModel, *, is_default: bool) -> accounts.Model:
         display_name=model.facts.title,
         description=f"{model.facts.title}, {model.title}",
         supported_reasoning_efforts=_EFFORTS,
-        input_modalities=("text", "image") if model.takes_images else ("text",),
+        input_modalities=_modalities(model),
         is_default=is_default,
     )
+
+
+def _modalities(model: KnownModel) -> tuple[accounts.Modality, ...]:
+    taken: dict[accounts.Modality, bool] = {
+        "text": True,
+        "image": model.takes_images,
+        "audio": model.takes_audio,
+    }
+    return tuple(modality for modality, is_taken in taken.items() if is_taken)
 
 
 async def account_read(

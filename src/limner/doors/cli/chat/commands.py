@@ -174,7 +174,7 @@ async def _verbose(talk: Talk, _: str) -> None:
 
 
 async def _new(talk: Talk, _: str) -> None:
-    talk.partner.renew()
+    await talk.partner.renew()
     talk.screen.line("The next message begins a new session.")
 
 

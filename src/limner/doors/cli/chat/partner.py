@@ -105,10 +105,12 @@ class Partner:
         """Go on with another session, under the terms it has.
 
         Raises:
+            UserError: somebody else is talking in it, or we are already.
             InputInvalid: there is no such session, or there are several.
         """
         agent = Agent(self._lim, session=session_id, ask=self._ask)
         await agent.conversation()
+        await self.agent.aclose()
         self.agent = agent
 
     async def fork(self) -> None:
@@ -121,8 +123,9 @@ class Partner:
             raise UserError("There is nothing to copy yet.", hint="Say something first.")
         await self.resume((await self._lim.sessions.fork(self.session_id)).id)
 
-    def renew(self) -> None:
+    async def renew(self) -> None:
         """Begin a new session with the next message."""
+        await self.agent.aclose()
         self.agent = self._agent(None)
 
     async def _latest(self) -> str:
