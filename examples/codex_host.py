@@ -1,12 +1,12 @@
 """Let your Codex draw and look: its model gets limner's tools, and you get the bill."""
 
 import asyncio
-import shutil
 from pathlib import Path
 
 import limner
 from limner.doors.remote.approvals import Approval
 from limner.doors.remote.events import TextDelta, ToolAnswered, TurnCompleted
+from limner.errors import MissingExtra
 
 
 async def approve(approval: Approval) -> bool:
@@ -32,7 +32,7 @@ async def main(sketch: Path) -> None:
 
 sketch = limner.generate("a fox under the moon", output_path="sketch.png").path
 print(sketch)
-if shutil.which("codex") is None:
-    print("Install Codex to go on: npm install -g @openai/codex, then codex login.")
-else:
+try:
     asyncio.run(main(sketch))
+except MissingExtra as missing:
+    print(missing.message, missing.hint)

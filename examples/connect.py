@@ -17,11 +17,11 @@ async def main() -> None:
     # The same with limner.connect(codex="codex"), or limner.connect("ws://127.0.0.1:4500").
     async with limner.connect() as client:
         thread = await client.thread(tools=[clock], model="limner/offline")
-        async for event in thread.stream("draw a lighthouse at dusk"):
+        async for event in thread.stream("draw a fox in the snow"):
             match event:
                 case TextDelta():
                     print(event.text, end="", flush=True)
-                case ItemCompleted(item={"type": "imageGeneration", "savedPath": path}):
+                case ItemCompleted(item={"type": "imageGeneration", "savedPath": str(path)}):
                     print(path)
                 case TurnCompleted(result=result):
                     print(f"\n{result.status}, {result.usage.total_tokens} tokens")

@@ -11,11 +11,27 @@ import pytest
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
 
 
+# Large programs of others: an example that needs one says so, and acceptance tests run it with one.
+ABSENT = ("codex_cli_bin",)
+
+
+@pytest.fixture
+def without_others(tmp_path: Path) -> Path:
+    """A folder that makes Python believe that these packages are not installed."""
+    folder = tmp_path / "absent"
+    folder.mkdir()
+    for name in ABSENT:
+        (folder / f"{name}.py").write_text("raise ImportError\n")
+    return folder
+
+
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_the_example_runs_and_makes_a_picture(example: Path, tmp_path: Path) -> None:
+def test_the_example_runs_and_makes_a_picture(
+    example: Path, tmp_path: Path, without_others: Path
+) -> None:
     done = subprocess.run(
         [sys.executable, "-W", "error", str(example)],
-        env={"HOME": str(tmp_path), "PATH": ""},
+        env={"HOME": str(tmp_path), "PATH": "", "PYTHONPATH": str(without_others)},
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -16,6 +16,7 @@ from limner.agent.exporting import Exported
 from limner.agent.gc import Freed
 from limner.agent.importing import Imported
 from limner.agent.saying import Shown
+from limner.agent.sounds import read_file
 from limner.catalogue.vision import vision_model
 from limner.content import Picture
 from limner.imaging.fit import Region
@@ -224,6 +225,17 @@ class Limner(Workshop):
                 return await self.pictures.take(sink, lineage={"from": "user"}), None
         path = self._person_reach.resolve_read(image, cwd=self.cwd)
         return await self.pictures.take_file(path), path
+
+    async def heard(self, path: str | Path) -> str:
+        """A sound in a file that a person plays to a model, as a data URL.
+
+        Raises:
+            InputInvalid: it is too large, or no sound of a known kind.
+            ReachDenied: the path is below the floor.
+            StorageError: there is no such file, or it cannot be read.
+        """
+        file = self._person_reach.resolve_read(path, cwd=self.cwd)
+        return await asyncio.to_thread(read_file, file)
 
     async def import_session(
         self, path: str | Path, *, progress: Callable[[Imported], None] = lambda _: None

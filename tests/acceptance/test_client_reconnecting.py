@@ -27,6 +27,7 @@ from tests.servers.scripted import calls, says
 from tests.servers.wire import Gate, Reply
 
 import limner
+from limner.doors.appserver.tool_answers import CANCELLED
 from limner.doors.remote.events import (
     Event,
     ItemCompleted,
@@ -189,8 +190,9 @@ async def test_of_two_calls_only_the_one_without_an_answer_is_put_again_however_
     assert sorted(made) == ["call_1", "call_2"]
 
 
+@pytest.mark.parametrize("is_killed", [True, False])
 async def test_a_server_that_is_restarted_where_it_was_is_found_again(
-    side: Side, model: TalkingServer, studio: Studio, tmp_path: Path
+    side: Side, model: TalkingServer, studio: Studio, tmp_path: Path, is_killed: bool
 ) -> None:
     painter = Painter()
     will_say(model, calls(("paint", '{"what":"a fox"}')), says("There."))
@@ -204,13 +206,20 @@ async def test_a_server_that_is_restarted_where_it_was_is_found_again(
         async for event in thread.stream("Paint a fox"):
             told.append(event)
             if isinstance(event, ToolCalled):
+                if is_killed:
+                    kill_child("app-server")
                 await first.aclose()
                 await stack.enter_async_context(listening(side, url))
             elif isinstance(event, Reconnected):
                 painter.go_on("a fox")
-    assert [event.goes_on for event in told if isinstance(event, Reconnected)] == [True]
-    assert (result_of(told).status, result_of(told).text) == ("completed", "There.")
-    assert (painter.runs, outputs(model)) == (["a fox"], [("call_1", "a fox, painted")])
+        result = result_of(told)
+        if not is_killed:
+            # Who is told to stop ends its turns in good order.
+            assert (result.status, painter.runs) == ("interrupted", ["a fox"])
+            result = await thread.run("And now?")
+    assert (result.status, result.text) == ("completed", "There.")
+    output = "a fox, painted" if is_killed else CANCELLED
+    assert (painter.runs, outputs(model)) == (["a fox"], [("call_1", output)])
 
 
 @pytest.mark.parametrize(

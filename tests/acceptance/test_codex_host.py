@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
+from asyncio.subprocess import PIPE
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from tests.acceptance.hardship import kill_child, start
 from tests.servers.codex_process import MODEL, Codex
 from tests.servers.components import needs
 from tests.servers.model_server import Calls, Saying
+from tests.servers.npm_peers import needs_npm, program
 from tests.servers.openai_server import OpenAIServer
 from tests.servers.responses_server import ResponsesServer
 from tests.servers.wire import Gate, Reply
@@ -28,7 +31,10 @@ from limner.doors.remote.events import Reconnected, ToolCalled, TurnCompleted
 
 pytestmark = [pytest.mark.slow, needs("codex_cli_bin")]
 
+EXAMPLE = Path(__file__).parents[2] / "examples" / "codex_host.py"
 PICTURE_URL = data_url(picture())
+# The one in the package makes the calls of a turn one after the other; this one makes them at once.
+NEWER_CODEX = "@openai/codex@0.166.0"
 
 
 @pytest.fixture
@@ -56,6 +62,12 @@ def will_say(server: ResponsesServer, *sayings: Saying) -> None:
 def draws(call_id: str, **arguments: Any) -> Calls:
     words = json.dumps({"prompt": "a fox", **arguments})
     return Calls(name="image_generate", arguments=words, call_id=call_id)
+
+
+def held_until(gate: Gate, openai: OpenAIServer) -> Reply:
+    """A picture that is drawn when the gate opens."""
+    drawn = openai.drawn({"model": "gpt-image-2.5-flare"})
+    return Reply(hold=gate, headers=drawn.headers, pieces=drawn.pieces)
 
 
 def outputs(server: ResponsesServer) -> dict[str, Any]:
@@ -100,22 +112,46 @@ async def test_its_model_draws_and_then_looks_and_the_spend_is_in_our_ledger(
     assert {"image_generate", "image_edit", "inspect_image", "image_recall"} <= {*offered}
 
 
+@needs_npm(NEWER_CODEX)
 async def test_two_calls_at_once_really_run_at_once(
     codex: Codex, server: ResponsesServer, paid: Studio, openai: OpenAIServer
 ) -> None:
     gate = Gate()
-    drawn = openai.drawn({"model": "gpt-image-2.5-flare"})
-    openai.script("generate", *[Reply(hold=gate, headers=drawn.headers, pieces=drawn.pieces)] * 2)
+    openai.script("generate", *[held_until(gate, openai)] * 2)
+    both = Saying(pieces=("Two foxes.",), calls=(draws("call_1"), draws("call_2")))
+    will_say(server, both, Saying(pieces=("Done.",)))
+    newer = program(NEWER_CODEX, "codex")
+    async with (
+        paid.open() as lim,
+        limner.codex_thread(codex=newer, cwd=codex.cwd, env=codex.env, lim=lim) as thread,
+    ):
+        running = asyncio.create_task(thread.run("Draw two foxes"))
+        # Both are at the service before either is answered.
+        await openai.wait_until("generate", count=2)
+        gate.open()
+        result = await running
+        spent = await lim.money.spent(session_id=thread.id)
+    assert (result.status, result.text) == ("completed", "Done.")
+    assert result.cost_nano == spent == 2 * PRICE_NANO
+    assert {call_id: output[1]["image_url"] for call_id, output in outputs(server).items()} == {
+        "call_1": PICTURE_URL,
+        "call_2": PICTURE_URL,
+    }
+
+
+async def test_the_calls_of_two_threads_run_at_once(
+    codex: Codex, server: ResponsesServer, paid: Studio, openai: OpenAIServer
+) -> None:
+    gate = Gate()
+    openai.script("generate", *[held_until(gate, openai)] * 2)
     drawing = Saying(pieces=("A fox.",), calls=(draws("call_1"),))
     will_say(server, drawing, drawing, Saying(pieces=("Done.",)), Saying(pieces=("Done.",)))
     async with (
         paid.open() as lim,
         limner.connect(codex="codex", env=codex.env, lim=lim) as client,
     ):
-        # This release of Codex makes the calls of one turn one after the other, so two turns do.
         threads = [await client.thread(tools=lim.tools(), cwd=codex.cwd) for _ in range(2)]
         running = [asyncio.create_task(thread.run("Draw a fox")) for thread in threads]
-        # Both are at the service before either is answered.
         await openai.wait_until("generate", count=2)
         gate.open()
         results = await asyncio.gather(*running)
@@ -249,3 +285,34 @@ async def test_the_users_own_codex_reaches_limner_for_one_run(
     found = json.loads(outputs(server)["call_1"])
     assert found["resourceTemplates"][0]["uriTemplate"] == "limner://image/{handle}"
     assert (codex.home / "config.toml").read_bytes() == before
+
+
+async def test_the_example_draws_and_looks_with_the_codex_of_the_package(
+    codex: Codex, server: ResponsesServer, paid: Studio
+) -> None:
+    look = {"path": "woodcut.png", "question": "What differs?"}
+    will_say(
+        server,
+        Saying(pieces=("Drawing.",), calls=(draws("call_1", output_path="woodcut.png"),)),
+        Saying(
+            pieces=("Looking.",),
+            calls=(Calls(name="inspect_image", arguments=json.dumps(look), call_id="call_2"),),
+        ),
+        Saying(pieces=("The colours.",)),
+    )
+    env = {**codex.env, **paid.env, "LIMNER_MODEL_ROLES_VISION": "limner/eyes", "PATH": ""}
+    done = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-W", "error", EXAMPLE), env=env, cwd=codex.cwd, stdout=PIPE, stderr=PIPE
+    )
+    out, err = await done.communicate()
+    assert (done.returncode, err.decode()) == (0, "")
+    sketch, *said = out.decode().splitlines()
+    assert Path(sketch).read_bytes().startswith(b"\x89PNG")
+    assert said[:-1] == [
+        "Drawing.[image_generate: $0.01342]",
+        "Looking.[inspect_image: $0.0]",
+        "The colours.",
+    ]
+    assert said[-1].startswith("completed, $0.01342 in all, thread ")
+    # The sketch is among the user's words, and the woodcut among the outputs.
+    assert [seen.body.decode().count("data:image/png") for seen in server.requests] == [1, 2, 2]

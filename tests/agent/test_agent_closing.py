@@ -81,6 +81,11 @@ def test_an_output_of_another_kind_does_not_answer_a_call() -> None:
     ]
 
 
+def test_one_id_is_one_call_of_whatever_kind() -> None:
+    other = {"type": "custom_tool_call", "call_id": "a", "name": "apply_patch", "input": ""}
+    assert closed([call("a"), other, output("a")]) == [call("a"), output("a")]
+
+
 def test_an_answer_that_comes_late_is_still_the_answer() -> None:
     items = [call("a"), said("hurry"), output("a")]
     assert closed(items) == items

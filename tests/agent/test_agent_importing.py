@@ -285,6 +285,35 @@ async def test_what_a_killed_codex_left_open_is_closed_for_the_model(lim: Limner
     assert history == [call("a"), output("a", "aborted")]
 
 
+async def test_an_item_that_no_model_can_be_sent_stays_out_and_is_counted(lim: Limner) -> None:
+    lines = [
+        line("session_meta", META),
+        item(said("go"), 1),
+        item({"type": "function_call", "name": "x", "arguments": "{}"}, 2),
+        item(output("a"), 3),
+        item({"type": "message", "role": "user", "content": [{"type": "film"}]}, 4),
+        item({"type": "hologram", "anything": 7}, 5),
+        line("compacted", {"replacement_history": [said("in short"), {"type": "reasoning"}]}),
+        item(said("on"), 7),
+    ]
+    told = await lim.import_session(write(lim.cwd, lines))
+    assert (told.items, told.bad_lines) == (5, 3)
+    assert told.warnings == [
+        "An item was left out: function_call: Object missing required field `call_id`",
+        "An item was left out: unknown content `film`",
+        "An item was left out: reasoning: Object missing required field `summary`",
+    ]
+    session = await lim.sessions.open(THREAD)
+    assert [(one.item, one.created_ms - BEGUN_MS) async for one in session.items()] == [
+        (said("go"), 1000),
+        (output("a"), 3000),
+        ({"type": "hologram", "anything": 7}, 5000),
+        (said("in short"), 0),
+        (said("on"), 7000),
+    ]
+    assert await session.history() == [said("in short"), said("on")]
+
+
 @pytest.mark.parametrize(
     "data", [b"", b"\n\n", b"hello\n", PICTURE, b'{"type":"event_msg","payload":{}}']
 )

@@ -14,7 +14,7 @@ from tests.wires.wire_prompts import LOOK
 from limner.catalogue.vision import services, vision_model, vision_models
 from limner.errors import SettingsError, UserError
 from limner.models.registry import EYES, OFFLINE, Found, Registry, Unknown
-from limner.own_models import OwnModel
+from limner.own_models import Input, OwnModel
 from limner.wires.base import WIRES, wire
 
 KEYS = {"OPENAI_API_KEY": "k1", "ANTHROPIC_API_KEY": "k2", "GEMINI_API_KEY": "k3"}
@@ -307,6 +307,25 @@ def test_a_table_may_say_everything() -> None:
     assert found is not None
     assert (found.model.api, found.model.key_env) == ("openai-responses", "CORP_KEY")
     assert (found.model.takes_images, found.model.rate) == (False, None)
+
+
+@pytest.mark.parametrize("inputs", [("text", "audio"), ("text", "image", "audio")])
+def test_a_table_says_whether_its_model_hears(inputs: tuple[Input, ...]) -> None:
+    own = OwnModel(name="home/omni", base_url="http://127.0.0.1:8000/v1", input=inputs)
+    found = registry(own=(own,)).find("home/omni")
+    assert found is not None
+    assert (found.model.takes_images, found.model.takes_audio) == ("image" in inputs, True)
+
+
+def test_only_models_whose_sounds_cost_as_much_as_words_are_known_to_hear() -> None:
+    assert [model.name for model in registry().known() if model.takes_audio] == [
+        "google/gemini-3.8-flash",
+        "google/gemini-4-argon",
+        "google/gemini-3.5-flash",
+        "google/gemini-3.5-flash-lite",
+        "google/gemini-3.1-pro-preview",
+        "google/gemini-2.5-pro",
+    ]
 
 
 def test_another_server_is_not_sent_the_key_of_the_service_whose_name_it_bears() -> None:

@@ -52,7 +52,7 @@ def _answered(history: Iterable[Item]) -> Iterator[_Key]:
 def _told(history: Iterable[Item], answered: set[_Key]) -> Iterator[Item]:
     # What is open has yet to be answered; what is aborted never was, and is told so when its turn
     # ends.
-    seen: set[_Key] = set()
+    seen: set[str] = set()
     open_calls: set[_Key] = set()
     aborted: dict[_Key, Item] = {}
     for item in history:
@@ -66,9 +66,9 @@ def _told(history: Iterable[Item], answered: set[_Key]) -> Iterator[Item]:
                 yield item
             continue
         if call is not None:
-            if call in seen:
+            if call[1] in seen:
                 continue  # a call told twice, as in a history that was joined from two files
-            seen.add(call)
+            seen.add(call[1])
             if call in answered:
                 open_calls.add(call)
             else:

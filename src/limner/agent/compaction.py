@@ -18,6 +18,7 @@ from limner.agent.closing import closed
 from limner.agent.parts import Part, first_words, handles_in, is_image, with_parts
 from limner.agent.places import LEFT, RECALLABLE
 from limner.agent.requests import Requests
+from limner.agent.sounds import is_sound
 from limner.agent.standing import Standing
 from limner.agent.thinking import Gauge, Thinking, weigh
 from limner.agent.untrusted import RULE, fenced, is_untrusted
@@ -187,7 +188,7 @@ def _output_words(item: Item) -> str:
     words: list[str] = []
 
     def look(part: Part) -> Part:
-        words.append(str(part.get("text", "[a picture]")))
+        words.append(str(part.get("text", "[a sound]" if is_sound(part) else "[a picture]")))
         return part
 
     with_parts(item, look)

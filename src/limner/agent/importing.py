@@ -31,6 +31,7 @@ from limner.pictures.take import Pictures
 from limner.storage.blobs import is_handle
 from limner.storage.files import open_plain
 from limner.wires.items import Item
+from limner.wires.views import check
 
 BATCH_BYTES = 16 * 1024 * 1024
 BATCH_LINES = 200
@@ -58,9 +59,9 @@ class Imported(msgspec.Struct, kw_only=True):
         items: how many items it has.
         pictures: the handles of its pictures.
         omitted: how many pictures were replaced by words.
-        bad_lines: how many lines could not be read.
+        bad_lines: how many lines could not be read, or hold an item that no model can be sent.
         read_bytes: how much of the file was read, decompressed.
-        warnings: what was odd about the first of its pictures.
+        warnings: what was odd about the first of its items and pictures.
     """
 
     session_id: str | None = None
@@ -199,24 +200,38 @@ class _Bringing:
     async def _add(self, run: Sequence[Happened]) -> None:
         assert self._session is not None, "a session is begun before anything is added to it"
         items = [item for entry in run for item in entry.items]
-        times = [entry.at_ms for entry in run for _ in entry.items]
+        times = self._filled([entry.at_ms for entry in run for _ in entry.items])
         ingress, told = self._importing.ingress, self._told
         entered = await ingress.items(items, source=SOURCE)
-        kept, found = await without_embedded(entered.items, ingress=ingress, source=SOURCE)
+        bare, found = await without_embedded(entered.items, ingress=ingress, source=SOURCE)
+        sound = [
+            (item, at_ms) for item, at_ms in zip(bare, times, strict=True) if self._is_sound(item)
+        ]
+        kept = [item for item, _ in sound]
         add = self._session.compact if run[0].compacts else self._session.append
-        await add(kept, created_ms=self._filled(times))
+        await add(kept, created_ms=[at_ms for _, at_ms in sound] or None)
         told.items += len(kept)
         told.pictures |= {picture.handle for picture in (*entered.pictures, *found)}
         told.omitted += _pictures_in(items) - _pictures_in(kept)
         _warn(told, entered.warnings)
 
-    def _filled(self, times: Sequence[int | None]) -> list[int] | None:
+    def _is_sound(self, item: Item) -> bool:
+        """Whether requests can be written with this item in them."""
+        try:
+            check(item)
+        except InputInvalid as error:
+            self._told.bad_lines += 1
+            _warn(self._told, [f"An item was left out: {error.message}"])
+            return False
+        return True
+
+    def _filled(self, times: Sequence[int | None]) -> list[int]:
         """The moment of each item; one that has none came with the one before it."""
         filled: list[int] = []
         for moment in times:
             self._last_ms = self._last_ms if moment is None else moment
             filled.append(self._last_ms or 0)
-        return filled or None
+        return filled
 
     def _described(self, *, is_whole: bool) -> dict[str, Any]:
         imported = {**self._settings["imported"], "is_whole": is_whole}

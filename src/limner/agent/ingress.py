@@ -1,7 +1,8 @@
 """Items and parts from outside, with pictures in them -> the same with handles, and warnings.
 
 Whoever speaks in a conversation, a user, a tool, a client, an imported history, comes in here. A
-picture that is none is replaced by words that say why; everything around it stays as it came.
+picture or a sound that is none is replaced by words that say why; everything around it stays as it
+came.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 import msgspec
 
 from limner.agent.parts import Part, image_parts, is_image, with_parts
+from limner.agent.sounds import is_sound, omitted_sound, problem_of, sound
 from limner.content import Picture
 from limner.errors import CorruptImage, ImageError, MissingExtra, StorageError
 from limner.pictures.omitted import omitted, reason_of
@@ -81,7 +83,7 @@ class Ingress(msgspec.Struct, frozen=True, kw_only=True):
     pictures: Pictures
 
     async def items(self, items: Iterable[Item], *, source: str) -> Entered:
-        """Take in every picture of these items.
+        """Take in every picture of these items, and check their sounds.
 
         Args:
             items: as they arrived, in the shape of OpenAI's Responses API.
@@ -90,14 +92,14 @@ class Ingress(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             StorageError: a picture cannot be kept, as on a full disk.
         """
-        arrived = [dict(item) for item in items]
+        arrived, unheard = await asyncio.to_thread(_with_sounds, items, source)
         addresses = [url for item in arrived for url in _addresses(item)]
         taken = await self._take_all(list(dict.fromkeys(addresses)), source)
         pictures = {one.picture.handle: one.picture for one in taken.values() if one.picture}
         return Entered(
             items=tuple(_with_handles(item, taken) for item in arrived),
             pictures=tuple(pictures.values()),
-            warnings=_warnings([taken[url] for url in addresses], source),
+            warnings=_warnings([taken[url] for url in addresses], source) + unheard,
         )
 
     async def parts(self, parts: Sequence[Part], *, source: str) -> Entered:
@@ -120,10 +122,12 @@ class Ingress(msgspec.Struct, frozen=True, kw_only=True):
         found = [_incoming(one, taken) for one in arrived]
         results = [one for one in found if isinstance(one, _Taken)]
         pictures = {one.picture.handle: one.picture for one in results if one.picture}
+        parts = [one.part if isinstance(one, _Taken) else one for one in found]
+        (item,), unheard = await asyncio.to_thread(_with_sounds, [{"content": parts}], source)
         return Entered(
-            items=tuple(one.part if isinstance(one, _Taken) else one for one in found),
+            items=tuple(item["content"]),
             pictures=tuple(pictures.values()),
-            warnings=_warnings(results, source),
+            warnings=_warnings(results, source) + unheard,
         )
 
     async def _take_all(self, urls: Sequence[str], source: str) -> dict[str, _Taken]:
@@ -223,6 +227,23 @@ def _with_handles(item: Item, taken: Mapping[str, _Taken]) -> dict[str, Any]:
     return kept
 
 
+def _with_sounds(
+    items: Iterable[Item], source: str
+) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+    """The items with words in the place of sounds that are none; and a warning for each."""
+    warnings: list[str] = []
+
+    def swap(part: Part) -> Part:
+        problem = problem_of(part) if is_sound(part) else None
+        if problem is None:
+            return part
+        warnings.append(f"A sound from {source} was left out: {problem}.")
+        return made.text(omitted_sound(problem))
+
+    checked = [with_parts(item, swap) for item in items]
+    return checked, tuple(warnings)
+
+
 def _incoming(one: Incoming, taken: Mapping[bytes, _Taken]) -> _Taken | dict[str, Any]:
     match one:
         case RawPicture():
@@ -230,7 +251,7 @@ def _incoming(one: Incoming, taken: Mapping[bytes, _Taken]) -> _Taken | dict[str
         case Omitted():
             return _Taken(problem=one.why)
         case RawSound():
-            return {"type": "input_audio", "audio_url": one.url}
+            return sound(one.url)
         case str():
             return made.text(one)
 

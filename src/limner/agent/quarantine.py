@@ -62,7 +62,7 @@ class Quarantine(msgspec.Struct, frozen=True, kw_only=True):
             The pictures that were set aside now. Where there are none, the request would be refused
             again as it is, and the error is the caller's to raise.
         """
-        if not sent or not _is_about_the_request(error):
+        if not sent or not is_about_the_request(error):
             return ()
         named = _names_a_picture(error)
         reason = " ".join((error.provider_message or error.message).split())[:MAX_REASON_CHARS]
@@ -102,7 +102,8 @@ def _verdicts(tx: Transaction, handles: Sequence[str], model: str) -> dict[str, 
     }
 
 
-def _is_about_the_request(error: ProviderError) -> bool:
+def is_about_the_request(error: ProviderError) -> bool:
+    """Whether a service refused what it was sent, and not who sent it."""
     return isinstance(error, ProviderBadRequest) and error.extras.get("status") in _STATUSES
 
 

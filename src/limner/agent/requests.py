@@ -31,6 +31,7 @@ from limner.agent.places import (
     places_in,
     written,
 )
+from limner.agent.sounds import audible
 from limner.agent.untrusted import is_untrusted
 from limner.catalogue.sizes import Size
 from limner.catalogue.tokens import UNKNOWN_TOKENS
@@ -95,9 +96,13 @@ class Requests(msgspec.Struct, frozen=True, kw_only=True):
         return Ready(
             prompt=replace(
                 prompt,
-                items=written(prompt.items, places, known, model.facts),
+                items=audible(
+                    written(prompt.items, places, known, model.facts),
+                    takes_audio=model.takes_audio,
+                ),
                 pictures={handle: sights[handle] for handle in sent},
                 takes_images=model.takes_images,
+                takes_audio=model.takes_audio,
             ),
             sent=sent,
             unproven=tuple(handle for handle in sent if not known[handle].is_accepted),

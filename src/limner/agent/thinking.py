@@ -7,8 +7,9 @@ from collections.abc import Callable
 import msgspec
 from msgspec.structs import replace
 
-from limner.agent.quarantine import Quarantine
+from limner.agent.quarantine import Quarantine, is_about_the_request
 from limner.agent.requests import Ready, Requests
+from limner.agent.sounds import sounds_in
 from limner.agent.untrusted import quoted
 from limner.catalogue.prices import PROMPT_WRAPPING_TOKENS, Quote
 from limner.errors import LimnerError, ProviderError
@@ -28,23 +29,41 @@ TOOL = "conversation"
 # An answer shorter than this is no answer: where the budget leaves less, nothing is asked.
 MIN_ANSWER_TOKENS = 256
 BYTES_PER_TOKEN = 3
+# A second is 32 tokens at most, and takes 512 bytes where speech is packed tightest; in a recording
+# as people make it, thirty times as many.
+LEAST_SOUND_BYTES_PER_TOKEN = 16
+SOUND_BYTES_PER_TOKEN = 500
 
 
 class Weight(msgspec.Struct, frozen=True, kw_only=True):
-    """How long a prompt is: the bytes of its words, and the tokens of its pictures."""
+    """How long a prompt is: the bytes of its words and sounds, and the tokens of its pictures."""
 
     size_bytes: int
     picture_tokens: int
+    sound_bytes: int = 0
 
     @property
     def most_tokens(self) -> int:
         """The most it can count: a token is at least one byte."""
-        return PROMPT_WRAPPING_TOKENS + self.size_bytes + self.picture_tokens
+        sounds = -(-self.sound_bytes // LEAST_SOUND_BYTES_PER_TOKEN)
+        return PROMPT_WRAPPING_TOKENS + self.size_bytes + self.picture_tokens + sounds
 
     @property
     def likely_tokens(self) -> int:
         """What it will count, more or less."""
-        return PROMPT_WRAPPING_TOKENS + self.size_bytes // BYTES_PER_TOKEN + self.picture_tokens
+        words = self.size_bytes // BYTES_PER_TOKEN
+        sounds = self.sound_bytes // SOUND_BYTES_PER_TOKEN
+        return PROMPT_WRAPPING_TOKENS + words + self.picture_tokens + sounds
+
+    def beyond(self, shorter: Weight) -> Weight | None:
+        """What was added to a shorter prompt; None where something was taken away."""
+        added = Weight(
+            size_bytes=self.size_bytes - shorter.size_bytes,
+            picture_tokens=self.picture_tokens - shorter.picture_tokens,
+            sound_bytes=self.sound_bytes - shorter.sound_bytes,
+        )
+        is_longer = min(added.size_bytes, added.picture_tokens, added.sound_bytes) >= 0
+        return added if is_longer else None
 
 
 class Gauge(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,18 +75,17 @@ class Gauge(msgspec.Struct, frozen=True, kw_only=True):
 
     def most_tokens(self, longer: Weight) -> int:
         """The most that a prompt can count which begins as this one did."""
-        return self._grown(longer, bytes_per_token=1, otherwise=longer.most_tokens)
+        added = longer.beyond(self.weight)
+        return longer.most_tokens if added is None else self._grown(added.most_tokens)
 
     def likely_tokens(self, longer: Weight) -> int:
         """What such a prompt will count, more or less."""
-        return self._grown(longer, bytes_per_token=BYTES_PER_TOKEN, otherwise=longer.likely_tokens)
+        added = longer.beyond(self.weight)
+        return longer.likely_tokens if added is None else self._grown(added.likely_tokens)
 
-    def _grown(self, longer: Weight, *, bytes_per_token: int, otherwise: int) -> int:
-        new_bytes = longer.size_bytes - self.weight.size_bytes
-        new_pictures = longer.picture_tokens - self.weight.picture_tokens
-        if new_bytes < 0 or new_pictures < 0:
-            return otherwise
-        return self.usage.input_tokens + new_bytes // bytes_per_token + new_pictures
+    def _grown(self, added_tokens: int) -> int:
+        # What wraps a prompt was counted with the shorter one.
+        return self.usage.input_tokens + added_tokens - PROMPT_WRAPPING_TOKENS
 
 
 class Thought(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,7 +116,7 @@ class Thinking(msgspec.Struct, frozen=True, kw_only=True):
         on_text: Callable[[str], None],
         on_retry: Callable[[LimnerError], None],
     ) -> Thought:
-        """Ask once; again only where a picture was refused, which nobody pays for.
+        """Ask once; again only where a picture or a sound was refused, which nobody pays for.
 
         Args:
             prompt: the whole conversation, its pictures named by handle.
@@ -121,7 +139,9 @@ class Thinking(msgspec.Struct, frozen=True, kw_only=True):
                 thought = await self._paid(ready, model, context, gauge, on_text)
             except ProviderError as error:
                 if not await self.quarantine.refused(error, ready.sent, model=model.name):
-                    raise
+                    if not _may_be_a_sound(error, ready):
+                        raise
+                    model = replace(model, facts=replace(model.facts, takes_audio=False))
                 on_retry(error)
             else:
                 await self.quarantine.accepted(ready.unproven, model=model.name)
@@ -182,8 +202,19 @@ class Thinking(msgspec.Struct, frozen=True, kw_only=True):
         return replace(prompt, max_output_tokens=tokens), most(tokens)
 
 
+def _may_be_a_sound(error: ProviderError, ready: Ready) -> bool:
+    """Whether the same request without its sounds may be answered."""
+    is_free = is_about_the_request(error) and not error.billed
+    return is_free and any(sounds_in(item) for item in ready.prompt.items)
+
+
 def weigh(prompt: Prompt, *, picture_tokens: int = 0) -> Weight:
     """How long a prompt is."""
     tools = [(tool.name, tool.description, tool.schema) for tool in prompt.tools]
     words = [*prompt.items, prompt.instructions, prompt.schema, tools]
-    return Weight(size_bytes=len(msgspec.json.encode(words)), picture_tokens=picture_tokens)
+    sounds = [one for item in prompt.items for one in sounds_in(item)]
+    return Weight(
+        size_bytes=len(msgspec.json.encode(words)) - sum(len(one.url) for one in sounds),
+        picture_tokens=picture_tokens,
+        sound_bytes=sum(one.size_bytes for one in sounds),
+    )

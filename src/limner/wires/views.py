@@ -298,6 +298,21 @@ def view(item: Item) -> View:
     return cast("View", _tagged({"type": "message", **item}, _KINDS))
 
 
+def check(item: Item) -> View:
+    """As `view`, and insist that there are words for every part of it.
+
+    Raises:
+        InputInvalid: it is of a known kind and not of that kind's shape, or a part is of a kind
+            that cannot be sent: every request with this item in it would fail.
+    """
+    seen = view(item)
+    if isinstance(seen, Message | FunctionCallOutput | CustomToolCallOutput):
+        for part in seen.parts:
+            if isinstance(part, Unknown):
+                raise InputInvalid(f"unknown content `{part.kind}`", field="items")
+    return seen
+
+
 def handle_of(url: str) -> str | None:
     """The handle in an address, or None where it is another kind of address."""
     return url.removeprefix(HANDLE_URL) if url.startswith(HANDLE_URL) else None

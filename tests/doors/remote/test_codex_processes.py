@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import sys
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import pytest
 
 import limner
 from limner import Limner, LimnerError
 from limner.doors.remote.client import OWN_SERVER
+from limner.doors.remote.connection import Connection, Request
 from limner.doors.remote.events import Reconnected, TurnCompleted
 from limner.doors.remote.finding import find_codex
+from limner.doors.remote.links import Command
+from limner.doors.remote.rpc import Params
 from limner.errors import MissingExtra
+from limner.net.clock import Clock
 
 # Greets, has one thread, and does with a turn what its words say.
 SERVER = dedent(
@@ -48,6 +54,25 @@ SERVER = dedent(
                 say(method="turn/completed", params={"threadId": "t1", "turn": ended})
     """
 )
+
+
+class Owner:
+    """Who has a connection, and only wants to know when it is over."""
+
+    def __init__(self) -> None:
+        self.buried: asyncio.Future[LimnerError] = asyncio.get_running_loop().create_future()
+
+    def hear(self, method: str, params: Params) -> None:
+        pass
+
+    async def answer(self, method: str, params: Params) -> Any:
+        raise AssertionError(method)
+
+    async def revive(self, reason: str, request: Request) -> None:
+        raise AssertionError(reason)
+
+    def bury(self, error: LimnerError) -> None:
+        self.buried.set_result(error)
 
 
 @pytest.fixture
@@ -104,6 +129,33 @@ async def test_one_that_does_not_end_by_itself_is_ended(tmp_path: Path, lim: Lim
         pid = int((await thread.run("pid")).text)
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+async def test_one_that_stays_away_is_tried_for_half_a_minute_and_given_up(
+    command: list[str],
+) -> None:
+    pauses: list[float] = []
+    owner = Owner()
+
+    async def sleep(pause_s: float) -> None:
+        pauses.append(pause_s)
+
+    program = Path(command[1]).with_name("program")
+    program.write_text(f"#!{sys.executable}\n{SERVER}")
+    program.chmod(0o755)
+    connection = Connection(Command(words=[str(program)]), owner, clock=Clock(sleep=sleep))
+    await connection.open()
+    try:
+        program.unlink()
+        await connection.request("turn/start", {"input": [{"text": "die"}]})
+        error = await owner.buried
+        with pytest.raises(LimnerError) as gone:
+            await connection.request("thread/start", {})
+    finally:
+        await connection.aclose()
+    assert pauses == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0, 5.0, 5.0, 5.0]
+    assert (error.code, gone.value) == ("SERVER_GONE", error)
+    assert f"{program} cannot be started" in error.message
 
 
 async def test_one_that_cannot_be_started_is_an_error_at_once(lim: Limner) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from limner.agent.sessions import new_id
+from limner.agent.sounds import sound
 from limner.client import Limner
 from limner.doors.appserver.item_views import ALWAYS, TOOL_OUTPUT
 from limner.doors.appserver.protocol.shapes import (
@@ -35,7 +36,6 @@ from limner.wires.items import Item, image_urls
 MAX_TEXT_CHARS = 1 << 20
 SOURCE = "the user"
 _NO_FILE_IDS = "images by fileId are not supported; use an inline data URL instead"
-_NO_LOCAL_AUDIO = "local audio files are not read; send the sound as an inline data URL"
 
 _ROLES = frozenset({"user", "assistant", "developer", "system"})
 
@@ -47,7 +47,7 @@ Given = tuple[UserInput, ...] | str | list[Part]
 class Said(msgspec.Struct, frozen=True, kw_only=True):
     """What a user says: the item that is kept, and how the client put it.
 
-    ``warnings`` are for whoever sent it: one for each picture that was left out.
+    ``warnings`` are for whoever sent it: one for each picture or sound that was left out.
     """
 
     item: Item
@@ -128,7 +128,7 @@ def check_items(items: Sequence[Item], *, name: str) -> None:
     """
     for number, item in enumerate(items):
         try:
-            problem = _problem(views.view(item))
+            problem = _unknown_role(views.check(item))
         except InputInvalid as error:
             problem = error.message
         if problem is not None:
@@ -137,12 +137,10 @@ def check_items(items: Sequence[Item], *, name: str) -> None:
             _check_address(url)
 
 
-def _problem(seen: views.View) -> str | None:
+def _unknown_role(seen: views.View) -> str | None:
     if isinstance(seen, views.Message) and seen.role not in _ROLES:
         return f"unknown role `{seen.role}`"
-    parts = getattr(seen, "parts", [])
-    unknown = next((part.kind for part in parts if isinstance(part, views.Unknown)), None)
-    return None if unknown is None else f"unknown content `{unknown}`"
+    return None
 
 
 def _check_address(url: str) -> None:
@@ -165,11 +163,11 @@ async def _parts(one: UserInput, *, lim: Limner, cwd: Path, number: int) -> list
         case LocalImageInput():
             return await _local_image(one, lim=lim, path=cwd / one.path, number=number)
         case AudioInput():
-            if not one.url.startswith("data:"):
+            if one.url.lstrip()[:5].lower() != "data:":
                 raise refusal(REMOTE_SOUND)
-            return [{"type": "input_audio", "audio_url": one.url}]
+            return [sound(one.url.lstrip())]
         case LocalAudioInput():
-            raise refusal(_NO_LOCAL_AUDIO)
+            return [await _local_audio(lim, cwd / one.path)]
         case SkillInput() | MentionInput():
             return [made.text(f"[{one.name}]({one.path})")]
 
@@ -188,6 +186,14 @@ async def _local_image(one: LocalImageInput, *, lim: Limner, path: Path, number:
         inside,
         made.text("</image>"),
     ]
+
+
+async def _local_audio(lim: Limner, path: Path) -> Part:
+    """The sound in a file; where there is none, why."""
+    try:
+        return sound(await lim.heard(path))
+    except LimnerError as error:
+        return made.text(f"limner could not read the local audio at `{path}`: {error.message}")
 
 
 def _picture(url: str, detail: str | None) -> Part:

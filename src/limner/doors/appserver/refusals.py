@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Generator
+from contextlib import contextmanager
 
 from limner.agent.compaction import is_too_long
+from limner.agent.leases import SESSION_IN_USE
 from limner.doors.appserver.protocol.turns import ErrorInfo, TurnError
 from limner.doors.appserver.rpc import INVALID_REQUEST, RpcError
 from limner.errors import (
@@ -20,6 +23,7 @@ from limner.errors import (
     ProviderRateLimited,
     ProviderUnavailable,
     ReachDenied,
+    UserError,
 )
 from limner.models.registry import NO_MODEL
 
@@ -72,6 +76,22 @@ def not_open(thread_id: str) -> RpcError:
 def not_stored(thread_id: str) -> RpcError:
     """There is no such thread."""
     return refusal(f"no rollout found for thread id {thread_id}")
+
+
+@contextmanager
+def writing(thread_id: str) -> Generator[None]:
+    """Something that only one process at a time may do with a thread.
+
+    Raises:
+        RpcError: another one has it open.
+    """
+    try:
+        yield
+    except UserError as error:
+        if error.code != SESSION_IN_USE:
+            raise
+        message = f"thread {thread_id} already has an active writer"
+        raise RpcError(INVALID_REQUEST, message, error.as_json()) from error
 
 
 def check_id(thread_id: str) -> str:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from limner.agent.conversation import Conversation
 from limner.agent.events import TurnEnded
+from limner.agent.leases import Lease
 from limner.agent.session import Session
 from limner.agent.sessions import new_id
 from limner.agent.terms import Terms
@@ -59,6 +60,7 @@ class LiveThread:
     Args:
         session: what happens is kept there.
         kept: what holds for it.
+        lease: keeps other processes from writing to it.
         cwd: the folder it was begun in.
         lim: whose models, tools and pictures it uses.
         asking: what clients are asked with.
@@ -75,6 +77,7 @@ class LiveThread:
         session: Session,
         kept: Kept,
         *,
+        lease: Lease,
         cwd: Path,
         lim: Limner,
         asking: Asking,
@@ -101,6 +104,7 @@ class LiveThread:
         conversations = lim.conversations
         self._conversation = Conversation(
             session,
+            lease=lease,
             terms=kept.terms,
             cwd=self.cwd,
             tools=lambda: self._equipment.registry,
@@ -209,6 +213,10 @@ class LiveThread:
         """Wait until no turn is under way, and what is to be known of the last one is kept."""
         if self._task is not None:
             await asyncio.wait({self._task})
+
+    async def release(self) -> None:
+        """Let others write to it; it takes no more turns."""
+        await self._conversation.aclose()
 
     def warn(self, *messages: str) -> None:
         """Tell whoever listens what they should know."""

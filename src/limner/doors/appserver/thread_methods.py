@@ -14,7 +14,7 @@ from limner.doors.appserver.protocol import notices
 from limner.doors.appserver.protocol import threads as protocol
 from limner.doors.appserver.protocol.notices import METHOD_OF, Notice
 from limner.doors.appserver.protocol.shapes import Empty
-from limner.doors.appserver.refusals import check_id, refusal
+from limner.doors.appserver.refusals import check_id, refusal, writing
 from limner.doors.appserver.specs import read_specs
 from limner.doors.appserver.thread_views import stored_view
 from limner.doors.appserver.threads import Threads
@@ -74,7 +74,8 @@ async def archive(threads: Threads, call: Call, params: protocol.ThreadArchivePa
     _, about = await threads.stored(params.thread_id)
     heard = _to_all(threads, call, about.id)
     await _close(threads, about.id)
-    await threads.limner.sessions.archive(about.id)
+    with writing(about.id):
+        await threads.limner.sessions.archive(about.id)
     call.answer(Empty())
     heard(notices.ThreadArchivedNotification(thread_id=about.id))
 
@@ -84,7 +85,8 @@ async def unarchive(threads: Threads, call: Call, params: protocol.ThreadUnarchi
     session, about = await threads.stored(params.thread_id)
     if about.archived_ms is None:
         raise refusal(f"no archived rollout found for thread id {about.id}")
-    await threads.limner.sessions.unarchive(about.id)
+    with writing(about.id):
+        await threads.limner.sessions.unarchive(about.id)
     view = await stored_view(threads, await session.about())
     call.answer(protocol.ThreadUnarchiveResponse(thread=view))
     _to_all(threads, call, about.id)(notices.ThreadUnarchivedNotification(thread_id=about.id))
@@ -96,7 +98,8 @@ async def delete(threads: Threads, call: Call, params: protocol.ThreadDeletePara
     heard = _to_all(threads, call, about.id)
     await _close(threads, about.id)
     if not Kept.read(about.settings).rest.ephemeral:  # those are gone with the closing
-        await threads.limner.delete_session(about.id)
+        with writing(about.id):
+            await threads.limner.delete_session(about.id)
     call.answer(Empty())
     heard(notices.ThreadDeletedNotification(thread_id=about.id))
 

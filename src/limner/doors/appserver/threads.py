@@ -10,7 +10,10 @@ from pathlib import Path
 
 import msgspec
 
+from limner.agent.conversations import TERMS
+from limner.agent.leases import Lease
 from limner.agent.session import Session, SessionAbout
+from limner.agent.terms import read_terms
 from limner.client import Limner
 from limner.doors.appserver.asking import Asking
 from limner.doors.appserver.connection import Connection
@@ -18,7 +21,7 @@ from limner.doors.appserver.history import History, Told, kept_turns
 from limner.doors.appserver.inlining import Inlining
 from limner.doors.appserver.kept import Kept
 from limner.doors.appserver.protocol.threads import Active
-from limner.doors.appserver.refusals import check_id, not_open, not_stored, refusal
+from limner.doors.appserver.refusals import check_id, not_open, not_stored, refusal, writing
 from limner.doors.appserver.specs import names_for_model
 from limner.doors.appserver.thread import LiveThread
 from limner.errors import InputInvalid, LimnerError
@@ -98,20 +101,27 @@ class Threads:
         """
         cwd = kept.rest.cwd or str(self.limner.cwd)
         session = await self.limner.sessions.create(cwd=cwd, settings=kept.settings())
-        return self._opened(session, kept, Path(cwd))
+        lease = await self.limner.sessions.hold(session.id)
+        return self._opened(session, kept, lease=lease, cwd=Path(cwd))
 
     async def load(self, session: Session, about: SessionAbout) -> LiveThread:
         """The thread of a session, opened where it is not.
 
         Raises:
-            RpcError: it was put away.
+            RpcError: it was put away, or another process has it open.
+            InputInvalid: nobody can tell what was agreed for it.
         """
         async with self._opening:
             if (live := self.live.get(session.id)) is not None:
                 return live
             if about.archived_ms is not None:
                 raise refusal(f"session {session.id} is archived. Unarchive it first.")
-            return self._opened(session, Kept.read(about.settings), Path(about.cwd))
+            # Terms that cannot be read may have forbidden something.
+            read_terms(about.settings.get(TERMS, {}))
+            with writing(session.id):
+                lease = await self.limner.sessions.hold(session.id)
+            kept = Kept.read(about.settings)
+            return self._opened(session, kept, lease=lease, cwd=Path(about.cwd))
 
     async def unfinished(self, thread: LiveThread) -> Unfinished | None:
         """The last turn of a thread, where clients can still answer calls in it.
@@ -155,7 +165,10 @@ class Threads:
         """Let a thread go; a turn that is under way in it ends."""
         thread.interrupt()
         await thread.ended()
-        self.live.pop(thread.id, None)
+        # Whoever opens it again must find it either open or free.
+        async with self._opening:
+            self.live.pop(thread.id, None)
+            await thread.release()
         if thread.kept.rest.ephemeral:
             with contextlib.suppress(LimnerError):  # somebody deleted it before
                 await self.limner.delete_session(thread.id)
@@ -166,10 +179,11 @@ class Threads:
             async with asyncio.timeout(LAST_WORDS_S):
                 await asyncio.gather(*(self.close(thread) for thread in [*self.live.values()]))
 
-    def _opened(self, session: Session, kept: Kept, cwd: Path) -> LiveThread:
+    def _opened(self, session: Session, kept: Kept, *, lease: Lease, cwd: Path) -> LiveThread:
         thread = LiveThread(
             session,
             kept,
+            lease=lease,
             cwd=cwd,
             lim=self.limner,
             asking=self._asking,

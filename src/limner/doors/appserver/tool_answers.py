@@ -12,6 +12,7 @@ import msgspec
 
 from limner.agent.calls import SAYS_IT_FAILED
 from limner.agent.ingress import DETAILS, NO_FILES, Ingress
+from limner.agent.sounds import sound
 from limner.content import Picture
 from limner.doors.appserver.protocol.asking import DynamicToolCallResponse
 from limner.doors.appserver.protocol.shapes import ContentItem, InputAudio, InputImage, InputText
@@ -169,7 +170,7 @@ def _parts(item: ContentItem) -> Sequence[dict[str, Any]]:
         case InputText():
             return [made.text(item.text)]
         case InputAudio():
-            return [{"type": "input_audio", "audio_url": item.audio_url}]
+            return [sound(item.audio_url.lstrip())]
         case InputImage():
             detail = item.detail if item.detail in DETAILS else DEFAULT_DETAIL
             picture = {"type": "input_image", "image_url": item.image_url, "detail": detail}

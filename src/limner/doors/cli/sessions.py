@@ -308,6 +308,7 @@ def _import_notes(name: str, told: Imported) -> Iterator[str]:
         yield f"  {_several(told.bad_lines, 'line')} could not be read and stayed out."
     if told.omitted:
         yield f"  {_several(told.omitted, 'picture')} could not be taken in; words say why:"
+    if told.bad_lines or told.omitted:
         yield from (f"    {warning}" for warning in told.warnings)
 
 

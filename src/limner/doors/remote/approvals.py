@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import msgspec
+
+from limner.content import Discreet
 from limner.doors.remote.rpc import Params
 from limner.net.untrusted import as_object
 from limner.tools.base import Question
@@ -15,8 +17,7 @@ Kind = Literal["command", "file_change", "permissions", "elicitation", "tool"]
 _SHOWN_CHARS = 2_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Approval:
+class Approval(Discreet, frozen=True, kw_only=True):
     """Something that is not done without the user's word.
 
     Attributes:
@@ -28,11 +29,13 @@ class Approval:
         raw: the request as the server sent it; empty where a tool asks.
     """
 
+    unshown = ("raw",)
+
     kind: Kind
     text: str
     thread_id: str | None = None
     amount_nano: int | None = None
-    raw: Params = field(default_factory=dict[str, Any], repr=False)
+    raw: Params = msgspec.field(default_factory=dict[str, Any])
 
 
 Approve = Callable[[Approval], Awaitable[bool]]

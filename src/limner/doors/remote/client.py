@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +12,7 @@ from types import TracebackType
 from typing import Any, Self, Unpack
 
 from limner.client import Limner
+from limner.content import Discreet
 from limner.doors.remote import approvals
 from limner.doors.remote.approvals import Approve, decline
 from limner.doors.remote.connection import Connection, Request
@@ -35,19 +34,18 @@ from limner.tools.registry import ToolRegistry
 # -P: a folder named limner, where this happens to run, is not what is meant.
 OWN_SERVER = (sys.executable, "-P", "-m", "limner.doors.cli.main", "app-server")
 
-logger = logging.getLogger("limner")
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ThreadInfo:
+class ThreadInfo(Discreet, frozen=True, kw_only=True):
     """A thread as a list shows it; the times are in seconds since 1970."""
+
+    unshown = ("raw",)
 
     id: str
     preview: str
     cwd: str
     created_at: int
     updated_at: int
-    raw: Mapping[str, Any] = field(repr=False)
+    raw: Mapping[str, Any]
 
 
 class Client:

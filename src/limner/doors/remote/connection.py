@@ -18,7 +18,8 @@ from limner.net.clock import Clock
 # A server that dies this often in this time will not live; starting it again would only go on.
 MAX_LOSSES = 5
 LOSSES_WITHIN_S = 60.0
-MAX_ATTEMPTS = 6
+# Half a minute in all: long enough for a server that somebody starts again.
+MAX_ATTEMPTS = 12
 FIRST_PAUSE_S = 0.1
 MAX_PAUSE_S = 5.0
 

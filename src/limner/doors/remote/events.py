@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import msgspec
 from msgspec.structs import asdict
 
+from limner.content import Discreet
 from limner.errors import NANO_PER_USD
 from limner.net.untrusted import as_object
 from limner.pictures.order import Progress
@@ -41,8 +41,7 @@ class TurnError(msgspec.Struct, frozen=True, kw_only=True):
     info: Any = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnResult:
+class TurnResult(Discreet, frozen=True, kw_only=True):
     """What became of a turn.
 
     Attributes:
@@ -55,11 +54,13 @@ class TurnResult:
         error: why it failed or was interrupted, where anybody says.
     """
 
+    unshown = ("items",)
+
     turn_id: str | None
     status: Status
     text: str = ""
-    items: tuple[Item, ...] = field(default=(), repr=False)
-    usage: TokenUsage = field(default_factory=TokenUsage)
+    items: tuple[Item, ...] = ()
+    usage: TokenUsage = TokenUsage()
     cost_nano: int = 0
     error: TurnError | None = None
 
@@ -69,45 +70,43 @@ class TurnResult:
         return self.cost_nano / NANO_PER_USD
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnStarted:
+class Told(Discreet, frozen=True, kw_only=True):
+    """Something that came in a message of the server's, which is kept: ``raw`` has its params."""
+
+    unshown = ("raw",)
+
+    raw: Raw
+
+
+class TurnStarted(Told, frozen=True, kw_only=True):
     """The server has begun."""
 
     turn_id: str
-    raw: Raw = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextDelta:
+class TextDelta(Told, frozen=True, kw_only=True):
     """The model speaks: the next piece of a message."""
 
     item_id: str
     text: str
-    raw: Raw = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ItemStarted:
+class ItemStarted(Told, frozen=True, kw_only=True):
     """Something is being made: a message, a thought, a call."""
 
     item: Item
-    raw: Raw = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ItemCompleted:
+class ItemCompleted(Told, frozen=True, kw_only=True):
     """Something is whole."""
 
     item: Item
-    raw: Raw = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCalled:
+class ToolCalled(Told, frozen=True, kw_only=True):
     """A tool of this client begins to run."""
 
     call: ToolCall
-    raw: Raw = field(repr=False)
 
 
 class ToolProgress(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,13 +123,11 @@ class ToolAnswered(msgspec.Struct, frozen=True, kw_only=True):
     result: ToolResult
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UsageUpdated:
+class UsageUpdated(Told, frozen=True, kw_only=True):
     """A request to the model was counted: it alone, and the whole thread."""
 
     last: TokenUsage
     total: TokenUsage
-    raw: Raw = field(repr=False)
 
 
 class Reconnected(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,20 +140,16 @@ class Reconnected(msgspec.Struct, frozen=True, kw_only=True):
     goes_on: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnCompleted:
+class TurnCompleted(Told, frozen=True, kw_only=True):
     """The turn is over: the last of its events."""
 
     result: TurnResult
-    raw: Raw = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Notice:
+class Notice(Told, frozen=True, kw_only=True):
     """Anything else that the server says about the thread."""
 
     method: str
-    raw: Raw = field(repr=False)
 
 
 Event = (

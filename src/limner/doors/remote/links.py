@@ -6,10 +6,9 @@ import asyncio
 import contextlib
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Protocol
 
+from limner.content import Discreet
 from limner.errors import LimnerError
 from limner.net.redact import redact
 
@@ -65,17 +64,21 @@ class Target(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
+class Command(Discreet, frozen=True, kw_only=True):
     """A server that is started here and spoken to over its standard streams.
 
     ``env`` is its whole environment; None is that of this process.
     """
 
+    unshown = ("env",)
+
     words: Sequence[str]
-    env: Mapping[str, str] | None = field(default=None, repr=False)
-    cwd: Path | None = None
-    shares_files: bool = True
+    env: Mapping[str, str] | None = None
+
+    @property
+    def shares_files(self) -> bool:
+        """What runs on this machine sees its files."""
+        return True
 
     async def open(self) -> Link:
         """Start it."""
@@ -86,7 +89,6 @@ class Command:
                 stdout=PIPE,
                 stderr=PIPE,
                 env=self.env,
-                cwd=self.cwd,
                 limit=MAX_MESSAGE_BYTES,
                 # Ctrl-C at the terminal is for this program, which decides what becomes of a turn.
                 start_new_session=True,

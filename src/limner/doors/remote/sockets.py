@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from limner.content import Discreet
 from limner.doors.remote.links import EXIT_TIMEOUT_S, GONE, MAX_MESSAGE_BYTES, TOLD_CHARS, Link
 from limner.errors import InputInvalid, LimnerError, MissingExtra
 from limner.net.redact import redact
@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 OPEN_TIMEOUT_S = 20.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Address:
+class Address(Discreet, frozen=True, kw_only=True):
     """A server that listens on a web socket: ``ws://…``, ``wss://…`` or ``unix://PATH``."""
 
+    unshown = ("token",)
+
     url: str
-    token: str | None = field(default=None, repr=False)
+    token: str | None = None
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)

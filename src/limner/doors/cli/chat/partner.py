@@ -105,10 +105,13 @@ class Partner:
         """Go on with another session, under the terms it has.
 
         Raises:
-            UserError: somebody else is talking in it, or we are already.
+            UserError: somebody else is talking in it.
             InputInvalid: there is no such session, or there are several.
         """
-        agent = Agent(self._lim, session=session_id, ask=self._ask)
+        session = await self._lim.sessions.open(session_id)
+        if session.id == self.session_id:
+            return
+        agent = Agent(self._lim, session=session.id, ask=self._ask)
         await agent.conversation()
         await self.agent.aclose()
         self.agent = agent
