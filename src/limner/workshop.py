@@ -229,6 +229,10 @@ class Workshop:
             ),
         )
 
+    def warm(self) -> None:
+        """Make what the first request in this event loop would wait for: reading certificates."""
+        self._http.client()
+
     async def aclose(self) -> None:
         """Wait for pictures under way, then stop the workers and close connections and database."""
         async with AsyncExitStack() as last:

@@ -50,8 +50,8 @@ class Player:
         self._talk = await self._start()
         return self
 
-    async def __aexit__(self, *exc: object) -> None:
-        await self._stack.aclose()
+    async def __aexit__(self, *exc: Any) -> None:
+        await self._stack.__aexit__(*exc)
 
     async def play(self) -> Scenes:
         """Play everything."""

@@ -302,7 +302,7 @@ async def test_the_example_draws_and_looks_with_the_codex_of_the_package(
     )
     env = {**codex.env, **paid.env, "LIMNER_MODEL_ROLES_VISION": "limner/eyes", "PATH": ""}
     done = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-W", "error", EXAMPLE), env=env, cwd=codex.cwd, stdout=PIPE, stderr=PIPE
+        sys.executable, EXAMPLE, env=env, cwd=codex.cwd, stdout=PIPE, stderr=PIPE
     )
     out, err = await done.communicate()
     assert (done.returncode, err.decode()) == (0, "")

@@ -250,6 +250,7 @@ async def test_a_call_of_a_process_that_died_is_told_as_aborted(openai: Talk) ->
     running.cancel()
     await asyncio.wait({running})
     openai.script(says("It was aborted."))
+    await agent.aclose()
     again = openai.agent(session=agent.session_id)
     assert ending(await happened(again, "And?")).text == "It was aborted."
     sent = json.loads(openai.asked[-1])["input"]
@@ -271,6 +272,7 @@ async def test_a_call_that_was_left_open_can_still_be_answered(at: Talk) -> None
         return Outcome(value={"answered": "late"})
 
     at.script(says("Better late than never."))
+    await agent.aclose()
     again = at.agent(session=agent.session_id, tools=[made_tool("wait", run)])
     conversation = await again.conversation()
     left = [one.item async for one in conversation.session.items() if is_call(one.item)]

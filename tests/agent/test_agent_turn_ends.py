@@ -134,6 +134,7 @@ async def test_calls_with_an_id_that_was_there_before_are_told_apart(at: Talk) -
     finished = of(ToolFinished, await happened(agent, "Count to two."))
     assert len({event.call.call_id for event in finished}) == 2
     at.script(says("I counted to two."))
+    await agent.aclose()
     again = at.agent(session=agent.session_id)
     assert ending(await happened(again, "And?")).text == "I counted to two."
     assert all(event.item["output"].strip("{}") in _plain(at.asked[-1]) for event in finished)

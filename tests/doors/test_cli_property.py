@@ -7,7 +7,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limner.doors.cli.terminal import harmless
+from limner.doors.cli.stderr import harmless
 
 ANYTHING = st.text(st.characters(codec=None))
 

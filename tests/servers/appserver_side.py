@@ -89,6 +89,10 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
                 if greeted:
                     await talk.greet()
                 yield talk
+        except TimeoutError:
+            raise AssertionError(
+                f"nothing came after {talk.received[-3:]}; it said: {talk.errors}"
+            ) from None
         finally:
             await talk.kill()
 

@@ -28,7 +28,7 @@ RECALL = (
 @asynccontextmanager
 async def codex_thread(
     *,
-    cwd: Path | None = None,
+    cwd: str | Path | None = None,
     tools: Sequence[Tool] = (),
     budget_usd: Decimal | float | str | None = None,
     approve: Approve = decline,

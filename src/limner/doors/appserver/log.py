@@ -7,7 +7,7 @@ import os
 import threading
 from queue import SimpleQueue
 
-from limner.doors.cli.terminal import harmless
+from limner.doors.cli.stderr import harmless
 from limner.net.redact import redact
 
 STDERR = 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import platform
 import re
 import sys
@@ -75,6 +76,7 @@ FIRST: tuple[str, ...] = (
 
 # What an HTTP header cannot carry: there upstream puts the name of its client.
 _NOT_IN_A_HEADER = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+WARM_AFTER_S = 0.05
 _PLATFORMS = {"darwin": "macos", "win32": "windows"}
 
 
@@ -112,6 +114,8 @@ async def _initialize(host: Host, call: Call, params: InitializeParams) -> Initi
         experimental=can.experimental_api,
         unwanted=can.opt_out_notification_methods or (),
     )
+    # Whoever says hello means to talk: what a turn needs is loaded while they think.
+    asyncio.get_running_loop().call_later(WARM_AFTER_S, host.warm)
     return InitializeResponse(
         user_agent=user_agent(client.name, client.version),
         codex_home=str(host.settings.home),

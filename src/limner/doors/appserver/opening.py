@@ -58,6 +58,7 @@ async def continued(threads: Threads, params: ThreadResumeParams) -> Opened:
     if params.history is not None:
         if not params.history:
             raise refusal("history must not be empty")
+        check_items(params.history, name="history")
         agreed = agree(Kept(), params, lim=threads.limner)
         return await with_history(threads, agreed.kept, params.history), agreed.warnings
     session, about = await named(threads, params.thread_id, params.path)
@@ -98,10 +99,8 @@ async def with_history(threads: Threads, kept: Kept, history: Sequence[Item]) ->
     """A new thread that begins with items from elsewhere, their pictures taken in.
 
     Raises:
-        RpcError: an item is not one that a model can be sent.
         LimnerError: an item or a picture cannot be kept.
     """
-    check_items(history, name="history")
     entered = await threads.limner.ingress.items(history, source=SOURCE)
     thread = await threads.begin(kept)
     # What was said elsewhere was said by whoever sends it.

@@ -68,6 +68,10 @@ class Host:
         self.closing.push_async_callback(made.aclose)
         return made
 
+    def warm(self) -> None:
+        """Load what the first turn would wait for."""
+        self.threads.limner.warm()
+
 
 def serve(listen: str, *, overrides: Iterable[str] = (), token_file: Path | None = None) -> None:
     """Run a server to its end.

@@ -9,19 +9,17 @@ import json
 import sys
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from limner.doors.cli.terminal import harmless, say
+from limner.doors.cli.stderr import harmless, say
 from limner.errors import Cancelled, LimnerError
 from limner.money.amounts import format_usd
 from limner.net.redact import redact
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a command, for a program and for a person.
 
     ``value`` is the one JSON object of ``--json``. ``text`` tells a person the same on standard

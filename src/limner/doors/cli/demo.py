@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from limner.client import Limner
 from limner.doors.cli.answer import Answer

@@ -12,7 +12,8 @@ from typing import Any
 
 from limner.client import Limner
 from limner.doors.cli.answer import Answer
-from limner.doors.cli.terminal import Waiting, say, wait_for
+from limner.doors.cli.stderr import say
+from limner.doors.cli.terminal import Waiting, wait_for
 from limner.errors import NANO_PER_USD, LimnerError, UserError
 from limner.money.amounts import format_usd
 from limner.money.records import JobRow

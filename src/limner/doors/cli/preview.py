@@ -11,8 +11,9 @@ from typing import Literal, NamedTuple
 
 from limner.client import Limner
 from limner.content import Picture
-from limner.doors.cli.terminal import CLEAR_LINE, Waiting, is_live, say, write
-from limner.doors.cli.terminal import size as terminal_size
+from limner.doors.cli.stderr import CLEAR_LINE, is_live, say, write
+from limner.doors.cli.stderr import size as terminal_size
+from limner.doors.cli.terminal import Waiting
 from limner.errors import ImageError
 from limner.pictures.order import Progress
 

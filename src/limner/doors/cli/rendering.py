@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import wcwidth
 
-from limner.doors.cli.terminal import harmless
+from limner.doors.cli.stderr import harmless
 
 QUESTION_PREVIEW_WIDTH = 100
 OUTPUT_COLLAPSED_LINES = 4

@@ -12,7 +12,8 @@ from limner.content import format_bytes
 from limner.doors.cli.answer import Answer
 from limner.doors.cli.preview import show_bytes
 from limner.doors.cli.rendering import clipped
-from limner.doors.cli.terminal import is_live, wait_for
+from limner.doors.cli.stderr import is_live
+from limner.doors.cli.terminal import wait_for
 from limner.errors import NANO_PER_USD
 from limner.imaging.provenance import Manifest
 from limner.money.amounts import format_usd

@@ -83,7 +83,7 @@ class Client:
         self,
         *,
         tools: Sequence[Tool] = (),
-        cwd: Path | None = None,
+        cwd: str | Path | None = None,
         budget_usd: Decimal | float | str | None = None,
         **options: Unpack[ThreadOptions],
     ) -> Thread:
@@ -108,7 +108,7 @@ class Client:
         thread_id: str,
         *,
         tools: Sequence[Tool] = (),
-        cwd: Path | None = None,
+        cwd: str | Path | None = None,
         budget_usd: Decimal | float | str | None = None,
         **options: Unpack[ThreadOptions],
     ) -> Thread:
@@ -138,7 +138,7 @@ class Client:
         thread_id: str,
         *,
         tools: Sequence[Tool] = (),
-        cwd: Path | None = None,
+        cwd: str | Path | None = None,
         budget_usd: Decimal | float | str | None = None,
         **options: Unpack[ThreadOptions],
     ) -> Thread:
@@ -229,11 +229,11 @@ class Client:
         thread_id: str,
         *,
         tools: Sequence[Tool],
-        cwd: Path | None,
+        cwd: str | Path | None,
         budget_usd: Decimal | float | str | None,
         options: ThreadOptions,
     ) -> Thread:
-        folder = (Path.cwd() if cwd is None else cwd).absolute()
+        folder = Path.cwd() if cwd is None else Path(cwd).absolute()
         params = named_in_protocol(options)
         if cwd is not None or self._shares_files:
             params["cwd"] = str(folder)

@@ -15,7 +15,7 @@ from limner.doors.cli.chat.talk import Left, Talk
 from limner.doors.cli.chat.tool_lines import expanded
 from limner.doors.cli.preview import show_bytes
 from limner.doors.cli.rendering import clipped
-from limner.doors.cli.terminal import is_live, size
+from limner.doors.cli.stderr import is_live, size
 from limner.errors import UserError
 from limner.models.registry import EMBEDDED, OFFLINE
 from limner.money.amounts import format_usd

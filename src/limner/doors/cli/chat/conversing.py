@@ -10,7 +10,7 @@ from limner.doors.cli.answer import Answer
 from limner.doors.cli.chat.commands import is_command, obey
 from limner.doors.cli.chat.partner import Wishes
 from limner.doors.cli.chat.talk import Left, Talk
-from limner.doors.cli.terminal import write
+from limner.doors.cli.stderr import write
 from limner.errors import Cancelled, LimnerError, UserError
 
 

@@ -20,7 +20,7 @@ from limner.doors.cli import terminal
 from limner.doors.cli.chat.draft import Draft
 from limner.doors.cli.chat.history import History
 from limner.doors.cli.chat.screen import Screen
-from limner.doors.cli.terminal import CLEAR_LINE, harmless, size, write
+from limner.doors.cli.stderr import CLEAR_LINE, harmless, size, write
 from limner.tools.base import Question
 
 try:

@@ -29,7 +29,8 @@ from limner.doors.cli.answer import failure
 from limner.doors.cli.chat.tool_lines import collapsed, expanded, title
 from limner.doors.cli.preview import show
 from limner.doors.cli.rendering import clipped
-from limner.doors.cli.terminal import CLEAR_LINE, SPINNER, TICK_S, harmless, is_live, size, write
+from limner.doors.cli.stderr import CLEAR_LINE, harmless, is_live, size, write
+from limner.doors.cli.terminal import SPINNER, TICK_S
 from limner.errors import LimnerError
 from limner.money.amounts import format_usd
 from limner.wires.base import Usage

@@ -19,7 +19,8 @@ from limner.doors.cli.chat.partner import Partner, Wishes
 from limner.doors.cli.chat.screen import Screen
 from limner.doors.cli.chat.talk import OFFLINE_NOTE
 from limner.doors.cli.preview import shows_pictures
-from limner.doors.cli.terminal import is_live, say, wait_for
+from limner.doors.cli.stderr import is_live, say
+from limner.doors.cli.terminal import wait_for
 from limner.errors import ApprovalDenied, Cancelled
 from limner.models.registry import OFFLINE
 from limner.tools.base import Question

@@ -17,7 +17,7 @@ from limner.doors.cli.chat.keyboard import Keyboard
 from limner.doors.cli.chat.partner import Partner, Wishes
 from limner.doors.cli.chat.screen import Screen
 from limner.doors.cli.rendering import clipped
-from limner.doors.cli.terminal import is_live, size, write
+from limner.doors.cli.stderr import is_live, size, write
 from limner.errors import Cancelled, LimnerError
 from limner.models.registry import OFFLINE, KnownModel
 from limner.tools.naming import find_file
