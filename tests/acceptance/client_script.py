@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 from collections.abc import Sequence
 from contextlib import aclosing
@@ -10,6 +11,7 @@ from typing import Any
 
 from PIL import Image
 from tests.servers.model_server import Calls, Saying
+from tests.servers.scripted import calls, says
 
 import limner
 from limner.doors.remote.client import Client
@@ -37,6 +39,14 @@ SAYINGS: Sequence[Saying] = (
     Saying(pieces=("A green square.",)),
     Saying(pieces=("Still ", "here.")),
     Saying(pieces=("In the fork.",)),
+)
+# And to each request of the one who is at the wheel.
+SAYINGS_AT_THE_WHEEL: Sequence[Saying] = (
+    calls(("paint", "{}"), start=1),
+    says("In green, then."),
+    calls(("paint", "{}"), start=2),
+    calls(("paint", "{}"), start=3),
+    says("Still here."),
 )
 
 
@@ -70,12 +80,12 @@ async def play(client: Client, *, cwd: Path, model: str) -> str:
     answered = {event.call.call_id for event in events if isinstance(event, ToolAnswered)}
     assert called == answered == {"call_1", "call_2"}
     made = [event.item for event in events if isinstance(event, ItemCompleted)]
-    calls = {one["id"]: one for one in made if one["type"] == "dynamicToolCall"}
-    assert {name: one["contentItems"] for name, one in calls.items()} == {
+    made_calls = {one["id"]: one for one in made if one["type"] == "dynamicToolCall"}
+    assert {name: one["contentItems"] for name, one in made_calls.items()} == {
         "call_1": shown("left"),
         "call_2": shown("right"),
     }
-    assert {one["status"] for one in calls.values()} == {"completed"}
+    assert {one["status"] for one in made_calls.values()} == {"completed"}
     assert any(isinstance(event, UsageUpdated) for event in events)
     assert last.result.usage.total_tokens > 0
 
@@ -84,6 +94,38 @@ async def play(client: Client, *, cwd: Path, model: str) -> str:
     looked = await thread.run("And this?", images=[green(), file])
     assert (looked.status, looked.text) == ("completed", "A green square."), looked
     return thread.id
+
+
+async def play_at_the_wheel(client: Client, *, cwd: Path, model: str) -> None:
+    """Speak in the middle of one turn, stop another, walk away from a third, and still go on."""
+    painted = asyncio.Event()
+
+    @limner.tool
+    async def paint() -> str:
+        """Paint until somebody says that it is enough."""
+        await painted.wait()
+        return "Painted."
+
+    thread = await client.thread(tools=[paint], cwd=cwd, model=model)
+    async with aclosing(thread.stream("Paint")) as stream:
+        async for event in stream:
+            if isinstance(event, ToolCalled):
+                await thread.steer("In green.")
+                painted.set()
+            elif isinstance(event, TurnCompleted):
+                assert (event.result.status, event.result.text) == ("completed", "In green, then.")
+    painted.clear()
+    async with aclosing(thread.stream("Paint again")) as stream:
+        async for event in stream:
+            if isinstance(event, ToolCalled):
+                await thread.interrupt()
+            elif isinstance(event, TurnCompleted):
+                assert event.result.status == "interrupted"
+    async with aclosing(thread.stream("And again")) as stream:
+        async for event in stream:
+            if isinstance(event, ToolCalled):
+                break
+    assert (await thread.run("Are you there?")).text == "Still here."
 
 
 async def play_on(client: Client, thread_id: str, *, cwd: Path) -> None:

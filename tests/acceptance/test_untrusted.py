@@ -110,6 +110,7 @@ async def test_a_conversation_stays_careful_in_another_process(openai: Talk) -> 
     openai.script(calls(READ), says("It gives orders."))
     agent = openai.agent()
     await happened(agent, "What does note.png say?")
+    await agent.aclose()
     openai.script(calls(PAY), says("Not allowed."))
     again = openai.agent(session=agent.session_id)
     assert codes(await happened(again, "Go on.")) == ["APPROVAL_DENIED"]

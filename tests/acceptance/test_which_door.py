@@ -1,4 +1,4 @@
-"""The guide "Which door?": what it shows is run as it stands there, and its links lead somewhere."""
+"""The guide "Which door?": what it shows is run as it stands there; its links lead somewhere."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def blocks(kind: str) -> list[str]:
 def commands() -> list[str]:
     """The commands without what is said about them."""
     lines = [line for block in blocks("console") for line in block.splitlines()]
-    return [line.removeprefix("$ ").split("  #")[0].split("   ")[0].strip() for line in lines]
+    return [shlex.join(shlex.split(line.removeprefix("$ "), comments=True)) for line in lines]
 
 
 def run(words: list[str], *, env: Mapping[str, str], cwd: Path, given: str = "") -> str:
@@ -76,6 +76,7 @@ def will_say(model: TalkingServer, *sayings: Saying) -> None:
     model.script("ask", *(model.streamed(saying, {"model": MODEL}) for saying in sayings))
 
 
+@pytest.mark.slow
 def test_every_command_works(studio: Studio) -> None:
     shown = commands()
     assert set(ENDLESS) < set(shown)
@@ -86,6 +87,7 @@ def test_every_command_works(studio: Studio) -> None:
             run([str(LIMNER), *words], env=studio.env, cwd=studio.cwd)
 
 
+@pytest.mark.slow
 def test_the_library_draws_and_looks(studio: Studio) -> None:
     library, _, _ = blocks("python")
     said = run([sys.executable, "-c", RUN], env=studio.env, cwd=studio.cwd, given=library)

@@ -114,7 +114,6 @@ class VisionModel(msgspec.Struct, frozen=True, kw_only=True):
         id: the vendor's own name of the model.
         title: the name people know it by.
         takes_images: False where a picture would be refused.
-        takes_audio: True where a source says that it hears, at the price of words.
         formats: the MIME types it reads, an animation as its first frame at best.
         limits: what the service refuses; ``limits_for`` has them for one request.
         rule: how a picture becomes tokens; None where nobody says.
@@ -123,13 +122,13 @@ class VisionModel(msgspec.Struct, frozen=True, kw_only=True):
         retired: the first day it no longer works at the vendor, where that is known.
         source: where the row was read.
         read: when it was read.
+        takes_audio: True where a source says that it hears, at the price of words.
     """
 
     provider: str
     id: str
     title: str
     takes_images: bool
-    takes_audio: bool
     formats: tuple[str, ...]
     limits: Limits
     rule: TokenRule | None
@@ -138,6 +137,7 @@ class VisionModel(msgspec.Struct, frozen=True, kw_only=True):
     retired: date | None
     source: str
     read: date
+    takes_audio: bool = False
 
     @property
     def name(self) -> str:

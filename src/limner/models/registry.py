@@ -352,7 +352,6 @@ def _facts_of_nobody(name: str) -> VisionModel:
         id=model_id,
         title=model_id,
         takes_images=True,
-        takes_audio=False,
         formats=_SAFE_FORMATS,
         limits=Limits(),
         rule=None,
