@@ -51,7 +51,7 @@ async def test_what_a_model_says_cannot_drive_the_terminal(
     monkeypatch.setattr(sys, "stderr", written)
     waiting = line.Waiting()
     waiting.progress(Progress(message="a model: \x1b[2J\x1b]0;owned\x07", elapsed_s=0))
-    ticking = asyncio.ensure_future(waiting._tick())  # noqa: SLF001 - the line itself
+    ticking = asyncio.ensure_future(waiting._tick())
     await asyncio.sleep(0)
     ticking.cancel()
     assert "\x1b[2J" not in written.getvalue()
