@@ -1,4 +1,4 @@
-"""What a model calls a picture -> the picture: its handle, or the first digits of one it has seen."""
+"""What a model calls a picture -> the picture: its handle, or the first digits of one seen here."""
 
 from __future__ import annotations
 
