@@ -181,6 +181,7 @@ async def test_one_draws_at_a_time_and_one_who_gives_up_makes_room(
 
 HOST = """
 import asyncio, sys
+from msgspec.structs import replace
 from limner.net.http import Http
 from limner.pictures.order import ImageRequest
 from limner.providers.base import Connection
@@ -191,8 +192,7 @@ async def main():
     variables = {"DIFFUSERS_MODEL": sys.argv[1], "DIFFUSERS_DEVICE": "cpu"}
     connection = Connection(http=Http().client(), base_url="", key="", illustrate=None,
                             variables=variables)
-    desk = FakeDesk().desk
-    object.__setattr__(desk, "progress", lambda told: print(told.message, flush=True))
+    desk = replace(FakeDesk().desk, progress=lambda told: print(told.message, flush=True))
     request = ImageRequest(prompt="a fox", model="pipeline", width=2048, height=2048)
     await Diffusers(connection).generate(request, FakeSink(), desk)
 
