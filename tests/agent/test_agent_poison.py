@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from limner.agent.closing import closed
@@ -52,6 +52,13 @@ def is_sound(item: dict[str, Any]) -> bool:
 
 
 @given(st.lists(items, max_size=8))
+@example(
+    [
+        {"type": "custom_tool_call", "call_id": "a", "name": "x", "input": ""},
+        {"type": "message", "role": "user", "content": "meanwhile"},
+        {"type": "custom_tool_call_output", "call_id": "a", "output": "x"},
+    ]
+)
 def test_what_the_door_lets_in_can_be_sent(history: list[dict[str, Any]]) -> None:
     sent = closed(one for one in history if is_sound(one))
     told = {"type": "message", "role": "user", "content": "and now?"}

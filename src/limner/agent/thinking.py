@@ -159,22 +159,24 @@ class Thinking(msgspec.Struct, frozen=True, kw_only=True):
         weight = weigh(prompt, picture_tokens=ready.picture_tokens)
         input_tokens = weight.most_tokens if gauge is None else gauge.most_tokens(weight)
         prompt, quote = await self._quoted(prompt, model, input_tokens, context)
-        reservation = await reserve(
-            quote.nano,
-            self.money,
-            context,
-            self.approval,
-            tool=TOOL,
-            provider=model.provider,
-            model=model.id,
-        )
-        spending = Spending(self.money, reservation, quote_source=quote.source)
+        # Whatever can go wrong before anything is sent goes wrong here: the row counts as sent.
+        asked = self.connect(model)
         with self.under_way.working():
-            async with spending:
-                self.under_way.check_open()
-                await spending.send(None)
+            reservation = await reserve(
+                quote.nano,
+                self.money,
+                context,
+                self.approval,
+                tool=TOOL,
+                provider=model.provider,
+                model=model.id,
+                sending=True,
+            )
+            async with Spending(
+                self.money, reservation, quote_source=quote.source, sent=True
+            ) as spending:
                 with spending.told_price():
-                    answer = await self.connect(model).ask(prompt, timeout_s=None, on_text=on_text)
+                    answer = await asked.ask(prompt, timeout_s=None, on_text=on_text)
                 spending.price(*pricing.price(model, answer.usage, quote))
                 await spending.settle(None)
         usage = answer.usage

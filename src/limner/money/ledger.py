@@ -67,6 +67,7 @@ class Money:
         model: str,
         session_cap_nano: int | None = None,
         over_caps: bool = False,
+        sending: bool = False,
     ) -> Reservation:
         """Set the quote aside if every cap leaves room for it.
 
@@ -78,16 +79,22 @@ class Money:
             model: what will be drawn with.
             session_cap_nano: a cap on that session, beside the others.
             over_caps: the user has agreed that no cap is asked.
+            sending: the request goes out next and has no journal, so that it counts as sent.
 
         Raises:
             BudgetExceeded: a cap leaves less; nothing was written.
         """
+
+        def work(tx: Transaction) -> Reservation:
+            reservation = self._reserve(tx, quote_nano, call=call, caps=caps)
+            if sending:
+                _move(tx, reservation.ledger_id, to="sent", now_ms=self._now_ms())
+            return reservation
+
         call = {"session_id": session_id, "tool": tool, "provider": provider, "model": model}
         caps = Caps() if over_caps else self._caps.with_session(session_cap_nano)
         await self._recover_once()
-        writing = asyncio.ensure_future(
-            self._store.write(lambda tx: self._reserve(tx, quote_nano, call=call, caps=caps))
-        )
+        writing = asyncio.ensure_future(self._store.write(work))
         try:
             return await asyncio.shield(writing)
         except asyncio.CancelledError:

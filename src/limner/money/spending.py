@@ -35,7 +35,8 @@ class Spending:
     """One reservation while its call runs.
 
     ``job_id`` names the request in the journal once it was sent, unless it has no journal; given
-    from the start, it is the request that this is the recovery of.
+    from the start, it is the request that this is the recovery of. ``sent`` is a reservation that
+    was written as sent.
     """
 
     def __init__(
@@ -45,12 +46,14 @@ class Spending:
         *,
         quote_source: CostSource,
         job_id: str | None = None,
+        sent: bool = False,
     ) -> None:
         self._money, self._reservation = money, reservation
         self.cost_nano = reservation.quote_nano
         self.cost_source: CostSource = quote_source
         self.job_id = job_id
-        self._recovering = self._sent = job_id is not None
+        self._recovering = job_id is not None
+        self._sent = sent or self._recovering
         self._resumable = False
         self._withdrawn = False
         self._answered = False

@@ -88,6 +88,7 @@ async def reserve(
     provider: str,
     model: str,
     session_id: str = "",
+    sending: bool = False,
 ) -> Reservation:
     """Set the quote aside under every cap, or over one where the user lets it.
 
@@ -100,6 +101,7 @@ async def reserve(
         provider: who will be paid.
         model: what will be asked or drawn with.
         session_id: whose budget pays for a call that names no session.
+        sending: the request goes out next and has no journal, so that it counts as sent.
 
     Raises:
         BudgetExceeded: a cap leaves less, and the user did not let it go over.
@@ -111,6 +113,7 @@ async def reserve(
         tool=tool,
         provider=provider,
         model=model,
+        sending=sending,
     )
     try:
         return await set_aside(session_cap_nano=context.budget_nano)

@@ -234,12 +234,14 @@ class _Sorting:
         return self._turns
 
     def _asked(self, item: Message) -> None:
-        self._answer_complete()
         parts = self._placing.parts(item.parts)
         # A role that no service knows must not end the conversation it is in.
         role = item.role if item.role in get_args(AskingRole) else "user"
         if parts:
-            self._turns.append(Asked(role=cast("AskingRole", role), parts=parts))
+            # What was said before the outputs were there is told after them.
+            self._later.append(Asked(role=cast("AskingRole", role), parts=parts))
+        if not self._calls:
+            self._answer_complete()
 
     def _said(self, item: Message) -> None:
         texts = self._placing.words(item.parts)

@@ -21,6 +21,7 @@ from limner.doors.appserver.rpc import (
     Request,
     Response,
     RpcError,
+    TooMuch,
     encode_error,
     encode_notification,
     encode_request,
@@ -84,12 +85,16 @@ def test_a_message_is_told_by_its_members(line: str, kind: object) -> None:
         (b'{"id":9,"method":7}', "an id without method, result or error"),
         (b'{"id":9,"error":1}', "an id without method, result or error"),
         (b'{"id":9,"error":{"code":"1","message":"m"}}', "an id without method, result or error"),
-        (b'{"id":1,"result":[' + b"[]," * MAX_VALUES + b"0]}", "more than 2,000,000 values"),
     ],
     ids=lambda value: str(value[:24]),
 )
 def test_what_is_no_message_says_why(line: bytes, reason: str) -> None:
     assert parse(line) == NoMessage(reason)
+
+
+def test_a_message_of_too_many_values_is_not_read() -> None:
+    line = b'{"id":1,"result":[' + b"[]," * MAX_VALUES + b"0]}"
+    assert parse(line) == TooMuch("more than 2,000,000 values")
 
 
 def test_a_long_text_is_no_structure() -> None:

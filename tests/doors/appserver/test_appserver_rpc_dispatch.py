@@ -14,7 +14,7 @@ from limner.doors.appserver import connection as connections
 from limner.doors.appserver.asking import Asking
 from limner.doors.appserver.connection import Connection, broadcast
 from limner.doors.appserver.dispatch import Call, Dispatcher, Method
-from limner.doors.appserver.rpc import RpcError
+from limner.doors.appserver.rpc import MAX_VALUES, RpcError
 
 Params = dict[str, Any]
 
@@ -386,3 +386,18 @@ async def test_closing_tells_only_those_who_still_want_to_know() -> None:
     scene.client.close()
     scene.client.close()
     assert told == ["kept"]
+
+
+async def test_a_message_with_too_much_in_it_leaves_nobody_waiting() -> None:
+    scene = stage()
+    asked = asyncio.create_task(scene.client.request("tool", {}))
+    await scene.rest()
+    much = b"[" + b"[]," * MAX_VALUES + b"0]}"
+    await scene.dispatcher.receive(scene.client, b'{"id":0,"result":' + much)
+    with pytest.raises(RpcError, match=r"^Invalid request: more than 2,000,000 values$"):
+        await asked
+    await scene.dispatcher.receive(scene.client, b'{"id":4,"method":"m","params":' + much)
+    await scene.rest()
+    assert scene.wire.messages[1:] == [
+        error(4, -32600, "Invalid request: more than 2,000,000 values")
+    ]

@@ -7,10 +7,17 @@ import json
 from typing import Any
 
 import pytest
-from tests.acceptance.conftest import picture
+from tests.acceptance.conftest import Studio, picture
+from tests.doors.appserver.appserver_hall import Hall
 from tests.servers.appserver_process import MODEL, Stage, function
 from tests.servers.openai_server import error_reply
 from tests.servers.scripted import calls, says
+
+from limner.doors.appserver.history import History, Told
+from limner.doors.appserver.inlining import LEFT_OUT, Inlining
+from limner.doors.appserver.kept import Kept
+from limner.doors.appserver.protocol.items import UserMessage
+from limner.doors.appserver.protocol.shapes import AudioInput, TextInput
 
 PIXELS = f"data:image/png;base64,{base64.b64encode(picture(64, 48)).decode()}"
 WAV = b"RIFF\x04\0\0\0WAVE"
@@ -130,3 +137,23 @@ async def test_the_list_of_models_says_which_hear(hearing: Stage) -> None:
         "image",
         "audio",
     ]
+
+
+async def test_of_many_sounds_an_answer_has_the_newest_and_a_page_the_others(
+    studio: Studio,
+) -> None:
+    hall = Hall(studio)
+    thread = await hall.threads.begin(Kept())
+    for turn in ("t1", "t2"):
+        sounding = {"type": "message", "role": "user", "content": [HEARD], "id": turn}
+        await thread.session.append([{**sounding, "turn_id": turn}])
+    history = History(inlining=Inlining(pictures=hall.lim.pictures, max_chars=len(SOUND)))
+    turns = await history.turns(thread.session, Told())
+    page = await history.items_page(thread.session, Told(), turn_id="t1")
+    told, heard = TextInput(text=LEFT_OUT), AudioInput(url=SOUND)
+    shown = [item.content for turn in turns for item in turn.items if isinstance(item, UserMessage)]
+    assert shown == [(told,), (heard,)]
+    (entry,) = page.data
+    assert isinstance(entry.item, UserMessage)
+    assert entry.item.content == (heard,)
+    await hall.aclose()

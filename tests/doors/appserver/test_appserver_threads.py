@@ -126,6 +126,28 @@ async def test_config_holds_for_one_thread_and_what_it_cannot_change_is_told(sta
     assert (code, words.startswith("invalid config.budget.session_usd: ")) == (-32600, True)
 
 
+async def test_config_that_can_never_hold_begins_no_thread(stage: Stage) -> None:
+    wide = {str(number): 0 for number in range(20_000)}
+    async with stage.piped() as client:
+        told = [
+            await client.refusal("thread/start", config=config)
+            for config in (
+                {"budget.session_usd": "NaN"},
+                {"budget.session_usd": -1},
+                {"a": wide},
+                # A short message, and two gigabytes of names.
+                {"a" * 100_000: wide},
+            )
+        ]
+        assert (await client.request("thread/loaded/list"))["data"] == []
+    assert [words.partition(": ")[0] for _, words in told] == [
+        "invalid config.budget.session_usd",
+        "invalid config.budget.session_usd",
+        "config has more than 1,000 keys",
+        "config has a key of more than 200 characters",
+    ]
+
+
 async def test_threads_are_listed_sorted_sifted_and_page_by_page(stage: Stage) -> None:
     (stage.cwd / "below").mkdir()
     async with stage.piped() as client:

@@ -2,52 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from tests.acceptance.conftest import Studio
+from tests.doors.appserver.appserver_hall import Hall, rest
 
-from limner.doors.appserver.asking import Asking
-from limner.doors.appserver.connection import Connection
 from limner.doors.appserver.kept import Kept
 from limner.doors.appserver.protocol.notices import WarningNotification
 from limner.doors.appserver.rpc import RpcError
-from limner.doors.appserver.threads import Threads
-
-
-class Recording:
-    """A wire whose other end remembers."""
-
-    def __init__(self) -> None:
-        self.messages: list[bytes] = []
-
-    async def send(self, messages: list[bytes]) -> None:
-        self.messages += messages
-
-    def cut(self) -> None:
-        pass
-
-
-class Hall:
-    """Threads, and a client that has introduced itself."""
-
-    def __init__(self, studio: Studio, **how: float) -> None:
-        self.asking = Asking(print)
-        self.lim = studio.open()
-        self.threads = Threads(self.lim, asking=self.asking, log=print, **how)
-        self.wire = Recording()
-        self.client = Connection(self.wire, asking=self.asking, log=print)
-        self.client.greet("c", "1", experimental=True, unwanted=())
-
-    async def aclose(self) -> None:
-        await self.threads.aclose()
-        await self.lim.aclose()
-
-
-async def rest() -> None:
-    """Let everything happen that is due."""
-    for _ in range(20):
-        await asyncio.sleep(0)
 
 
 async def test_a_thread_is_let_go_when_nobody_listens_and_nothing_happens(studio: Studio) -> None:
@@ -62,7 +23,7 @@ async def test_a_thread_is_let_go_when_nobody_listens_and_nothing_happens(studio
     await rest()
     with pytest.raises(RpcError, match="thread not found"):
         threads.get(thread.id)
-    again = await threads.load(*await threads.stored(thread.id))
+    again = await threads.load((await threads.stored(thread.id))[0])
     assert (again is thread, again.kept) == (False, thread.kept)
     await hall.aclose()
 

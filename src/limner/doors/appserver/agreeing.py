@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any, cast, get_args
 
 import msgspec
@@ -28,8 +29,9 @@ from limner.doors.appserver.protocol.threads import (
 from limner.doors.appserver.protocol.turns import TurnStartParams
 from limner.doors.appserver.refusals import refusal
 from limner.doors.appserver.specs import read_specs
-from limner.errors import LimnerError
+from limner.errors import InputInvalid, LimnerError
 from limner.models.registry import Registry
+from limner.money.amounts import usd_to_nano
 from limner.settings import Policy, Sandbox, all_settings
 from limner.wires.base import Effort
 
@@ -58,6 +60,7 @@ _TERMS = {
 _MODEL, _PROVIDER, _EFFORT = "model", "model_provider", "model_reasoning_effort"
 _ALIASES = {"model_roles.default": _MODEL}
 _TOOL = "tools."
+_MAX_KEYS, _MAX_KEY_CHARS = 1_000, 200
 
 
 class Talker(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,7 +85,9 @@ def agree(kept: Kept, wanted: Opening, *, lim: Limner) -> Agreed:
         RpcError: something wanted is not of the right shape.
         InputInvalid: a tool breaks a rule.
     """
-    config = dict(_flat(wanted.config or {}))
+    config = dict(islice(_flat(wanted.config or {}), _MAX_KEYS + 1))
+    if len(config) > _MAX_KEYS:
+        raise refusal(f"config has more than {_MAX_KEYS:,} keys")
     config = {_ALIASES.get(key, key): value for key, value in config.items()}
     terms, warnings = _configured(kept.terms, config)
     before = terms.model or _model_elsewhere(kept.others, lim)
@@ -201,7 +206,9 @@ def _configured(terms: Terms, config: Mapping[str, Any]) -> tuple[Terms, list[st
             field = _TERMS[key]
             try:
                 asked[field] = msgspec.convert(value, kinds[field], strict=False)
-            except (msgspec.ValidationError, ValueError) as error:
+                if field == "budget_usd":
+                    usd_to_nano(asked[field], field=key)
+            except (msgspec.ValidationError, ValueError, InputInvalid) as error:
                 raise refusal(f"invalid config.{key[:80]}: {str(error)[:200]}") from None
         elif key not in (_MODEL, _PROVIDER, _EFFORT) and not _is_tool(key):
             whole = "holds for the whole server" if key in all_settings() else "is not known here"
@@ -239,6 +246,9 @@ def _text(config: Mapping[str, Any], key: str) -> str | None:
 
 def _flat(tables: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for name, value in tables.items():
+        if len(prefix) + len(name) > _MAX_KEY_CHARS:
+            # Whatever is below would be named with all of it.
+            raise refusal(f"config has a key of more than {_MAX_KEY_CHARS} characters")
         if isinstance(value, dict):
             yield from _flat(cast("dict[str, Any]", value), f"{prefix}{name}.")
         else:

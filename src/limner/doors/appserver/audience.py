@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -38,6 +38,7 @@ class Audience:
     def __init__(self) -> None:
         self._held: dict[Connection, list[Notice]] = {}
         self._listening: set[Connection] = set()
+        self._at_leave: dict[Connection, Callable[[], None]] = {}
         self._attending: dict[str, Listener] = {}
         self._open: dict[int, Question] = {}
 
@@ -47,16 +48,19 @@ class Audience:
     def __contains__(self, client: Connection) -> bool:
         return client in self._listening or client in self._held
 
-    def hold(self, client: Connection) -> None:
+    def hold(self, client: Connection, *, at_leave: Callable[[], None]) -> None:
         """Let a client join; what it is told waits until `release`."""
-        if client not in self._listening:
-            self._held.setdefault(client, [])
+        self._at_leave[client] = at_leave
+        if client.closed:
+            self.leave(client)
+        else:
+            self._held[client] = []
 
     def release(self, client: Connection) -> None:
         """Tell a client what it missed, and ask it what has not been answered yet."""
-        waiting = self._held.pop(client, [])
-        if client.closed:
-            return
+        waiting = self._held.pop(client, None)
+        if waiting is None:
+            return  # it has left, or was not held
         self._listening.add(client)
         for notice in waiting:
             client.notify(METHOD_OF[type(notice)], notice)
@@ -67,6 +71,12 @@ class Audience:
         """Let a client go."""
         self._held.pop(client, None)
         self._listening.discard(client)
+        self._at_leave.pop(client, lambda: None)()
+
+    def disband(self) -> None:
+        """Let every client go."""
+        for client in tuple(self._at_leave):
+            self.leave(client)
 
     def attend(self, name: str, listener: Listener) -> None:
         """Let somebody listen under a name, and ask them what has not been answered yet."""

@@ -11,6 +11,7 @@ import msgspec
 
 from limner.doors.appserver.asking import Asking
 from limner.doors.appserver.connection import MAX_UNANSWERED, Connection, Wire
+from limner.doors.appserver.lines import HEAD_BYTES
 from limner.doors.appserver.protocol.experimental import opt_in_needed
 from limner.doors.appserver.protocol.reading import decode_params
 from limner.doors.appserver.rpc import (
@@ -26,6 +27,7 @@ from limner.doors.appserver.rpc import (
     RequestId,
     Response,
     RpcError,
+    TooMuch,
     encode_error,
     encode_response,
     glance,
@@ -121,21 +123,25 @@ class Dispatcher:
             case Notification():
                 # `initialized` too: as upstream, whoever was answered `initialize` is served.
                 pass
+            case TooMuch(reason):
+                self._leave_unread(connection, bytes(data[:HEAD_BYTES]), reason)
             case NoMessage(reason):
                 self._log(f"a message is dropped: {reason}")
 
     def receive_oversized(self, connection: Connection, head: bytes) -> None:
         """Take the beginning of a message that is too long to be read."""
-        reason = RpcError(
-            INVALID_REQUEST, f"Invalid request: longer than {MAX_MESSAGE_BYTES:,} bytes"
-        )
+        self._leave_unread(connection, head, f"longer than {MAX_MESSAGE_BYTES:,} bytes")
+
+    def _leave_unread(self, connection: Connection, head: bytes, reason: str) -> None:
+        """Refuse a message by its beginning, so that nobody waits for what was in it."""
+        error = RpcError(INVALID_REQUEST, f"Invalid request: {reason}")
         match glance(head):
             case Request(number):
-                connection.post(encode_error(number, reason))
+                connection.post(encode_error(number, error))
             case Response(number):
-                self.asking.take(connection, ErrorResponse(number, reason))
+                self.asking.take(connection, ErrorResponse(number, error))
             case None:
-                self._log(f"a message is dropped: longer than {MAX_MESSAGE_BYTES:,} bytes")
+                self._log(f"a message is dropped: {reason}")
 
     async def settled(self) -> None:
         """Wait for the requests that are being served."""

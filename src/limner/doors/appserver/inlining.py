@@ -1,7 +1,8 @@
 """Items that name pictures by handle -> the same items with the pictures in them, within bounds.
 
 The newest pictures come first, until an answer would grow too long; older ones keep their handle's
-address, which a client can ask for by itself.
+address, which a client can ask for by itself. Sounds are in their items already, and have no other
+address: of those, older ones become words.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any, cast
 import msgspec
 from msgspec.structs import replace
 
+from limner.agent.sounds import is_sound
 from limner.doors.appserver.protocol.items import (
     DynamicToolCall,
     FunctionCallOutput,
@@ -22,25 +24,44 @@ from limner.doors.appserver.protocol.items import (
     ThreadItem,
     UserMessage,
 )
-from limner.doors.appserver.protocol.shapes import ContentItem, ImageInput, InputImage, UserInput
+from limner.doors.appserver.protocol.shapes import (
+    AudioInput,
+    ContentItem,
+    ImageInput,
+    InputAudio,
+    InputImage,
+    InputText,
+    TextInput,
+    UserInput,
+)
 from limner.errors import StorageError
 from limner.pictures.take import Pictures
-from limner.wires.items import image_urls, with_images
+from limner.wires.items import image_urls, text, with_images
 from limner.wires.views import handle_of
 
 MAX_INLINE_CHARS = 32 * 1024 * 1024
+LEFT_OUT = "[A sound was left out of this long answer: thread/items/list has it.]"
 
 
 class Inlining(msgspec.Struct, frozen=True, kw_only=True):
-    """Puts pictures into items. ``max_chars`` bounds the base64 in one answer."""
+    """Puts pictures into items. ``max_chars`` bounds their base64 in one answer, and sounds'."""
 
     pictures: Pictures
     max_chars: int = MAX_INLINE_CHARS
 
     async def items(self, items: Sequence[ThreadItem]) -> list[ThreadItem]:
-        """The items, the oldest first, with as many of their pictures as there is room for."""
+        """The items, the oldest first, with as many pictures and sounds as there is room for."""
         urls = await self.loaded([url for item in items for url in _urls(item)])
-        return [inlined(item, urls) for item in items]
+        return [inlined(item, urls) for item in self._heard(items)]
+
+    def _heard(self, items: Sequence[ThreadItem]) -> list[ThreadItem]:
+        room, heard = self.max_chars, list[ThreadItem]()
+        for item in reversed(items):
+            chars = _sound_chars(item)
+            fits = chars <= room
+            room -= chars if fits else 0
+            heard.append(item if fits else _silent(item))
+        return heard[::-1]
 
     async def loaded(self, wanted: Sequence[str]) -> dict[str, str]:
         """The data URLs of pictures, by the addresses they are named by; the last one first."""
@@ -88,12 +109,49 @@ def inlined(item: ThreadItem, urls: Mapping[str, str]) -> ThreadItem:
             found = tuple(_shown(one, urls) for one in item.content_items)
             return replace(item, content_items=found)
         case FunctionCallOutput():
-            swaps = {url: {"type": "input_image", "image_url": new} for url, new in urls.items()}
+            swaps = {
+                url: {"type": "input_image", "image_url": urls[url]}
+                for url in _urls(item)
+                if url in urls
+            }
             kept = with_images({"output": item.output}, swaps)
             return replace(item, output=cast("str | list[dict[str, Any]]", kept["output"]))
         case ImageGeneration() if handle_of(item.result) is not None:
             # There is no room for an address here: it is base64, or nothing.
             return replace(item, result=urls.get(item.result, "").partition(",")[2])
+        case _:
+            return item
+
+
+def _sound_chars(item: ThreadItem) -> int:
+    """How long the sounds in an item are, as they are written."""
+    match item:
+        case UserMessage():
+            return sum(len(one.url) for one in item.content if isinstance(one, AudioInput))
+        case DynamicToolCall():
+            said = item.content_items or ()
+            return sum(len(one.audio_url) for one in said if isinstance(one, InputAudio))
+        case FunctionCallOutput() if not isinstance(item.output, str):
+            return sum(len(str(part.get("audio_url"))) for part in item.output if is_sound(part))
+        case _:
+            return 0
+
+
+def _silent(item: ThreadItem) -> ThreadItem:
+    """The item with words in place of its sounds."""
+    match item:
+        case UserMessage():
+            told = TextInput(text=LEFT_OUT)
+            content = (told if isinstance(one, AudioInput) else one for one in item.content)
+            return replace(item, content=tuple(content))
+        case DynamicToolCall():
+            said = item.content_items or ()
+            words = InputText(text=LEFT_OUT)
+            kept = (words if isinstance(one, InputAudio) else one for one in said)
+            return replace(item, content_items=tuple(kept))
+        case FunctionCallOutput() if not isinstance(item.output, str):
+            parts = [text(LEFT_OUT) if is_sound(part) else part for part in item.output]
+            return replace(item, output=parts)
         case _:
             return item
 

@@ -53,15 +53,20 @@ async def _sifted(threads: Threads, params: ThreadListParams) -> list[SessionAbo
     found: list[SessionAbout] = []
     after: _Place | None = None
     sessions, archived = threads.limner.sessions, params.archived or False
+    unwanted = frozenset(params.excluded_thread_ids or ())
     while page := await sessions.list(archived=archived, after=after, limit=_READ_AT_ONCE):
-        found += [about for about in page if _is_wanted(threads, about, params)]
+        found += [
+            about
+            for about in page
+            if about.id not in unwanted and _is_wanted(threads, about, params)
+        ]
         after = page[-1].place
     return found
 
 
 def _is_wanted(threads: Threads, about: SessionAbout, params: ThreadListParams) -> bool:
     kept = Kept.read(about.settings)
-    if not about.items or kept.rest.ephemeral or about.id in (params.excluded_thread_ids or ()):
+    if not about.items or kept.rest.ephemeral:
         return False
     folders = [params.cwd] if isinstance(params.cwd, str) else params.cwd
     if folders and (kept.rest.cwd or about.cwd) not in folders:

@@ -61,8 +61,8 @@ async def continued(threads: Threads, params: ThreadResumeParams) -> Opened:
         check_items(params.history, name="history")
         agreed = agree(Kept(), params, lim=threads.limner)
         return await with_history(threads, agreed.kept, params.history), agreed.warnings
-    session, about = await named(threads, params.thread_id, params.path)
-    thread = await threads.load(session, about)
+    session, _ = await named(threads, params.thread_id, params.path)
+    thread = await threads.load(session)
     agreed = Agreed(kept=thread.kept)
     if thread.turn_id is None:
         agreed = agree(thread.kept, params, lim=threads.limner)
@@ -92,7 +92,7 @@ async def copied(threads: Threads, client: Connection, params: ThreadForkParams)
         thread_source=params.thread_source or agreed.kept.rest.thread_source,
     )
     await sessions.configure(copy.id, kept.settings())
-    return await threads.load(copy, await copy.about()), agreed.warnings
+    return await threads.load(copy), agreed.warnings
 
 
 async def with_history(threads: Threads, kept: Kept, history: Sequence[Item]) -> LiveThread:

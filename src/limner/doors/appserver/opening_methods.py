@@ -19,18 +19,17 @@ from limner.doors.appserver.protocol.threads import (
     TurnsPage,
 )
 from limner.doors.appserver.protocol.turns import Turn
-from limner.doors.appserver.thread import NOTHING, LiveThread
+from limner.doors.appserver.thread import NOTHING, LiveThread, Unfinished
 from limner.doors.appserver.thread_views import opened
-from limner.doors.appserver.threads import Threads, Unfinished
+from limner.doors.appserver.threads import Threads
 
 
 async def start(threads: Threads, call: Call, params: ThreadStartParams) -> None:
     """Begin a thread."""
     thread, warnings = await begun(threads, call.connection, params)
-    threads.listen(thread, call.connection)
-    shown = await opened(thread, lim=threads.limner)
-    call.answer(ThreadStartResponse(**shown))
-    thread.audience.release(call.connection)
+    with threads.showing(thread, call.connection):
+        shown = await opened(thread, lim=threads.limner)
+        call.answer(ThreadStartResponse(**shown))
     thread.audience.tell(notices.ThreadStartedNotification(thread=shown["thread"]))
     thread.warn(*warnings)
 
@@ -39,29 +38,26 @@ async def resume(threads: Threads, call: Call, params: ThreadResumeParams) -> No
     """Go on with a thread: from a history, a file, or by its id."""
     was_open = params.thread_id in threads.live
     thread, warnings = await continued(threads, params)
-    threads.listen(thread, call.connection)
-    unfinished = await threads.unfinished(thread)
-    call.answer(await _resumed(threads, thread, params, unfinished))
-    thread.audience.release(call.connection)
+    with threads.showing(thread, call.connection):
+        unfinished = await threads.unfinished(thread)
+        call.answer(await _resumed(threads, thread, params, unfinished))
     if not was_open and unfinished is None:
         idle = notices.ThreadStatusChangedNotification(thread_id=thread.id, status=thread.status)
         thread.audience.tell(idle)
     _tell_tokens(call, thread)
     thread.warn(*warnings)
-    # Somebody else may have come first.
-    if unfinished is not None and thread.turn_id is None:
-        await thread.go_on(unfinished.turn_id, unfinished.calls)
+    if unfinished is not None:
+        await thread.go_on(unfinished)
 
 
 async def fork(threads: Threads, call: Call, params: ThreadForkParams) -> None:
     """Copy a thread, or its beginning."""
     thread, warnings = await copied(threads, call.connection, params)
-    threads.listen(thread, call.connection)
-    history = threads.history
-    turns = () if params.exclude_turns else await history.turns(thread.session, thread.told)
-    shown = await opened(thread, lim=threads.limner, turns=turns)
-    call.answer(ThreadForkResponse(**shown))
-    thread.audience.release(call.connection)
+    with threads.showing(thread, call.connection):
+        history = threads.history
+        turns = () if params.exclude_turns else await history.turns(thread.session, thread.told)
+        shown = await opened(thread, lim=threads.limner, turns=turns)
+        call.answer(ThreadForkResponse(**shown))
     _tell_tokens(call, thread)
     told = replace(shown["thread"], turns=())
     thread.audience.tell(notices.ThreadStartedNotification(thread=told))

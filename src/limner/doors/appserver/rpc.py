@@ -79,6 +79,10 @@ class NoMessage(msgspec.Struct, frozen=True):
     reason: str
 
 
+class TooMuch(NoMessage, frozen=True):
+    """A message with more in it than is read; what it begins with may say whose it is."""
+
+
 Message: TypeAlias = Request | Notification | Response | ErrorResponse | NoMessage
 
 _ABSENT = Raw(b"")
@@ -107,7 +111,7 @@ def parse(data: Data) -> Message:
     So an id that is neither a text nor a 64-bit number makes a notification of a request.
     """
     if len(data) > _SHORT_BYTES and sum(map(data.count, (b",", b"[", b"{"))) > MAX_VALUES:
-        return NoMessage(f"more than {MAX_VALUES:,} values")
+        return TooMuch(f"more than {MAX_VALUES:,} values")
     try:
         envelope = _envelope.decode(data)
     except (msgspec.MsgspecError, ValueError) as error:

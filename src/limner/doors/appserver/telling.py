@@ -114,6 +114,11 @@ class Telling:
             events.Compacted: self._compacted,
         }
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether clients were told of the turn."""
+        return self._began_ms > 0
+
     def expect(self, item: Item, given: Given) -> None:
         """Note how a client put what the user or a tool says: so it is shown."""
         self._given[item.get("id")] = given

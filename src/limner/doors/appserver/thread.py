@@ -24,9 +24,14 @@ from limner.doors.appserver.audience import Audience
 from limner.doors.appserver.history import Told
 from limner.doors.appserver.inputs import Said
 from limner.doors.appserver.kept import Kept
-from limner.doors.appserver.protocol.notices import TokenUsageBreakdown, WarningNotification
+from limner.doors.appserver.protocol.notices import (
+    ErrorNotification,
+    ThreadStatusChangedNotification,
+    TokenUsageBreakdown,
+    WarningNotification,
+)
 from limner.doors.appserver.protocol.threads import Idle, ThreadStatus
-from limner.doors.appserver.refusals import refusal, turn_error
+from limner.doors.appserver.refusals import not_open, refusal, turn_error
 from limner.doors.appserver.telling import Scene, Telling
 from limner.doors.appserver.thread_tools import ThreadTools
 from limner.errors import LimnerError
@@ -54,6 +59,17 @@ class UnderWay(msgspec.Struct, frozen=True, kw_only=True):
     can_be_joined: bool
 
 
+class Unfinished(msgspec.Struct, frozen=True, kw_only=True):
+    """A turn that an earlier process left, and the calls in it that clients can still answer.
+
+    ``turns_before`` is how many turns had begun in the open thread when this was found out.
+    """
+
+    turn_id: str
+    calls: tuple[Item, ...]
+    turns_before: int
+
+
 class LiveThread:
     """A thread that is open in this process.
 
@@ -70,6 +86,7 @@ class LiveThread:
     Attributes:
         audience: the clients that listen.
         touched: when something last happened, by the monotonic clock.
+        turns_begun: how many turns have begun since it was opened.
     """
 
     def __init__(
@@ -87,6 +104,8 @@ class LiveThread:
         self.id, self.session, self.kept = session.id, session, kept
         self.audience = Audience()
         self.touched = time.monotonic()
+        self.turns_begun = 0
+        self._is_closed = False
         self._lim, self._log, self._rested, self._begun_in = lim, log, rested, cwd
         self._status: ThreadStatus = Idle()
         self._under_way: UnderWay | None = None
@@ -154,30 +173,50 @@ class LiveThread:
         """Begin a turn with what a user says, or join the one that is under way.
 
         Raises:
+            RpcError: the thread is being let go.
             LimnerError: no turn can begin, as without a key.
         """
         while (now := self._under_way) is not None:
             if self._joined(now, said):
                 begun(now.id)
                 return
-            await asyncio.wait({now.task})
+            # One that is about to begin can be joined in a moment.
+            await (asyncio.wait({now.task}) if now.telling.has_begun else asyncio.sleep(0))
         items = [one.item for one in said]
         await self._take(
             lambda telling: self._run(items, telling, schema=schema), said=said, begun=begun
         )
 
-    async def go_on(self, turn_id: str, calls: Sequence[Item]) -> None:
-        """Go on with a turn of an earlier process, whose calls clients have yet to answer."""
-        await self._take(
-            lambda telling: self._run((), telling, pending=calls),
-            begun=lambda _: None,
-            turn_id=turn_id,
-        )
+    async def go_on(self, left: Unfinished) -> None:
+        """Go on with a turn of an earlier process, unless somebody else came first.
+
+        Where it cannot go on, whoever listens is told: they were shown a turn that is under way.
+        """
+        if self.turn_id is not None or self.turns_begun != left.turns_before:
+            return
+        try:
+            await self._take(
+                lambda telling: self._run((), telling, pending=left.calls),
+                begun=lambda _: None,
+                turn_id=left.turn_id,
+            )
+        except LimnerError as failure:
+            self.audience.tell(
+                ErrorNotification(
+                    error=turn_error(failure),
+                    will_retry=False,
+                    thread_id=self.id,
+                    turn_id=left.turn_id,
+                )
+            )
+            status = ThreadStatusChangedNotification(thread_id=self.id, status=self.status)
+            self.audience.tell(status)
 
     async def compact(self, *, begun: Begun) -> None:
         """Have the conversation summed up; a turn that is under way ends for it.
 
         Raises:
+            RpcError: the thread is being let go.
             LimnerError: no turn can begin, as without a key.
         """
         while (now := self._under_way) is not None:
@@ -208,14 +247,23 @@ class LiveThread:
         """End the turn that is under way, if there is one."""
         if self._conversation.turn is not None:
             self._conversation.turn.interrupt()
+        elif self._under_way is not None and not self._under_way.telling.has_begun:
+            # Its task has not taken its first step yet.
+            asyncio.get_running_loop().call_soon(self.interrupt)
 
     async def ended(self) -> None:
         """Wait until no turn is under way, and what is to be known of the last one is kept."""
         if self._task is not None:
             await asyncio.wait({self._task})
 
+    async def stop(self) -> None:
+        """End the turn that is under way; it takes no more turns."""
+        self._is_closed = True
+        self.interrupt()
+        await self.ended()
+
     async def release(self) -> None:
-        """Let others write to it; it takes no more turns."""
+        """Let others write to it."""
         await self._conversation.aclose()
 
     def warn(self, *messages: str) -> None:
@@ -242,10 +290,13 @@ class LiveThread:
         can_be_joined: bool = True,
     ) -> None:
         """Begin a turn; returns when it has begun."""
+        if self._is_closed:
+            raise not_open(self.id)
         named = new_id() if turn_id is None else turn_id
         running: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         def has_begun() -> None:
+            self.turns_begun += 1
             begun(named)
             running.set_result(None)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 
 from msgspec.structs import replace
 
@@ -72,12 +73,11 @@ async def items_list(
 async def archive(threads: Threads, call: Call, params: protocol.ThreadArchiveParams) -> None:
     """Put a thread away."""
     _, about = await threads.stored(params.thread_id)
-    heard = _to_all(threads, call, about.id)
-    await _close(threads, about.id)
-    with writing(about.id):
-        await threads.limner.sessions.archive(about.id)
-    call.answer(Empty())
-    heard(notices.ThreadArchivedNotification(thread_id=about.id))
+    async with _closed(threads, call, about.id) as heard:
+        with writing(about.id):
+            await threads.limner.sessions.archive(about.id)
+        call.answer(Empty())
+        heard(notices.ThreadArchivedNotification(thread_id=about.id))
 
 
 async def unarchive(threads: Threads, call: Call, params: protocol.ThreadUnarchiveParams) -> None:
@@ -95,13 +95,12 @@ async def unarchive(threads: Threads, call: Call, params: protocol.ThreadUnarchi
 async def delete(threads: Threads, call: Call, params: protocol.ThreadDeleteParams) -> None:
     """Forget a thread, and the pictures that only it referred to."""
     _, about = await threads.stored(params.thread_id)
-    heard = _to_all(threads, call, about.id)
-    await _close(threads, about.id)
-    if not Kept.read(about.settings).rest.ephemeral:  # those are gone with the closing
-        with writing(about.id):
-            await threads.limner.delete_session(about.id)
-    call.answer(Empty())
-    heard(notices.ThreadDeletedNotification(thread_id=about.id))
+    async with _closed(threads, call, about.id) as heard:
+        if not Kept.read(about.settings).rest.ephemeral:  # those are gone with the closing
+            with writing(about.id):
+                await threads.limner.delete_session(about.id)
+        call.answer(Empty())
+        heard(notices.ThreadDeletedNotification(thread_id=about.id))
 
 
 async def set_name(threads: Threads, call: Call, params: protocol.ThreadSetNameParams) -> None:
@@ -188,12 +187,21 @@ def _to_all(threads: Threads, call: Call, thread_id: str) -> Callable[[Notice], 
     return tell
 
 
-async def _close(threads: Threads, thread_id: str) -> None:
-    """Let a thread go, if it is open."""
-    live = threads.live.get(thread_id)
-    if live is not None:
-        await threads.close(live)
-        status = protocol.NotLoaded()
-        live.audience.tell(
-            notices.ThreadStatusChangedNotification(thread_id=thread_id, status=status)
+@asynccontextmanager
+async def _closed(
+    threads: Threads, call: Call, thread_id: str
+) -> AsyncGenerator[Callable[[Notice], None]]:
+    """A thread that is not open, and stays so meanwhile; tells whoever listened to it till now."""
+    heard = _to_all(threads, call, thread_id)
+    async with threads.closed(thread_id) as live:
+        if live is None:
+            yield heard
+            return
+        status = notices.ThreadStatusChangedNotification(
+            thread_id=thread_id, status=protocol.NotLoaded()
         )
+        live.audience.tell(status)
+        try:
+            yield heard
+        finally:
+            live.audience.disband()

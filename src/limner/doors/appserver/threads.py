@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-
-import msgspec
+from weakref import WeakValueDictionary
 
 from limner.agent.conversations import TERMS
 from limner.agent.leases import Lease
@@ -23,19 +23,11 @@ from limner.doors.appserver.kept import Kept
 from limner.doors.appserver.protocol.threads import Active
 from limner.doors.appserver.refusals import check_id, not_open, not_stored, refusal, writing
 from limner.doors.appserver.specs import names_for_model
-from limner.doors.appserver.thread import LiveThread
+from limner.doors.appserver.thread import LiveThread, Unfinished
 from limner.errors import InputInvalid, LimnerError
-from limner.wires.items import Item
 
 IDLE_S = 30 * 60.0
 LAST_WORDS_S = 1.0
-
-
-class Unfinished(msgspec.Struct, frozen=True, kw_only=True):
-    """A turn that an earlier process left, and the calls in it that clients can still answer."""
-
-    turn_id: str
-    calls: tuple[Item, ...]
 
 
 class Threads:
@@ -64,7 +56,7 @@ class Threads:
         self.limner, self._asking, self._log, self._idle_s = lim, asking, log, idle_s
         self.history = History(inlining=Inlining(pictures=lim.pictures))
         self.live: dict[str, LiveThread] = {}
-        self._opening = asyncio.Lock()
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._closing: set[asyncio.Future[None]] = set()
 
     def get(self, thread_id: str) -> LiveThread:
@@ -104,16 +96,18 @@ class Threads:
         lease = await self.limner.sessions.hold(session.id)
         return self._opened(session, kept, lease=lease, cwd=Path(cwd))
 
-    async def load(self, session: Session, about: SessionAbout) -> LiveThread:
+    async def load(self, session: Session) -> LiveThread:
         """The thread of a session, opened where it is not.
 
         Raises:
             RpcError: it was put away, or another process has it open.
             InputInvalid: nobody can tell what was agreed for it.
         """
-        async with self._opening:
+        async with self._only_one(session.id):
             if (live := self.live.get(session.id)) is not None:
+                self.rest(live)
                 return live
+            about = await session.about()  # somebody may have put it away in between
             if about.archived_ms is not None:
                 raise refusal(f"session {session.id} is archived. Unarchive it first.")
             # Terms that cannot be read may have forbidden something.
@@ -128,7 +122,7 @@ class Threads:
 
         Calls of our own tools are never made again: they may have been paid for.
         """
-        turns = await kept_turns(thread.session)
+        turns_before, turns = thread.turns_begun, await kept_turns(thread.session)
         if thread.turn_id is not None or not turns or turns[-1].was_aborted:
             return None
         last, names = turns[-1], names_for_model(thread.kept.tools)
@@ -137,7 +131,9 @@ class Threads:
             for one in last.items
             if one.item.get("call_id") in last.unanswered and one.item.get("name") in names
         ]
-        return Unfinished(turn_id=last.id, calls=tuple(open_calls)) if open_calls else None
+        if not open_calls:
+            return None
+        return Unfinished(turn_id=last.id, calls=tuple(open_calls), turns_before=turns_before)
 
     def told(self, about: SessionAbout) -> Told:
         """What the items of a thread alone do not say, whether it is open or not."""
@@ -153,22 +149,47 @@ class Threads:
     def listen(self, thread: LiveThread, client: Connection) -> None:
         """Let a client listen to a thread; what it is told waits until it is released."""
         if client not in thread.audience:
-            thread.audience.hold(client)
-            client.on_close(lambda: self.leave(thread, client))
+            forget = client.on_close(lambda: self.leave(thread, client))
+            thread.audience.hold(client, at_leave=forget)
+
+    @contextmanager
+    def showing(self, thread: LiveThread, client: Connection) -> Generator[None]:
+        """Let a client listen to a thread that it is about to be shown.
+
+        Where that fails it does not listen, unless it did before.
+        """
+        was_there = client in thread.audience
+        self.listen(thread, client)
+        try:
+            yield
+        except BaseException:
+            if not was_there:
+                self.leave(thread, client)
+            raise
+        thread.audience.release(client)
 
     def leave(self, thread: LiveThread, client: Connection) -> None:
         """Let a client hear no more of a thread."""
         thread.audience.leave(client)
         self.rest(thread)
 
+    @asynccontextmanager
+    async def closed(self, thread_id: str) -> AsyncGenerator[LiveThread | None]:
+        """Let a thread go if it is open; nobody opens it again before this is over."""
+        async with self._only_one(thread_id):
+            if (live := self.live.get(thread_id)) is not None:
+                await self._end(live)
+            yield live
+
     async def close(self, thread: LiveThread) -> None:
         """Let a thread go; a turn that is under way in it ends."""
-        thread.interrupt()
-        await thread.ended()
-        # Whoever opens it again must find it either open or free.
-        async with self._opening:
-            self.live.pop(thread.id, None)
-            await thread.release()
+        async with self.closed(thread.id):
+            pass
+
+    async def _end(self, thread: LiveThread) -> None:
+        await thread.stop()
+        self.live.pop(thread.id, None)
+        await thread.release()
         if thread.kept.rest.ephemeral:
             with contextlib.suppress(LimnerError):  # somebody deleted it before
                 await self.limner.delete_session(thread.id)
@@ -191,7 +212,12 @@ class Threads:
             rested=self.rest,
         )
         self.live[thread.id] = thread
+        self.rest(thread)
         return thread
+
+    def _only_one(self, thread_id: str) -> asyncio.Lock:
+        """Whoever opens a thread or lets it go does so alone."""
+        return self._locks.setdefault(thread_id, asyncio.Lock())
 
     def rest(self, thread: LiveThread) -> None:
         """Look again in a while whether anybody still needs a thread."""
@@ -200,8 +226,17 @@ class Threads:
             asyncio.get_running_loop().call_later(self._idle_s, self._unload, thread)
 
     def _unload(self, thread: LiveThread) -> None:
-        is_used = len(thread.audience) > 0 or isinstance(thread.status, Active)
-        if not is_used and time.monotonic() - thread.touched >= self._idle_s:
-            closing = asyncio.ensure_future(self.close(thread))
+        if self._is_idle(thread):
+            closing = asyncio.ensure_future(self._close_idle(thread))
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)
+
+    async def _close_idle(self, thread: LiveThread) -> None:
+        async with self._only_one(thread.id):
+            # Somebody may have come for it while others were served.
+            if self.live.get(thread.id) is thread and self._is_idle(thread):
+                await self._end(thread)
+
+    def _is_idle(self, thread: LiveThread) -> bool:
+        is_used = len(thread.audience) > 0 or isinstance(thread.status, Active)
+        return not is_used and time.monotonic() - thread.touched >= self._idle_s

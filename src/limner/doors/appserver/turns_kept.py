@@ -26,17 +26,21 @@ class KeptTurn(msgspec.Struct, kw_only=True):
     """A turn, and its items in their order.
 
     ``last_seq`` is the number in the session of the last item that was added in it, for whoever
-    copies up to there; an answer to one of its calls may have come in a later turn.
+    copies up to there; an answer to one of its calls may have come in a later turn. It
+    ``was_aborted`` where the user ended it before its time.
     """
 
     id: str
     items: list[StoredItem] = msgspec.field(default_factory=list[StoredItem])
     last_seq: int = -1
+    was_aborted: bool = False
+    model_spoke: bool = False
 
-    @property
-    def was_aborted(self) -> bool:
-        """Whether the user ended it before its time."""
-        return any(is_abort(stored.item) for stored in self.items)
+    def add(self, stored: StoredItem) -> None:
+        """Add an item. What it says of the turn is noted here, so that each is looked at once."""
+        self.items.append(stored)
+        self.was_aborted = self.was_aborted or is_abort(stored.item)
+        self.model_spoke = self.model_spoke or _is_of_model(stored.item)
 
     @property
     def broke_off(self) -> bool:
@@ -75,7 +79,7 @@ def turns_of(stored: Iterable[StoredItem]) -> list[KeptTurn]:
             callers[_call_id(one.item)] = current
         is_answer = one.item.get("type") in OUTPUTS
         owner = callers.get(_call_id(one.item), current) if is_answer else current
-        owner.items.append(one)
+        owner.add(one)
     return [turn for turn in turns.values() if turn.items]
 
 
@@ -113,7 +117,7 @@ def _begins(item: Item, turn: KeptTurn) -> bool:
     """Whether an item that names no turn belongs to a new one."""
     if not _is_message(item) or item.get("role") in _MODEL_ROLES or is_abort(item):
         return False
-    return turn.was_aborted or any(_is_of_model(stored.item) for stored in turn.items)
+    return turn.was_aborted or turn.model_spoke
 
 
 def _call_id(item: Item) -> str:

@@ -71,7 +71,6 @@ async def new(threads: Threads, call: Call, params: NewConversationParams) -> No
         )
     )
     _tell_opened(call, shown, made, params)
-    threads.rest(made[0])
 
 
 async def resume(threads: Threads, call: Call, params: ResumeConversationParams) -> None:
@@ -94,10 +93,8 @@ async def resume(threads: Threads, call: Call, params: ResumeConversationParams)
     shown = await _shown(threads, made)
     call.answer(ResumeConversationResponse(**await _answer(threads, made, shown)))
     _tell_opened(call, shown, made, params.overrides)
-    threads.rest(thread)
-    # Somebody else may have come first.
-    if unfinished is not None and thread.turn_id is None:
-        await thread.go_on(unfinished.turn_id, unfinished.calls)
+    if unfinished is not None:
+        await thread.go_on(unfinished)
 
 
 async def fork(threads: Threads, call: Call, params: ForkConversationParams) -> None:
@@ -115,7 +112,6 @@ async def fork(threads: Threads, call: Call, params: ForkConversationParams) -> 
     shown = await _shown(threads, made)
     call.answer(ForkConversationResponse(**await _answer(threads, made, shown)))
     _tell_opened(call, shown, made, params.overrides)
-    threads.rest(made[0])
 
 
 async def initial_messages(session: Session, inlining: Inlining) -> tuple[EventMsg, ...]:
