@@ -119,7 +119,13 @@ async def _served(folder: Path, env: dict[str, str]) -> dict[str, Any]:
     from mcp.client.client import Client
 
     process = await asyncio.create_subprocess_exec(
-        *OURS, "--http", "127.0.0.1:0", stderr=asyncio.subprocess.PIPE, env=env
+        # In the folder of the pictures: a model may read where it works, wherever that is.
+        *OURS,
+        "--http",
+        "127.0.0.1:0",
+        stderr=asyncio.subprocess.PIPE,
+        env=env,
+        cwd=folder,
     )
     assert process.stderr is not None
     url = (await process.stderr.readline()).decode().split()[2]
