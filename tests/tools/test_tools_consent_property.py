@@ -143,7 +143,7 @@ async def test_nothing_is_spent_without_a_yes_or_a_rule_that_allows_it(
     read_only=st.booleans(),
     answer=st.booleans(),
     path=st.sampled_from(
-        ["a.png", "sub/a.png", "../generated/a.png", "../b.png", "../work/../c.png", "/etc/d.png"]
+        ["a.png", "sub/a.png", "../generated/a.png", "../b.png", "../desk/../c.png", "/etc/d.png"]
     ),
 )
 async def test_nothing_is_written_without_a_yes_or_a_rule_that_allows_it(

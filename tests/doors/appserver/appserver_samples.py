@@ -77,7 +77,7 @@ TURN = turns.Turn(
 
 THREAD = threads.Thread(
     id="01a1dcb7-7dea-7d33-8136-def2e2c6b1c2",
-    environments=(threads.ThreadEnvironment(environment_id="local", cwd="/work"),),
+    environments=(threads.ThreadEnvironment(environment_id="local", cwd="/desk"),),
     session_id="01a1dcb7-7dea-7d33-8136-def2e2c6b1c2",
     preview="What is on screen?",
     ephemeral=False,
@@ -88,7 +88,7 @@ THREAD = threads.Thread(
     recency_at=1794704375,
     status=threads.Active(active_flags=("waitingOnApproval",)),
     path="/home/x.jsonl",
-    cwd="/work",
+    cwd="/desk",
     cli_version="0.166.0",
     originator="probe",
     source="vscode",
@@ -100,9 +100,9 @@ _OPENED: dict[str, Any] = {
     "thread": THREAD,
     "model": "gpt-5.5",
     "model_provider": "openai",
-    "cwd": "/work",
+    "cwd": "/desk",
     "approval_policy": "on-request",
-    "sandbox": WorkspaceWrite(writable_roots=("/work",)),
+    "sandbox": WorkspaceWrite(writable_roots=("/desk",)),
 }
 _GOAL = accounts.ThreadGoal(thread_id="a", objective="win", created_at=1, updated_at=2)
 _TOKENS = notices.TokenUsageBreakdown(
@@ -209,11 +209,11 @@ QUESTIONS: tuple[asking.Shape, ...] = (
     asking.DynamicToolCallParams(**_TURN_OF, call_id="c", tool="shot", arguments={}),
     asking.DynamicToolCallResponse(content_items=[InputText(text="a")], success=True),
     asking.CommandExecutionRequestApprovalParams(
-        **_TURN_OF, item_id="c", started_at_ms=1, reason="It costs $2.", cwd="/work"
+        **_TURN_OF, item_id="c", started_at_ms=1, reason="It costs $2.", cwd="/desk"
     ),
     asking.CommandExecutionRequestApprovalResponse(decision="accept"),
     asking.FileChangeRequestApprovalParams(
-        **_TURN_OF, item_id="c", started_at_ms=1, grant_root="/work"
+        **_TURN_OF, item_id="c", started_at_ms=1, grant_root="/desk"
     ),
     asking.FileChangeRequestApprovalResponse(decision="decline"),
 )

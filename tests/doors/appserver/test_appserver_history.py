@@ -65,7 +65,7 @@ async def lim(tmp_path: Path) -> AsyncIterator[Limner]:
 @pytest.fixture
 async def session(lim: Limner) -> Session:
     await take(lim, PNG)
-    return await lim.sessions.create(cwd="/work")
+    return await lim.sessions.create(cwd="/desk")
 
 
 def history(lim: Limner, max_chars: int = 1_000_000) -> History:
@@ -173,7 +173,7 @@ async def test_pictures_that_were_made_and_looked_at_have_items_of_their_own(
     await keep(session, "t1", answered("c2", text("It is a dot."), success=True))
     await keep(session, "t1", answered("c3", text("no such file"), success=False))
 
-    assert await shown(lim, session, Told(cwd="/work", running="t1")) == [
+    assert await shown(lim, session, Told(cwd="/desk", running="t1")) == [
         ImageGeneration(
             id="c1",
             status="completed",
@@ -182,7 +182,7 @@ async def test_pictures_that_were_made_and_looked_at_have_items_of_their_own(
             saved_path="/g/1.png",
             **TIMES,
         ),
-        ImageView(id="c2", path="/work/a.png", **TIMES),
+        ImageView(id="c2", path="/desk/a.png", **TIMES),
         DynamicToolCall(
             id="c3",
             tool="inspect_image",
@@ -282,12 +282,12 @@ async def test_an_aborted_turn_is_interrupted_and_says_so_to_nobody_else(
 async def test_a_history_from_elsewhere_is_told_apart_by_who_speaks(
     lim: Limner, session: Session
 ) -> None:
-    context = "<environment_context>\n<cwd>/work</cwd>\n</environment_context>"
+    context = "<environment_context>\n<cwd>/desk</cwd>\n</environment_context>"
     await keep(
         session,
         None,
         {"type": "message", "role": "developer", "content": [text("be nice")]},
-        user(text("# AGENTS.md instructions for /work")),
+        user(text("# AGENTS.md instructions for /desk")),
         user(text(context)),
         user(text("first")),
         called("c1", "shell"),
