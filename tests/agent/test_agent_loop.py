@@ -322,19 +322,19 @@ async def test_a_service_that_finds_it_too_long_gets_a_shorter_one(openai: Talk)
     assert of(Compacted, events)[0].summary == "We said one."
 
 
-async def test_compaction_on_request_follows_its_own_prompt(openai: Talk) -> None:
-    openai.script(says("Ahoy."))
-    agent = openai.agent()
+async def test_compaction_on_request_follows_its_own_prompt(at: Talk) -> None:
+    at.script(says("Ahoy."))
+    agent = at.agent()
     await happened(agent, "Hello.")
     conversation = await agent.conversation()
     await agent.limner.conversations.change(
         conversation, Terms(compact_prompt="Sum it up in one word.")
     )
-    openai.script(says("Greetings."))
+    at.script(says("Greetings."))
     events = [event async for event in agent.compact()]
     assert ending(events).status == "completed"
     assert of(Compacted, events)[0].summary == "Greetings."
-    assert "Sum it up in one word." in openai.asked[-1]
+    assert "Sum it up in one word." in at.asked[-1]
 
 
 async def test_a_cap_of_five_cents_holds_when_forty_pictures_are_wanted_at_once(
