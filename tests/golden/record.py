@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.golden import api, flags, protocols, runs, seeds
 
 FOLDER = Path(__file__).parent
@@ -33,18 +34,14 @@ SNAPSHOTS: dict[str, Callable[[], Any]] = {
 }
 
 
-def difference(name: str) -> str:
-    """How a snapshot differs from its file; an empty text if it does not."""
-    recorded = _file(name).read_text(encoding="utf-8")
-    lines = list(
-        difflib.unified_diff(
-            recorded.splitlines(), _text(name).splitlines(), "recorded", "now", lineterm="", n=6
-        )
-    )
-    if not lines:
-        return ""
-    hint = "If this is meant, record it again: python -m tests.golden.record"
-    return "\n".join([f"{_file(name).name} differs. {hint} {name}", *lines])
+def check(name: str) -> None:
+    """Compare a snapshot with its file; a difference fails the test and is shown whole."""
+    recorded = _file(name).read_text(encoding="utf-8").splitlines()
+    now = _text(name).splitlines()
+    lines = list(difflib.unified_diff(recorded, now, "recorded", "now", lineterm="", n=6))
+    if lines:
+        again = f"If this is meant, record it again: python -m tests.golden.record {name}"
+        pytest.fail("\n".join([f"{_file(name).name} differs. {again}", *lines]), pytrace=False)
 
 
 def _file(name: str) -> Path:

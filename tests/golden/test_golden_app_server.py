@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tests.golden.record import difference
+from tests.golden.record import check
 
 
 def test_the_published_schemas_are_as_recorded() -> None:
-    assert difference("app_server_schemas") == ""
+    check("app_server_schemas")
 
 
 def test_methods_notifications_and_their_types_are_as_recorded() -> None:
-    assert difference("app_server_methods") == ""
+    check("app_server_methods")

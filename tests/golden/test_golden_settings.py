@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.golden.record import difference
+from tests.golden.record import check
 
 
 def test_keys_types_defaults_and_variables_are_as_recorded() -> None:
-    assert difference("settings") == ""
+    check("settings")
