@@ -16,7 +16,7 @@ from PIL import Image
 from limner.errors import ImageTooLarge
 from limner.imaging.fit import FitRequest, Fitted, Region
 from limner.imaging.fit.engine import Engine
-from limner.imaging.fit.plain import as_it_is
+from limner.imaging.fit.passthrough import as_it_is
 from limner.imaging.limits import DEFAULT_LIMITS, WorkerLimits
 from limner.imaging.pool import Imaging
 

@@ -23,7 +23,7 @@ from tests.wires.wire_prompts import (
 )
 
 from limner.errors import InputInvalid
-from limner.wires.sounds import Heard, read_sound
+from limner.wires.audio import DecodedAudio, read_sound
 
 WAV = "data:audio/wav;base64,UklGRg=="
 MP3 = "data:Audio/MPEG;base64,SUQz"
@@ -149,5 +149,5 @@ def test_parameters_of_the_type_stay_and_its_data_is_not_shown() -> None:
 def test_property_an_address_is_a_sound_as_it_came_or_refused(url: str) -> None:
     with suppress(InputInvalid):
         heard = read_sound(url)
-        assert heard == Heard(url=url, mime=heard.mime)
+        assert heard == DecodedAudio(url=url, mime=heard.mime)
         assert url.endswith(f",{heard.base64}")
