@@ -41,7 +41,7 @@ def command_line() -> Lines:
     yield '`{"error": {"code", "message", "retryable", "billed", "cost_usd", "hint"}}`.\n'
     for words in ([], *([name] for name in COMMANDS)):
         text = subprocess.run(
-            [sys.executable, "-m", "limner.frontends.cli.main", *words, "--help"],
+            [sys.executable, "-m", "limner", *words, "--help"],
             capture_output=True,
             text=True,
             check=True,

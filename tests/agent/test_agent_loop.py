@@ -432,10 +432,10 @@ async def test_every_event_is_told_in_order_and_after_it_is_on_disk(openai: Talk
         "ItemAdded",
         "ToolStarted",
         "ToolFinished",
-        "Counted",
+        "UsageUpdated",
         "TextDelta",
         "ItemAdded",
-        "Counted",
+        "UsageUpdated",
         "TurnEnded",
     ]
 

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from tests.acceptance.conftest import Studio
 
-LIMNER = [sys.executable, "-m", "limner.frontends.cli.main"]
+LIMNER = [sys.executable, "-m", "limner"]
 CLEAR_LINE = "\r\x1b[2K"
 GUARD_S = 60.0
 

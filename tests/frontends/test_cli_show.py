@@ -200,7 +200,7 @@ def test_without_the_extra_a_manifest_is_said_to_be_there(cli: CommandLine, tmp_
                 (packages / package.name).symlink_to(package)
     source = Path(limner.__file__).parent.parent
     done = subprocess.run(
-        [sys._base_executable, "-m", "limner.frontends.cli.main", "show", "signed.png"],
+        [sys._base_executable, "-m", "limner", "show", "signed.png"],
         capture_output=True,
         cwd=cli.studio.cwd,
         env={**cli.studio.env, "PYTHONPATH": f"{packages}{os.pathsep}{source}"},

@@ -40,8 +40,8 @@ def tables() -> Tables:
     """What clients and server can say to each other."""
     return Tables(
         requests=_table("protocol.methods", "METHODS"),
-        notifications=_table("protocol.notices", "NOTIFICATIONS"),
-        server_requests=_table("protocol.asking", "SERVER_REQUESTS"),
+        notifications=_table("protocol.notifications", "NOTIFICATIONS"),
+        server_requests=_table("protocol.server_requests", "SERVER_REQUESTS"),
         first_requests=_table("v1.methods", "METHODS"),
         first_notifications=_table("v1.events", "NOTIFICATIONS"),
     )

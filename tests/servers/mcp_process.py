@@ -18,7 +18,7 @@ from tests.acceptance.conftest import Studio
 from limner.frontends.mcp.server import build_server
 
 GUARD_S = 60.0
-WORDS = ("-m", "limner.frontends.cli.main", "mcp")
+WORDS = ("-m", "limner", "mcp")
 LEGACY, STATELESS = "2025-11-25", "2026-07-28"
 
 Mode = Literal["legacy", "auto"]

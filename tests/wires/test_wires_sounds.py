@@ -142,7 +142,7 @@ def test_parameters_of_the_type_stay_and_its_data_is_not_shown() -> None:
     url = "DATA:audio/webm; codecs=opus ;BASE64,AAAA"
     heard = read_sound(url)
     assert (heard.url, heard.mime, heard.base64, heard.size_bytes) == (url, "audio/webm", "AAAA", 3)
-    assert repr(heard) == "Heard(mime='audio/webm')"
+    assert repr(heard) == "DecodedAudio(mime='audio/webm')"
 
 
 @given(st.text() | st.from_regex(r"data:audio/[a-z]{1,5}(;base64)?,[A-Za-z0-9]{0,9}"))

@@ -118,5 +118,5 @@ def test_property_an_id_is_legal_everywhere_and_stays_one_of_its_own(one: str, t
 def test_the_bytes_of_a_picture_are_not_shown() -> None:
     assert (
         repr(ModelPicture(mime="image/png", data=b"secret"))
-        == "Sight(mime='image/png', detail=None)"
+        == "ModelPicture(mime='image/png', detail=None)"
     )

@@ -114,7 +114,7 @@ def test_without_a_script_python_itself_starts_limner() -> None:
     assert entry == {
         "type": "stdio",
         "command": "C:\\Py\\python.exe",
-        "args": ["-P", "-m", "limner.frontends.cli.main", "mcp"],
+        "args": ["-P", "-m", "limner", "mcp"],
     }
 
 

@@ -217,7 +217,7 @@ def test_what_the_user_added_to_our_entry_stays() -> None:
     [
         (["/usr/bin/limner", "mcp"], True),
         (["C:\\Tools\\limner.EXE", "mcp"], True),
-        (["/usr/bin/python3", "-m", "limner.frontends.cli.main", "mcp"], True),
+        (["/usr/bin/python3", "-m", "limner", "mcp"], True),
         (["uvx", "--from", "limner[mcp]", "limner", "mcp", "--http", "127.0.0.1:1"], True),
         (["npx", "-y", "@someone/limner-mcp"], False),
         (["limner-other", "mcp"], False),

@@ -61,7 +61,7 @@ def test_codex_is_run_with_our_server_and_the_users_own_words(env: dict[str, str
     assert (done.returncode, done.stderr) == (7, "")
     assert given(words) == {
         "mcp_servers.limner.command": sys.executable,
-        "mcp_servers.limner.args": ["-P", "-m", "limner.frontends.cli.main", "mcp"],
+        "mcp_servers.limner.args": ["-P", "-m", "limner", "mcp"],
         "mcp_servers.limner.env_vars": ["LIMNER_HOME", "OPENAI_API_KEY", "OPENAI_BASE_URL"],
         "mcp_servers.limner.startup_timeout_sec": 60,
         "mcp_servers.limner.tool_timeout_sec": 600,
@@ -120,7 +120,7 @@ def test_the_real_codex_takes_the_settings_for_this_run_only(
     told = json.loads(done.stdout)
     assert (told["transport"]["command"], told["transport"]["args"], told["tool_timeout_sec"]) == (
         sys.executable,
-        ["-P", "-m", "limner.frontends.cli.main", "mcp"],
+        ["-P", "-m", "limner", "mcp"],
         600.0,
     )
     assert told["transport"]["env_vars"] == ["LIMNER_HOME", "OPENAI_API_KEY", "OPENAI_BASE_URL"]

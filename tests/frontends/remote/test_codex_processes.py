@@ -181,7 +181,7 @@ async def test_one_that_ends_at_its_start_is_an_error_with_its_last_words(lim: L
 def test_our_own_server_is_the_one_that_is_installed_wherever_it_is_started() -> None:
     assert list(OWN_SERVER) == [
         *(sys.executable, "-P", "-m"),
-        *("limner.frontends.cli.main", "app-server"),
+        *("limner", "app-server"),
     ]
 
 

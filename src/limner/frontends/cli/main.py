@@ -137,7 +137,3 @@ def _flush() -> None:
         except OSError:
             # The reader went away (`| head`) or the disk is full: Python must not try at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -93,7 +93,7 @@ def _over_standard_streams(args: Namespace) -> Serve:
 def _over_http(args: Namespace) -> Serve:
     http = import_module("limner.frontends.mcp.http")
     host, port = args.http
-    listening = http.Listening(
+    listening = http.HttpOptions(
         host=host, port=port, token=_token(args), oauth=_oauth(args, http), names=args.allow_host
     )
     return lambda server: http.serve(server, listening)

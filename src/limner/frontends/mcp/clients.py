@@ -23,7 +23,7 @@ HOME = "LIMNER_HOME"
 STARTUP_S = 60
 TOOL_S = 600
 # How Python starts limner. -P: a folder named limner, where this happens to run, is not meant.
-AS_MODULE = ("-P", "-m", "limner.frontends.cli.main")
+AS_MODULE = ("-P", "-m", "limner")
 _STDIO: Mapping[str, Any] = MappingProxyType({"type": "stdio"})
 _TIMEOUT_MS: Mapping[str, Any] = MappingProxyType({"timeout": TOOL_S * 1000})
 

@@ -11,7 +11,7 @@ from limner.errors import InputInvalid
 from limner.frontends.mcp.config_syntax import Keys, Malformed, Syntax, look_up, put, read, remove
 
 # However it is started: the script, `python -m`, or `uvx --from 'limner[mcp]' limner`.
-_PROGRAM = re.compile(r"(?:.*[/\\])?limner(?:\.exe|\[.*\]|\.doors\.cli\.main)?", re.IGNORECASE)
+_PROGRAM = re.compile(r"(?:.*[/\\])?limner(?:\.exe|\[.*\]|(?:\.\w+)+)?", re.IGNORECASE)
 # What must be ours for the entry to work; the rest of it belongs to the user, once it is there.
 _ESSENTIAL = ("command", "args")
 # A list that both have a word in: keys that are set by now are added to those that were.

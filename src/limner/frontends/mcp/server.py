@@ -27,7 +27,7 @@ INSTRUCTIONS = (
     "picture itself, its path and its handle; the handle names it in later calls. A slow call "
     "answers with a job: image_job has the picture. Costs are in dollars; spend shows them."
 )
-ANSWERING = "limner.frontends.mcp.request_handler"
+REQUEST_HANDLER = "limner.frontends.mcp.request_handler"
 TASKS = "io.modelcontextprotocol/tasks"
 REFUSE = "limner/refuse"
 _HOUR = CacheHint(ttl_ms=3_600_000, scope="public")
@@ -55,7 +55,7 @@ class McpFrontend:
         inside = self._inside
         if inside is None:
             try:
-                inside = import_module(ANSWERING).Answering(env=self._env, cwd=self._cwd)
+                inside = import_module(REQUEST_HANDLER).RequestHandler(env=self._env, cwd=self._cwd)
             except LimnerError as error:
                 raise MCPError(
                     code=types.INTERNAL_ERROR,

@@ -31,7 +31,7 @@ from limner.tools.function_tools import kept_in
 from limner.tools.registry import ToolRegistry
 
 # -P: a folder named limner, where this happens to run, is not what is meant.
-OWN_SERVER = (sys.executable, "-P", "-m", "limner.frontends.cli.main", "app-server")
+OWN_SERVER = (sys.executable, "-P", "-m", "limner", "app-server")
 
 
 class ThreadInfo(Discreet, frozen=True, kw_only=True):
