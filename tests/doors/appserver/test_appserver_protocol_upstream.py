@@ -204,7 +204,7 @@ def test_whatever_codex_would_read_is_read_here_property(method: str, upstream: 
         return
     schema = upstream.schema(name)
 
-    @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=25, suppress_health_check=list(HealthCheck))
     @given(values(schema, schema))
     def check(params: Any) -> None:
         read_params(about.params, params)
