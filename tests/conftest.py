@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import signal
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
+from tests.fuzz import IS_LONG
 
+# A busy machine is slow, which is no fault of the code: no property test has a deadline.
+calm = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.register_profile("day", calm)
 # `make fuzz` looks longer wherever a property does not set a number of its own.
-settings.register_profile("long", max_examples=5_000, deadline=None)
-if os.environ.get("LIMNER_FUZZ") == "long":
-    settings.load_profile("long")
+settings.register_profile("long", calm, max_examples=5_000)
+settings.load_profile("long" if IS_LONG else "day")
 
 # Started in the background of a shell script, the tests would inherit deafness to Ctrl-C, and with
 # them the programs whose answer to Ctrl-C they examine.

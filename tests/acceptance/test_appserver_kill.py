@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import io
-import os
 import random
 from collections import Counter
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from typing import Any
 import msgspec
 import pytest
 from PIL import Image
+from tests.fuzz import IS_LONG
 from tests.servers.appserver_side import Side, Talk, limner_side
 from tests.servers.responses_server import ResponsesServer
 from tests.servers.scripted import calls, says
@@ -28,7 +28,7 @@ from limner.wires.content_parts import base64_of
 
 pytestmark = pytest.mark.slow
 
-KILLS = 100 if os.environ.get("LIMNER_FUZZ") == "long" else 10
+KILLS = 100 if IS_LONG else 10
 KILLS_A_THREAD = 2
 # A turn with two calls tells about so many things from its beginning to its end.
 MOST_MESSAGES = 24

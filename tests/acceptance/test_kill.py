@@ -6,7 +6,6 @@ import asyncio
 import hashlib
 import json
 import logging
-import os
 import random
 import re
 import sqlite3
@@ -31,11 +30,12 @@ from tests.acceptance.kill_servers import (
     handle_of,
     number_of,
 )
+from tests.fuzz import IS_LONG
 from tests.servers.openai_server import USAGE
 
 from limner.catalogue.images import cost_of_usage, image_models
 
-CALLS = 1_000 if os.environ.get("LIMNER_FUZZ") == "long" else 200
+CALLS = 1_000 if IS_LONG else 200
 AT_ONCE = 4
 SEED = 20261115
 FLUX_NANO = 3_000_000

@@ -295,7 +295,7 @@ things = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(items=st.lists(things, max_size=3))
 def test_whatever_arrives_comes_in_without_a_picture_that_is_not_a_handle(
     lim: Limner, items: list[dict[str, Any]]

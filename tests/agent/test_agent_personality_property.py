@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from limner.agent.personality import Personalities, Personality
@@ -50,7 +50,6 @@ def toml(value: Any) -> str:
             return json.dumps(value)
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(FILES), contents))
 def test_any_folder_is_a_personality_or_a_settings_error(files: dict[str, bytes]) -> None:
     with tempfile.TemporaryDirectory() as place:
@@ -88,7 +87,6 @@ right = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None)
 @given(right)
 def test_toml_and_yaml_with_the_same_content_are_the_same_personality(
     config: dict[str, Any],

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.agent.rollout_samples import call, output, said, shown
+from tests.fuzz import SHARED_FIXTURE
 
 from limner.agent.session import (
     MAX_NESTING,
@@ -156,7 +157,7 @@ def test_unknown_kinds_and_fields_survive(item: dict[str, Any]) -> None:
     assert json.dumps(decode_item(text)) == json.dumps(item)
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, suppress_health_check=SHARED_FIXTURE)
 @given(items=st.lists(unknown_items, max_size=3))
 async def test_the_store_gives_back_the_same_json(
     sessions: Sessions, items: list[dict[str, Any]]

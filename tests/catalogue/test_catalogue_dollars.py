@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from limner.dollars import usd_to_nano
@@ -73,19 +73,16 @@ def test_what_is_no_sane_amount_is_refused_naming_the_field(usd: Any) -> None:
 
 
 @given(st.integers(0, 10**15))
-@settings(deadline=None)
 def test_property_every_nano_amount_survives_a_decimal(nano: int) -> None:
     assert usd_to_nano(Decimal(nano).scaleb(-9)) == nano
 
 
 @given(st.integers(0, 10**8))
-@settings(deadline=None)
 def test_property_an_amount_in_cents_survives_a_float(cents: int) -> None:
     assert usd_to_nano(cents / 100) == cents * 10_000_000
 
 
 @given(st.text(max_size=20) | st.floats() | st.decimals() | st.integers())
-@settings(deadline=None)
 def test_property_hostile_amounts_are_whole_nano_dollars_in_range_or_an_error(usd: Any) -> None:
     try:
         nano = usd_to_nano(usd)

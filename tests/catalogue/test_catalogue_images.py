@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from limner.catalogue.images import (
@@ -152,7 +152,6 @@ def test_a_quality_the_model_does_not_have_is_refused_with_those_it_has() -> Non
     st.builds(Size, st.integers(1, 16_384), st.integers(1, 16_384)),
     st.sampled_from(["standard", "hd"]),
 )
-@settings(deadline=None)
 def test_property_the_nearest_size_of_every_model_can_be_drawn_and_priced(
     model: ImageModel, size: Size, quality: str
 ) -> None:

@@ -8,7 +8,7 @@ from math import ceil
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from limner.catalogue.images import ImageModel, cost_of_usage, image_models
@@ -64,7 +64,6 @@ def test_the_published_output_prices_come_out_to_the_last_printed_digit(
 
 
 @given(legal_sizes, qualities)
-@settings(deadline=None)
 def test_property_integer_arithmetic_agrees_with_exact_fractions(size: Size, quality: str) -> None:
     cells = FLARE_RULE.grid[quality]
     short_cells = round(cells / Fraction(max(size), min(size)))
@@ -81,7 +80,6 @@ def test_half_a_cell_rounds_to_the_even_one() -> None:
 
 
 @given(legal_sizes, qualities)
-@settings(deadline=None)
 def test_property_turning_a_picture_does_not_change_its_price(size: Size, quality: str) -> None:
     turned = Size(size.height, size.width)
     assert FLARE_RULE.output_tokens(turned, quality=quality) == FLARE_RULE.output_tokens(
@@ -90,7 +88,6 @@ def test_property_turning_a_picture_does_not_change_its_price(size: Size, qualit
 
 
 @given(legal_sizes)
-@settings(deadline=None)
 def test_property_a_better_quality_never_costs_less(size: Size) -> None:
     tokens = [FLARE_RULE.output_tokens(size, quality=quality) for quality in FLARE_RULE.grid]
     assert tokens == sorted(tokens)
@@ -104,7 +101,6 @@ def test_a_larger_picture_may_cost_less_so_size_is_no_stand_in_for_price() -> No
 
 
 @given(legal_sizes, qualities, st.text(st.characters(codec="utf-8"), max_size=200), st.data())
-@settings(deadline=None)
 def test_property_a_quote_is_never_below_what_the_usage_report_charges(
     size: Size, quality: str, prompt: str, data: st.DataObject
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from limner.catalogue.sizes import AnySize, ListedSizes, Size, SizeRange, SizeRule, parse_size
@@ -21,7 +21,6 @@ rules = st.sampled_from([LISTED, RANGE, ANY])
 
 
 @given(sizes)
-@settings(deadline=None)
 def test_property_a_size_survives_being_written_and_read(size: Size) -> None:
     assert parse_size(str(size)) == size
 
@@ -62,7 +61,6 @@ def test_anything_but_width_x_height_is_refused_naming_the_field(text: str) -> N
 
 
 @given(st.text(max_size=30))
-@settings(deadline=None)
 def test_property_hostile_text_gives_a_size_that_prints_the_same_or_an_error(text: str) -> None:
     try:
         size = parse_size(text)
@@ -78,13 +76,11 @@ def test_a_long_bad_size_is_not_echoed_whole() -> None:
 
 
 @given(rules, sizes)
-@settings(deadline=None)
 def test_property_the_nearest_size_is_always_legal(rule: SizeRule, size: Size) -> None:
     assert rule.allows(rule.nearest(size))
 
 
 @given(rules, sizes)
-@settings(deadline=None)
 def test_property_a_legal_size_is_its_own_nearest(rule: SizeRule, size: Size) -> None:
     legal = rule.nearest(size)
     assert rule.nearest(legal) == legal
@@ -92,7 +88,6 @@ def test_property_a_legal_size_is_its_own_nearest(rule: SizeRule, size: Size) ->
 
 @given(rules, sizes)
 @example(RANGE, Size(522, 1520))
-@settings(deadline=None)
 def test_property_turning_the_size_turns_the_shape_of_the_nearest(
     rule: SizeRule, size: Size
 ) -> None:

@@ -63,7 +63,6 @@ small_sizes = st.builds(Size, small_edges, small_edges)
 large_edges = st.integers(3_000, 12_000)
 large_sizes = st.builds(Size, large_edges, large_edges)
 ways = st.sampled_from(EVERY_WAY)
-slow_machines = settings(deadline=None)
 
 
 def look(rule: TokenRule, size: str, detail: str = "auto") -> tuple[int, str]:
@@ -258,7 +257,6 @@ def shape_error(original: Size, seen: Size) -> Fraction:
 @example((GPT_56, "auto"), Size(1, 1))
 @example((GPT_55, "auto"), Size(1, 12_000))
 @example((CLAUDE_STANDARD, "auto"), Size(12_000, 1))
-@slow_machines
 def test_property_the_size_sent_is_seen_as_it_is_and_stays_within_the_budget(
     way: tuple[TokenRule, str], size: Size
 ) -> None:
@@ -274,7 +272,6 @@ def test_property_the_size_sent_is_seen_as_it_is_and_stays_within_the_budget(
 
 
 @given(ways, sizes)
-@slow_machines
 def test_property_shrinking_first_changes_neither_what_is_seen_nor_what_it_takes(
     way: tuple[TokenRule, str], size: Size
 ) -> None:
@@ -290,7 +287,6 @@ def test_property_shrinking_first_changes_neither_what_is_seen_nor_what_it_takes
 
 
 @given(ways, small_sizes, small_sizes)
-@slow_machines
 def test_property_of_two_pictures_seen_whole_the_larger_never_takes_less(
     way: tuple[TokenRule, str], one: Size, other: Size
 ) -> None:
@@ -302,7 +298,6 @@ def test_property_of_two_pictures_seen_whole_the_larger_never_takes_less(
 
 
 @given(ways, sizes)
-@slow_machines
 def test_property_a_picture_on_its_side_takes_as_much(
     way: tuple[TokenRule, str], size: Size
 ) -> None:
@@ -314,7 +309,6 @@ def test_property_a_picture_on_its_side_takes_as_much(
 
 
 @given(large_sizes, st.sampled_from([1_536, 2_500, 6_144, 8_000]))
-@slow_machines
 def test_property_a_patch_budget_agrees_with_the_published_floats(size: Size, budget: int) -> None:
     assert ceil(size.width / 32) * ceil(size.height / 32) > budget
     scale = sqrt(1024 * budget / size.pixels)
@@ -330,7 +324,7 @@ def test_property_a_patch_budget_agrees_with_the_published_floats(size: Size, bu
 
 
 @given(st.sampled_from([CLAUDE_STANDARD, CLAUDE_HIGH]), sizes)
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_property_claudes_size_is_the_first_that_fits_on_the_way_down(
     rule: ClaudePatches, size: Size
 ) -> None:

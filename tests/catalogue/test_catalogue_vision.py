@@ -165,7 +165,6 @@ def test_a_long_prompt_is_charged_at_its_own_rate_from_the_first_token() -> None
 
 
 @given(st.integers(0, 2_000_000), st.integers(0, 200_000))
-@settings(deadline=None)
 def test_property_a_cost_is_rounded_up_by_less_than_a_nano_dollar(spent: int, said: int) -> None:
     rate = Rate(input_usd=Decimal("0.123456789"), output_usd=Decimal("0.987654321"))
     exact = (spent * rate.input_usd + said * rate.output_usd) * 1000
@@ -183,7 +182,7 @@ def test_what_a_cache_did_has_its_own_price_or_that_of_the_input() -> None:
 
 @every_model
 @given(data=st.data())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_property_no_cache_makes_a_request_dearer_than_the_most_it_can_cost(
     model: VisionModel, data: st.DataObject
 ) -> None:
@@ -273,7 +272,6 @@ def test_other_services_have_no_rule_for_many_pictures() -> None:
 
 
 @given(st.integers(0, 40_000_000))
-@settings(deadline=None)
 def test_property_a_file_within_the_limit_is_within_it_as_base64_and_one_byte_more_is_not(
     limit: int,
 ) -> None:

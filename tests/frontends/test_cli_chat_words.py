@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 import wcwidth
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.fuzz import SHARED_FIXTURE
 
 from limner.agent.events import ToolFinished
 from limner.frontends.cli.chat.attachments import is_alone, named_picture, pictures_in
@@ -95,7 +96,7 @@ def test_what_is_below_the_floor_is_not_attached(person: ToolContext) -> None:
 
 
 @given(st.text())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=SHARED_FIXTURE)
 @example("file://[/x.png")
 @example("a\x00b.png")
 @example("x" * 5000 + ".png")

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import json
-import os
 from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.fuzz import examples
 
 from limner.errors import InputInvalid, NoProvider
 from limner.illustrator import assets, grammar, scenes, vocabulary
@@ -15,7 +15,7 @@ from limner.imaging.limits import DEFAULT_LIMITS
 from limner.imaging.svg import mentioned_assets
 from limner.imaging.svg.parser import read
 
-EXAMPLES = 10_000 if os.environ.get("LIMNER_FUZZ") == "long" else 300
+EXAMPLES = examples(300, 10_000)
 PHRASES = sorted(" ".join(words) for words in vocabulary.phrases())
 SCENE_WORDS = sorted(" ".join(words) for words in scenes.PLACE_PHRASES | scenes.HOUR_PHRASES)
 ATTACKS = [
@@ -48,7 +48,7 @@ prompts = st.one_of(
 edges = st.integers(min_value=16, max_value=4096)
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=EXAMPLES)
 @given(prompt=prompts, width=edges, height=edges, seed=st.one_of(st.none(), st.integers()))
 def test_property_any_prompt_gives_well_formed_svg_or_a_refusal(
     prompt: str, width: int, height: int, seed: int | None
@@ -72,7 +72,7 @@ documents = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=EXAMPLES)
 @given(documents)
 def test_property_any_document_is_passed_on_or_refused(document: str) -> None:
     if mentioned_assets(document) - set(assets.names()):

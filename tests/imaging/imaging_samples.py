@@ -12,19 +12,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, settings
 from PIL import Image
-
-LONG_FUZZ = 50 if os.environ.get("LIMNER_FUZZ") == "long" else 1
-
-
-def sample(max_examples: int) -> settings:
-    """How many examples a property test tries; a pool fixture holds nothing between them."""
-    return settings(
-        max_examples=max_examples * LONG_FUZZ,
-        deadline=None,
-        suppress_health_check=[HealthCheck.function_scoped_fixture],
-    )
 
 
 def encoded(image: Image.Image, kind: str, **options: Any) -> bytes:

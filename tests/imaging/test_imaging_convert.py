@@ -7,8 +7,9 @@ from io import BytesIO
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from imaging_samples import encoded, sample
+from imaging_samples import encoded
 from PIL import Image, ImageCms
+from tests.fuzz import sample
 
 from limner.errors import ImageTooLarge
 from limner.imaging.facts import Facts

@@ -10,8 +10,9 @@ from collections.abc import Awaitable, Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from imaging_samples import chunk, encoded, png, sample
+from imaging_samples import chunk, encoded, png
 from PIL import Image
+from tests.fuzz import sample
 
 from limner.errors import CorruptImage, ImageTooLarge
 from limner.imaging import gif_blocks

@@ -81,7 +81,7 @@ def test_a_model_that_reads_no_jpeg_gets_none(engine: Engine) -> None:
     assert fitted.mime in request.formats
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     width=st.integers(1, 300),
     height=st.integers(1, 300),

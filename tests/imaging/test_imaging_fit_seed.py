@@ -270,7 +270,7 @@ def pictures(draw: st.DrawFn) -> bytes:
     edge=st.integers(20, 400),
     max_bytes=st.sampled_from([50, 500, 2_000, 8_000, 30_000, 512_000]),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_property_the_choice_is_that_of_trying_every_rung(
     data: bytes, edge: int, max_bytes: int
 ) -> None:

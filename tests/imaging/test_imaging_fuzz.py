@@ -17,8 +17,9 @@ from hostile_host import LANES, Account, Campaign
 from hostile_seeds import KINDS, scene, seeds
 from hypothesis import given
 from hypothesis import strategies as st
-from imaging_samples import LONG_FUZZ, encoded, sample, worker_pids
+from imaging_samples import encoded, worker_pids
 from msgspec.structs import replace
+from tests.fuzz import IS_LONG, sample
 
 from limner.errors import CorruptImage
 from limner.imaging.facts import Facts
@@ -28,7 +29,7 @@ from limner.imaging.pool import Imaging, Source
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc")
 
-CASES = 20_000 if LONG_FUZZ > 1 else 660
+CASES = 20_000 if IS_LONG else 660
 
 
 def test_hostile_files_of_every_type_end_in_a_picture_or_a_clear_error(
@@ -36,7 +37,7 @@ def test_hostile_files_of_every_type_end_in_a_picture_or_a_clear_error(
 ) -> None:
     command = [sys.executable, "-W", "error", hostile_host.__file__, str(tmp_path)]
     # Of a long run one wants to see how far it is.
-    with capfd.disabled() if LONG_FUZZ > 1 else nullcontext():
+    with capfd.disabled() if IS_LONG else nullcontext():
         host = subprocess.run(
             [*command, "--cases", str(CASES)], stdout=subprocess.PIPE, check=False
         )

@@ -6,8 +6,9 @@ import zlib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from imaging_samples import chunk, decoded, encoded, sample
+from imaging_samples import chunk, decoded, encoded
 from PIL import Image, ImageCms
+from tests.fuzz import sample
 
 from limner.errors import CorruptImage, ImageTooLarge
 from limner.imaging.facts import Preview

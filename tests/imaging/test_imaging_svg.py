@@ -5,8 +5,9 @@ from collections.abc import Iterator, Mapping
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from imaging_samples import decoded, sample
+from imaging_samples import decoded
 from PIL import Image
+from tests.fuzz import sample
 
 from limner.errors import CorruptImage, ImageError, ImageTooLarge, UnsafeSvg
 from limner.imaging.pool import Imaging

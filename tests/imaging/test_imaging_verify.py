@@ -7,8 +7,9 @@ from io import BytesIO
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from imaging_samples import SMALL_PNG, chunk, encoded, png, sample
+from imaging_samples import SMALL_PNG, chunk, encoded, png
 from PIL import Image
+from tests.fuzz import sample
 
 from limner.errors import CorruptImage, ImageError, ImageTooLarge, UnrecognizedImage
 from limner.imaging.facts import Facts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from limner.dollars import format_usd, usd_to_nano
@@ -28,6 +28,5 @@ def test_an_amount_has_cents_and_only_the_finer_digits_it_needs(nano: int, text:
 
 
 @given(st.integers(0, 10**15))
-@settings(deadline=None)
 def test_property_a_formatted_amount_reads_back_exactly(nano: int) -> None:
     assert usd_to_nano(format_usd(nano).removeprefix("$")) == nano

@@ -117,7 +117,7 @@ async def play(script: list[tuple[str, int, str | int]], path: Path) -> None:
 
 
 @given(events)
-@settings(deadline=None, max_examples=settings().max_examples // 4)
+@settings(max_examples=settings().max_examples // 4)
 def test_property_no_order_of_events_passes_a_cap_or_loses_a_cost(
     script: list[tuple[str, int, str | int]],
 ) -> None:

@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from limner.errors import SettingsError
@@ -47,7 +47,6 @@ tables = st.dictionaries(names, values, max_size=3)
 documents = st.dictionaries(st.sampled_from(SECTIONS) | words, tables | values, max_size=4)
 
 
-@settings(deadline=None)
 @given(documents | st.text(), st.dictionaries(st.sampled_from(KEYS) | words, values, max_size=2))
 def test_any_file_and_flags_give_settings_or_a_settings_error(
     document: dict[str, Any] | str, flags: dict[str, Any]
@@ -67,7 +66,6 @@ def test_any_file_and_flags_give_settings_or_a_settings_error(
             assert isinstance(loaded, Settings)
 
 
-@settings(deadline=None)
 @given(
     st.dictionaries(
         st.sampled_from([f"LIMNER_{key.upper().replace('.', '_')}" for key in KEYS])
@@ -88,7 +86,6 @@ def test_any_environment_gives_settings_or_a_settings_error(variables: dict[str,
 LAYERS = ["user", "project", "variable", "flags"]
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(LAYERS), st.integers(1, 1024)))
 def test_the_last_layer_that_speaks_is_heard(layers: dict[str, int]) -> None:
     with tempfile.TemporaryDirectory() as folder:

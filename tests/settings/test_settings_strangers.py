@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from limner.errors import SettingsError
@@ -180,7 +180,6 @@ def strictness(key: str, value: Any) -> Any:
     return Decimal("-Infinity") if value is None else -value
 
 
-@settings(deadline=None)
 @given(
     st.sampled_from(HELD).flatmap(
         lambda key: st.tuples(st.just(key), st.none() | values_of(key), values_of(key))

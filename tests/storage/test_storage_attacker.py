@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.fuzz import IS_LONG
 
 from limner.errors import LimnerError
 from limner.storage.files import open_plain, write_new
@@ -88,7 +88,7 @@ def test_an_attacker_who_swaps_folders_for_symlinks_gets_nothing(tmp_path: Path)
 @LINUX
 @pytest.mark.slow
 def test_an_attacker_gets_nothing_in_half_a_minute_either(tmp_path: Path) -> None:
-    attacked_for(600 if os.environ.get("LIMNER_FUZZ") == "long" else 30, tmp_path.resolve())
+    attacked_for(600 if IS_LONG else 30, tmp_path.resolve())
 
 
 # A real kernel filter in place of a filesystem that knows no nameless files or no hard links.

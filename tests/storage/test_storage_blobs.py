@@ -13,8 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.fuzz import IS_LONG, SHARED_FIXTURE
 
 from limner.errors import ImageTooLarge, InputInvalid, StorageError
 from limner.storage.blobs import Blobs, BlobWriter, parse_handle
@@ -150,9 +151,7 @@ def test_property_only_sixty_four_lower_hexadecimal_digits_are_a_handle(text: st
 
 
 @given(st.lists(st.binary(max_size=5000), max_size=8))
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=40, suppress_health_check=SHARED_FIXTURE)
 def test_property_pieces_poured_in_are_the_whole_that_comes_out(
     blobs: Blobs, pieces: list[bytes]
 ) -> None:
@@ -229,7 +228,7 @@ POUR_FOREVER = """
 @pytest.mark.slow
 def test_kill_minus_nine_leaves_no_part_of_a_blob(blobs: Blobs, folder: Path) -> None:
     chance = random.Random(7)
-    kills = 300 if os.environ.get("LIMNER_FUZZ") == "long" else 40
+    kills = 300 if IS_LONG else 40
     for _ in range(kills):
         command = [sys.executable, "-c", textwrap.dedent(POUR_FOREVER), str(folder)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

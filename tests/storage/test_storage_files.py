@@ -13,8 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.fuzz import SHARED_FIXTURE
 
 from limner.errors import OutputExists, ReachDenied, StorageError
 from limner.storage.files import check_new, open_plain, write_new, write_numbered
@@ -340,9 +341,7 @@ def test_a_plain_file_is_opened_and_nothing_else(folder: Path) -> None:
 
 
 @given(data=st.binary(max_size=2000), name=st.text(min_size=1, max_size=30))
-@settings(
-    deadline=None, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=50, suppress_health_check=SHARED_FIXTURE)
 def test_property_any_bytes_under_any_legal_name_come_back(
     folder: Path, data: bytes, name: str
 ) -> None:

@@ -9,8 +9,9 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.fuzz import SHARED_FIXTURE
 
 from limner.errors import InputInvalid, ReachDenied, SettingsError
 from limner.storage.keys import KeyEntry, Keys, mask
@@ -139,9 +140,7 @@ VALUES = st.one_of(
 
 
 @given(st.dictionaries(NAMES, VALUES, min_size=1, max_size=5))
-@settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=100, suppress_health_check=SHARED_FIXTURE)
 def test_property_every_legal_key_survives_the_round_trip(
     path: Path, table: dict[str, str]
 ) -> None:

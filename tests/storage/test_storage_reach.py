@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from tests.fuzz import SHARED_FIXTURE, examples
 
 from limner.errors import ReachDenied, SettingsError
 from limner.storage.home import Home
@@ -412,9 +413,8 @@ def _landing(path: Path) -> Path | None:
 )
 @example(start="", parts=["a", "up", "..", "outside", "x.png"], joint="/", end="")
 @settings(
-    max_examples=3000 if os.environ.get("LIMNER_FUZZ") == "long" else 300,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    max_examples=examples(300, 3000),
+    suppress_health_check=SHARED_FIXTURE,
 )
 def test_property_nothing_allowed_lands_outside_the_roots_or_below_the_floor(
     world: World, start: str, parts: list[str], joint: str, end: str
@@ -447,7 +447,7 @@ PLAIN = st.text(
 
 
 @given(parts=st.lists(PLAIN, min_size=1, max_size=4))
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=SHARED_FIXTURE)
 def test_property_plain_names_under_the_cwd_are_always_allowed(
     world: World, parts: list[str]
 ) -> None:

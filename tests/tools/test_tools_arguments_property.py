@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from limner.errors import InputInvalid
@@ -34,7 +34,6 @@ json_values = st.recursive(
 near_misses = st.fixed_dictionaries({}, optional=dict.fromkeys(SCHEMA["properties"], json_values))
 
 
-@settings(deadline=None)
 @given(json_values | near_misses)
 def test_any_json_passes_or_is_refused_as_input(arguments: object) -> None:
     try:
@@ -46,7 +45,6 @@ def test_any_json_passes_or_is_refused_as_input(arguments: object) -> None:
     assert arguments["prompt"]
 
 
-@settings(deadline=None)
 @given(st.text(min_size=1), json_values)
 def test_an_argument_the_schema_does_not_know_changes_nothing(name: str, value: object) -> None:
     check(SCHEMA, {"prompt": "a fox", f"x-{name}": value})

@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from limner.content import Content, Picture, Text
@@ -69,7 +69,6 @@ def _has_no_mark(before: Any, after: Any) -> bool:
     return not (isinstance(last, str) and re.fullmatch(r"… \[[\d,]+ items? cut\]", last))
 
 
-@settings(deadline=None)
 @given(values, limits)
 def test_the_text_always_parses_and_keeps_within_the_limit(
     value: dict[str, Any], limit: int
@@ -81,7 +80,6 @@ def test_the_text_always_parses_and_keeps_within_the_limit(
     assert (cut > 0) == (text != to_json(value))
 
 
-@settings(deadline=None)
 @given(values, limits)
 def test_the_number_of_characters_cut_is_exact(value: dict[str, Any], limit: int) -> None:
     before = json.loads(to_json(value))
@@ -95,7 +93,6 @@ def test_the_number_of_characters_cut_is_exact(value: dict[str, Any], limit: int
         assert after["cut_chars"] == cut
 
 
-@settings(deadline=None)
 @given(st.text(), st.integers(-5, 100))
 def test_a_shortened_text_keeps_within_the_limit_and_counts_exactly(text: str, limit: int) -> None:
     shorter, cut = shorten_text(text, limit)
@@ -107,7 +104,6 @@ def test_a_shortened_text_keeps_within_the_limit_and_counts_exactly(text: str, l
         assert cut == len(text) - len(kept) == number_in(shorter)
 
 
-@settings(deadline=None)
 @given(st.integers(-10, 1_000), st.lists(st.integers(0, 500), max_size=12))
 def test_shares_are_fair_and_leave_nothing_over(total: int, demands: list[int]) -> None:
     allotted = share(total, demands)
@@ -143,11 +139,11 @@ results = st.builds(success, values, contents) | st.builds(
 )
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(results, st.integers(2, 1_500)), min_size=1, max_size=5),
     st.integers(0, 4_000),
 )
+@example([(success({}, (Text("0"),)), 2)], 2)
 def test_a_batch_keeps_its_limits_and_nothing_is_cut_without_need(
     batch: list[tuple[ToolResult, int]], total: int
 ) -> None:
@@ -165,5 +161,9 @@ def test_a_batch_keeps_its_limits_and_nothing_is_cut_without_need(
             json.loads(new.value)
     assert sum(map(measure, after)) <= total + sum(floor)
     if sum(min(measure(old), cap) for old, cap in zip(before, caps, strict=True)) <= total:
-        whole = [o for o, cap in zip(before, caps, strict=True) if measure(o) <= cap]
-        assert [new for new in after if new.cut_chars == 0] == whole
+        # One that is longer may stay whole, too, by what the floors allow above.
+        assert all(
+            new == old
+            for old, new, cap in zip(before, after, caps, strict=True)
+            if measure(old) <= cap
+        )

@@ -10,8 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.fuzz import SHARED_FIXTURE
 
 from limner.errors import Denied
 from limner.money.ledger import Caps, Money
@@ -113,7 +114,7 @@ async def buy(terms: Terms, user: User, store: Store) -> bool:
     return True
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=SHARED_FIXTURE)
 @given(terms=TERMS, answers=st.lists(st.booleans(), min_size=2, max_size=2))
 async def test_nothing_is_spent_without_a_yes_or_a_rule_that_allows_it(
     store: Store, terms: Terms, answers: list[bool]
@@ -136,7 +137,7 @@ async def test_nothing_is_spent_without_a_yes_or_a_rule_that_allows_it(
         assert terms.policy != "on-request" or terms.amount <= terms.above
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=SHARED_FIXTURE)
 @given(
     policy=POLICIES,
     has_read=st.booleans(),

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from made_tools import Counted, make_tool
 
@@ -13,7 +13,6 @@ names = st.sampled_from("abcdefgh")
 name_sets = st.frozensets(names)
 
 
-@settings(deadline=None)
 @given(name_sets, name_sets, st.none() | name_sets, st.lists(names, max_size=10))
 def test_a_tool_runs_only_if_it_exists_is_allowed_and_is_available(
     known: frozenset[str],

@@ -342,7 +342,6 @@ def test_the_type_of_a_picture_is_what_its_bytes_show(api: str, data: bytes, mim
 
 few = settings(
     max_examples=100,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example],
 )
 histories = st.lists(

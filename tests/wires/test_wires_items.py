@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.wires.seed_schema import KINDS, assert_of_schema, items_of, restored, things_of
 from tests.wires.wire_prompts import FOX, OWL
@@ -30,7 +30,7 @@ VIEWS = {
 }
 PICTURE = Picture(handle=FOX, mime="image/png", width=2, height=1, size_bytes=70)
 
-few = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+few = settings(max_examples=40)
 
 
 def test_every_kind_of_the_schema_has_a_view() -> None:

@@ -1,10 +1,7 @@
-"""Messages of the app-server, one of each kind, and the schemas of the real Codex."""
+"""Messages of the app-server, one of each kind."""
 
 from __future__ import annotations
 
-import json
-import subprocess
-from pathlib import Path
 from typing import Any
 
 from limner.frontends.appserver.protocol import (
@@ -227,22 +224,3 @@ QUESTIONS: tuple[server_requests.Shape, ...] = (
     ),
     server_requests.FileChangeRequestApprovalResponse(decision="decline"),
 )
-
-
-class Upstream:
-    """What the real Codex says about its messages, stable or experimental."""
-
-    def __init__(self, folder: Path) -> None:
-        self.stable, self.whole = folder / "stable", folder / "whole"
-        from codex_cli_bin import bundled_codex_path
-
-        for out, more in ((self.stable, []), (self.whole, ["--experimental"])):
-            words = [bundled_codex_path(), "app-server", "generate-json-schema", *more]
-            env = {"HOME": str(folder), "CODEX_HOME": str(folder)}
-            subprocess.run([*words, "--out", out], check=True, env=env, timeout=120)
-
-    def schema(self, name: str, *, stable: bool = False) -> Any:
-        """The schema of a type, with what it refers to."""
-        folder = self.stable if stable else self.whole
-        (found,) = [*folder.glob(f"{name}.json"), *folder.glob(f"v*/{name}.json")]
-        return json.loads(found.read_text())

@@ -225,7 +225,7 @@ async def test_an_answer_is_an_outcome_of_a_tool(lim: Limner) -> None:
     assert output_of(call, result)["output"][:2] == [FAILED, text("a")]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(st.binary(max_size=60) | st.text(max_size=60).map(str.encode))
 async def test_whatever_bytes_a_client_answers_with_become_words_property(
     lim: Limner, raw: bytes

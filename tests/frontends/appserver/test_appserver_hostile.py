@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import socket
 import sys
@@ -14,10 +13,10 @@ from urllib.parse import urlsplit
 
 import pytest
 from tests.frontends.appserver.appserver_process import GUARD_S, Client, Process, listening, piped
+from tests.fuzz import IS_LONG
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc")
 
-IS_LONG = os.environ.get("LIMNER_FUZZ") == "long"
 CASES = 20_000 if IS_LONG else 2_000
 BATCH = 250
 HUNDRED_MB = 100_000_000

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft7Validator
-from tests.frontends.appserver.appserver_samples import NOTICES, QUESTIONS, RESULTS, Upstream
+from tests.frontends.appserver.appserver_samples import NOTICES, QUESTIONS, RESULTS
+from tests.servers.codex_schema import CodexSchema, printed, recorded
 from tests.servers.components import needs
 
 from limner.frontends.appserver.protocol import notifications
@@ -35,17 +36,22 @@ UNSENT = {"readState", "readStates"}
 
 
 @pytest.fixture(scope="module")
-def upstream(tmp_path_factory: pytest.TempPathFactory) -> Upstream:
-    return Upstream(tmp_path_factory.mktemp("upstream"))
+def upstream() -> CodexSchema:
+    return recorded()
+
+
+@needs("codex_cli_bin")
+@pytest.mark.slow
+def test_the_recorded_schemas_are_what_codex_prints(upstream: CodexSchema) -> None:
+    assert printed() == upstream
 
 
 def as_json(message: Any) -> Any:
     return json.loads(msgspec.json.encode(message))
 
 
-@needs("codex_cli_bin")
 @pytest.mark.parametrize("name", RESULTS)
-def test_a_result_is_one_by_the_schema_of_codex(name: str, upstream: Upstream) -> None:
+def test_a_result_is_one_by_the_schema_of_codex(name: str, upstream: CodexSchema) -> None:
     schema = upstream.schema(name)
     sent = as_json(RESULTS[name])
 
@@ -53,29 +59,25 @@ def test_a_result_is_one_by_the_schema_of_codex(name: str, upstream: Upstream) -
     assert set(schema.get("properties", sent)) - UNSENT == set(sent)
 
 
-@needs("codex_cli_bin")
 @pytest.mark.parametrize("notice", NOTICES, ids=lambda notice: type(notice).__name__)
 def test_a_notification_is_one_by_the_schema_of_codex(
-    notice: notifications.Notice, upstream: Upstream
+    notice: notifications.Notice, upstream: CodexSchema
 ) -> None:
     schema = upstream.schema(type(notice).__name__)
     Draft7Validator(schema).validate(as_json(notice))
 
 
-@needs("codex_cli_bin")
 @pytest.mark.parametrize("message", QUESTIONS, ids=lambda message: type(message).__name__)
 def test_a_question_and_its_answer_are_so_by_the_schema_of_codex(
-    message: Any, upstream: Upstream
+    message: Any, upstream: CodexSchema
 ) -> None:
     schema = upstream.schema(type(message).__name__)
     Draft7Validator(schema).validate(as_json(message))
     assert set(as_json(message)) <= set(schema["properties"])
 
 
-@needs("codex_cli_bin")
 @pytest.mark.parametrize("kind", ["Thread", "Turn", "TurnError", "Model", "RateLimitSnapshot"])
-def test_an_object_has_the_members_that_codex_sends(kind: str, upstream: Upstream) -> None:
-    definitions = upstream.schema("codex_app_server_protocol.v2.schemas")["definitions"]
+def test_an_object_has_the_members_that_codex_sends(kind: str, upstream: CodexSchema) -> None:
     found = [
         type_
         for module in ("threads", "turns", "accounts")
@@ -86,15 +88,13 @@ def test_an_object_has_the_members_that_codex_sends(kind: str, upstream: Upstrea
         )
     ]
     ours = {field.encode_name for field in msgspec.structs.fields(found[0])}
-    assert ours == set(definitions[kind]["properties"])
+    assert ours == set(upstream.types[kind]["properties"])
 
 
-@needs("codex_cli_bin")
-def test_items_have_the_members_that_codex_sends(upstream: Upstream) -> None:
-    definitions = upstream.schema("codex_app_server_protocol.v2.schemas")["definitions"]
+def test_items_have_the_members_that_codex_sends(upstream: CodexSchema) -> None:
     theirs = {
         one["properties"]["type"]["enum"][0]: set(one["properties"])
-        for one in definitions["ThreadItem"]["oneOf"]
+        for one in upstream.types["ThreadItem"]["oneOf"]
     }
     seen = [as_json(notice)["item"] for notice in NOTICES if hasattr(notice, "item")]
     assert [(item["type"], set(item) - NEWER) for item in seen] == [
@@ -102,9 +102,10 @@ def test_items_have_the_members_that_codex_sends(upstream: Upstream) -> None:
     ]
 
 
-@needs("codex_cli_bin")
 @pytest.mark.parametrize("method", THEIRS)
-def test_params_are_read_by_the_names_and_needs_of_codex(method: str, upstream: Upstream) -> None:
+def test_params_are_read_by_the_names_and_needs_of_codex(
+    method: str, upstream: CodexSchema
+) -> None:
     kind = METHODS[method].params
     name = params_name(METHODS[method])
     if name is None or name == "LoginAccountParams":
@@ -116,8 +117,7 @@ def test_params_are_read_by_the_names_and_needs_of_codex(method: str, upstream: 
     assert {f.encode_name for f in fields if f.required} == set(schema.get("required", []))
 
 
-@needs("codex_cli_bin")
-def test_methods_notifications_and_questions_are_those_of_codex(upstream: Upstream) -> None:
+def test_methods_notifications_and_questions_are_those_of_codex(upstream: CodexSchema) -> None:
     def named(bundle: str) -> set[str]:
         kinds = upstream.schema(bundle)["oneOf"]
         return {kind["properties"]["method"]["enum"][0] for kind in kinds}
@@ -127,8 +127,9 @@ def test_methods_notifications_and_questions_are_those_of_codex(upstream: Upstre
     assert set(SERVER_REQUESTS) <= named("ServerRequest")
 
 
-@needs("codex_cli_bin")
-def test_what_is_gated_is_what_codex_leaves_out_of_its_stable_schemas(upstream: Upstream) -> None:
+def test_what_is_gated_is_what_codex_leaves_out_of_its_stable_schemas(
+    upstream: CodexSchema,
+) -> None:
     found = {}
     for method, about in THEIRS.items():
         name = params_name(about)
@@ -142,11 +143,9 @@ def test_what_is_gated_is_what_codex_leaves_out_of_its_stable_schemas(upstream: 
     assert found == EXPERIMENTAL
 
 
-@needs("codex_cli_bin")
-def test_our_schemas_have_the_file_names_of_codex(upstream: Upstream, tmp_path: Path) -> None:
+def test_our_schemas_have_the_file_names_of_codex(upstream: CodexSchema, tmp_path: Path) -> None:
     ours = {str(path.relative_to(tmp_path)) for path in write(tmp_path)}
-    theirs = {str(path.relative_to(upstream.whole)) for path in upstream.whole.rglob("*.json")}
-    assert ours - theirs == {
+    assert ours - set(upstream.files) == {
         "limner_app_server_protocol.schemas.json",
         "v2/ThreadToolsSetParams.json",
         "v2/ThreadToolsSetResponse.json",
@@ -201,16 +200,17 @@ def required(schema: Any) -> list[str]:
 
 
 # That an item must be an object is found out at once here, and later by Codex.
-@needs("codex_cli_bin")
 @pytest.mark.parametrize("method", sorted(set(THEIRS) - {"thread/inject_items"}))
-def test_whatever_codex_would_read_is_read_here_property(method: str, upstream: Upstream) -> None:
+def test_whatever_codex_would_read_is_read_here_property(
+    method: str, upstream: CodexSchema
+) -> None:
     about = METHODS[method]
     name = params_name(about)
     if name is None:
         return
     schema = upstream.schema(name)
 
-    @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=25, suppress_health_check=list(HealthCheck))
     @given(values(schema, schema))
     def check(params: Any) -> None:
         read_params(about.params, params)

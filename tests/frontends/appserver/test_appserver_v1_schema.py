@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft7Validator
+from tests.fuzz import examples
 from tests.servers.appserver_process import Refused, Stage
 from tests.wires.seed_schema import KINDS, ROOT, items_of, params, restored
 
@@ -21,7 +21,7 @@ from limner.frontends.appserver.protocol.params import decode_params
 from limner.frontends.appserver.v1.history import read_history
 from limner.frontends.appserver.v1.types import ResumeConversationParams
 
-SENT = 5_000 if os.environ.get("LIMNER_FUZZ") == "long" else 1_000
+SENT = examples(1_000, 5_000)
 SCHEMA = Draft7Validator(ROOT)
 
 Json = dict[str, Any]
@@ -161,7 +161,6 @@ def made(strategy: st.SearchStrategy[Any], count: int) -> list[Any]:
 
     @settings(
         max_examples=count,
-        deadline=None,
         database=None,
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),

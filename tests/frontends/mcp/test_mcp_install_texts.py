@@ -22,7 +22,6 @@ JSON, TOML = ("mcpServers", OURS), ("mcp_servers", OURS)
 VALUE = {"command": "limner", "args": ["mcp"]}
 INLINE = '"limner": {"command": "limner", "args": ["mcp"]}'
 thorough = settings(
-    deadline=None,
     # Odd files are many small choices, which takes longer than hypothesis likes.
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
