@@ -12,10 +12,10 @@ from uuid import uuid4
 from msgspec.structs import replace
 
 from limner.catalogue.images import image_models
+from limner.net import websocket
 from limner.net.clock import Clock
 from limner.net.failures import Vendor
 from limner.net.service import Service
-from limner.net.websocket_client import can_listen, listen
 from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt, RemoteJob, Sink
 from limner.providers.base import Connection, ProviderSpec
 from limner.providers.comfyui_api import ComfyApi
@@ -57,7 +57,7 @@ class ComfyUI:
             unknown_fate=UNKNOWN_FATE,
         )
         self._call_off_s = call_off_s
-        self._listens = can_listen() if listens is None else listens
+        self._listens = websocket.is_installed() if listens is None else listens
 
     async def generate(self, request: ImageRequest, sink: Sink, desk: ProviderCallbacks) -> Receipt:
         """Draw, pouring the bytes into the sink; raises as `Provider.generate`."""
@@ -102,7 +102,7 @@ class ComfyUI:
     async def _listen(self, client_id: str, news: ComfyProgress) -> None:
         if self._listens:
             address = f"ws{self._connection.base_url.removeprefix('http')}/ws?clientId={client_id}"
-            await listen(address, news.hear, {})
+            await websocket.listen(address, news.hear, {})
 
 
 def _free(receipt: Receipt, api: ComfyApi) -> Receipt:

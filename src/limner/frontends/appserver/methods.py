@@ -22,7 +22,7 @@ from limner.frontends.appserver.protocol.accounts import (
 )
 from limner.frontends.appserver.protocol.base import PROTOCOL_VERSION
 from limner.frontends.appserver.protocol.methods import METHODS
-from limner.frontends.appserver.rpc import INVALID_REQUEST, RpcError
+from limner.net.jsonrpc import INVALID_REQUEST, RpcError
 
 if TYPE_CHECKING:
     from limner.frontends.appserver.server import Host
@@ -108,11 +108,11 @@ async def _initialize(host: Host, call: RpcCall, params: InitializeParams) -> In
             INVALID_REQUEST,
             f"Invalid clientInfo.name: '{client.name}'. Must be a valid HTTP header value.",
         )
-    call.connection.greet(
+    call.connection.initialize(
         client.name,
         client.version,
         experimental=can.experimental_api,
-        unwanted=can.opt_out_notification_methods or (),
+        opted_out=can.opt_out_notification_methods or (),
     )
     # Whoever says hello means to talk: what a turn needs is loaded while they think.
     asyncio.get_running_loop().call_later(WARM_AFTER_S, host.warm)
