@@ -21,7 +21,7 @@ from limner.doors.appserver.v1.history import read_history
 from limner.doors.appserver.v1.types import ResumeConversationParams
 from limner.errors import InputInvalid
 
-SENT = examples(1_000, 5_000)
+SENT = examples(300, 5_000)
 SCHEMA = Draft7Validator(ROOT)
 
 Json = dict[str, Any]
