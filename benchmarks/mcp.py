@@ -24,7 +24,7 @@ CALLS = 100
 SIZE = (1280, 720)
 ALLOWED = {"start-up": 1.3, "throughput": 0.8}
 
-OURS = [sys.executable, "-m", "limner.doors.cli.main", "mcp"]
+OURS = [sys.executable, "-m", "limner", "mcp"]
 EMPTY = [sys.executable, "-m", "benchmarks.mcp", "empty"]
 GREETING: Sequence[dict[str, Any]] = (
     {

@@ -11,7 +11,7 @@ from functools import partial
 
 import msgspec
 
-from limner.wires.base import HANDLE_URL, WIRES, Prompt, Sight, wire
+from limner.wires.base import HANDLE_URL, WIRES, ModelPicture, Prompt, wire
 
 PICTURES = 20
 PICTURE_BYTES = 500 * 1024
@@ -29,7 +29,7 @@ def cpu_ms(work: Callable[[], object]) -> float:
 
 def main() -> None:
     pictures = {
-        f"{number:064x}": Sight(mime="image/png", data=os.urandom(PICTURE_BYTES))
+        f"{number:064x}": ModelPicture(mime="image/png", data=os.urandom(PICTURE_BYTES))
         for number in range(PICTURES)
     }
     looks = [{"type": "input_image", "image_url": HANDLE_URL + handle} for handle in pictures]

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 WORDS = " ".join(sys.argv[1:]) or "draw a red fox in the snow"
-SERVER = [sys.executable, "-m", "limner.doors.cli.main", "app-server"]
+SERVER = [sys.executable, "-m", "limner", "app-server"]
 COLOURS = {"red": (220, 50, 47), "gold": (230, 180, 30), "teal": (0, 128, 128)}
 TOOLS = [
     {

@@ -4,12 +4,12 @@ import asyncio
 from pathlib import Path
 
 import limner
-from limner.doors.remote.approvals import Approval
-from limner.doors.remote.events import TextDelta, ToolAnswered, TurnCompleted
 from limner.errors import MissingExtra
+from limner.frontends.remote.approvals import ApprovalRequest
+from limner.frontends.remote.events import TextDelta, ToolAnswered, TurnCompleted
 
 
-async def approve(approval: Approval) -> bool:
+async def approve(approval: ApprovalRequest) -> bool:
     """Agree to what costs no more than five cents, and to nothing else."""
     return approval.amount_nano is not None and approval.amount_nano <= 50_000_000
 

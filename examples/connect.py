@@ -4,7 +4,7 @@ import asyncio
 from datetime import datetime
 
 import limner
-from limner.doors.remote.events import ItemCompleted, TextDelta, TurnCompleted
+from limner.frontends.remote.events import ItemCompleted, TextDelta, TurnCompleted
 
 
 @limner.tool

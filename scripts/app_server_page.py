@@ -7,19 +7,19 @@ from typing import Any, get_args
 
 import msgspec
 
-from limner.doors.appserver.protocol import items, shapes
-from limner.doors.appserver.protocol.asking import SERVER_REQUESTS
-from limner.doors.appserver.protocol.experimental import (
+from limner.frontends.appserver.protocol import base, items
+from limner.frontends.appserver.protocol.base import PROTOCOL_VERSION
+from limner.frontends.appserver.protocol.experimental import (
     EXPERIMENTAL,
     EXPERIMENTAL_METHODS,
     OURS,
 )
-from limner.doors.appserver.protocol.methods import METHODS
-from limner.doors.appserver.protocol.notices import NOTIFICATIONS, OUR_NOTIFICATIONS
-from limner.doors.appserver.protocol.shapes import PROTOCOL_VERSION
-from limner.doors.appserver.v1 import approvals as first_approvals
-from limner.doors.appserver.v1 import events as first_events
-from limner.doors.appserver.v1.methods import METHODS as FIRST_METHODS
+from limner.frontends.appserver.protocol.methods import METHODS
+from limner.frontends.appserver.protocol.notifications import NOTIFICATIONS, OUR_NOTIFICATIONS
+from limner.frontends.appserver.protocol.server_requests import SERVER_REQUESTS
+from limner.frontends.appserver.v1 import approvals as first_approvals
+from limner.frontends.appserver.v1 import events as first_events
+from limner.frontends.appserver.v1.methods import METHODS as FIRST_METHODS
 
 Lines = Iterator[str]
 
@@ -117,8 +117,8 @@ def app_server() -> Lines:
         params, answer = _members(asked.params, sent=True), _members(asked.response)
         yield f"| `{name}` | {params} | {answer} |\n"
     yield from _union("Items of a thread", items.ThreadItem, sent=True)
-    yield from _union("What a user says", shapes.UserInput)
-    yield from _union("What a client's tool says", shapes.ContentItem)
+    yield from _union("What a user says", base.UserInput)
+    yield from _union("What a client's tool says", base.ContentItem)
     yield DIFFERENCES
     yield from _first_protocol()
 

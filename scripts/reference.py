@@ -21,12 +21,12 @@ from limner import errors
 from limner.catalogue.images import ImageModel, Size
 from limner.catalogue.vision import vision_models
 from limner.client import Limner, create_image_tools
-from limner.doors.cli.main import COMMANDS
-from limner.money.amounts import format_usd
-from limner.own_models import OwnModel
+from limner.dollars import format_usd
+from limner.frontends.cli.main import COMMANDS
 from limner.providers.base import all_specs
 from limner.settings import Settings, all_settings
-from limner.settings.strangers import GUARDED
+from limner.settings.custom_models import CustomModel
+from limner.settings.project_file import GUARDED
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 MADE = "<!-- Made by scripts/reference.py: run `make format` after a change. -->\n\n"
@@ -41,7 +41,7 @@ def command_line() -> Lines:
     yield '`{"error": {"code", "message", "retryable", "billed", "cost_usd", "hint"}}`.\n'
     for words in ([], *([name] for name in COMMANDS)):
         text = subprocess.run(
-            [sys.executable, "-m", "limner.doors.cli.main", *words, "--help"],
+            [sys.executable, "-m", "limner", *words, "--help"],
             capture_output=True,
             text=True,
             check=True,
@@ -71,7 +71,7 @@ def settings() -> Lines:
     yield "of the APIs: Ollama, vLLM, LM Studio, llama.cpp, a proxy. A `limner.toml` in the "
     yield "working folder may name a key only for a server on this machine.\n\n"
     yield "| field | what it is |\n|---|---|\n"
-    for field in msgspec.structs.fields(OwnModel):
+    for field in msgspec.structs.fields(CustomModel):
         yield f"| `{field.name}` | {_description(field.type)} |\n"
 
 

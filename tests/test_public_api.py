@@ -76,7 +76,7 @@ def test_importing_limner_loads_nothing_but_limner() -> None:
 def test_the_overview_of_the_command_line_loads_no_heavy_module() -> None:
     code = (
         "import contextlib, io\n"
-        "from limner.doors.cli.main import main\n"
+        "from limner.frontends.cli.main import main\n"
         "with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n"
         "    main(['--help'])"
     )

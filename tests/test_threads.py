@@ -10,7 +10,7 @@ from concurrent.futures import CancelledError
 
 import pytest
 
-from limner.threads import Threads
+from limner.thread_pool import ThreadPool
 
 
 def after_the_main_thread(code: str) -> str:
@@ -18,7 +18,7 @@ def after_the_main_thread(code: str) -> str:
     program = """
         import contextlib, threading
         from concurrent.futures import CancelledError, ThreadPoolExecutor
-        from limner.threads import Threads
+        from limner.thread_pool import Threads
 
         def wait_and_go_on():
             with contextlib.suppress(RuntimeError):
@@ -41,7 +41,7 @@ def after_the_main_thread(code: str) -> str:
 
 
 def test_functions_are_called_on_threads_of_that_name() -> None:
-    pool = Threads(1, name="some")
+    pool = ThreadPool(1, name="some")
     assert pool.submit(lambda: threading.current_thread().name).result() == "some_0"
     assert pool.submit(divmod, 7, 2).result() == (3, 1)
     with pytest.raises(ZeroDivisionError):
@@ -50,14 +50,14 @@ def test_functions_are_called_on_threads_of_that_name() -> None:
 
 
 def test_a_pool_that_is_shut_down_takes_nothing() -> None:
-    pool = Threads(1, name="some")
+    pool = ThreadPool(1, name="some")
     pool.shutdown()
     with pytest.raises(RuntimeError, match="shutdown"):
         pool.submit(int)
 
 
 def test_what_has_not_begun_can_be_cancelled_with_the_pool() -> None:
-    pool, gate = Threads(1, name="some"), threading.Event()
+    pool, gate = ThreadPool(1, name="some"), threading.Event()
     pool.submit(gate.wait)
     waiting = pool.submit(int)
     pool.shutdown(wait=False, cancel_futures=True)
@@ -76,7 +76,7 @@ def test_a_pool_takes_functions_after_the_end_of_the_main_thread() -> None:
             except ZeroDivisionError as error:
                 print(error)
 
-        from limner.threads import Threads
+        from limner.thread_pool import Threads
         used, fresh = Threads(2, name="used"), Threads(2, name="fresh")
         used.submit(int).result()
     """

@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from limner.catalogue.sizes import AnySize
     from limner.client import Limner, create_image_tools, tool
     from limner.content import Picture, Text
-    from limner.doors.codex import codex_thread
-    from limner.doors.remote.client import connect
     from limner.errors import LimnerError
+    from limner.frontends.codex import codex_thread
+    from limner.frontends.remote.client import connect
     from limner.imaging.fit import Region
     from limner.pictures.fitting import FittedImage
-    from limner.pictures.order import ImageRequest, Progress, Receipt
+    from limner.pictures.request import ImageRequest, Progress, Receipt
     from limner.providers.base import Connection, ProviderSpec
     from limner.settings import Settings
     from limner.tools.base import Question, Tool, ToolCall, ToolContext, ToolResult
-    from limner.tools.landing import GeneratedImage
-    from limner.tools.looking import Inspection
+    from limner.tools.inspection import Inspection
+    from limner.tools.output_file import GeneratedImage
     from limner.tools.registry import ToolRegistry
 
 __version__ = "0.1.0"
@@ -37,17 +37,17 @@ _HOMES = {
     "Connection": "limner.providers.base",
     "FittedImage": "limner.pictures.fitting",
     "FlatPrice": "limner.catalogue.prices",
-    "GeneratedImage": "limner.tools.landing",
+    "GeneratedImage": "limner.tools.output_file",
     "ImageModel": "limner.catalogue.images",
-    "ImageRequest": "limner.pictures.order",
-    "Inspection": "limner.tools.looking",
+    "ImageRequest": "limner.pictures.request",
+    "Inspection": "limner.tools.inspection",
     "Limner": "limner.client",
     "LimnerError": "limner.errors",
     "Picture": "limner.content",
-    "Progress": "limner.pictures.order",
+    "Progress": "limner.pictures.request",
     "ProviderSpec": "limner.providers.base",
     "Question": "limner.tools.base",
-    "Receipt": "limner.pictures.order",
+    "Receipt": "limner.pictures.request",
     "Region": "limner.imaging.fit",
     "Settings": "limner.settings",
     "Text": "limner.content",
@@ -60,8 +60,8 @@ _HOMES = {
     "ToolResult": "limner.tools.base",
     "ToolStarted": "limner.agent.events",
     "TurnEnded": "limner.agent.events",
-    "codex_thread": "limner.doors.codex",
-    "connect": "limner.doors.remote.client",
+    "codex_thread": "limner.frontends.codex",
+    "connect": "limner.frontends.remote.client",
     "create_image_tools": "limner.client",
     "edit": "limner.blocking",
     "fit": "limner.blocking",

@@ -12,14 +12,14 @@ from typing import Any, Self
 
 from limner.agent.conversation import Conversation
 from limner.agent.events import Event, TurnEnded
-from limner.agent.saying import said
-from limner.agent.terms import read_terms
+from limner.agent.session_options import read_terms
 from limner.client import Limner
 from limner.errors import UserError
-from limner.net.loops import PerLoop
+from limner.net.per_loop import PerLoop
 from limner.settings import Policy, Sandbox
 from limner.tools.base import Question, Tool, ask_nobody
 from limner.tools.registry import ToolRegistry
+from limner.wires.items import said
 
 
 class Agent:

@@ -14,9 +14,9 @@ from limner.client import Limner
 from limner.imaging.fit import Region
 from limner.pictures.fitting import FittedImage
 from limner.settings import load
-from limner.threads import Threads
-from limner.tools.landing import GeneratedImage
-from limner.tools.looking import Inspection
+from limner.thread_pool import ThreadPool
+from limner.tools.inspection import Inspection
+from limner.tools.output_file import GeneratedImage
 
 T = TypeVar("T")
 
@@ -58,7 +58,7 @@ class _Background:
     def _submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
-            self._loop.set_default_executor(Threads(FILE_THREADS, name="limner-files"))
+            self._loop.set_default_executor(ThreadPool(FILE_THREADS, name="limner-files"))
             # A daemon: at the end of the program the imaging workers and the database see to
             # themselves, and there is nothing else to wait for.
             threading.Thread(target=self._loop.run_forever, name="limner", daemon=True).start()

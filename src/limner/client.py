@@ -12,21 +12,21 @@ from typing import Any, Self, Unpack, overload
 import msgspec
 from msgspec.structs import replace
 
-from limner.agent.exporting import Exported
-from limner.agent.gc import Freed
-from limner.agent.importing import Imported
-from limner.agent.saying import Shown
-from limner.agent.sounds import read_file
+from limner.agent.audio import read_file
+from limner.agent.gc import FreedSpace
+from limner.agent.session_export import ExportedSession
+from limner.agent.session_import import ImportedSession
 from limner.catalogue.vision import vision_model
+from limner.components import Components
 from limner.content import Picture
 from limner.imaging.fit import Region
 from limner.money.ledger import JobRow
 from limner.pictures.fitting import FittedImage
-from limner.pictures.order import Progress
+from limner.pictures.request import Progress
 from limner.storage.reach import Reach
 from limner.tools.arguments import check
 from limner.tools.base import Question, Tool, ToolContext, ask_nobody, tell_nobody
-from limner.tools.dynamic import (
+from limner.tools.function_tools import (
     FunctionTool,
     ToolOptions,
     function_tool,
@@ -43,14 +43,14 @@ from limner.tools.image_recall import TOOL as RECALL
 from limner.tools.image_recall import image_recall
 from limner.tools.inspect_image import SCHEMA as INSPECT_SCHEMA
 from limner.tools.inspect_image import inspect_image, read_inquiry
-from limner.tools.landing import GeneratedImage
-from limner.tools.looking import TOOL as INSPECT
-from limner.tools.looking import Inspection
-from limner.tools.ordering import Order, Plan
+from limner.tools.inspection import TOOL as INSPECT
+from limner.tools.inspection import Inspection
+from limner.tools.output_file import GeneratedImage
+from limner.tools.picture_set import PictureSet, draw_all
+from limner.tools.planning import Order, Plan
 from limner.tools.recovery import recover
 from limner.tools.registry import ToolRegistry
-from limner.tools.sets import DrawnSet, draw_all
-from limner.workshop import Workshop
+from limner.wires.items import Shown
 
 # How the arguments of each drawing tool become an order.
 _ORDERS = {
@@ -61,7 +61,7 @@ _ORDERS = {
 _TAKEN = (GENERATE, EDIT, INSPECT, RECALL)
 
 
-class Limner(Workshop):
+class Limner(Components):
     """Pictures for a program: makes them, looks at them, keeps them, counts what they cost.
 
     Use it as ``async with limner.Limner() as lim`` so that its helpers are stopped at the end; the
@@ -120,7 +120,7 @@ class Limner(Workshop):
         progress: Callable[[Progress], None] = tell_nobody,
         ask: Callable[[Question], Awaitable[bool]] = ask_nobody,
         **more: Any,
-    ) -> DrawnSet:
+    ) -> PictureSet:
         """What one of the drawing tools does with these arguments, called by a person.
 
         ``more`` are fields of the order that no tool has an argument for.
@@ -238,8 +238,8 @@ class Limner(Workshop):
         return await asyncio.to_thread(read_file, file)
 
     async def import_session(
-        self, path: str | Path, *, progress: Callable[[Imported], None] = lambda _: None
-    ) -> Imported:
+        self, path: str | Path, *, progress: Callable[[ImportedSession], None] = lambda _: None
+    ) -> ImportedSession:
         """Make a session of a Codex rollout file, or of one that `export_session` wrote.
 
         Raises:
@@ -253,7 +253,7 @@ class Limner(Workshop):
 
     async def export_session(
         self, session_id: str, path: str | Path, *, inline: bool = False, overwrite: bool = False
-    ) -> Exported:
+    ) -> ExportedSession:
         """Write a session as a rollout file, its pictures beside it or ``inline``.
 
         Raises:
@@ -266,7 +266,7 @@ class Limner(Workshop):
         session = await self.sessions.open(session_id)
         return await self.exporting.rollout(session, file, inline=inline, overwrite=overwrite)
 
-    async def delete_session(self, session_id: str) -> Freed:
+    async def delete_session(self, session_id: str) -> FreedSpace:
         """Forget a session, and the pictures that only it referred to.
 
         Raises:

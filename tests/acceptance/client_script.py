@@ -14,8 +14,8 @@ from tests.servers.model_server import Calls, Saying
 from tests.servers.scripted import calls, says
 
 import limner
-from limner.doors.remote.client import Client
-from limner.doors.remote.events import (
+from limner.frontends.remote.client import Client
+from limner.frontends.remote.events import (
     ItemCompleted,
     TextDelta,
     ToolAnswered,
@@ -23,8 +23,8 @@ from limner.doors.remote.events import (
     TurnCompleted,
     UsageUpdated,
 )
-from limner.wires.base import Sight
-from limner.wires.placing import base64_of
+from limner.wires.base import ModelPicture
+from limner.wires.content_parts import base64_of
 
 # What the model says to each request of the script, in its order.
 SAYINGS: Sequence[Saying] = (
@@ -57,7 +57,7 @@ def green() -> bytes:
     return file.getvalue()
 
 
-DATA_URL = f"data:image/png;base64,{base64_of(Sight(mime='image/png', data=green()))}"
+DATA_URL = f"data:image/png;base64,{base64_of(ModelPicture(mime='image/png', data=green()))}"
 
 
 @limner.tool

@@ -23,8 +23,8 @@ from tests.servers.responses_server import ResponsesServer
 from tests.servers.scripted import calls, says
 from tests.servers.wire import Gate, Reply, Seen
 
-from limner.wires.base import Sight
-from limner.wires.placing import base64_of
+from limner.wires.base import ModelPicture
+from limner.wires.content_parts import base64_of
 
 pytestmark = pytest.mark.slow
 
@@ -173,7 +173,9 @@ def _picture_url(call_id: str) -> str:
     """A picture that no other call is answered with."""
     file = io.BytesIO()
     Image.new("RGB", (8, 8), (0, 128, int(call_id.removeprefix("call_")))).save(file, "PNG")
-    return f"data:image/png;base64,{base64_of(Sight(mime='image/png', data=file.getvalue()))}"
+    return (
+        f"data:image/png;base64,{base64_of(ModelPicture(mime='image/png', data=file.getvalue()))}"
+    )
 
 
 def _answer(call_id: str) -> dict[str, Any]:

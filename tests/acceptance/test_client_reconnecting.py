@@ -27,8 +27,8 @@ from tests.servers.scripted import calls, says
 from tests.servers.wire import Gate, Reply
 
 import limner
-from limner.doors.appserver.tool_answers import CANCELLED
-from limner.doors.remote.events import (
+from limner.frontends.appserver.tool_answers import CANCELLED
+from limner.frontends.remote.events import (
     Event,
     ItemCompleted,
     Reconnected,
@@ -37,7 +37,7 @@ from limner.doors.remote.events import (
     TurnCompleted,
     TurnResult,
 )
-from limner.tools.dynamic import FunctionTool
+from limner.tools.function_tools import FunctionTool
 
 
 @pytest.fixture

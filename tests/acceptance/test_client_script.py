@@ -21,7 +21,7 @@ from tests.servers.components import needs
 from tests.servers.scripted import calls, says
 
 import limner
-from limner.doors.remote.approvals import Approval
+from limner.frontends.remote.approvals import ApprovalRequest
 
 SIDES = [
     pytest.param("codex", marks=[pytest.mark.slow, needs("codex_cli_bin")]),
@@ -103,9 +103,9 @@ async def test_who_steers_interrupts_and_leaves_is_obeyed(
 async def test_what_limners_own_tools_ask_the_user_reaches_the_client(
     model: TalkingServer, studio: Studio, tmp_path: Path, agrees: bool
 ) -> None:
-    asked: list[Approval] = []
+    asked: list[ApprovalRequest] = []
 
-    async def approve(approval: Approval) -> bool:
+    async def approve(approval: ApprovalRequest) -> bool:
         asked.append(approval)
         return agrees
 

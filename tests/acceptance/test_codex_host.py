@@ -26,8 +26,8 @@ from tests.servers.responses_server import ResponsesServer
 from tests.servers.wire import Gate, Reply
 
 import limner
-from limner.doors.remote.approvals import Approval
-from limner.doors.remote.events import Reconnected, ToolCalled, TurnCompleted
+from limner.frontends.remote.approvals import ApprovalRequest
+from limner.frontends.remote.events import Reconnected, ToolCalled, TurnCompleted
 
 pytestmark = [pytest.mark.slow, needs("codex_cli_bin")]
 
@@ -185,9 +185,9 @@ async def test_a_budget_holds_and_the_model_is_told(
 async def test_the_user_is_asked_before_money_is_spent(
     codex: Codex, server: ResponsesServer, paid: Studio, agrees: bool
 ) -> None:
-    asked: list[Approval] = []
+    asked: list[ApprovalRequest] = []
 
-    async def approve(approval: Approval) -> bool:
+    async def approve(approval: ApprovalRequest) -> bool:
         asked.append(approval)
         return agrees
 

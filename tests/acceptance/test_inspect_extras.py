@@ -20,7 +20,7 @@ from tests.servers.model_server import Saying
 from tests.servers.responses_server import ResponsesServer
 
 from limner import ToolCall
-from limner.agent.saying import said
+from limner.wires.items import said
 
 __all__ = ["desk", "openai"]
 

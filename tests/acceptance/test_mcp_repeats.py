@@ -18,8 +18,8 @@ from tests.servers.replicate_server import ReplicateServer
 from tests.servers.wire import Gate, Reply
 
 from limner.content import Picture
-from limner.doors.mcp.house import House
-from limner.doors.mcp.works import Work
+from limner.frontends.mcp.running_calls import RunningCall
+from limner.frontends.mcp.service import McpService
 from limner.tools.base import ToolResult
 
 DRAWN = Picture(handle="f" * 64, mime="image/png", width=1, height=1, size_bytes=1)
@@ -58,10 +58,10 @@ async def test_the_same_words_from_another_folder_are_another_call(
     assert [value_of(one)["path"] for one in drawn] == [str(one / "fox.png") for one in folders]
 
 
-async def finished(house: House) -> Work:
+async def finished(house: McpService) -> RunningCall:
     """A call that was paid for, recorded, and has its picture."""
 
-    async def run(work: Work) -> ToolResult:
+    async def run(work: RunningCall) -> ToolResult:
         work.sent = True
         return ToolResult(call_id=work.id, name="image_generate", ok=True, content=(DRAWN,))
 
@@ -74,7 +74,7 @@ async def finished(house: House) -> Work:
 async def test_a_caller_who_leaves_at_the_last_moment_has_not_got_the_answer(
     studio: Studio,
 ) -> None:
-    house = House(env=studio.env, cwd=studio.cwd)
+    house = McpService(env=studio.env, cwd=studio.cwd)
     work = await finished(house)
     other = sqlite3.connect(studio.home / "limner.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")  # so that the note of the delivery has to wait
@@ -90,12 +90,12 @@ async def test_a_caller_who_leaves_at_the_last_moment_has_not_got_the_answer(
 
 
 async def test_a_delivery_that_cannot_be_written_down_is_one_all_the_same(studio: Studio) -> None:
-    house = House(env=studio.env, cwd=studio.cwd)
+    house = McpService(env=studio.env, cwd=studio.cwd)
     work = await finished(house)
     await house.lim.store.aclose()
     database = studio.home / "limner.db"
     database.write_bytes(b"no database" * 1000)
-    house = House(env=studio.env, cwd=studio.cwd)
+    house = McpService(env=studio.env, cwd=studio.cwd)
     await house.deliver(work)
     assert work.delivered
 

@@ -20,7 +20,7 @@ from tests.servers.wire import Gate, json_reply
 
 from limner import GeneratedImage, Limner, LimnerError
 from limner.errors import ApprovalDenied, Cancelled, ProviderRefused, StorageError
-from limner.money.spending import told_cost
+from limner.money.paid_call import told_cost
 
 FOUR_CENTS = 40_000_000
 

@@ -32,8 +32,8 @@ from tests.servers.wire import Gate
 
 from limner import Text
 from limner.tools.inspect_image import SCHEMA
-from limner.tools.looking import Looking, system_prompt
-from limner.tools.viewing import MAX_INPUT_BYTES, UNDECODABLE
+from limner.tools.inspection import Inspector, system_prompt
+from limner.tools.picture_loader import MAX_INPUT_BYTES, UNDECODABLE
 
 __all__ = ["desk", "openai"]
 
@@ -140,7 +140,7 @@ async def test_flow_1_block_images_rejects_immediately(
 
 async def test_flow_2_a_missing_registry_is_an_error(desk: Studio) -> None:
     async with desk.open() as lim:
-        bare: Looking = replace(lim.looking, registry=None)
+        bare: Inspector = replace(lim.looking, registry=None)
         lim.looking = bare
         result = await call_with(lim, desk.context(), path="missing.png")
     assert error(result) == "Model registry is unavailable for inspect_image."

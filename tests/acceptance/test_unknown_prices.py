@@ -16,7 +16,7 @@ from tests.servers.scripted import says
 from limner import ToolCall, ToolResult
 from limner.catalogue.rates import UNKNOWN_RATE
 from limner.catalogue.vision import vision_models
-from limner.tools.base import Approval, Question
+from limner.tools.base import ApprovalPolicy, Question
 
 UNLISTED = "openai/gpt-of-tomorrow"
 
@@ -86,7 +86,7 @@ async def test_a_look_of_unknown_price_is_a_paid_call(
         asked.append(question)
         return False
 
-    careful = Approval(policy="untrusted", above_nano=0)
+    careful = ApprovalPolicy(policy="untrusted", above_nano=0)
     denied = await look(desk, approval=careful, ask=no)
     assert (denied.domain_code, len(responses.sent("ask"))) == ("APPROVAL_DENIED", 0)
     assert [question.amount_nano is not None for question in asked] == [True]

@@ -15,7 +15,7 @@ from tests.servers.responses_server import ResponsesServer
 
 from limner import ToolCall, ToolResult
 from limner.storage.reach import Reach
-from limner.tools.base import Approval, Question
+from limner.tools.base import ApprovalPolicy, Question
 from limner.tools.consent import OverCap
 
 CENT = 10_000_000
@@ -34,8 +34,8 @@ class User:
         return self.answer
 
 
-def under(policy: str) -> Approval:
-    return Approval(policy=policy, above_nano=100 * CENT)
+def under(policy: str) -> ApprovalPolicy:
+    return ApprovalPolicy(policy=policy, above_nano=100 * CENT)
 
 
 @pytest.fixture

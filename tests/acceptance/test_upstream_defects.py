@@ -23,7 +23,7 @@ from tests.servers.wire import (
 )
 
 from limner import ToolCall, ToolResult
-from limner.net.download import Source
+from limner.net.download import DownloadSource
 from limner.providers.replicate_api import PICTURE_HOSTS
 from limner.storage.keys import Keys
 from limner.storage.reach import Reach
@@ -404,7 +404,7 @@ async def test_p25_an_existing_file_is_not_overwritten_unless_asked(
 
 @pytest.mark.parametrize("host", ["replicate.delivery", "pbxt.replicate.delivery"])
 def test_p8_both_output_hosts_are_the_services_own(host: str) -> None:
-    source = Source(base_url="https://api.replicate.com/v1", hosts=PICTURE_HOSTS)
+    source = DownloadSource(base_url="https://api.replicate.com/v1", hosts=PICTURE_HOSTS)
     assert source.names(host)
 
 

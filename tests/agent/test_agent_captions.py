@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limner.agent.captions import MAX_CAPTION_CHARS, answers, caption
+from limner.agent.picture_slots import MAX_CAPTION_CHARS, answers, caption
 
 HANDLE = "ab" * 32
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.agent.rollout_samples import call, output, said
 
-from limner.agent.closing import ABORTED, closed
+from limner.agent.history_repair import ABORTED, closed
 
 KINDS = {
     "function_call": "function_call_output",

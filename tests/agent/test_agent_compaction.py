@@ -14,7 +14,7 @@ from tests.servers.model_server import Counts
 from tests.servers.scripted import calls, says
 
 from limner.agent.events import Compacted
-from limner.agent.terms import Terms
+from limner.agent.session_options import SessionOptions
 from limner.agent.untrusted import RULE
 from limner.errors import UserError
 from limner.tools.base import Outcome, Tool, ToolContext
@@ -113,7 +113,7 @@ async def test_what_one_model_counted_says_nothing_about_another(openai: Talk) -
     agent = openai.agent()
     await happened(agent, "Hello.")
     await agent.limner.conversations.change(
-        await agent.conversation(), Terms(model="openai/gpt-5.4-mini")
+        await agent.conversation(), SessionOptions(model="openai/gpt-5.4-mini")
     )
     # The window of the first is full; how full the other's will be is not known yet.
     openai.script(says("Hello again."))

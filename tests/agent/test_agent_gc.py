@@ -14,14 +14,14 @@ import pytest
 from tests.agent.agent_pictures import encoded, handle_of, program, unique
 from tests.agent.rollout_samples import output, said, shown
 
-from limner.agent.gc import GRACE_S, SETTLING_S, Freed
+from limner.agent.gc import GRACE_S, SETTLING_S, FreedSpace
 from limner.client import Limner
 from limner.content import Picture
 from limner.imaging.fit import FitRequest
 from limner.storage.store import Transaction
 from limner.wires.base import HANDLE_URL
 
-NOTHING = Freed(pictures=0, files=0, size_bytes=0, young=0)
+NOTHING = FreedSpace(pictures=0, files=0, size_bytes=0, young=0)
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ async def test_what_nothing_refers_to_is_removed_with_its_bytes(lim: Limner) -> 
     kept, gone = await take(lim, unique()), await take(lim, unique())
     await name_in_session(lim, kept)
     await age(lim)
-    assert await lim.garbage.collect() == Freed(
+    assert await lim.garbage.collect() == FreedSpace(
         pictures=1, files=1, size_bytes=gone.size_bytes, young=0
     )
     assert await handles(lim) == files(lim) == {kept.handle}
@@ -142,13 +142,15 @@ async def test_a_fit_that_two_pictures_share_stays_with_the_one_that_stays(lim: 
 async def test_what_came_in_today_stays_unless_all_is_asked_for(lim: Limner) -> None:
     picture = await take(lim, unique())
     await age(lim, days=0.5)
-    assert await lim.garbage.collect() == Freed(pictures=0, files=0, size_bytes=0, young=1)
+    assert await lim.garbage.collect() == FreedSpace(pictures=0, files=0, size_bytes=0, young=1)
     assert (await lim.garbage.collect(grace_s=0)).size_bytes == picture.size_bytes
 
 
 async def test_what_came_in_within_the_last_minute_always_stays(lim: Limner) -> None:
     picture = await take(lim, unique())
-    assert await lim.garbage.collect(grace_s=0) == Freed(pictures=0, files=0, size_bytes=0, young=1)
+    assert await lim.garbage.collect(grace_s=0) == FreedSpace(
+        pictures=0, files=0, size_bytes=0, young=1
+    )
     assert files(lim) == {picture.handle}
 
 
@@ -185,8 +187,8 @@ async def test_bytes_that_no_table_knows_go_when_they_are_old(lim: Limner) -> No
     leftover.write_bytes(b"half")
     os.utime(leftover, (moment, moment))
     would = await lim.garbage.collect(dry_run=True)
-    assert would == Freed(pictures=0, files=1, size_bytes=38, young=0)
-    assert await lim.garbage.collect() == Freed(pictures=0, files=2, size_bytes=42, young=0)
+    assert would == FreedSpace(pictures=0, files=1, size_bytes=38, young=0)
+    assert await lim.garbage.collect() == FreedSpace(pictures=0, files=2, size_bytes=42, young=0)
     assert files(lim) == {kept.handle, about_to}
 
 
@@ -194,7 +196,7 @@ async def test_a_dry_run_tells_and_removes_nothing(lim: Limner) -> None:
     picture = await take(lim, unique())
     await age(lim)
     told = await lim.garbage.collect(dry_run=True)
-    assert told == Freed(pictures=1, files=1, size_bytes=picture.size_bytes, young=0)
+    assert told == FreedSpace(pictures=1, files=1, size_bytes=picture.size_bytes, young=0)
     assert files(lim) == await handles(lim) == {picture.handle}
     assert await lim.garbage.collect() == told
 

@@ -29,10 +29,10 @@ from tests.agent.rollout_samples import (
     write,
 )
 
-from limner.agent.importing import Imported
-from limner.agent.rollouts import Entry, Happened, Unreadable, entries, parse
+from limner.agent.rollout import Entry, EventLine, UnreadableLine, entries, parse
 from limner.agent.session import SessionAbout
-from limner.agent.terms import Terms
+from limner.agent.session_import import ImportedSession
+from limner.agent.session_options import SessionOptions
 from limner.client import Limner
 from limner.errors import InputInvalid, MissingExtra, StorageError
 from limner.wires.base import HANDLE_URL
@@ -47,7 +47,7 @@ async def lim(tmp_path: Path) -> AsyncIterator[Limner]:
         yield made
 
 
-async def items_of(lim: Limner, told: Imported) -> list[dict[str, Any]]:
+async def items_of(lim: Limner, told: ImportedSession) -> list[dict[str, Any]]:
     assert told.session_id is not None
     session = await lim.sessions.open(told.session_id)
     return [stored.item async for stored in session.items()]
@@ -65,7 +65,7 @@ def home_holds(lim: Limner, data: bytes) -> list[str]:
 
 async def test_a_rollout_becomes_a_session(lim: Limner) -> None:
     told = await lim.import_session(write(lim.cwd, screenshot_session(PICTURE)))
-    assert told == Imported(
+    assert told == ImportedSession(
         session_id=THREAD,
         items=6,
         pictures={handle_of(PICTURE)},
@@ -219,11 +219,11 @@ def test_a_line_that_is_too_long_is_passed_over_without_being_kept(tmp_path: Pat
     path = write(tmp_path, [item(said("one")), long, item(said("two")), long.rstrip()])
     with path.open("rb") as file:
         found = list(entries(file, max_line_bytes=1000))
-    too_long = Unreadable(reason="it is too long")
+    too_long = UnreadableLine(reason="it is too long")
     assert [entry for entry, _ in found] == [
-        Happened(items=(said("one"),), at_ms=BEGUN_MS),
+        EventLine(items=(said("one"),), at_ms=BEGUN_MS),
         too_long,
-        Happened(items=(said("two"),), at_ms=BEGUN_MS),
+        EventLine(items=(said("two"),), at_ms=BEGUN_MS),
         too_long,
     ]
     assert sum(size for _, size in found) == path.stat().st_size
@@ -346,7 +346,7 @@ async def test_whoever_wrote_the_file_does_not_decide_how_far_a_model_may_go(lim
     about = await (await lim.sessions.open(THREAD)).about()
     assert about.settings.keys() == {"model", "model_provider", "base_instructions", "imported"}
     conversation = await lim.conversations.open(THREAD, tools=lim.conversation_registry)
-    assert conversation.terms == Terms()
+    assert conversation.terms == SessionOptions()
 
 
 async def test_half_an_import_that_a_kill_left_is_begun_again(lim: Limner) -> None:
@@ -361,7 +361,7 @@ async def test_an_import_that_is_stopped_leaves_no_half_session(lim: Limner) -> 
     lines = [line("session_meta", META), *(item(said(f"{n}")) for n in range(1000))]
     path = write(lim.cwd, lines)
 
-    def stop(_: Imported) -> None:
+    def stop(_: ImportedSession) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -18,8 +18,8 @@ from tests.agent.agent_pictures import program
 from tests.agent.rollout_samples import said
 
 from limner.agent.conversation import Conversation
+from limner.agent.session_options import SessionOptions
 from limner.agent.sessions import Sessions
-from limner.agent.terms import Terms
 from limner.agents import Agent
 from limner.client import Limner
 from limner.errors import InputInvalid, UserError
@@ -64,7 +64,9 @@ async def opened(lim: Limner, session_id: str) -> Conversation:
 
 
 async def begun(lim: Limner) -> Conversation:
-    return await lim.conversations.begin(Terms(), cwd=lim.cwd, tools=lim.conversation_registry)
+    return await lim.conversations.begin(
+        SessionOptions(), cwd=lim.cwd, tools=lim.conversation_registry
+    )
 
 
 async def refused(lim: Limner, session_id: str) -> UserError:

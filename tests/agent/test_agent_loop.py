@@ -15,20 +15,20 @@ from tests.servers.scripted import TALKERS, calls, says
 from tests.servers.wire import Gate, Reply, Seen, json_reply
 
 import limner
-from limner.agent.calls import is_call
-from limner.agent.closing import ABORTED
+from limner.agent.call_items import is_call
 from limner.agent.events import (
     Compacted,
-    Counted,
     InputAdded,
     ItemAdded,
     TextDelta,
     ToolFinished,
     ToolStarted,
     TurnStarted,
+    UsageUpdated,
 )
+from limner.agent.history_repair import ABORTED
 from limner.agent.loop import INTERRUPTED
-from limner.agent.terms import Terms
+from limner.agent.session_options import SessionOptions
 from limner.errors import UserError
 from limner.tools.base import Outcome, Question, Tool, ToolContext
 
@@ -328,7 +328,7 @@ async def test_compaction_on_request_follows_its_own_prompt(at: Talk) -> None:
     await happened(agent, "Hello.")
     conversation = await agent.conversation()
     await agent.limner.conversations.change(
-        conversation, Terms(compact_prompt="Sum it up in one word.")
+        conversation, SessionOptions(compact_prompt="Sum it up in one word.")
     )
     at.script(says("Greetings."))
     events = [event async for event in agent.compact()]
@@ -432,10 +432,10 @@ async def test_every_event_is_told_in_order_and_after_it_is_on_disk(openai: Talk
         "ItemAdded",
         "ToolStarted",
         "ToolFinished",
-        "Counted",
+        "UsageUpdated",
         "TextDelta",
         "ItemAdded",
-        "Counted",
+        "UsageUpdated",
         "TurnEnded",
     ]
 
@@ -453,7 +453,7 @@ async def test_a_second_turn_cannot_begin_while_one_is_under_way(openai: Talk) -
 
 async def test_the_counts_of_a_turn_add_up(openai: Talk) -> None:
     openai.script(calls(LOOK), says("Nothing there."))
-    counted = of(Counted, await happened(openai.agent(), "Look."))
+    counted = of(UsageUpdated, await happened(openai.agent(), "Look."))
     assert [event.last.input_tokens for event in counted] == [1200, 1200]
     assert [event.total.input_tokens for event in counted] == [1200, 2400]
     assert counted[1].spent_nano > counted[0].spent_nano

@@ -9,15 +9,15 @@ from typing import get_args
 
 import pytest
 
-from limner.agent import acting, loop, record
+from limner.agent import loop, record, tool_runner
 from limner.catalogue.images import all_image_models
 from limner.catalogue.vision import services
-from limner.own_models import Api
+from limner.settings.custom_models import Api
 
 NAMES = {*services(), *get_args(Api), *(model.provider for model in all_image_models())}
 
 
-@pytest.mark.parametrize("module", [loop, acting, record], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [loop, tool_runner, record], ids=lambda module: module.__name__)
 def test_the_loop_has_no_branch_on_the_name_of_a_provider_or_a_wire(module: ModuleType) -> None:
     assert module.__file__ is not None
     nodes = list(ast.walk(ast.parse(Path(module.__file__).read_text(encoding="utf-8"))))

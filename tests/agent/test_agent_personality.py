@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from limner.agent.personality import SHIPPED, Everyone, Personalities, Personality
+from limner.agent.personality import SHIPPED, Personalities, Personality, PersonalityListing
 from limner.client import Limner, create_image_tools
 from limner.errors import InputInvalid, SettingsError
 from limner.storage.reach import Reach
@@ -373,7 +373,7 @@ def test_a_folder_of_personalities_that_is_a_file_is_an_error(shelf: Shelf) -> N
 
 def test_those_that_are_shipped_only_ever_tighten(shelf: Shelf, tmp_path: Path) -> None:
     everyone = shelf.personalities.all()
-    assert everyone == Everyone(everyone.personalities, [])
+    assert everyone == PersonalityListing(everyone.personalities, [])
     facts = {
         each.id: (each.toolset, each.sandbox, each.approval, each.budget_usd, each.model)
         for each in everyone.personalities

@@ -7,12 +7,12 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from limner.agent.closing import closed
+from limner.agent.history_repair import closed
 from limner.errors import InputInvalid
 from limner.wires.base import Prompt
-from limner.wires.placing import Takes
+from limner.wires.content_parts import PartSupport
+from limner.wires.item_views import check
 from limner.wires.turns import turns
-from limner.wires.views import check
 
 ids = st.sampled_from(["a", "b", "call_0"])
 words = st.sampled_from(["", "x", "{}", "[", "\ud800"])
@@ -62,5 +62,5 @@ def is_sound(item: dict[str, Any]) -> bool:
 def test_what_the_door_lets_in_can_be_sent(history: list[dict[str, Any]]) -> None:
     sent = closed(one for one in history if is_sound(one))
     told = {"type": "message", "role": "user", "content": "and now?"}
-    found = turns(Prompt(items=[*sent, told]), Takes())
+    found = turns(Prompt(items=[*sent, told]), PartSupport())
     assert found

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.agent.agent_pictures import model, program, seen, take, text, unique, user
 
-from limner.agent.places import REFUSED
+from limner.agent.picture_slots import REFUSED
 from limner.client import Limner
 from limner.content import Picture
 from limner.errors import ProviderBadRequest, ProviderError, ProviderRateLimited

@@ -18,7 +18,7 @@ from tests.servers.responses_server import ResponsesServer
 from tests.servers.samples import KEY
 from tests.servers.wire import Reply, Seen, json_reply
 
-from limner.agent.places import REFUSED
+from limner.agent.picture_slots import REFUSED
 from limner.client import Limner
 from limner.errors import ProviderBadRequest, ProviderError
 from limner.models.remote import RemoteModel

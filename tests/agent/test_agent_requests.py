@@ -27,13 +27,13 @@ from tests.agent.agent_pictures import (
 from tests.imaging.imaging_samples import encoded as saved
 from tests.wires.vendor_types import assert_legal
 
-from limner.agent.places import BLOCKED, GONE, LEFT, NO_EYES, RECALLABLE, UNFIT
-from limner.agent.requests import Ready
+from limner.agent.picture_slots import BLOCKED, GONE, LEFT, NO_EYES, RECALLABLE, UNFIT
+from limner.agent.prompt_builder import BuiltPrompt
 from limner.catalogue.vision import Limits
 from limner.client import Limner
 from limner.content import Picture
 from limner.models.registry import KnownModel
-from limner.wires.base import Offer, Prompt, Sight, wire
+from limner.wires.base import ModelPicture, Prompt, ToolOffer, wire
 
 
 @pytest.fixture(scope="module")
@@ -43,14 +43,14 @@ def lim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Limner]:
     asyncio.run(made.aclose())
 
 
-def offers(lim: Limner) -> list[Offer]:
+def offers(lim: Limner) -> list[ToolOffer]:
     return [
-        Offer(name=tool.name, description=tool.description, schema=tool.schema)
+        ToolOffer(name=tool.name, description=tool.description, schema=tool.schema)
         for tool in lim.conversation_tools()
     ]
 
 
-async def ready(lim: Limner, items: list[Any], *, to: str = MODELS[0], **rest: Any) -> Ready:
+async def ready(lim: Limner, items: list[Any], *, to: str = MODELS[0], **rest: Any) -> BuiltPrompt:
     asked = model(lim, to)
     made = await lim.requests.ready(Prompt(items=items, **rest), asked)
     body = msgspec.json.decode(wire(asked.api).request(asked.id, made.prompt).body)
@@ -77,13 +77,13 @@ def note(picture: Picture, words: str, why: str) -> dict[str, Any]:
     return text(f"[picture {picture.handle[:12]}: {words}; {why}]")
 
 
-def outputs(made: Ready) -> list[dict[str, Any]]:
+def outputs(made: BuiltPrompt) -> list[dict[str, Any]]:
     return [item["output"][1] for item in made.prompt.items if "output" in item]
 
 
 async def test_a_conversation_without_pictures_is_sent_as_it_is(lim: Limner) -> None:
     prompt = Prompt(items=[user(text("Hello."))], instructions="Be brief.")
-    assert await lim.requests.ready(prompt, model(lim)) == Ready(prompt=prompt)
+    assert await lim.requests.ready(prompt, model(lim)) == BuiltPrompt(prompt=prompt)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -95,7 +95,7 @@ async def test_every_picture_is_sent_fitted_and_named_by_its_handle(lim: Limner,
     made = await ready(lim, items, to=name)
     assert made.prompt.items == items
     assert made.sent == (small.handle, large.handle)
-    assert made.prompt.pictures[small.handle] == Sight(mime="image/png", data=data)
+    assert made.prompt.pictures[small.handle] == ModelPicture(mime="image/png", data=data)
     assert made.prompt.pictures[large.handle].mime in model(lim, name).facts.formats
 
 
@@ -189,7 +189,7 @@ async def test_where_pictures_are_not_to_be_resized_they_go_as_they_are_if_they_
         prompt = Prompt(items=[user(seen(fox))])
         free, bound = model(lim), narrow(model(lim), max_edge=1999)
         whole = await lim.requests.ready(prompt, free)
-        assert whole.prompt.pictures == {fox.handle: Sight(mime="image/png", data=data)}
+        assert whole.prompt.pictures == {fox.handle: ModelPicture(mime="image/png", data=data)}
         fitted = await lim.requests.ready(prompt, bound)
         assert fitted.prompt.pictures[fox.handle].data != data
 

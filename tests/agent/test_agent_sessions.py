@@ -18,7 +18,6 @@ from msgspec.structs import replace
 from tests.agent.rollout_samples import call, output, said, shown
 from tests.fuzz import SHARED_FIXTURE
 
-from limner.agent import saying
 from limner.agent.session import (
     MAX_NESTING,
     PAGE_ITEMS,
@@ -30,8 +29,8 @@ from limner.agent.session import (
 from limner.agent.sessions import Sessions
 from limner.content import Picture
 from limner.errors import InputInvalid
-from limner.storage.queries import migrations
-from limner.storage.store import Store
+from limner.storage.store import Store, migrations
+from limner.wires import items
 from limner.wires.base import HANDLE_URL
 
 HANDLE = "ab" * 32
@@ -413,5 +412,5 @@ async def test_a_preview_is_the_users_own_words(sessions: Sessions) -> None:
 async def test_a_picture_before_the_words_is_no_part_of_the_preview(sessions: Sessions) -> None:
     session = await sessions.create(cwd="/")
     fox = Picture(handle="f" * 64, mime="image/png", width=1, height=1, size_bytes=1)
-    await session.append([saying.said("What is this?", [(fox, Path("/w/fox.png"))])])
+    await session.append([items.said("What is this?", [(fox, Path("/w/fox.png"))])])
     assert (await session.about()).preview == "What is this?"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.agent.agent_pictures import model, program, text, user
 
-from limner.agent.sounds import (
+from limner.agent.audio import (
     EMPTY,
     MAX_SENT_BYTES,
     MAX_SOUND_BYTES,
@@ -25,12 +25,12 @@ from limner.agent.sounds import (
     sound,
     sounds_in,
 )
-from limner.agent.thinking import Gauge, Weight, weigh
+from limner.agent.model_call import Gauge, Weight, weigh
 from limner.client import Limner
 from limner.errors import InputInvalid, StorageError
 from limner.wires import codex_content
+from limner.wires.audio import NO_DATA, NOT_BASE64
 from limner.wires.base import Prompt, Usage
-from limner.wires.sounds import NO_DATA, NOT_BASE64
 
 HEARING, DEAF = "google/gemini-4-argon", "openai/gpt-5.5"
 WAV = b"RIFF\x04\0\0\0WAVE"

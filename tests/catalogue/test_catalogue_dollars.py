@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limner.catalogue.dollars import usd_to_nano
+from limner.dollars import usd_to_nano
 from limner.errors import InputInvalid
 
 

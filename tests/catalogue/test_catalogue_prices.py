@@ -15,8 +15,8 @@ from limner.catalogue.images import ImageModel, cost_of_usage, image_models
 from limner.catalogue.prices import (
     MAX_TOKENS,
     PROMPT_WRAPPING_TOKENS,
-    Asked,
     GptImageTokens,
+    PriceRequest,
     Quote,
 )
 from limner.catalogue.sizes import Size, parse_size
@@ -104,7 +104,7 @@ def test_a_larger_picture_may_cost_less_so_size_is_no_stand_in_for_price() -> No
 def test_property_a_quote_is_never_below_what_the_usage_report_charges(
     size: Size, quality: str, prompt: str, data: st.DataObject
 ) -> None:
-    quote = FLARE_RULE.quote(Asked(size=size, quality=quality, prompt=prompt))
+    quote = FLARE_RULE.quote(PriceRequest(size=size, quality=quality, prompt=prompt))
     text_tokens = data.draw(st.integers(0, len(prompt.encode()) + PROMPT_WRAPPING_TOKENS))
     usage = {
         "input_tokens": text_tokens,

@@ -15,7 +15,7 @@ from limner.catalogue.sizes import Size, parse_size
 from limner.catalogue.tokens import (
     ClaudePatches,
     Frame,
-    Look,
+    ImageTokens,
     MediaResolution,
     OpenAIPatches,
     OpenAITiles,
@@ -74,7 +74,7 @@ def look(rule: TokenRule, size: str, detail: str = "auto") -> tuple[int, str]:
 
 
 def test_a_4k_screenshot_on_gpt_5_6_takes_9792_tokens_by_default() -> None:
-    assert GPT_56.look(Size(3840, 2160), "auto") == Look(
+    assert GPT_56.look(Size(3840, 2160), "auto") == ImageTokens(
         tokens=9_792, width=3840, height=2160, exact=True
     )
 
@@ -132,7 +132,7 @@ def test_the_published_walk_through_of_a_patch_budget_comes_out() -> None:
 def test_gemini_counts_by_media_resolution_and_only_up_to_it(
     name: str, detail: str, tokens: int
 ) -> None:
-    assert rule_of(name).look(Size(640, 480), detail) == Look(
+    assert rule_of(name).look(Size(640, 480), detail) == ImageTokens(
         tokens=tokens, width=640, height=480, exact=False
     )
 
@@ -181,8 +181,8 @@ def test_an_estimate_is_not_below_the_one_public_count_that_is_higher() -> None:
 
 def test_a_tile_model_left_to_choose_is_counted_at_its_dearer_choice() -> None:
     assert [GPT_4O.look(Size(1024, 1024), detail) for detail in ("auto", "high")] == [
-        Look(tokens=765, width=768, height=768, exact=False),
-        Look(tokens=765, width=768, height=768, exact=True),
+        ImageTokens(tokens=765, width=768, height=768, exact=False),
+        ImageTokens(tokens=765, width=768, height=768, exact=True),
     ]
 
 

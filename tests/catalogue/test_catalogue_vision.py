@@ -17,9 +17,9 @@ from msgspec.structs import replace
 from limner.catalogue import vision
 from limner.catalogue.tokens import TokenRule
 from limner.catalogue.vision import (
+    ImageTokens,
     Limits,
     LongPromptRate,
-    Look,
     ManyImages,
     Rate,
     Size,
@@ -124,7 +124,7 @@ def test_what_a_service_would_refuse_can_be_sent_at_its_largest_useful_size() ->
     sent = largest_useful(terra, Size(12_000, 8_000))
     assert (sent, tokens(terra, sent)) == (
         Size(6768, 4512),
-        Look(tokens=35_871, width=6768, height=4512, exact=True),
+        ImageTokens(tokens=35_871, width=6768, height=4512, exact=True),
     )
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from eyes_samples import DIALOG, WHITE, evidence
 
-from limner.eyes.kind import Kind, kind
+from limner.eyes.evidence import Kind, kind
 from limner.imaging.evidence import Origin, Texture
 
 LIKE_A_PHOTO = Texture(equal=6, sharp=1, two_colours=0, grey=3)

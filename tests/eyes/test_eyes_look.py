@@ -5,15 +5,15 @@ from eyes_samples import evidence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limner.eyes.look import look
-from limner.eyes.quoting import MARK, block, cleaned, quoted
-from limner.imaging.evidence import Box, Code, Origin, Place, TextLine
+from limner.eyes.model import look
+from limner.eyes.quotes import MARK, block, cleaned, quoted
+from limner.imaging.evidence import Box, Code, GpsPosition, Origin, TextLine
 
 ORIGIN = Origin(
     camera="Canon EOS R5",
     taken="2024-05-01 12:34:56",
     software=None,
-    place=Place(latitude=51.50722, longitude=-0.1275),
+    place=GpsPosition(latitude=51.50722, longitude=-0.1275),
 )
 CODE = Code(kind="QR Code", text="https://example.org", box=Box(x=1, y=2, width=30, height=30))
 

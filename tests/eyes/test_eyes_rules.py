@@ -5,8 +5,8 @@ from eyes_samples import evidence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limner.eyes.reading import occurrences, wanted_phrase
 from limner.eyes.rules import RULES, findings, matching, needs_text, plain
+from limner.eyes.text import occurrences, wanted_phrase
 from limner.imaging.evidence import Box, TextLine
 
 

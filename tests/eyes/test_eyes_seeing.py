@@ -8,7 +8,7 @@ from PIL import Image, ImageChops, ImageDraw, ImageFilter
 
 from limner.errors import UnrecognizedImage
 from limner.eyes import Eyes
-from limner.eyes.quoting import MARK
+from limner.eyes.quotes import MARK
 from limner.illustrator import illustrate
 from limner.imaging.pool import Imaging
 

@@ -14,7 +14,7 @@ from PIL import Image
 
 from limner.errors import InputInvalid, NoProvider
 from limner.illustrator import assets, scenes
-from limner.illustrator.draw import NOTE, Drawing, draw
+from limner.illustrator.draw import NOTE, Illustration, draw
 from limner.imaging.pool import Imaging
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -22,7 +22,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def drawing(
     prompt: str, *, width: int = 256, height: int = 256, seed: int | None = None
-) -> Drawing:
+) -> Illustration:
     return draw(prompt=prompt, svg=None, width=width, height=height, seed=seed)
 
 
@@ -201,7 +201,7 @@ def test_a_refusal_stays_short_and_fits_in_json() -> None:
 def test_a_document_of_the_caller_is_passed_on_with_its_pictures() -> None:
     document = '<svg><asset name="robot" x="1" y="2" size="3"/><asset size="9" name=\'cat\'/></svg>'
     made = draw(prompt="ignored", svg=document, width=64, height=64, seed=None)
-    assert made == Drawing(
+    assert made == Illustration(
         svg=document,
         assets={"cat": assets.get("cat"), "robot": assets.get("robot")},
         facts={

@@ -10,10 +10,10 @@ from tests.fuzz import examples
 
 from limner.errors import InputInvalid, NoProvider
 from limner.illustrator import assets, grammar, scenes, vocabulary
-from limner.illustrator.draw import Drawing, draw
+from limner.illustrator.draw import Illustration, draw
 from limner.imaging.limits import DEFAULT_LIMITS
 from limner.imaging.svg import mentioned_assets
-from limner.imaging.svg.read import read
+from limner.imaging.svg.parser import read
 
 EXAMPLES = examples(100, 10_000)
 PHRASES = sorted(" ".join(words) for words in vocabulary.phrases())
@@ -85,7 +85,7 @@ def test_property_any_document_is_passed_on_or_refused(document: str) -> None:
     assert set(made.assets) == mentioned_assets(document)
 
 
-def check(made: Drawing) -> None:
+def check(made: Illustration) -> None:
     made.svg.encode()
     json.dumps(made.facts, ensure_ascii=False).encode()
     assert mentioned_assets(made.svg) == set(made.assets)

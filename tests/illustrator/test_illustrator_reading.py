@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from limner.illustrator import grammar, scenes
-from limner.illustrator.reading import MAX_THINGS, Reading, Thing, Tie, read
+from limner.illustrator.prompt_parser import MAX_THINGS, ParsedPrompt, Relation, Subject, read
 from limner.illustrator.scenes import Scene
 
 
@@ -12,10 +12,12 @@ def drawn(prompt: str) -> list[tuple[str, int, str | None]]:
 
 
 def test_a_whole_prompt_is_understood() -> None:
-    assert read("A watercolor of a cat on a small blue bicycle on a beach at sunset") == Reading(
+    assert read(
+        "A watercolor of a cat on a small blue bicycle on a beach at sunset"
+    ) == ParsedPrompt(
         things=(
-            Thing(asset="cat", words="cat", tie=Tie("on", 1)),
-            Thing(asset="bicycle", words="bicycle", colour="blue", scale=0.65),
+            Subject(asset="cat", words="cat", tie=Relation("on", 1)),
+            Subject(asset="bicycle", words="bicycle", colour="blue", scale=0.65),
         ),
         scene=Scene(places=("beach",), hour="sunset"),
         texts=(),
@@ -81,17 +83,20 @@ def test_a_colour_without_a_noun_is_a_fruit_or_not_understood() -> None:
 @pytest.mark.parametrize(
     ("prompt", "ties"),
     [
-        ("a robot holding a balloon", [None, Tie("holding", 0)]),
-        ("a cat wearing a hat and holding a fish", [None, Tie("wearing", 0), Tie("holding", 0)]),
-        ("an astronaut riding a horse", [Tie("riding", 1), None]),
-        ("a dog in front of a house", [Tie("front", 1), None]),
+        ("a robot holding a balloon", [None, Relation("holding", 0)]),
+        (
+            "a cat wearing a hat and holding a fish",
+            [None, Relation("wearing", 0), Relation("holding", 0)],
+        ),
+        ("an astronaut riding a horse", [Relation("riding", 1), None]),
+        ("a dog in front of a house", [Relation("front", 1), None]),
         ("a dog next to a house", [None, None]),
-        ("a dog and a cat on a sofa", [Tie("on", 2), Tie("on", 2), None]),
-        ("a dog and a cat on a horse", [None, Tie("on", 2), None]),
-        ("a cat on a beach under an umbrella", [Tie("under", 1), None]),
+        ("a dog and a cat on a sofa", [Relation("on", 2), Relation("on", 2), None]),
+        ("a dog and a cat on a horse", [None, Relation("on", 2), None]),
+        ("a cat on a beach under an umbrella", [Relation("under", 1), None]),
     ],
 )
-def test_relations_tie_things_together(prompt: str, ties: list[Tie | None]) -> None:
+def test_relations_tie_things_together(prompt: str, ties: list[Relation | None]) -> None:
     assert [thing.tie for thing in read(prompt).things] == ties
 
 
@@ -102,7 +107,7 @@ def test_flying_lifts_the_thing_before_or_after_it() -> None:
 
 def test_what_is_not_wanted_is_left_out() -> None:
     reading = read("a beach with no people and a dog without a leash")
-    assert reading.things == (Thing(asset="dog", words="dog"),)
+    assert reading.things == (Subject(asset="dog", words="dog"),)
     assert reading.left_out == ("people", "leash")
     assert reading.unmatched == ()
 
@@ -116,7 +121,7 @@ def test_parts_of_a_body_are_not_scattered_about() -> None:
 
 def test_a_noun_that_begins_another_name_is_not_drawn_for_it() -> None:
     reading = read("a cat on a coffee grinder, a mountain lion")
-    assert reading.things == (Thing(asset="cat", words="cat"),)
+    assert reading.things == (Subject(asset="cat", words="cat"),)
     assert reading.unmatched == ("coffee grinder", "mountain lion")
     assert read("a cat juggling").unmatched == ("juggling",)
     assert drawn("a robot barista") == [("robot-standing", 1, None)]

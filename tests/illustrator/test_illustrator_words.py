@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limner.illustrator.words import MAX_WORDS, Prompt, singular, split
+from limner.illustrator.words import MAX_WORDS, PromptWords, singular, split
 
 
 @pytest.mark.parametrize(
@@ -38,13 +38,13 @@ def test_a_singular_stays_as_it_is(word: str) -> None:
 
 
 def test_words_are_lower_case_without_hyphens_and_possessives() -> None:
-    assert split("A T-Rex, the dog\N{RIGHT SINGLE QUOTATION MARK}s Bone!") == Prompt(
+    assert split("A T-Rex, the dog\N{RIGHT SINGLE QUOTATION MARK}s Bone!") == PromptWords(
         words=("a", "t", "rex", ",", "the", "dog", "bone", "!"), quoted=()
     )
 
 
 def test_what_is_quoted_is_text_and_not_words() -> None:
-    assert split("a sign that says \"OPEN  now\" or 'closed'") == Prompt(
+    assert split("a sign that says \"OPEN  now\" or 'closed'") == PromptWords(
         words=("a", "sign", "that", "says", "or"), quoted=("OPEN now", "closed")
     )
 

@@ -15,12 +15,12 @@ from limner.imaging.evidence import (
     Box,
     Code,
     Colour,
+    GpsPosition,
     Measurements,
     Origin,
-    Place,
     Texture,
 )
-from limner.imaging.evidence.colours import EXAMPLES, basic_name, oklab
+from limner.imaging.evidence.palette import EXAMPLES, basic_name, oklab
 from limner.imaging.pool import Imaging
 
 WORDS = {
@@ -173,13 +173,13 @@ async def test_camera_data_is_read_cleaned_and_the_picture_turned(imaging: Imagi
         camera="Canon EOS R5 [31m",
         taken="2024-05-01 12:34:56",
         software="x" * 100,
-        place=Place(latitude=51.507222, longitude=-0.1275),
+        place=GpsPosition(latitude=51.507222, longitude=-0.1275),
     )
 
 
 @given(st.binary(max_size=300))
 def test_no_exif_is_too_damaged_for_a_picture(body: bytes) -> None:
-    from limner.imaging.evidence.camera import origin
+    from limner.imaging.evidence.measure import camera_origin as origin
 
     data = encoded(Image.new("RGB", (4, 4)), "JPEG", exif=b"Exif\x00\x00" + body)
     found = origin(Image.open(BytesIO(data)))

@@ -20,10 +20,15 @@ from limner.imaging.evidence.measure import (
     MAX_LEGIBLE_PIXELS,
     legible_size,
 )
-from limner.imaging.evidence.reading import BAND_PIXELS, OVERLAP_ROWS, bands, is_credible
-from limner.imaging.evidence.rows import in_reading_order
+from limner.imaging.evidence.ocr import (
+    BAND_PIXELS,
+    OVERLAP_ROWS,
+    bands,
+    in_reading_order,
+    is_credible,
+)
 from limner.imaging.pool import Imaging
-from limner.imaging.process import READER, Job, WorkerProcess
+from limner.imaging.process import READER, WorkerJob, WorkerProcess
 
 
 def piece(text: str, x: int, y: int, *, height: int = 20) -> TextLine:
@@ -162,10 +167,12 @@ def test_a_reader_that_runs_out_of_memory_says_so_and_lives_on() -> None:
         worker.close()
 
 
-def _job(width: int, height: int) -> Job:
+def _job(width: int, height: int) -> WorkerJob:
     sizes = {"width": width, "height": height}
     original = {"original_width": width, "original_height": height}
-    return Job(header={"op": "read_text", **sizes, **original}, payload=bytes(3 * width * height))
+    return WorkerJob(
+        header={"op": "read_text", **sizes, **original}, payload=bytes(3 * width * height)
+    )
 
 
 def _readers() -> set[int]:

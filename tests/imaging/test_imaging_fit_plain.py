@@ -17,7 +17,7 @@ from tests.fuzz import examples
 from limner.errors import ImageTooLarge
 from limner.imaging.fit import FitRequest, Fitted, Region
 from limner.imaging.fit.engine import Engine
-from limner.imaging.fit.plain import as_it_is
+from limner.imaging.fit.passthrough import as_it_is
 from limner.imaging.limits import DEFAULT_LIMITS, WorkerLimits
 from limner.imaging.pool import Imaging
 

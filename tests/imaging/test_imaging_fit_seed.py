@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 from PIL import Image, ImageDraw
 
 from limner.imaging.fit import FitRequest, Fitted
-from limner.imaging.fit.dimensions import inside, scaled
-from limner.imaging.fit.encoders import Candidate
+from limner.imaging.fit.encoders import Candidate, is_flat
 from limner.imaging.fit.engine import Engine
-from limner.imaging.fit.flatness import is_flat
 from limner.imaging.fit.ladder import descend
-from limner.imaging.fit.source import Source
+from limner.imaging.fit.request import inside, scaled
+from limner.imaging.fit.source import DecodedSource
 from limner.imaging.limits import DEFAULT_LIMITS
 
 
@@ -216,7 +215,7 @@ def test_a_model_that_reads_nothing_but_png_gets_png(
     assert len(sent) <= 60_000
 
 
-def exhaustive(source: Source, request: FitRequest) -> tuple[str, int, tuple[int, int]]:
+def exhaustive(source: DecodedSource, request: FitRequest) -> tuple[str, int, tuple[int, int]]:
     """What the specification says, done in full: type, bytes and size of the choice."""
 
     def lossy(image: Image.Image, quality: int, webp: int) -> list[tuple[int, int, str]]:
@@ -277,8 +276,8 @@ def test_property_the_choice_is_that_of_trying_every_rung(
 ) -> None:
     request = FitRequest(max_width=edge, max_height=edge, max_bytes=max_bytes)
     with ThreadPoolExecutor(1) as aside:
-        chosen = descend(Source(data, region=None, limits=DEFAULT_LIMITS), request, aside)
-    again = Source(data, region=None, limits=DEFAULT_LIMITS)
+        chosen = descend(DecodedSource(data, region=None, limits=DEFAULT_LIMITS), request, aside)
+    again = DecodedSource(data, region=None, limits=DEFAULT_LIMITS)
     assert (chosen.mime, len(chosen.data), chosen.size) == exhaustive(again, request)
     assert shape(chosen.data)[1] == chosen.size
 

@@ -17,7 +17,7 @@ from limner.imaging.formats import (
     sniff,
     webp_canvas,
 )
-from limner.settings import Format, Images
+from limner.settings import Format, ImageSettings
 
 SVG = b"<svg xmlns='http://www.w3.org/2000/svg'/>"
 
@@ -105,7 +105,7 @@ def test_the_setting_widens_what_is_accepted_and_cannot_narrow_it() -> None:
 
 def test_every_format_of_the_setting_can_be_accepted() -> None:
     assert set(accepted(get_args(Format))) == set(get_args(Format))
-    assert Images().accept == ALWAYS_ACCEPTED
+    assert ImageSettings().accept == ALWAYS_ACCEPTED
 
 
 @pytest.mark.parametrize("wrong", ["jpg", "html", ""])

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from imaging_samples import decoded
 
 from limner.imaging.pool import Imaging
-from limner.imaging.svg.natural import MAX_EDGE, natural_size
-from limner.imaging.svg.read import Element
+from limner.imaging.svg.parser import Element
+from limner.imaging.svg.renderer import MAX_EDGE, natural_size
 
 
 @pytest.mark.parametrize(

@@ -245,8 +245,8 @@ import os, sys
 from limner.imaging import pixels
 from limner.imaging.formats import accepted
 from limner.imaging.limits import WorkerLimits
-from limner.imaging.lockdown import lock_down
-from limner.imaging.opening import prepare
+from limner.imaging.sandbox import lock_down
+from limner.imaging.decode import prepare
 
 limits = WorkerLimits(accept=accepted([sys.argv[1]]))
 prepare(limits)

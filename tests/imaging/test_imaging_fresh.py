@@ -7,10 +7,10 @@ from imaging_samples import encoded
 from PIL import Image
 
 from limner.imaging import pixels
+from limner.imaging.decode import open_picture
 from limner.imaging.fit import FitRequest
-from limner.imaging.fresh import Fresh
 from limner.imaging.limits import DEFAULT_LIMITS
-from limner.imaging.opening import open_picture
+from limner.imaging.pixel_cache import PixelCache
 from limner.imaging.pool import Imaging
 
 SCENES = [
@@ -54,21 +54,21 @@ async def test_a_picture_is_fitted_to_the_same_bytes_whether_it_was_just_verifie
 
 @pytest.mark.parametrize(("name", "is_kept"), [("png", True), ("webp", True), ("jpeg", False)])
 def test_pixels_are_kept_once_for_the_same_bytes(name: str, is_kept: bool) -> None:
-    fresh, data = Fresh(), FILES[name]
+    fresh, data = PixelCache(), FILES[name]
     pixels.verify(data, limits=DEFAULT_LIMITS, keep=fresh.keep)
     assert (fresh.take(bytes(bytearray(data))) is not None) is is_kept
     assert fresh.take(data) is None
 
 
 def test_other_bytes_get_no_pixels_and_end_the_keeping() -> None:
-    fresh, data = Fresh(), FILES["png"]
+    fresh, data = PixelCache(), FILES["png"]
     fresh.keep(data, *open_picture(data, limits=DEFAULT_LIMITS))
     assert fresh.take(data + b"\0") is None
     assert fresh.take(data) is None
 
 
 def test_what_was_kept_can_be_forgotten() -> None:
-    fresh, data = Fresh(), FILES["png"]
+    fresh, data = PixelCache(), FILES["png"]
     fresh.keep(data, *open_picture(data, limits=DEFAULT_LIMITS))
     fresh.forget()
     assert fresh.take(data) is None

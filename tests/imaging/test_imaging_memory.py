@@ -10,7 +10,7 @@ import pytest
 # Small blocks are kept by the C library when they are freed; the last one holds the heap's end.
 PROGRAM = """
 import os
-from limner.imaging.memory import share_one_heap, wait_for
+from limner.imaging.sandbox import share_one_heap, wait_for
 
 def resident_mib():
     with open("/proc/self/statm") as statm:

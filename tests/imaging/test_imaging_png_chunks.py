@@ -14,7 +14,7 @@ from limner.imaging.png_chunks import (
     HEADER_END,
     MAX_TEXT_BYTES,
     MAX_TEXTS,
-    Words,
+    PngText,
     text_chunk,
     texts,
     walk,
@@ -45,7 +45,7 @@ def test_the_chunks_of_a_file_are_walked_to_its_end_marker() -> None:
 
 def test_texts_of_all_three_kinds_are_read() -> None:
     words = (("Title", "a fox"), ("Comment", "schön"))
-    told = tuple(Words(*word) for word in words)
+    told = tuple(PngText(*word) for word in words)
     for kind in ("iTXt", "tEXt"):
         for packed in (False, True):
             assert texts(io.BytesIO(with_texts(*words, packed=packed, kind=kind))) == told
@@ -57,7 +57,7 @@ def test_property_a_text_that_was_written_is_read_by_us_and_by_others(
 ) -> None:
     data = PLAIN[:HEADER_END] + text_chunk(keyword, text) + PLAIN[HEADER_END:]
     said = text.replace("\0", "")
-    assert texts(io.BytesIO(data)) == (Words(keyword, said),)
+    assert texts(io.BytesIO(data)) == (PngText(keyword, said),)
     with Image.open(io.BytesIO(data)) as image:
         image.load()
         assert image.info[keyword] == said
@@ -75,9 +75,9 @@ def test_a_text_that_unfolds_without_end_is_cut() -> None:
     info = PngImagePlugin.PngInfo()
     info.add(b"zTXt", b"Comment\0\0" + bomb)
     data = encoded(Image.new("RGB", (4, 4)), "PNG", pnginfo=info)
-    assert texts(io.BytesIO(data)) == (Words("Comment", "a" * MAX_TEXT_BYTES),)
+    assert texts(io.BytesIO(data)) == (PngText("Comment", "a" * MAX_TEXT_BYTES),)
 
 
 def test_more_texts_than_anybody_reads_are_left_out() -> None:
     data = PLAIN[:HEADER_END] + text_chunk("Comment", "x") * 1000 + PLAIN[HEADER_END:]
-    assert texts(io.BytesIO(data)) == (Words("Comment", "x"),) * MAX_TEXTS
+    assert texts(io.BytesIO(data)) == (PngText("Comment", "x"),) * MAX_TEXTS

@@ -18,10 +18,9 @@ from tests.servers.c2pa_signer import GENERATOR, ISSUER, SIGNER, signed
 from tests.servers.wire import WireServer
 
 from limner.errors import CorruptImage, ImageError
+from limner.imaging.c2pa_worker import MAX_CHARS, Claims, manifest_of
 from limner.imaging.pool import Imaging
-from limner.imaging.provenance import Ingredient, Manifest
-from limner.imaging.provenance.claims import MAX_CHARS, Claims, manifest_of
-from limner.imaging.provenance.embedded import has_manifest
+from limner.imaging.provenance import Ingredient, Manifest, has_manifest
 
 KINDS = {"image/png": "PNG", "image/jpeg": "JPEG", "image/webp": "WEBP"}
 CLAIM = Manifest(

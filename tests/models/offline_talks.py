@@ -7,20 +7,20 @@ from typing import Any
 import msgspec
 
 from limner.models.offline.model import answer
-from limner.models.offline.routing import Call
-from limner.tools import image_edit, image_generate, image_recall, inspect_image, looking
+from limner.models.offline.router import OfflineCall
+from limner.tools import image_edit, image_generate, image_recall, inspect_image, inspection
 from limner.wires import items
-from limner.wires.base import Offer, Prompt
+from limner.wires.base import Prompt, ToolOffer
 
 ROBOT, CAT, PHOTO = "ab" * 32, "cd" * 32, "ef" * 32
 
 SCHEMAS = {
     image_generate.TOOL: image_generate.SCHEMA,
     image_edit.TOOL: image_edit.SCHEMA,
-    looking.TOOL: inspect_image.SCHEMA,
+    inspection.TOOL: inspect_image.SCHEMA,
     image_recall.TOOL: image_recall.SCHEMA,
 }
-OFFERS = [Offer(name=name, description="", schema=schema) for name, schema in SCHEMAS.items()]
+OFFERS = [ToolOffer(name=name, description="", schema=schema) for name, schema in SCHEMAS.items()]
 
 Step = tuple[str, dict[str, Any]] | str
 
@@ -71,10 +71,10 @@ WIDE = {"width": 1360, "height": 768}
 TWO = [*ONE, *turn("a blue cat with a hat", CAT, dimensions=WIDE)]
 
 
-def next_step(history: list[dict[str, Any]], offers: list[Offer] | None = None) -> Step:
+def next_step(history: list[dict[str, Any]], offers: list[ToolOffer] | None = None) -> Step:
     """What the rules do next: a tool and its arguments, or words."""
     step = answer(Prompt(items=history, tools=OFFERS if offers is None else offers))
-    return (step.tool, dict(step.arguments)) if isinstance(step, Call) else step.words
+    return (step.tool, dict(step.arguments)) if isinstance(step, OfflineCall) else step.words
 
 
 def said(words: str, *handles: str, after: list[dict[str, Any]] | None = None) -> Step:

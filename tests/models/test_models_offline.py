@@ -23,8 +23,8 @@ from tests.models.offline_talks import (
 
 from limner.errors import InputInvalid, UserError
 from limner.models.offline import OfflineModel
-from limner.models.offline.telling import IS_A_RULE
-from limner.models.offline.wishes import NEEDS_TWO, NO_WEB, NOTHING_YET, WELCOME
+from limner.models.offline.intents import NEEDS_TWO, NO_WEB, NOTHING_YET, WELCOME
+from limner.models.offline.replies import IS_A_RULE
 from limner.tools.arguments import check
 from limner.wires import items
 from limner.wires.base import Answer, Prompt, Usage

@@ -20,11 +20,11 @@ from tests.models.offline_talks import (
     user,
 )
 
-from limner.models.offline.album import Album, Seen
-from limner.models.offline.hearing import listen
-from limner.models.offline.telling import IS_A_RULE
+from limner.models.offline.album import Album, AlbumPicture
+from limner.models.offline.replies import IS_A_RULE
+from limner.models.offline.transcript import listen
 from limner.wires import items
-from limner.wires.base import Offer
+from limner.wires.base import ToolOffer
 
 NOTE = "; not sent: this model takes no pictures]"
 LOOKED = "Answer: 1024 x 1024 pixels."
@@ -182,7 +182,7 @@ def test_a_file_that_was_looked_at_is_what_is_spoken_of_next() -> None:
 
 def test_a_drawn_file_is_known_by_its_short_name() -> None:
     album = listen(ONE).album
-    assert album.find(Seen(path="ab.png")).order == {"prompt": "a red robot"}
+    assert album.find(AlbumPicture(path="ab.png")).order == {"prompt": "a red robot"}
     wider = ("image_generate", {"prompt": "a red robot", "size": "16:9"})
     assert said("make ab.png wider", after=ONE) == wider
     look = {"path": "cat.png", "question": "show me cat.png"}
@@ -190,16 +190,20 @@ def test_a_drawn_file_is_known_by_its_short_name() -> None:
 
 
 def test_the_picture_that_was_spoken_of_last_is_the_newest() -> None:
-    album = Album().with_mentioned([Seen(handle=ROBOT), Seen(handle=CAT), Seen(handle=ROBOT[:12])])
-    assert album == Album(pictures=(Seen(handle=ROBOT), Seen(handle=CAT)), by_mention=(1, 0))
-    assert album.newest == Seen(handle=ROBOT)
+    album = Album().with_mentioned(
+        [AlbumPicture(handle=ROBOT), AlbumPicture(handle=CAT), AlbumPicture(handle=ROBOT[:12])]
+    )
+    assert album == Album(
+        pictures=(AlbumPicture(handle=ROBOT), AlbumPicture(handle=CAT)), by_mention=(1, 0)
+    )
+    assert album.newest == AlbumPicture(handle=ROBOT)
 
 
 def test_pictures_of_other_tools_count_and_what_they_say_does_not() -> None:
     call = called("camera", "c2")
     output = answered("c2", {"path": "/etc/passwd", "image": CAT}, PHOTO)
     album = listen([user("x"), call, output]).album
-    assert album.pictures == (Seen(handle=PHOTO),)
+    assert album.pictures == (AlbumPicture(handle=PHOTO),)
 
 
 # --- what is not offered ---
@@ -211,7 +215,7 @@ def test_only_what_is_offered_is_called_and_with_what_it_takes() -> None:
     missing = "That takes the tool image_generate, which is not offered here."
     assert told == f"{missing}\n\n{IS_A_RULE}"
     prompt_only = {"type": "object", "properties": {"prompt": {"type": "string"}}}
-    plain = [Offer(name="image_generate", description="", schema=prompt_only)]
+    plain = [ToolOffer(name="image_generate", description="", schema=prompt_only)]
     step = next_step([user("draw two pictures of a cat, hd")], plain)
     assert step == ("image_generate", {"prompt": "a cat"})
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from limner import Limner
-from limner.agent.calls import output_of, read_call
+from limner.agent.call_items import output_of, read_call
 from limner.agent.untrusted import quoted
 from limner.models.offline import OfflineModel
 from limner.models.registry import OFFLINE
@@ -18,7 +18,7 @@ from limner.storage.reach import Reach
 from limner.tools.base import ToolContext, ToolResult
 from limner.tools.registry import ToolRegistry
 from limner.wires import items
-from limner.wires.base import Offer, Prompt
+from limner.wires.base import Prompt, ToolOffer
 
 
 class Conversation:
@@ -50,7 +50,7 @@ class Conversation:
 
     async def _prompt(self) -> Prompt:
         offers = [
-            Offer(name=tool.name, description=tool.description, schema=tool.schema)
+            ToolOffer(name=tool.name, description=tool.description, schema=tool.schema)
             for tool in self._tools.definitions()
         ]
         prompt = Prompt(items=quoted(self.history), tools=offers)

@@ -13,8 +13,8 @@ from tests.wires.wire_prompts import LOOK
 
 from limner.catalogue.vision import services, vision_model, vision_models
 from limner.errors import SettingsError, UserError
-from limner.models.registry import EYES, OFFLINE, Found, Registry, Unknown
-from limner.own_models import Input, OwnModel
+from limner.models.registry import EYES, OFFLINE, FoundModel, Registry, UnknownModel
+from limner.settings.custom_models import CustomModel, Input
 from limner.wires.base import WIRES, wire
 
 KEYS = {"OPENAI_API_KEY": "k1", "ANTHROPIC_API_KEY": "k2", "GEMINI_API_KEY": "k3"}
@@ -25,7 +25,7 @@ def registry(
     keys: Mapping[str, str] | None = None,
     *,
     env: Mapping[str, str] | None = None,
-    own: tuple[OwnModel, ...] = (),
+    own: tuple[CustomModel, ...] = (),
     embedded: bool = True,
     **roles: str | None,
 ) -> Registry:
@@ -97,8 +97,8 @@ def test_a_name_that_is_no_model_is_passed_over_and_told_with_near_ones() -> Non
     assert resolution is not None
     assert (resolution.model.name, resolution.by) == ("openai/gpt-5.6-terra", "first")
     assert resolution.unknown == (
-        Unknown(by="vision", name="opnai/gpt-5.5", near=resolution.unknown[0].near),
-        Unknown(by="default", name="gibberish", near=()),
+        UnknownModel(by="vision", name="opnai/gpt-5.5", near=resolution.unknown[0].near),
+        UnknownModel(by="default", name="gibberish", near=()),
     )
     assert resolution.unknown[0].near[0] == "openai/gpt-5.5"
 
@@ -241,7 +241,7 @@ def test_what_is_no_name_of_a_model_is_none(name: str) -> None:
 )
 def test_property_any_text_is_a_model_or_none(name: str) -> None:
     found = registry(KEYS, vision=name, default=name).find(name)
-    assert found is None or isinstance(found, Found)
+    assert found is None or isinstance(found, FoundModel)
 
 
 def test_a_new_model_of_a_known_service_can_be_used_before_it_has_a_row() -> None:
@@ -283,7 +283,7 @@ def test_a_base_url_comes_from_the_environment() -> None:
 
 
 def test_a_server_of_ones_own_needs_no_key_and_costs_nothing() -> None:
-    own = OwnModel(name="home/llava:13b", base_url="http://127.0.0.1:8000/v1/")
+    own = CustomModel(name="home/llava:13b", base_url="http://127.0.0.1:8000/v1/")
     found = registry(own=(own,))
     (model, eyes) = found.available()
     assert eyes.name == EYES
@@ -296,7 +296,7 @@ def test_a_server_of_ones_own_needs_no_key_and_costs_nothing() -> None:
 
 
 def test_a_table_may_say_everything() -> None:
-    own = OwnModel(
+    own = CustomModel(
         name="corp/gpt",
         api="openai-responses",
         base_url="https://llm.corp.example/v1",
@@ -311,7 +311,7 @@ def test_a_table_may_say_everything() -> None:
 
 @pytest.mark.parametrize("inputs", [("text", "audio"), ("text", "image", "audio")])
 def test_a_table_says_whether_its_model_hears(inputs: tuple[Input, ...]) -> None:
-    own = OwnModel(name="home/omni", base_url="http://127.0.0.1:8000/v1", input=inputs)
+    own = CustomModel(name="home/omni", base_url="http://127.0.0.1:8000/v1", input=inputs)
     found = registry(own=(own,)).find("home/omni")
     assert found is not None
     assert (found.model.takes_images, found.model.takes_audio) == ("image" in inputs, True)
@@ -329,19 +329,19 @@ def test_only_models_whose_sounds_cost_as_much_as_words_are_known_to_hear() -> N
 
 
 def test_another_server_is_not_sent_the_key_of_the_service_whose_name_it_bears() -> None:
-    own = OwnModel(name="openai/gpt-5.5", base_url="https://elsewhere.example/v1")
+    own = CustomModel(name="openai/gpt-5.5", base_url="https://elsewhere.example/v1")
     found = registry(KEYS, own=(own,)).find("openai/gpt-5.5")
     assert found is not None
     model = found.model
     assert (model.key_env, model.account_url) == (None, None)
     assert (model.api, model.facts) == ("openai-responses", vision_model("openai/gpt-5.5"))
-    kept = OwnModel(name="openai/gpt-5.5", input=("text",))
+    kept = CustomModel(name="openai/gpt-5.5", input=("text",))
     found = registry(KEYS, own=(kept,)).find("openai/gpt-5.5")
     assert found is not None
     assert (found.model.key_env, found.model.takes_images) == ("OPENAI_API_KEY", False)
 
 
 def test_a_table_that_is_nowhere_is_a_setting_to_correct() -> None:
-    nowhere = registry(own=(OwnModel(name="corp/gpt"),))
+    nowhere = registry(own=(CustomModel(name="corp/gpt"),))
     with pytest.raises(SettingsError, match="limner does not know this provider"):
         nowhere.available()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limner.money.amounts import format_usd, usd_to_nano
+from limner.dollars import format_usd, usd_to_nano
 
 
 @pytest.mark.parametrize(

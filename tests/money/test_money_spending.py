@@ -25,25 +25,25 @@ from limner.errors import (
     UserError,
 )
 from limner.money.ledger import Caps, JobRow, Money
-from limner.money.spending import Spending, to_the_end, told_cost
+from limner.money.paid_call import PaidCall, to_the_end, told_cost
 from limner.storage.store import Store
 
 PICTURE = "f" * 64
 FIVE_CENTS = 50_000_000
 
 
-async def begin(money: Money, *, quote_nano: int = FOUR_CENTS) -> Spending:
+async def begin(money: Money, *, quote_nano: int = FOUR_CENTS) -> PaidCall:
     reservation = await money.reserve(quote_nano, **CALL)
-    return Spending(money, reservation, quote_source="table")
+    return PaidCall(money, reservation, quote_source="table")
 
 
-async def again(money: Money) -> Spending:
+async def again(money: Money) -> PaidCall:
     """The spending of whoever recovers the only job."""
     (job,) = await money.unfinished_jobs()
-    return Spending(money, job.reservation, quote_source="table", job_id=job.id)
+    return PaidCall(money, job.reservation, quote_source="table", job_id=job.id)
 
 
-async def end_of(spending: Spending, story: Callable[[Spending], Awaitable[None]]) -> Any:
+async def end_of(spending: PaidCall, story: Callable[[PaidCall], Awaitable[None]]) -> Any:
     """The error that a call ends with."""
     try:
         async with spending:
@@ -58,8 +58,8 @@ async def row(money: Money) -> tuple[Any, ...]:
     return only.state, only.cost_nano, only.cost_source, only.error_code, only.picture, only.path
 
 
-def sent_and_then(error: BaseException) -> Callable[[Spending], Awaitable[None]]:
-    async def story(spending: Spending) -> None:
+def sent_and_then(error: BaseException) -> Callable[[PaidCall], Awaitable[None]]:
+    async def story(spending: PaidCall) -> None:
         await spending.send("{}")
         raise error
 
@@ -144,7 +144,7 @@ ENDINGS = {
 async def test_a_call_that_fails_leaves_its_row_decided_and_tells_its_cost(
     money: Money, ending: Ending
 ) -> None:
-    async def story(spending: Spending) -> None:
+    async def story(spending: PaidCall) -> None:
         if ending.sent:
             await spending.send("{}")
         if ending.job:
@@ -183,7 +183,7 @@ async def test_a_call_that_succeeds_is_settled_with_its_picture_and_path(money: 
 
 
 async def test_what_fails_after_the_settlement_was_paid_for(money: Money) -> None:
-    async def story(spending: Spending) -> None:
+    async def story(spending: PaidCall) -> None:
         await spending.send("{}")
         await spending.settle(PICTURE)
         raise StorageError("the disk is full")
@@ -206,7 +206,7 @@ async def test_what_is_free_is_released_however_it_ends(money: Money) -> None:
 
 
 async def cancelled(
-    spending: Spending, *, withdrawn: bool = False, times: int = 1, path: Path | None = None
+    spending: PaidCall, *, withdrawn: bool = False, times: int = 1, path: Path | None = None
 ) -> Cancelled:
     """What a call is told that is cancelled, once or more often, while the service works.
 
@@ -289,7 +289,7 @@ async def test_a_failure_that_is_cancelled_while_it_is_recorded_still_tells_its_
 ) -> None:
     sent, failing = asyncio.Event(), asyncio.Event()
 
-    async def call(spending: Spending) -> None:
+    async def call(spending: PaidCall) -> None:
         async with spending:
             await spending.send("{}")
             sent.set()
@@ -311,7 +311,7 @@ async def test_a_failure_that_is_cancelled_while_it_is_recorded_still_tells_its_
 async def test_a_cancellation_after_the_picture_was_written_says_where_it_is(
     money: Money,
 ) -> None:
-    async def story(spending: Spending) -> None:
+    async def story(spending: PaidCall) -> None:
         await spending.send("{}")
         await spending.settle(PICTURE)
         await spending.place(Path("/pictures/fox.png"))
@@ -344,7 +344,7 @@ def lose_the_ledger(path: Path) -> None:
 async def test_a_ledger_that_cannot_be_written_does_not_hide_what_went_wrong(
     money: Money, ledger_path: Path, error: LimnerError, cost: tuple[bool, int, str]
 ) -> None:
-    async def story(spending: Spending) -> None:
+    async def story(spending: PaidCall) -> None:
         await spending.send("{}")
         lose_the_ledger(ledger_path)
         raise error
@@ -357,7 +357,7 @@ async def test_a_ledger_that_cannot_be_written_does_not_hide_what_went_wrong(
 async def test_a_ledger_that_cannot_be_written_does_not_hide_a_cancellation(
     money: Money, ledger_path: Path
 ) -> None:
-    async def story(spending: Spending) -> None:
+    async def story(spending: PaidCall) -> None:
         await spending.send("{}")
         lose_the_ledger(ledger_path)
         raise asyncio.CancelledError
@@ -369,7 +369,7 @@ async def test_a_ledger_that_cannot_be_written_does_not_hide_a_cancellation(
 async def test_a_settlement_that_fails_is_told_with_its_price(
     money: Money, ledger_path: Path
 ) -> None:
-    async def story(spending: Spending) -> None:
+    async def story(spending: PaidCall) -> None:
         await spending.send("{}")
         spending.price(FIVE_CENTS, "computed")
         lose_the_ledger(ledger_path)
@@ -385,7 +385,7 @@ async def test_a_settlement_that_fails_once_is_made_up_for_with_its_picture(
 ) -> None:
     """The row is out of reach when the picture is settled, and back a moment later."""
 
-    async def story(spending: Spending) -> None:
+    async def story(spending: PaidCall) -> None:
         await spending.send("{}")
         await spending.note_job("p1", "https://example.com/p1")
         spending.price(FIVE_CENTS, "computed")
@@ -432,7 +432,7 @@ async def test_the_second_of_two_who_recover_a_job_hears_that_it_is_there(money:
     await left_open(money)
     first = await again(money)
 
-    async def story(second: Spending) -> None:
+    async def story(second: PaidCall) -> None:
         await second.note_job("p1", "https://example.com/p1")
         async with first:
             await first.settle(PICTURE)
@@ -448,7 +448,7 @@ async def test_the_second_of_two_who_recover_a_job_hears_that_it_is_there(money:
 async def test_a_picture_that_is_broken_when_it_is_asked_for_again_stays_so(money: Money) -> None:
     await left_open(money)
 
-    async def story(spending: Spending) -> None:
+    async def story(spending: PaidCall) -> None:
         await spending.note_job("p1", "https://example.com/p1")
         spending.price(None, "table")
         raise CorruptImage("broken")
@@ -462,7 +462,7 @@ async def test_two_who_recover_a_failed_job_both_hear_that_it_failed(money: Mone
     await left_open(money)
     first, second = await again(money), await again(money)
 
-    async def story(spending: Spending) -> None:
+    async def story(spending: PaidCall) -> None:
         raise ProviderUnavailable("the prediction failed")
 
     failures = [await end_of(first, story), await end_of(second, story)]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limner.net.addresses import is_public, resolve
+from limner.net.download import is_public, resolve
 
 PRIVATE = [
     "127.0.0.1",

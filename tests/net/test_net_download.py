@@ -22,7 +22,7 @@ from tests.servers.wire import (
 )
 
 from limner.errors import BadProviderImage, ImageTooLarge, ProviderUnavailable
-from limner.net.download import MAX_REDIRECTS, Source, download
+from limner.net.download import MAX_REDIRECTS, DownloadSource, download
 from limner.net.http import Http
 
 PEM = Path(__file__).parents[1] / "servers" / "delivery.pem"
@@ -76,8 +76,8 @@ def resolving(*addresses: str) -> Callable[[str, int], Any]:
     return resolve
 
 
-def source(server: WireServer, **rest: Any) -> Source:
-    return Source(
+def source(server: WireServer, **rest: Any) -> DownloadSource:
+    return DownloadSource(
         base_url=f"{server.origin}/v1",
         hosts=HOSTS,
         headers={"Authorization": "Bearer the-key"},

@@ -23,7 +23,7 @@ from limner.errors import (
 )
 from limner.net.failures import (
     MAX_MESSAGE_CHARS,
-    Answer,
+    HttpAnswer,
     Vendor,
     failure_of_answer,
     failure_of_transport,
@@ -46,7 +46,7 @@ def failure(
     status: int, body: Any = None, *, headers: Mapping[str, str] | None = None, paid: bool = True
 ) -> ProviderError:
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-    answer = Answer(status=status, headers=httpx2.Headers(headers or {}), body=raw)
+    answer = HttpAnswer(status=status, headers=httpx2.Headers(headers or {}), body=raw)
     return failure_of_answer(answer, VENDOR, secrets=(KEY,), paid=paid)
 
 
@@ -333,7 +333,7 @@ def test_what_the_vendor_said_is_kept_apart_and_longer() -> None:
 
 def test_a_service_without_a_key_that_asks_for_one_says_where_to_name_it() -> None:
     local = replace(VENDOR, key_env=None)
-    answer = Answer(status=401, headers=httpx2.Headers(), body=b"")
+    answer = HttpAnswer(status=401, headers=httpx2.Headers(), body=b"")
     error = failure_of_answer(answer, local, secrets=(), paid=False)
     assert error.hint == "Acme asks for a key: name the variable that holds it as key_env."
 

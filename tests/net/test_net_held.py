@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limner.errors import BadProviderImage, ImageTooLarge, ProviderUnavailable
-from limner.net.held import HeldPicture
-from limner.net.json_pictures import DROPPED, PICTURE, read_json_with_pictures
+from limner.net.json_pictures import DROPPED, PICTURE, LastPicture, read_json_with_pictures
 from limner.testing import FakeSink
 
 PATH = "parts.inline.data"
@@ -78,7 +77,7 @@ async def test_the_sinks_own_limit_holds() -> None:
 
 
 def test_what_is_held_has_a_limit_of_its_own() -> None:
-    with closing(HeldPicture(max_bytes=10)) as picture:
+    with closing(LastPicture(max_bytes=10)) as picture:
         picture.write(b"0123456789")
         picture.restart()
         picture.write(b"0123456789")
@@ -88,7 +87,7 @@ def test_what_is_held_has_a_limit_of_its_own() -> None:
 
 def test_a_large_picture_is_held_on_disk_and_comes_back_whole() -> None:
     large, sink = bytes(range(256)) * 40_000, FakeSink()
-    with closing(HeldPicture()) as picture:
+    with closing(LastPicture()) as picture:
         picture.write(large + b"a draft is longer")
         picture.restart()
         for at in range(0, len(large), 1_000_003):

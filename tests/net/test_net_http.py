@@ -11,7 +11,7 @@ from tests.servers.wire import Reply, Seen, WireServer, bytes_reply, dropped, js
 
 import limner
 from limner.net.http import Http
-from limner.net.pieces import Pieces
+from limner.net.request_body import ChunkedBody
 
 
 class Echo(WireServer):
@@ -143,7 +143,7 @@ async def test_the_tap_shows_the_beginning_of_a_body_that_is_sent_in_pieces(serv
     http = Http(observe=lines.append)
     body = b"a fox " * 100_000
     request = http.client().build_request("POST", server.origin, content=body)
-    request.stream = Pieces(body)
+    request.stream = ChunkedBody(body)
     await http.client().send(request)
     await http.aclose()
     assert server.requests[0].body == body

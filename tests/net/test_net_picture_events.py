@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limner.errors import BadProviderImage, ImageTooLarge, ProviderUnavailable
-from limner.net import picture_events as module
-from limner.net.json_pictures import PICTURE
-from limner.net.picture_events import picture_events
+from limner.net import json_pictures as module
+from limner.net.json_pictures import PICTURE, picture_events
 
 
 async def read(*chunks: bytes) -> list[tuple[str, Any, bytes]]:

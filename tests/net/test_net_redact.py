@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from limner.net.redact import MARK, redact
+from limner.net.redaction import MARK, redact
 
 # What an Authorization header can hold.
 secrets = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=6, max_size=40)

@@ -24,8 +24,7 @@ from limner.errors import (
     SettingsError,
 )
 from limner.net.failures import Vendor
-from limner.net.forms import Form, Upload
-from limner.net.pieces import PIECE_BYTES, Pieces
+from limner.net.request_body import PIECE_BYTES, ChunkedBody, MultipartForm, Upload
 from limner.net.service import Access, Service, patiently
 from limner.testing import FakeClock
 
@@ -232,7 +231,7 @@ async def test_an_error_of_the_vendor_passes_through_whole(
 async def test_a_form_arrives_as_it_was_filled_in(
     openai_server: OpenAIServer, connect: Callable[..., Access]
 ) -> None:
-    form = Form(
+    form = MultipartForm(
         fields={"prompt": "a “fox”\r\n--", "n": 1, "stream": False},
         uploads=[
             Upload(field="image[]", filename="a.png", mime="image/png", data=b"\r\n--a\x00"),
@@ -271,7 +270,7 @@ async def test_a_large_body_arrives_whole_and_with_its_length(
 
 
 async def test_a_large_body_can_be_read_again() -> None:
-    stream = Pieces(bytes(range(256)) * 2048)
+    stream = ChunkedBody(bytes(range(256)) * 2048)
     for _ in range(2):
         pieces = [piece async for piece in stream]
         assert [len(piece) for piece in pieces] == [PIECE_BYTES, PIECE_BYTES]

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limner.errors import ModelBadAnswer
-from limner.net.sse import MAX_NAME_BYTES, Event, Events
+from limner.net.sse import MAX_NAME_BYTES, Events, ServerSentEvent
 
 
-def events(*chunks: bytes, **limits: int) -> list[Event]:
+def events(*chunks: bytes, **limits: int) -> list[ServerSentEvent]:
     stream = Events(**limits)
     return [event for chunk in chunks for event in stream.feed(chunk)]
 
@@ -21,37 +21,46 @@ def events(*chunks: bytes, **limits: int) -> list[Event]:
 @pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
 def test_every_line_end_ends_a_line(end: str) -> None:
     text = end.join(["event: hello", "data: one", "data:two", "", "data: three", "", ""])
-    assert events(text.encode()) == [Event("hello", "one\ntwo"), Event("message", "three")]
+    assert events(text.encode()) == [
+        ServerSentEvent("hello", "one\ntwo"),
+        ServerSentEvent("message", "three"),
+    ]
 
 
 def test_a_byte_order_mark_comes_first_or_not_at_all() -> None:
-    assert events(b"\xef\xbb", b"\xbfdata: a\n\n") == [Event("message", "a")]
-    assert events(b"data: a\n\n\xef\xbb\xbfdata: b\n\n") == [Event("message", "a")]
+    assert events(b"\xef\xbb", b"\xbfdata: a\n\n") == [ServerSentEvent("message", "a")]
+    assert events(b"data: a\n\n\xef\xbb\xbfdata: b\n\n") == [ServerSentEvent("message", "a")]
 
 
 def test_comments_ids_and_unknown_fields_say_nothing() -> None:
     stream = b": ping\n\n:\n\nid: 7\nretry: 10\nwhat: ever\n\nid: 8\ndata: a\n\n"
-    assert events(stream) == [Event("message", "a")]
+    assert events(stream) == [ServerSentEvent("message", "a")]
 
 
 def test_one_space_after_the_colon_is_not_part_of_the_value() -> None:
-    assert events(b"data:  two spaces\n\n") == [Event("message", " two spaces")]
+    assert events(b"data:  two spaces\n\n") == [ServerSentEvent("message", " two spaces")]
 
 
 def test_a_field_without_a_colon_has_an_empty_value() -> None:
-    assert events(b"data\n\n", b"data\ndata\n\n") == [Event("message", ""), Event("message", "\n")]
+    assert events(b"data\n\n", b"data\ndata\n\n") == [
+        ServerSentEvent("message", ""),
+        ServerSentEvent("message", "\n"),
+    ]
 
 
 def test_an_event_without_data_did_not_happen_and_its_name_is_forgotten() -> None:
-    assert events(b"event: lost\n\ndata: a\n\n") == [Event("message", "a")]
+    assert events(b"event: lost\n\ndata: a\n\n") == [ServerSentEvent("message", "a")]
 
 
 def test_an_event_that_is_not_ended_did_not_happen() -> None:
-    assert events(b"data: a\n\ndata: b\n") == [Event("message", "a")]
+    assert events(b"data: a\n\ndata: b\n") == [ServerSentEvent("message", "a")]
 
 
 def test_bytes_that_are_no_text_are_marked_and_do_not_stop_the_stream() -> None:
-    assert events(b"data: \xff\n\ndata: b\n\n") == [Event("message", "�"), Event("message", "b")]
+    assert events(b"data: \xff\n\ndata: b\n\n") == [
+        ServerSentEvent("message", "�"),
+        ServerSentEvent("message", "b"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from PIL import Image
 
 from limner.content import Picture
 from limner.imaging.pool import Imaging
-from limner.pictures.family import MAX_ANCESTORS, Family, Record
+from limner.pictures.lineage import MAX_ANCESTORS, Lineage, PictureRecord
 from limner.pictures.take import Pictures
 from limner.storage.blobs import Blobs
 from limner.storage.store import Store
@@ -47,11 +47,11 @@ async def drawn(pictures: Pictures, colour: str, **lineage: Any) -> Picture:
         return await pictures.take(sink, lineage={"prompt": colour, **lineage})
 
 
-def handles(records: tuple[Record, ...]) -> list[str]:
+def handles(records: tuple[PictureRecord, ...]) -> list[str]:
     return [record.picture.handle for record in records]
 
 
-async def family_of(pictures: Pictures, picture: Picture) -> Family:
+async def family_of(pictures: Pictures, picture: Picture) -> Lineage:
     family = await pictures.family(picture.handle)
     assert family is not None
     return family
@@ -64,7 +64,7 @@ async def test_an_edit_of_an_edit_knows_its_roots_and_they_know_it(pictures: Pic
     png = await pictures.convert(second)
 
     found = await family_of(pictures, png)
-    assert found.record == Record(
+    assert found.record == PictureRecord(
         picture=png,
         parent=second.handle,
         lineage={"made": "png"},

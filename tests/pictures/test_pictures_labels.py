@@ -19,9 +19,9 @@ from limner.imaging.pool import Imaging
 from limner.pictures.labels import Label, is_copy, labelled, own_handle
 from limner.pictures.take import Pictures
 from limner.storage.blobs import Blobs
-from limner.storage.draft import Spliced
 from limner.storage.files import write_new
 from limner.storage.store import Store
+from limner.storage.temp_file import Spliced
 
 
 def encoded(kind: str = "PNG", colour: str = "red") -> bytes:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from limner.catalogue.sizes import Size
 from limner.imaging.fit import Region
-from limner.pictures.tiles import MAX_TILES, OVERLAP_SHARE, READABLE_SHRINK, tiles
+from limner.pictures.fitting import MAX_TILES, OVERLAP_SHARE, READABLE_SHRINK, tiles
 
 BOX = Size(1568, 1568)
 lengths = st.integers(1, 40_000)

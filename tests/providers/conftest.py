@@ -11,7 +11,7 @@ from tests.servers.replicate_server import ReplicateServer
 from tests.servers.samples import KEY, PICTURE
 
 from limner.net.http import Http
-from limner.pictures.order import ImageRequest
+from limner.pictures.request import ImageRequest
 from limner.providers.base import Connection
 from limner.testing import FakeClock
 

@@ -8,14 +8,25 @@ from typing import Protocol
 import pytest
 
 from limner.net.clock import Clock
-from limner.pictures.order import Desk, ImageRequest, Job, Receipt, Sink, SourceImage
+from limner.pictures.request import (
+    ImageRequest,
+    ProviderCallbacks,
+    Receipt,
+    RemoteJob,
+    Sink,
+    SourceImage,
+)
 from limner.testing import FakeDesk, FakeSink
 
 
 class JobsDrawer(Protocol):
-    async def generate(self, request: ImageRequest, sink: Sink, desk: Desk) -> Receipt: ...
+    async def generate(
+        self, request: ImageRequest, sink: Sink, desk: ProviderCallbacks
+    ) -> Receipt: ...
 
-    async def resume(self, job: Job, request: ImageRequest, sink: Sink, desk: Desk) -> Receipt: ...
+    async def resume(
+        self, job: RemoteJob, request: ImageRequest, sink: Sink, desk: ProviderCallbacks
+    ) -> Receipt: ...
 
 
 class Drawn:
@@ -28,7 +39,7 @@ class Drawn:
     async def generate(self, request: ImageRequest) -> Receipt:
         return await self.provider.generate(request, self.sink, self.desk.desk)
 
-    async def resume(self, job: Job, request: ImageRequest) -> Receipt:
+    async def resume(self, job: RemoteJob, request: ImageRequest) -> Receipt:
         return await self.provider.resume(job, request, self.sink, self.desk.desk)
 
     async def give_up(self, request: ImageRequest, *, when: asyncio.Event) -> None:

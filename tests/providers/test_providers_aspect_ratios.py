@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limner.providers.aspect_ratios import COMMON_RATIOS, aspect_of, nearest_aspect_ratio
+from limner.providers.model_inputs import COMMON_RATIOS, aspect_of, nearest_aspect_ratio
 
 BOTH_WAYS = (*COMMON_RATIOS, "9:21")
 edges = st.integers(1, 16_384)

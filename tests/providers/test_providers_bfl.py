@@ -25,7 +25,7 @@ from limner.errors import (
     ProviderUnavailable,
 )
 from limner.net.http import Http
-from limner.pictures.order import ImageRequest, Job, Progress, Receipt
+from limner.pictures.request import ImageRequest, Progress, Receipt, RemoteJob
 from limner.providers import bfl_flux
 from limner.providers.base import Connection
 from limner.providers.bfl_flux import INPUTS, BflFlux
@@ -58,9 +58,9 @@ def flux(server: BflServer, connect: Callable[..., Connection]) -> Callable[[], 
     return lambda: Drawn(BflFlux(connect(server.base_url)))
 
 
-def only_job(server: BflServer) -> Job:
+def only_job(server: BflServer) -> RemoteJob:
     (one,) = server.tasks
-    return Job(remote_id=one, url=f"{server.base_url}/get_result?id={one}")
+    return RemoteJob(remote_id=one, url=f"{server.base_url}/get_result?id={one}")
 
 
 def test_every_row_of_the_catalogue_has_its_inputs() -> None:
@@ -254,7 +254,7 @@ async def test_a_task_that_fails_says_how_and_may_be_asked_for_again(
 async def test_a_task_that_is_forgotten_may_be_billed(
     server: BflServer, flux: Callable[[], Drawn]
 ) -> None:
-    lost = Job(remote_id="gone", url=f"{server.base_url}/get_result?id=gone")
+    lost = RemoteJob(remote_id="gone", url=f"{server.base_url}/get_result?id=gone")
     with pytest.raises(ProviderUnavailable, match="no longer") as caught:
         await flux().resume(lost, REQUEST)
     assert (caught.value.may_be_billed, caught.value.retryable) == (True, False)

@@ -16,7 +16,7 @@ from limner.catalogue.prices import FlatPrice
 from limner.catalogue.sizes import AnySize, ListedSizes
 from limner.errors import InputInvalid, InvalidSize, LimnerError, NoProvider
 from limner.providers.base import Connection, Provider, ProviderSpec, all_specs
-from limner.providers.choose import Choice, Wish, choose
+from limner.providers.choice import Choice, DrawingNeeds, choose
 
 SPRING, AUTUMN = date(2026, 4, 1), date(2026, 11, 15)
 OPENAI, REPLICATE = {"OPENAI_API_KEY": "sk-1"}, {"REPLICATE_API_TOKEN": "r8-1"}
@@ -27,7 +27,7 @@ RETIRED = (
 )
 
 
-def wish(**more: Any) -> Wish:
+def wish(**more: Any) -> DrawingNeeds:
     usual: dict[str, Any] = {
         "provider": "auto",
         "model": None,
@@ -35,7 +35,7 @@ def wish(**more: Any) -> Wish:
         "quality": "standard",
         "has_svg": False,
     }
-    return Wish(**usual | more)
+    return DrawingNeeds(**usual | more)
 
 
 def chosen(

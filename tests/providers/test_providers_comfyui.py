@@ -26,7 +26,7 @@ from limner.errors import (
     SettingsError,
     UserError,
 )
-from limner.pictures.order import ImageRequest, Job, Progress, Receipt, SourceImage
+from limner.pictures.request import ImageRequest, Progress, Receipt, RemoteJob, SourceImage
 from limner.providers import comfyui
 from limner.providers.base import Connection, Resumable
 from limner.providers.comfyui import ComfyUI
@@ -86,8 +86,8 @@ def comfy(server: ComfyServer, connect: Callable[..., Connection]) -> Callable[.
     return build
 
 
-def job(server: ComfyServer, job_id: str = JOB_ID) -> Job:
-    return Job(remote_id=job_id, url=f"{server.base_url}/history/{job_id}")
+def job(server: ComfyServer, job_id: str = JOB_ID) -> RemoteJob:
+    return RemoteJob(remote_id=job_id, url=f"{server.base_url}/history/{job_id}")
 
 
 def graph(server: ComfyServer) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from tests.servers.openai_server import OpenAIServer
 from tests.servers.replicate_server import ReplicateServer
 from tests.servers.stage import LocalStage
 
-from limner.pictures.order import Desk, ImageRequest, Receipt, Sink
+from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt, Sink
 from limner.providers import openai_compatible, openai_dalle, openai_image, replicate_flux
 from limner.providers.base import BUILT_IN, load
 from limner.providers.openai_image import OpenAIImage
@@ -92,7 +92,9 @@ def _kinds_of(contract: type[ProviderContract]) -> Iterator[type[ProviderContrac
 @pytest.mark.parametrize("lost", [{"mask": None}, {"sources": ()}])
 def test_the_contract_notices_a_picture_that_is_left_behind(lost: dict[str, Any]) -> None:
     class Forgetful(OpenAIImage):
-        async def generate(self, request: ImageRequest, sink: Sink, desk: Desk) -> Receipt:
+        async def generate(
+            self, request: ImageRequest, sink: Sink, desk: ProviderCallbacks
+        ) -> Receipt:
             return await super().generate(replace(request, **lost), sink, desk)
 
     class ForgetfulContract(TestOpenAIImage):

@@ -22,7 +22,7 @@ from limner.errors import (
     ProviderUnavailable,
     UserError,
 )
-from limner.pictures.order import ImageRequest, Progress, Receipt, SourceImage
+from limner.pictures.request import ImageRequest, Progress, Receipt, SourceImage
 from limner.providers import diffusers
 from limner.providers.base import Connection, Resumable
 from limner.providers.diffusers import Diffusers

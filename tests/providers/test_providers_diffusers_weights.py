@@ -25,7 +25,7 @@ from PIL import Image
 from tests.servers.components import needs
 
 from limner.errors import ProviderBadRequest
-from limner.pictures.order import ImageRequest, SourceImage
+from limner.pictures.request import ImageRequest, SourceImage
 from limner.providers.base import Connection
 from limner.providers.diffusers import NEEDED, Diffusers
 from limner.testing import FakeDesk, FakeSink
@@ -183,7 +183,7 @@ HOST = """
 import asyncio, sys
 from msgspec.structs import replace
 from limner.net.http import Http
-from limner.pictures.order import ImageRequest
+from limner.pictures.request import ImageRequest
 from limner.providers.base import Connection
 from limner.providers.diffusers import Diffusers
 from limner.testing import FakeDesk, FakeSink

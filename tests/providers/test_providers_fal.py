@@ -26,11 +26,10 @@ from limner.errors import (
     ProviderRefused,
     ProviderUnavailable,
 )
-from limner.pictures.order import ImageRequest, Job, Receipt
+from limner.pictures.request import ImageRequest, Receipt, RemoteJob
 from limner.providers import fal
 from limner.providers.base import Connection
-from limner.providers.fal import Fal
-from limner.providers.fal_models import WAYS
+from limner.providers.fal import WAYS, Fal
 from limner.testing import FakeClock, ProviderContract
 
 PRO = "fal-ai/flux-2-pro"
@@ -77,9 +76,9 @@ def queue(server: FalServer, connect: Callable[..., Connection]) -> Callable[[],
     return lambda: Drawn(Fal(connect(server.base_url)))
 
 
-def only_job(server: FalServer) -> Job:
+def only_job(server: FalServer) -> RemoteJob:
     (one,) = server.places
-    return Job(remote_id=one, url=server.status_url(one))
+    return RemoteJob(remote_id=one, url=server.status_url(one))
 
 
 def test_every_row_of_the_catalogue_has_its_ways() -> None:
@@ -399,7 +398,7 @@ async def test_a_request_is_resumed_to_its_picture(
 async def test_a_request_is_not_resumed_where_it_was_not_made(
     server: FalServer, queue: Callable[[], Drawn]
 ) -> None:
-    elsewhere = Job(remote_id="x", url="https://queue.fal.run/fal-ai/flux/requests/x/status")
+    elsewhere = RemoteJob(remote_id="x", url="https://queue.fal.run/fal-ai/flux/requests/x/status")
     with pytest.raises(ProviderBadRequest, match="is not at") as caught:
         await queue().resume(elsewhere, REQUEST)
     assert (server.requests, caught.value.may_be_billed) == ([], True)

@@ -28,7 +28,7 @@ from limner.errors import (
     ProviderRefused,
     ProviderUnavailable,
 )
-from limner.pictures.order import ImageRequest, Progress, Receipt, SourceImage
+from limner.pictures.request import ImageRequest, Progress, Receipt, SourceImage
 from limner.providers.base import Connection
 from limner.providers.gemini_image import ASPECT_RATIOS, SPEC, GeminiImage
 from limner.testing import FakeClock, FakeDesk, FakeSink, ProviderContract

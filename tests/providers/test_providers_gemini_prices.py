@@ -17,7 +17,7 @@ from limner.catalogue.images import ImageModel, image_models
 from limner.catalogue.prices import AreaTokensPrice
 from limner.catalogue.sizes import Size
 from limner.errors import NANO_PER_USD
-from limner.pictures.order import ImageRequest, Receipt
+from limner.pictures.request import ImageRequest, Receipt
 from limner.providers.base import Connection
 from limner.providers.gemini_image import SPEC, TIERS, GeminiImage
 from limner.testing import FakeDesk, FakeSink

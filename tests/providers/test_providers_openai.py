@@ -17,7 +17,7 @@ from tests.servers.samples import KEY, PICTURE
 from tests.servers.wire import Gate, Reply, bytes_reply, json_reply
 
 from limner.errors import BadProviderImage, ProviderRefused, ProviderUnavailable
-from limner.pictures.order import ImageRequest, Progress, Receipt
+from limner.pictures.request import ImageRequest, Progress, Receipt
 from limner.providers.base import Connection
 from limner.providers.openai_dalle import OpenAIDalle
 from limner.providers.openai_image import OpenAIImage

@@ -21,9 +21,9 @@ from limner.errors import (
     SettingsError,
 )
 from limner.net.http import Http
-from limner.pictures.order import ImageRequest, Progress, Receipt, SourceImage
+from limner.pictures.request import ImageRequest, Progress, Receipt, SourceImage
 from limner.providers.base import Connection, all_specs
-from limner.providers.choose import Wish, choose
+from limner.providers.choice import DrawingNeeds, choose
 from limner.providers.openai_compatible import NAME, SPEC, OpenAICompatible
 from limner.testing import FakeDesk, FakeSink
 
@@ -236,14 +236,18 @@ def test_any_model_is_taken_at_its_name_and_its_price_is_unknown() -> None:
 
 @pytest.mark.parametrize("key", [KEY, None])
 def test_its_key_is_used_where_it_is_set_and_not_missed_where_it_is_not(key: str | None) -> None:
-    wish = Wish(provider=NAME, model="any", size=Size(512, 512), quality="standard", has_svg=False)
+    wish = DrawingNeeds(
+        provider=NAME, model="any", size=Size(512, 512), quality="standard", has_svg=False
+    )
     specs = all_specs(embedded=False)
     choice = choose(wish, specs=specs, key_of=lambda name: key, today=date(2026, 11, 15))
     assert (choice.spec.name, choice.model.id, choice.key) == (NAME, "any", key or "")
 
 
 def test_it_is_nobodys_unless_it_is_named() -> None:
-    wish = Wish(provider="auto", model=None, size=Size(512, 512), quality="hd", has_svg=False)
+    wish = DrawingNeeds(
+        provider="auto", model=None, size=Size(512, 512), quality="hd", has_svg=False
+    )
     with pytest.raises(NoProvider):
         choose(
             wish,

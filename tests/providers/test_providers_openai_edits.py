@@ -19,7 +19,7 @@ from tests.servers.test_servers_processes import serving
 
 from limner.catalogue.images import Size, image_models
 from limner.errors import ProviderBadRequest, ProviderRefused
-from limner.pictures.order import ImageRequest, Receipt, SourceImage
+from limner.pictures.request import ImageRequest, Receipt, SourceImage
 from limner.providers.base import Connection
 from limner.providers.openai_image import OpenAIImage
 from limner.testing import FakeDesk, FakeSink

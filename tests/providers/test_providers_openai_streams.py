@@ -34,7 +34,7 @@ from limner.errors import (
     ProviderRefused,
     ProviderUnavailable,
 )
-from limner.pictures.order import ImageRequest, Progress, Receipt, SourceImage
+from limner.pictures.request import ImageRequest, Progress, Receipt, SourceImage
 from limner.providers.base import Connection
 from limner.providers.openai_image import OpenAIImage
 from limner.testing import FakeClock, FakeDesk, FakeSink

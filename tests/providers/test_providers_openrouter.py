@@ -35,9 +35,9 @@ from limner.errors import (
     ProviderRefused,
     ProviderUnavailable,
 )
-from limner.pictures.order import ImageRequest, Progress, Receipt, SourceImage
-from limner.providers.aspect_ratios import COMMON_RATIOS
+from limner.pictures.request import ImageRequest, Progress, Receipt, SourceImage
 from limner.providers.base import Connection
+from limner.providers.model_inputs import COMMON_RATIOS
 from limner.providers.openrouter import SPEC, TIERS, OpenRouter
 from limner.testing import FakeClock, FakeDesk, FakeSink, ProviderContract
 

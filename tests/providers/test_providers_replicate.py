@@ -31,9 +31,9 @@ from limner.errors import (
     ProviderRefused,
     ProviderUnavailable,
 )
-from limner.pictures.order import ImageRequest, Job, Progress, Receipt
-from limner.providers.aspect_ratios import nearest_aspect_ratio
+from limner.pictures.request import ImageRequest, Progress, Receipt, RemoteJob
 from limner.providers.base import Connection
+from limner.providers.model_inputs import nearest_aspect_ratio
 from limner.providers.replicate_flux import ASPECT_RATIOS, ReplicateFlux
 from limner.testing import FakeClock, FakeDesk, FakeSink
 
@@ -65,9 +65,9 @@ def flux(
     return lambda: Drawn(connect(replicate_server.base_url))
 
 
-def only_job(server: ReplicateServer) -> Job:
+def only_job(server: ReplicateServer) -> RemoteJob:
     (one,) = server.predictions
-    return Job(remote_id=one, url=f"{server.base_url}/predictions/{one}")
+    return RemoteJob(remote_id=one, url=f"{server.base_url}/predictions/{one}")
 
 
 @pytest.mark.parametrize("delivery", ["url", "single url", "data"])
@@ -134,7 +134,7 @@ async def test_the_job_is_written_down_before_the_first_look(
     drawn = flux()
     desk = drawn.desk.desk
 
-    async def journal(job: Job) -> None:
+    async def journal(job: RemoteJob) -> None:
         looks_when_journalled.append(len(replicate_server.sent("look")))
 
     await drawn.provider.generate(REQUEST, drawn.sink, replace(desk, journal=journal))

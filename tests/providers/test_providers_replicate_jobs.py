@@ -15,7 +15,7 @@ from tests.servers.samples import PICTURE
 from tests.servers.wire import Gate, Reply, json_reply
 
 from limner.errors import ProviderAuth, ProviderRefused, ProviderUnavailable
-from limner.pictures.order import ImageRequest, Job, Receipt
+from limner.pictures.request import ImageRequest, Receipt, RemoteJob
 from limner.providers.base import Connection
 from limner.providers.replicate_flux import ReplicateFlux
 from limner.testing import FakeDesk, FakeSink
@@ -40,8 +40,8 @@ class Giving:
             await self._task
 
 
-def job(server: ReplicateServer, one: str) -> Job:
-    return Job(remote_id=one, url=f"{server.base_url}/predictions/{one}")
+def job(server: ReplicateServer, one: str) -> RemoteJob:
+    return RemoteJob(remote_id=one, url=f"{server.base_url}/predictions/{one}")
 
 
 async def test_giving_up_between_looks_cancels_the_prediction(
@@ -79,7 +79,7 @@ async def test_giving_up_while_the_job_is_written_down_cancels_it(
     replicate_server.looks = 9
     desk, reached = FakeDesk(), asyncio.Event()
 
-    async def journal(job: Job) -> None:
+    async def journal(job: RemoteJob) -> None:
         reached.set()
         await asyncio.Event().wait()
 
@@ -182,7 +182,7 @@ async def test_a_cancellation_that_is_not_answered_does_not_hold_the_caller(
 
 async def find(
     server: ReplicateServer, connect: Callable[..., Connection], **changes: Any
-) -> Job | None:
+) -> RemoteJob | None:
     since_ms = int(wall.time() * 1000) - HOUR_MS
     provider = ReplicateFlux(connect(server.base_url))
     return await provider.find(replace(REQUEST, **changes), since_ms=since_ms)
@@ -240,7 +240,7 @@ async def test_a_search_that_fails_says_so(
 
 
 async def resume(
-    server: ReplicateServer, connect: Callable[..., Connection], one: Job
+    server: ReplicateServer, connect: Callable[..., Connection], one: RemoteJob
 ) -> tuple[Receipt, bytes, FakeDesk]:
     sink, desk = FakeSink(), FakeDesk()
     provider = ReplicateFlux(connect(server.base_url))
@@ -265,7 +265,7 @@ async def test_a_job_is_resumed_at_the_api_whatever_its_address_says(
     replicate_server: ReplicateServer, connect: Callable[..., Connection]
 ) -> None:
     one = replicate_server.add(MODEL, INPUTS)
-    moved = Job(remote_id=one["id"], url="https://evil.example/predictions/x")
+    moved = RemoteJob(remote_id=one["id"], url="https://evil.example/predictions/x")
     _, data, _ = await resume(replicate_server, connect, moved)
     assert data == PICTURE
 

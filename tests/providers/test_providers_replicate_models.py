@@ -24,7 +24,7 @@ from limner.errors import (
     ProviderBadRequest,
     ProviderUnavailable,
 )
-from limner.pictures.order import ImageRequest, Job, Receipt
+from limner.pictures.request import ImageRequest, Receipt, RemoteJob
 from limner.providers import replicate, replicate_flux
 from limner.providers.base import Connection
 from limner.providers.model_inputs import ModelInputs
@@ -225,7 +225,7 @@ async def test_a_lost_prediction_of_any_model_is_found_by_its_seed(
     one = replicate_server.add("acme/draws", {"prompt": "a fox", "seed": 42})["id"]
     asked = replace(REQUEST, model=f"acme/draws:{VERSION}")
     url = f"{replicate_server.base_url}/predictions/{one}"
-    assert await provider.find(asked, since_ms=0) == Job(remote_id=one, url=url)
+    assert await provider.find(asked, since_ms=0) == RemoteJob(remote_id=one, url=url)
 
 
 @pytest.mark.parametrize(

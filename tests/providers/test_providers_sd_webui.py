@@ -18,7 +18,7 @@ from tests.servers.wire import Gate, Reply, Seen, dropped, html_reply, json_repl
 
 from limner.catalogue.images import Size
 from limner.errors import BadProviderImage, ProviderAuth, ProviderBadRequest, ProviderUnavailable
-from limner.pictures.order import ImageRequest, Progress, Receipt, SourceImage
+from limner.pictures.request import ImageRequest, Progress, Receipt, SourceImage
 from limner.providers import sd_webui
 from limner.providers.base import Connection
 from limner.providers.sd_webui import SdWebui

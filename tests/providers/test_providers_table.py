@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from limner.catalogue.images import image_models
-from limner.pictures.order import ImageRequest, Progress, Receipt
+from limner.pictures.request import ImageRequest, Progress, Receipt
 from limner.providers import illustrator
 from limner.providers.base import (
     BUILT_IN,

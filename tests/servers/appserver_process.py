@@ -11,7 +11,7 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-from tests.doors.cli_process import LIMNER
+from tests.frontends.cli_process import LIMNER
 from tests.servers.responses_server import ResponsesServer
 from tests.servers.scripted import Line, scripted
 from websockets.asyncio.client import ClientConnection, connect

@@ -102,7 +102,7 @@ def limner_side(folder: Path, server: ResponsesServer) -> Side:
     home, cwd = folder / "limner-home", folder / "project"
     cwd.mkdir(parents=True)
     program = folder / "limner"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m limner.doors.cli.main "$@"\n')
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m limner "$@"\n')
     program.chmod(0o755)
     env = {
         "PATH": os.environ["PATH"],

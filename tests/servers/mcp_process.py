@@ -15,10 +15,10 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from tests.acceptance.conftest import Studio
 
-from limner.doors.mcp.server import build_server
+from limner.frontends.mcp.server import build_server
 
 GUARD_S = 60.0
-WORDS = ("-m", "limner.doors.cli.main", "mcp")
+WORDS = ("-m", "limner", "mcp")
 LEGACY, STATELESS = "2025-11-25", "2026-07-28"
 
 Mode = Literal["legacy", "auto"]

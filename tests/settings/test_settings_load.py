@@ -8,15 +8,15 @@ import pytest
 
 from limner.errors import SettingsError
 from limner.settings import (
-    Agent,
-    Approval,
-    AppServer,
-    Budget,
-    Images,
-    Mcp,
-    ModelRoles,
+    AgentSettings,
+    ApprovalSettings,
+    AppServerSettings,
+    BudgetSettings,
+    ImageSettings,
+    McpSettings,
+    ModelRoleSettings,
     Settings,
-    Tools,
+    ToolSettings,
     all_settings,
     load,
     load_with_sources,
@@ -61,7 +61,7 @@ def place(tmp_path: Path) -> Place:
 def test_without_files_and_variables_the_defaults_hold(place: Place) -> None:
     assert place.load() == Settings(
         home=place.home,
-        images=Images(
+        images=ImageSettings(
             block_images=False,
             auto_resize=True,
             fit="seed",
@@ -71,19 +71,19 @@ def test_without_files_and_variables_the_defaults_hold(place: Place) -> None:
             concurrency=8,
             tile="off",
         ),
-        model_roles=ModelRoles(vision=None, default=None),
-        budget=Budget(call_usd=None, session_usd=None, day_usd=None),
-        approval=Approval(policy="on-request", above_usd=Decimal("1.00")),
-        tools=Tools(timeout_s=300),
-        agent=Agent(
+        model_roles=ModelRoleSettings(vision=None, default=None),
+        budget=BudgetSettings(call_usd=None, session_usd=None, day_usd=None),
+        approval=ApprovalSettings(policy="on-request", above_usd=Decimal("1.00")),
+        tools=ToolSettings(timeout_s=300),
+        agent=AgentSettings(
             personality="limner",
             max_requests=100,
             max_calls=200,
             sandbox="workspace-write",
             compact_at=0.8,
         ),
-        appserver=AppServer(tool_timeout_s=600),
-        mcp=Mcp(answer_within_s=45),
+        appserver=AppServerSettings(tool_timeout_s=600),
+        mcp=McpSettings(answer_within_s=45),
     )
 
 
@@ -99,9 +99,9 @@ def test_a_later_layer_wins_and_says_so(place: Place) -> None:
     )
     assert loaded.settings == Settings(
         home=place.home,
-        images=Images(fit="fast", provider="b", concurrency=4),
-        budget=Budget(day_usd=Decimal(6)),
-        tools=Tools(timeout_s=1.5),
+        images=ImageSettings(fit="fast", provider="b", concurrency=4),
+        budget=BudgetSettings(day_usd=Decimal(6)),
+        tools=ToolSettings(timeout_s=1.5),
     )
     given = {key: source for key, source in loaded.sources.items() if source != "default"}
     assert given == {
@@ -117,25 +117,30 @@ def test_a_later_layer_wins_and_says_so(place: Place) -> None:
 @pytest.mark.parametrize(
     ("variable", "text", "section", "value"),
     [
-        ("LIMNER_IMAGES_BLOCK_IMAGES", "true", "images", Images(block_images=True)),
-        ("LIMNER_IMAGES_BLOCK_IMAGES", "1", "images", Images(block_images=True)),
-        ("LIMNER_IMAGES_BLOCK_IMAGES", "", "images", Images()),
-        ("LIMNER_IMAGES_EMBEDDED", "False", "images", Images(embedded=False)),
-        ("LIMNER_IMAGES_EMBEDDED", " 0 ", "images", Images(embedded=False)),
-        ("LIMNER_IMAGES_ACCEPT", "png, heic,", "images", Images(accept=("png", "heic"))),
-        ("LIMNER_IMAGES_CONCURRENCY", "16", "images", Images(concurrency=16)),
-        ("LIMNER_TOOLS_TIMEOUT_S", "0.5", "tools", Tools(timeout_s=0.5)),
+        ("LIMNER_IMAGES_BLOCK_IMAGES", "true", "images", ImageSettings(block_images=True)),
+        ("LIMNER_IMAGES_BLOCK_IMAGES", "1", "images", ImageSettings(block_images=True)),
+        ("LIMNER_IMAGES_BLOCK_IMAGES", "", "images", ImageSettings()),
+        ("LIMNER_IMAGES_EMBEDDED", "False", "images", ImageSettings(embedded=False)),
+        ("LIMNER_IMAGES_EMBEDDED", " 0 ", "images", ImageSettings(embedded=False)),
+        ("LIMNER_IMAGES_ACCEPT", "png, heic,", "images", ImageSettings(accept=("png", "heic"))),
+        ("LIMNER_IMAGES_CONCURRENCY", "16", "images", ImageSettings(concurrency=16)),
+        ("LIMNER_TOOLS_TIMEOUT_S", "0.5", "tools", ToolSettings(timeout_s=0.5)),
         (
             "LIMNER_MODEL_ROLES_VISION",
             "openai/gpt-5.5",
             "model_roles",
-            ModelRoles(vision="openai/gpt-5.5"),
+            ModelRoleSettings(vision="openai/gpt-5.5"),
         ),
-        ("LIMNER_AGENT_COMPACT_AT", "1", "agent", Agent(compact_at=1)),
-        ("LIMNER_APPSERVER_TOOL_TIMEOUT_S", "5", "appserver", AppServer(tool_timeout_s=5)),
-        ("LIMNER_MCP_ANSWER_WITHIN_S", "0.5", "mcp", Mcp(answer_within_s=0.5)),
-        ("LIMNER_APPROVAL_POLICY", "never", "approval", Approval(policy="never")),
-        ("LIMNER_BUDGET_SESSION_USD", "0.10", "budget", Budget(session_usd=Decimal("0.10"))),
+        ("LIMNER_AGENT_COMPACT_AT", "1", "agent", AgentSettings(compact_at=1)),
+        ("LIMNER_APPSERVER_TOOL_TIMEOUT_S", "5", "appserver", AppServerSettings(tool_timeout_s=5)),
+        ("LIMNER_MCP_ANSWER_WITHIN_S", "0.5", "mcp", McpSettings(answer_within_s=0.5)),
+        ("LIMNER_APPROVAL_POLICY", "never", "approval", ApprovalSettings(policy="never")),
+        (
+            "LIMNER_BUDGET_SESSION_USD",
+            "0.10",
+            "budget",
+            BudgetSettings(session_usd=Decimal("0.10")),
+        ),
     ],
 )
 def test_a_variable_is_read_as_what_its_setting_takes(
@@ -149,8 +154,8 @@ def test_files_and_flags_may_spell_keys_in_camel_case(place: Place) -> None:
     settings = place.load({"images.autoResize": False})
     assert settings == Settings(
         home=place.home,
-        images=Images(block_images=True, auto_resize=False),
-        model_roles=ModelRoles(vision="a/b"),
+        images=ImageSettings(block_images=True, auto_resize=False),
+        model_roles=ModelRoleSettings(vision="a/b"),
     )
 
 
@@ -158,10 +163,10 @@ def test_money_is_kept_as_it_was_written(place: Place) -> None:
     place.project_file('[budget]\ncall_usd = 0.1\nsession_usd = 3\nday_usd = "0.123456789"\n')
     assert place.load({"approval.above_usd": 0.3}) == Settings(
         home=place.home,
-        budget=Budget(
+        budget=BudgetSettings(
             call_usd=Decimal("0.1"), session_usd=Decimal(3), day_usd=Decimal("0.123456789")
         ),
-        approval=Approval(above_usd=Decimal("0.3")),
+        approval=ApprovalSettings(above_usd=Decimal("0.3")),
     )
 
 

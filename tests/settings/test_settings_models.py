@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from limner.errors import SettingsError
-from limner.own_models import OwnModel
 from limner.settings import load
+from limner.settings.custom_models import CustomModel
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def folders(tmp_path: Path) -> tuple[Path, Path]:
     return home, cwd
 
 
-def models(folders: tuple[Path, Path], *, config: str = "", here: str = "") -> list[OwnModel]:
+def models(folders: tuple[Path, Path], *, config: str = "", here: str = "") -> list[CustomModel]:
     home, cwd = folders
     (home / "config.toml").write_text(config)
     (cwd / "limner.toml").write_text(here)
@@ -44,13 +44,13 @@ input = ["text", "image"]
 def test_the_models_of_both_files_add_up(folders: tuple[Path, Path]) -> None:
     found = models(folders, config=CORP + "[images]\nembedded = false\n", here=OLLAMA)
     assert found == [
-        OwnModel(
+        CustomModel(
             name="corp/gpt",
             api="openai-responses",
             base_url="https://llm.corp.example/v1",
             key_env="CORP_KEY",
         ),
-        OwnModel(name="home/llava", base_url="http://127.0.0.1:11434/v1"),
+        CustomModel(name="home/llava", base_url="http://127.0.0.1:11434/v1"),
     ]
     assert models(folders) == []
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from limner.errors import SettingsError
 from limner.settings import all_settings, load, load_with_sources
-from limner.settings.strangers import GUARDED, NOT_THEIRS, STRICTEST_FIRST
+from limner.settings.project_file import GUARDED, NOT_THEIRS, STRICTEST_FIRST
 
 HELD = sorted(GUARDED | NOT_THEIRS)
 

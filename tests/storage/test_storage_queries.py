@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limner.storage.queries import migrations, named_queries, statements
+from limner.storage.store import migrations, named_queries, statements
 
 
 def write(folder: Path, **files: str) -> Path:

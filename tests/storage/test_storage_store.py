@@ -17,8 +17,7 @@ from typing import Any
 import pytest
 
 from limner.errors import StorageError
-from limner.storage.queries import migrations
-from limner.storage.store import Store, Transaction
+from limner.storage.store import Store, Transaction, migrations
 
 PICTURE = {"mime": "image/png", "width": 2, "height": 3, "size_bytes": 4, "lineage": "{}"}
 

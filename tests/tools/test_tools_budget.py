@@ -9,7 +9,15 @@ import pytest
 
 from limner.content import Picture, Text
 from limner.tools.base import ToolResult
-from limner.tools.budget import fit, fit_all, measure, share, shorten_json, shorten_text, to_json
+from limner.tools.result_budget import (
+    fit,
+    fit_all,
+    measure,
+    share,
+    shorten_json,
+    shorten_text,
+    to_json,
+)
 
 PICTURE = Picture(handle="a" * 64, mime="image/png", width=8, height=8, size_bytes=9)
 

@@ -10,7 +10,7 @@ from tests.fuzz import examples
 
 from limner.content import Content, Picture, Text
 from limner.tools.base import ToolResult
-from limner.tools.budget import fit_all, measure, share, shorten_json, shorten_text, to_json
+from limner.tools.result_budget import fit_all, measure, share, shorten_json, shorten_text, to_json
 
 strings = st.text() | st.text(alphabet='ab "\\\n\x00é😀', min_size=50, max_size=400)
 json_values = st.recursive(

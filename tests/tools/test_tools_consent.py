@@ -10,7 +10,7 @@ import pytest
 
 from limner.errors import ApprovalDenied, LimnerError, ReachDenied
 from limner.storage.reach import Reach
-from limner.tools.base import Approval, Question, ToolContext
+from limner.tools.base import ApprovalPolicy, Question, ToolContext
 from limner.tools.consent import may_spend, writable
 
 CENT = 10_000_000
@@ -51,8 +51,8 @@ def desk(tmp_path: Path) -> Desk:
     return Desk(*folders)
 
 
-def approval(policy: str) -> Approval:
-    return Approval(policy=policy, above_nano=DOLLAR)
+def approval(policy: str) -> ApprovalPolicy:
+    return ApprovalPolicy(policy=policy, above_nano=DOLLAR)
 
 
 @pytest.mark.parametrize("answer", [True, False], ids=["yes", "no"])

@@ -14,7 +14,7 @@ from limner.errors import BudgetExceeded
 from limner.money.ledger import Caps, Money
 from limner.money.records import Reservation
 from limner.storage.store import Store
-from limner.tools.base import Approval, Question, ToolContext
+from limner.tools.base import ApprovalPolicy, Question, ToolContext
 from limner.tools.consent import OverCap, reserve
 
 CENT = 10_000_000
@@ -45,8 +45,8 @@ def money_of(store: Store, **caps: int) -> Money:
     return Money(store, caps=Caps(**caps), clock=lambda: datetime(2026, 11, 15, tzinfo=UTC))
 
 
-def approval(policy: str) -> Approval:
-    return Approval(policy=policy, above_nano=100 * CENT)
+def approval(policy: str) -> ApprovalPolicy:
+    return ApprovalPolicy(policy=policy, above_nano=100 * CENT)
 
 
 async def buy(money: Money, user: User, policy: str = "on-failure", **context: Any) -> Reservation:

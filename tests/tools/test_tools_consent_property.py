@@ -18,7 +18,7 @@ from limner.errors import Denied
 from limner.money.ledger import Caps, Money
 from limner.storage.reach import Reach
 from limner.storage.store import Store
-from limner.tools.base import Approval, Question, ToolContext
+from limner.tools.base import ApprovalPolicy, Question, ToolContext
 from limner.tools.consent import OverCap, may_spend, reserve, writable
 
 POLICIES = st.sampled_from(["untrusted", "on-request", "on-failure", "never"])
@@ -95,11 +95,11 @@ async def buy(terms: Terms, user: User, store: Store) -> bool:
     """Whether the call was paid for."""
     caps = Caps(call_nano=terms.call_cap, session_nano=terms.session_cap)
     money = Money(store, caps=caps, clock=lambda: datetime(2026, 11, 15, tzinfo=UTC))
-    approval = Approval(policy=terms.by_settings, above_nano=terms.above)
+    approval = ApprovalPolicy(policy=terms.by_settings, above_nano=terms.above)
     own = terms.by_conversation
     context = ToolContext(
         session_id=next(_sessions),
-        approval=None if own is None else Approval(policy=own, above_nano=terms.above),
+        approval=None if own is None else ApprovalPolicy(policy=own, above_nano=terms.above),
         budget_nano=terms.budget,
         has_read_untrusted=terms.has_read,
         ask=user,
@@ -158,7 +158,7 @@ async def test_nothing_is_written_without_a_yes_or_a_rule_that_allows_it(
         has_read_untrusted=has_read,
         ask=user,
     )
-    approval = Approval(policy=policy, above_nano=0)
+    approval = ApprovalPolicy(policy=policy, above_nano=0)
     try:
         written = await writable(path, context, approval, generated=generated)
     except Denied:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from limner.errors import ReachDenied
 from limner.storage.reach import Reach
 from limner.tools.base import ToolContext
-from limner.tools.naming import find_file, variants
+from limner.tools.file_lookup import find_file, variants
 
 SCREENSHOT = "Screenshot 2026-11-15 at 3.04.05\u202fPM.png"
 

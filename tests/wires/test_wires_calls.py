@@ -28,7 +28,7 @@ from tests.wires.wire_prompts import (
 )
 
 from limner.errors import ModelBadAnswer
-from limner.wires import gathering
+from limner.wires import stream
 from limner.wires.base import Answer, Usage
 from limner.wires.bedrock_converse import WIRE as BEDROCK
 
@@ -330,7 +330,7 @@ def test_arguments_without_an_end_are_not_kept_for_ever() -> None:
     reader = ALL_WIRES["openai-chat"].reader()
     piece = {"index": 0, "function": {"arguments": "x" * 1_000_000}}
     chunk = json.dumps({"choices": [{"delta": {"tool_calls": [piece]}}]})
-    for _ in range(gathering.MAX_CHARS // 1_000_000):
+    for _ in range(stream.MAX_CHARS // 1_000_000):
         reader.feed("message", chunk)
     with pytest.raises(ModelBadAnswer, match="more than 16,000,000 characters"):
         reader.feed("message", chunk)

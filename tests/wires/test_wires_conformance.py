@@ -29,7 +29,7 @@ from tests.wires.wire_prompts import (
 )
 
 from limner.errors import InputInvalid
-from limner.wires.base import HANDLE_URL, Prompt, Sight
+from limner.wires.base import HANDLE_URL, ModelPicture, Prompt
 from limner.wires.items import image_urls, picture, with_images
 
 # Models whose outputs of tools carry pictures, and models whose do not.
@@ -298,10 +298,10 @@ def test_one_picture_more_than_a_service_takes_is_an_error(api: str, most: int) 
     ("api", "most"), [("anthropic-messages", 7_864_320), ("bedrock-converse", 3_750_000)]
 )
 def test_a_picture_larger_than_a_service_takes_is_an_error(api: str, most: int) -> None:
-    fits = Sight(mime="image/png", data=PNG.ljust(most, b"x"))
+    fits = ModelPicture(mime="image/png", data=PNG.ljust(most, b"x"))
     ask = ALL_WIRES[api].request
     assert ask("m", prompt(user(image(FOX)), pictures={FOX: fits}))
-    over = Sight(mime=fits.mime, data=fits.data + b"x")
+    over = ModelPicture(mime=fits.mime, data=fits.data + b"x")
     with pytest.raises(InputInvalid, match=f"has {most + 1:,} bytes; the service takes {most:,}"):
         ask("m", prompt(user(image(FOX)), pictures={FOX: over}))
 
@@ -315,7 +315,7 @@ def test_a_picture_larger_than_a_service_takes_is_an_error(api: str, most: int) 
     ],
 )
 def test_a_picture_of_a_type_that_a_service_does_not_take_is_an_error(api: str, mime: str) -> None:
-    strange = prompt(user(image(FOX)), pictures={FOX: Sight(mime=mime, data=b"strange")})
+    strange = prompt(user(image(FOX)), pictures={FOX: ModelPicture(mime=mime, data=b"strange")})
     with pytest.raises(InputInvalid, match=f"is {mime}, and the service takes"):
         ALL_WIRES[api].request("m", strange)
 
@@ -330,7 +330,7 @@ def test_a_picture_of_a_type_that_a_service_does_not_take_is_an_error(api: str, 
     ],
 )
 def test_the_type_of_a_picture_is_what_its_bytes_show(api: str, data: bytes, mime: str) -> None:
-    claimed = prompt(user(image(FOX)), pictures={FOX: Sight(mime="image/gif", data=data)})
+    claimed = prompt(user(image(FOX)), pictures={FOX: ModelPicture(mime="image/gif", data=data)})
     (body, *_) = bodies(api, claimed)
     assert_legal(api, body)
     written = json.dumps(body)

@@ -14,8 +14,8 @@ from tests.wires.wire_prompts import FOX, OWL, PICTURES, image, text
 
 from limner.errors import InputInvalid
 from limner.wires import codex_content, mcp_content
-from limner.wires.base import Sight
-from limner.wires.incoming import Omitted, RawPicture, RawSound, from_data_url
+from limner.wires.base import ModelPicture
+from limner.wires.incoming_media import Omitted, RawAudio, RawPicture, from_data_url
 from limner.wires.items import picture
 
 FOX64 = base64.b64encode(b"\x89PNG fox").decode()
@@ -41,7 +41,7 @@ def test_a_result_of_mcp_carries_the_pictures() -> None:
         "A fox:",
         RawPicture(data=b"\x89PNG fox", mime="image/png"),
         NOT_SHOWN,
-        RawSound(url="data:audio/wav;base64,AAAA"),
+        RawAudio(url="data:audio/wav;base64,AAAA"),
     ]
 
 
@@ -57,7 +57,7 @@ def test_an_answer_to_codex_carries_the_pictures() -> None:
         "A fox:",
         RawPicture(data=b"\x89PNG fox", mime="image/png"),
         NOT_SHOWN,
-        RawSound(url="data:audio/wav;base64,AAAA"),
+        RawAudio(url="data:audio/wav;base64,AAAA"),
     ]
 
 
@@ -72,7 +72,9 @@ def test_a_picture_that_is_not_there_is_an_error(door: Any) -> None:
 @pytest.mark.parametrize("door", [mcp_content, codex_content])
 @given(data=st.lists(st.binary(min_size=1), max_size=4, unique=True))
 def test_property_every_picture_arrives_as_it_was_sent(door: Any, data: list[bytes]) -> None:
-    pictures = {f"{at:064x}": Sight(mime="image/webp", data=one) for at, one in enumerate(data)}
+    pictures = {
+        f"{at:064x}": ModelPicture(mime="image/webp", data=one) for at, one in enumerate(data)
+    }
     written = door.write([picture(handle) for handle in pictures], pictures, omitted={})
     read = door.read(written)
     assert [one.data for one in read] == data

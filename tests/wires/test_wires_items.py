@@ -13,20 +13,20 @@ from tests.wires.wire_prompts import FOX, OWL
 
 from limner.content import Picture, Text
 from limner.errors import InputInvalid
-from limner.wires import items, views
+from limner.wires import item_views, items
 
 VIEWS = {
-    "message": views.Message,
-    "reasoning": views.Reasoning,
-    "local_shell_call": views.LocalShellCall,
-    "function_call": views.FunctionCall,
-    "function_call_output": views.FunctionCallOutput,
-    "custom_tool_call": views.CustomToolCall,
-    "custom_tool_call_output": views.CustomToolCallOutput,
-    "web_search_call": views.WebSearchCall,
-    "ghost_snapshot": views.GhostSnapshot,
-    "compaction": views.Compaction,
-    "other": views.Other,
+    "message": item_views.Message,
+    "reasoning": item_views.Reasoning,
+    "local_shell_call": item_views.LocalShellCall,
+    "function_call": item_views.FunctionCall,
+    "function_call_output": item_views.FunctionCallOutput,
+    "custom_tool_call": item_views.CustomToolCall,
+    "custom_tool_call_output": item_views.CustomToolCallOutput,
+    "web_search_call": item_views.WebSearchCall,
+    "ghost_snapshot": item_views.GhostSnapshot,
+    "compaction": item_views.Compaction,
+    "other": item_views.OtherItem,
 }
 PICTURE = Picture(handle=FOX, mime="image/png", width=2, height=1, size_bytes=70)
 
@@ -43,7 +43,7 @@ def test_every_kind_of_the_schema_has_a_view() -> None:
 def test_property_every_kind_is_read_and_written_back_equal(kind: str, data: st.DataObject) -> None:
     item = data.draw(items_of(kind))
     before = copy.deepcopy(item)
-    seen = views.view(item)
+    seen = item_views.view(item)
     assert type(seen) is VIEWS[kind]
     # What the view knows is what the item says.
     for field in seen.__struct_fields__:
@@ -60,15 +60,15 @@ def test_property_every_kind_is_read_and_written_back_equal(kind: str, data: st.
 @given(data=st.data())
 def test_property_the_parts_of_content_are_all_seen(data: st.DataObject) -> None:
     parts = data.draw(st.lists(things_of("ContentItem"), max_size=4))
-    seen = views.parts(parts)
+    seen = item_views.parts(parts)
     kinds = {
-        views.InputText: "input_text",
-        views.OutputText: "output_text",
-        views.InputImage: "input_image",
+        item_views.InputText: "input_text",
+        item_views.OutputText: "output_text",
+        item_views.InputImage: "input_image",
     }
     assert [kinds[type(part)] for part in seen] == [part["type"] for part in parts]
     urls = [part["image_url"] for part in parts if part["type"] == "input_image"]
-    assert [part.image_url for part in seen if isinstance(part, views.InputImage)] == urls
+    assert [part.image_url for part in seen if isinstance(part, item_views.InputImage)] == urls
     message = {"type": "message", "role": "user", "content": parts}
     assert items.image_urls(message) == urls
 
@@ -77,13 +77,13 @@ def test_property_the_parts_of_content_are_all_seen(data: st.DataObject) -> None
 @given(data=st.data())
 def test_property_the_actions_of_a_search_are_all_seen(data: st.DataObject) -> None:
     action = data.draw(things_of("WebSearchAction"))
-    seen = views.view({"type": "web_search_call", "action": action})
-    assert isinstance(seen, views.WebSearchCall)
+    seen = item_views.view({"type": "web_search_call", "action": action})
+    assert isinstance(seen, item_views.WebSearchCall)
     kinds = {
-        views.Search: "search",
-        views.OpenPage: "open_page",
-        views.FindInPage: "find_in_page",
-        views.OtherAction: "other",
+        item_views.Search: "search",
+        item_views.OpenPage: "open_page",
+        item_views.FindInPage: "find_in_page",
+        item_views.OtherAction: "other",
     }
     assert kinds[type(seen.act)] == action["type"]  # type: ignore[index] # None has no kind
 
@@ -105,22 +105,22 @@ def test_an_output_is_read_in_three_shapes_and_kept_in_one_of_two(
     output: Any, extra: dict[str, Any], succeeded: bool | None, kept: dict[str, Any]
 ) -> None:
     item = {"type": "function_call_output", "call_id": "c", "output": output, **extra}
-    seen = views.view(item)
-    assert isinstance(seen, views.FunctionCallOutput)
+    seen = item_views.view(item)
+    assert isinstance(seen, item_views.FunctionCallOutput)
     assert seen.succeeded is succeeded
     assert items.as_written(item) == {"type": "function_call_output", "call_id": "c", **kept}
 
 
 def test_what_is_unknown_is_seen_as_that_and_stays() -> None:
     item = {"type": "from_the_future", "x": [1, {"y": None}]}
-    assert views.view(item) == views.Unknown(kind="from_the_future")
+    assert item_views.view(item) == item_views.Unknown(kind="from_the_future")
     assert items.as_written(item) == item
-    (part,) = views.parts([{"type": "input_file", "file_id": "f"}])
-    assert part == views.Unknown(kind="input_file")
-    search = views.view({"type": "web_search_call", "action": {"type": "scroll"}})
-    assert isinstance(search, views.WebSearchCall)
-    assert search.act == views.Unknown(kind="scroll")
-    assert views.view({"type": 7}) == views.Unknown(kind="7")
+    (part,) = item_views.parts([{"type": "input_file", "file_id": "f"}])
+    assert part == item_views.Unknown(kind="input_file")
+    search = item_views.view({"type": "web_search_call", "action": {"type": "scroll"}})
+    assert isinstance(search, item_views.WebSearchCall)
+    assert search.act == item_views.Unknown(kind="scroll")
+    assert item_views.view({"type": 7}) == item_views.Unknown(kind="7")
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_what_is_unknown_is_seen_as_that_and_stays() -> None:
 )
 def test_a_known_kind_of_another_shape_is_an_error(item: dict[str, Any]) -> None:
     with pytest.raises(InputInvalid, match=item["type"]):
-        views.view(item)
+        item_views.view(item)
 
 
 def test_the_items_that_we_make_are_of_the_schema() -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.wires.wire_prompts import prompt, text, user
 
 from limner.wires.base import wire
-from limner.wires.schemas import closed, is_strict
+from limner.wires.strict_schema import closed, is_strict
 
 
 def test_a_schema_is_closed_at_every_depth_and_the_original_stays_as_it_is() -> None:

@@ -23,7 +23,7 @@ from tests.wires.wire_prompts import (
 )
 
 from limner.errors import InputInvalid
-from limner.wires.sounds import Heard, read_sound
+from limner.wires.audio import DecodedAudio, read_sound
 
 WAV = "data:audio/wav;base64,UklGRg=="
 MP3 = "data:Audio/MPEG;base64,SUQz"
@@ -142,12 +142,12 @@ def test_parameters_of_the_type_stay_and_its_data_is_not_shown() -> None:
     url = "DATA:audio/webm; codecs=opus ;BASE64,AAAA"
     heard = read_sound(url)
     assert (heard.url, heard.mime, heard.base64, heard.size_bytes) == (url, "audio/webm", "AAAA", 3)
-    assert repr(heard) == "Heard(mime='audio/webm')"
+    assert repr(heard) == "DecodedAudio(mime='audio/webm')"
 
 
 @given(st.text() | st.from_regex(r"data:audio/[a-z]{1,5}(;base64)?,[A-Za-z0-9]{0,9}"))
 def test_property_an_address_is_a_sound_as_it_came_or_refused(url: str) -> None:
     with suppress(InputInvalid):
         heard = read_sound(url)
-        assert heard == Heard(url=url, mime=heard.mime)
+        assert heard == DecodedAudio(url=url, mime=heard.mime)
         assert url.endswith(f",{heard.base64}")

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tests.wires.wire_prompts import ALL_WIRES, FOX, every_wire, image, prompt, text, user
 
 from limner.errors import InputInvalid
-from limner.wires.base import HANDLE_URL, Prompt, Sight
-from limner.wires.placing import Seen, Takes
-from limner.wires.turns import Asked, legal_id, turns
+from limner.wires.base import HANDLE_URL, ModelPicture, Prompt
+from limner.wires.content_parts import PartSupport, PlacedPicture
+from limner.wires.turns import UserTurn, legal_id, turns
 
 
 @every_wire
@@ -24,7 +24,7 @@ def test_property_every_picture_and_word_is_there_once_and_in_order(
     api: str, data: st.DataObject
 ) -> None:
     pictures = {
-        f"{number:064x}": Sight(mime="image/png", data=content)
+        f"{number:064x}": ModelPicture(mime="image/png", data=content)
         for number, content in enumerate(
             data.draw(st.lists(st.binary(min_size=9), max_size=6, unique=True))
         )
@@ -80,18 +80,20 @@ def test_what_has_no_place_is_an_error_and_is_not_left_out(
 
 
 def test_the_detail_of_an_item_holds_where_the_picture_has_none() -> None:
-    sharp = Sight(mime="image/png", data=b"x", detail="high")
-    plain = Sight(mime="image/png", data=b"y")
+    sharp = ModelPicture(mime="image/png", data=b"x", detail="high")
+    plain = ModelPicture(mime="image/png", data=b"y")
     asked = Prompt(
         items=[user(image("a", detail="low"), image("b", detail="low"))],
         pictures={"a": sharp, "b": plain},
     )
-    assert turns(asked, Takes()) == [
-        Asked(
+    assert turns(asked, PartSupport()) == [
+        UserTurn(
             role="user",
             parts=[
-                Seen(handle="a", sight=sharp),
-                Seen(handle="b", sight=Sight(mime="image/png", data=b"y", detail="low")),
+                PlacedPicture(handle="a", sight=sharp),
+                PlacedPicture(
+                    handle="b", sight=ModelPicture(mime="image/png", data=b"y", detail="low")
+                ),
             ],
         )
     ]
@@ -114,4 +116,7 @@ def test_property_an_id_is_legal_everywhere_and_stays_one_of_its_own(one: str, t
 
 
 def test_the_bytes_of_a_picture_are_not_shown() -> None:
-    assert repr(Sight(mime="image/png", data=b"secret")) == "Sight(mime='image/png', detail=None)"
+    assert (
+        repr(ModelPicture(mime="image/png", data=b"secret"))
+        == "ModelPicture(mime='image/png', detail=None)"
+    )

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from limner.wires import bedrock_converse
-from limner.wires.base import HANDLE_URL, WIRES, Offer, Prompt, Sight, Wire, wire
+from limner.wires.base import HANDLE_URL, WIRES, ModelPicture, Prompt, ToolOffer, Wire, wire
 
 ALL_WIRES: dict[str, Wire] = {name: wire(name) for name in WIRES}
 ALL_WIRES["bedrock-converse"] = bedrock_converse.WIRE
@@ -16,15 +16,15 @@ every_wire = pytest.mark.parametrize("api", ALL_WIRES)
 
 FOX, OWL = "f0" * 32, "01" * 32
 PICTURES = {
-    FOX: Sight(mime="image/png", data=b"\x89PNG fox"),
-    OWL: Sight(mime="image/jpeg", data=b"\xff\xd8 owl", detail="high"),
+    FOX: ModelPicture(mime="image/png", data=b"\x89PNG fox"),
+    OWL: ModelPicture(mime="image/jpeg", data=b"\xff\xd8 owl", detail="high"),
 }
 SCHEMA = {
     "type": "object",
     "properties": {"animal": {"type": "string"}, "count": {"type": "integer"}},
     "required": ["animal", "count"],
 }
-DRAW = Offer(
+DRAW = ToolOffer(
     name="image_generate",
     description="Draw a picture.",
     schema={"type": "object", "properties": {"prompt": {"type": "string"}}},

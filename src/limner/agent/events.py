@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from limner.errors import LimnerError
-from limner.pictures.order import Progress
+from limner.pictures.request import Progress
 from limner.tools.base import ToolCall, ToolResult
 from limner.wires.base import Usage
 from limner.wires.items import Item
@@ -65,7 +65,7 @@ class ToolFinished(msgspec.Struct, frozen=True, kw_only=True):
     duration_ms: int
 
 
-class Counted(msgspec.Struct, frozen=True, kw_only=True):
+class UsageUpdated(msgspec.Struct, frozen=True, kw_only=True):
     """One request to the model was counted and paid for.
 
     ``total`` is what the turns of this object have counted so far; ``context_tokens`` how much the
@@ -128,7 +128,7 @@ Event = (
     | ToolStarted
     | ToolProgress
     | ToolFinished
-    | Counted
+    | UsageUpdated
     | Retrying
     | Compacting
     | Compacted

@@ -27,7 +27,7 @@ SETTLING_S = 60
 _FILES_AT_ONCE = 200
 
 
-class Freed(msgspec.Struct, frozen=True, kw_only=True):
+class FreedSpace(msgspec.Struct, frozen=True, kw_only=True):
     """What was removed, or would be.
 
     Attributes:
@@ -51,7 +51,7 @@ class _Sorted(msgspec.Struct, frozen=True, kw_only=True):
     known: frozenset[str]
 
 
-class Collector(msgspec.Struct, frozen=True, kw_only=True):
+class GarbageCollector(msgspec.Struct, frozen=True, kw_only=True):
     """Removes the pictures that nothing refers to."""
 
     store: Store
@@ -65,7 +65,7 @@ class Collector(msgspec.Struct, frozen=True, kw_only=True):
         among: Collection[str] | None = None,
         dry_run: bool = False,
         progress: Callable[[int, int], None] = lambda _done, _of: None,
-    ) -> Freed:
+    ) -> FreedSpace:
         """Remove what nothing refers to: first from the tables, then from the disk.
 
         Args:
@@ -95,7 +95,7 @@ class Collector(msgspec.Struct, frozen=True, kw_only=True):
             sizes = [*found.garbage.values(), *await asyncio.to_thread(self._sizes, strays)]
         else:
             sizes = await self._remove([*found.garbage, *strays], since_s, progress)
-        return Freed(
+        return FreedSpace(
             pictures=len(found.garbage),
             files=sum(size > 0 for size in sizes),
             size_bytes=sum(sizes),

@@ -15,18 +15,17 @@ from typing import Any
 
 import msgspec
 
-from limner.agent.parts import Part, image_parts, is_image, with_parts
-from limner.agent.sounds import is_sound, omitted_sound, problem_of, sound
+from limner.agent.audio import is_sound, omitted_sound, problem_of, sound
 from limner.content import Picture
 from limner.errors import CorruptImage, ImageError, MissingExtra, StorageError
-from limner.pictures.omitted import omitted, reason_of
+from limner.pictures.placeholders import omitted, reason_of
 from limner.pictures.take import MAX_PICTURE_BYTES, Pictures
 from limner.storage.blobs import is_handle
 from limner.wires import items as made
 from limner.wires.base import HANDLE_URL
-from limner.wires.incoming import Incoming, Omitted, RawPicture, RawSound
-from limner.wires.items import Item
-from limner.wires.views import handle_of
+from limner.wires.incoming_media import Incoming, Omitted, RawAudio, RawPicture
+from limner.wires.item_views import handle_of
+from limner.wires.items import Item, Part, image_parts, is_image, with_parts
 
 AT_ONCE = 4
 MAX_BASE64_CHARS = (MAX_PICTURE_BYTES + 2) // 3 * 4
@@ -50,7 +49,7 @@ _SAME_TYPE = {"image/jpg": "image/jpeg", "image/x-png": "image/png"}
 _ANY_TYPE = frozenset({"", "image/*", "application/octet-stream"})
 
 
-class Entered(msgspec.Struct, frozen=True, kw_only=True):
+class IngestedItems(msgspec.Struct, frozen=True, kw_only=True):
     """What came in.
 
     Attributes:
@@ -82,7 +81,7 @@ class Ingress(msgspec.Struct, frozen=True, kw_only=True):
 
     pictures: Pictures
 
-    async def items(self, items: Iterable[Item], *, source: str) -> Entered:
+    async def items(self, items: Iterable[Item], *, source: str) -> IngestedItems:
         """Take in every picture of these items, and check their sounds.
 
         Args:
@@ -96,22 +95,22 @@ class Ingress(msgspec.Struct, frozen=True, kw_only=True):
         addresses = [url for item in arrived for url in _addresses(item)]
         taken = await self._take_all(list(dict.fromkeys(addresses)), source)
         pictures = {one.picture.handle: one.picture for one in taken.values() if one.picture}
-        return Entered(
+        return IngestedItems(
             items=tuple(_with_handles(item, taken) for item in arrived),
             pictures=tuple(pictures.values()),
             warnings=_warnings([taken[url] for url in addresses], source) + unheard,
         )
 
-    async def parts(self, parts: Sequence[Part], *, source: str) -> Entered:
+    async def parts(self, parts: Sequence[Part], *, source: str) -> IngestedItems:
         """As `items`, for the parts of one message or output."""
         entered = await self.items([{"content": list(parts)}], source=source)
-        return Entered(
+        return IngestedItems(
             items=tuple(entered.items[0]["content"]),
             pictures=entered.pictures,
             warnings=entered.warnings,
         )
 
-    async def contents(self, contents: Iterable[Incoming], *, source: str) -> Entered:
+    async def contents(self, contents: Iterable[Incoming], *, source: str) -> IngestedItems:
         """As `parts`, for what a client of another protocol sent."""
         arrived = list(contents)
         known = {one.data: one.mime for one in arrived if isinstance(one, RawPicture)}
@@ -124,7 +123,7 @@ class Ingress(msgspec.Struct, frozen=True, kw_only=True):
         pictures = {one.picture.handle: one.picture for one in results if one.picture}
         parts = [one.part if isinstance(one, _Taken) else one for one in found]
         (item,), unheard = await asyncio.to_thread(_with_sounds, [{"content": parts}], source)
-        return Entered(
+        return IngestedItems(
             items=tuple(item["content"]),
             pictures=tuple(pictures.values()),
             warnings=_warnings(results, source) + unheard,
@@ -250,7 +249,7 @@ def _incoming(one: Incoming, taken: Mapping[bytes, _Taken]) -> _Taken | dict[str
             return taken[one.data]
         case Omitted():
             return _Taken(problem=one.why)
-        case RawSound():
+        case RawAudio():
             return sound(one.url)
         case str():
             return made.text(one)

@@ -15,28 +15,28 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from limner.agent.acting import Acting
-from limner.agent.calls import error_output
-from limner.agent.compaction import Compaction, is_too_long
+from limner.agent.call_items import error_output
+from limner.agent.compaction import Compactor, is_too_long
 from limner.agent.events import (
     Compacted,
     Compacting,
-    Counted,
     Event,
     Retrying,
     Status,
     TextDelta,
     TurnEnded,
     TurnStarted,
+    UsageUpdated,
 )
-from limner.agent.record import DrawnHere, Record
+from limner.agent.model_call import Gauge, ModelCaller, ModelReply
+from limner.agent.record import DrawnHere, TurnRecord
 from limner.agent.session import Session
-from limner.agent.standing import Standing
-from limner.agent.thinking import Gauge, Thinking, Thought
+from limner.agent.tool_runner import ToolRunner
+from limner.agent.turn_config import TurnConfig
 from limner.errors import InputInvalid, LimnerError, ProviderError, UserError
 from limner.money.ledger import Money
 from limner.tools.registry import ToolRegistry
-from limner.wires.base import Answer, Offer, Prompt, Usage
+from limner.wires.base import Answer, Prompt, ToolOffer, Usage
 from limner.wires.items import Item, message, text
 
 INTERRUPTED = (
@@ -51,11 +51,11 @@ class Interrupted(Exception):
     """The user wants this turn to end."""
 
 
-class Parts(msgspec.Struct, frozen=True, kw_only=True):
+class TurnParts(msgspec.Struct, frozen=True, kw_only=True):
     """What every turn works with."""
 
-    thinking: Thinking
-    compaction: Compaction
+    thinking: ModelCaller
+    compaction: Compactor
     money: Money
     drawn_here: DrawnHere
 
@@ -76,10 +76,10 @@ class Turn:
     def __init__(
         self,
         session: Session,
-        standing: Standing,
+        standing: TurnConfig,
         *,
         tools: ToolRegistry,
-        parts: Parts,
+        parts: TurnParts,
         tell: Callable[[Event], None],
         turn_id: str | None = None,
         gauge: Gauge | None = None,
@@ -89,8 +89,8 @@ class Turn:
         self._session_id, self._standing = session.id, standing
         self._tools, self._parts, self._tell = tools, parts, tell
         self._cancel = asyncio.Event()
-        self._record = Record(session, turn_id=self.id, tell=tell, drawn_here=parts.drawn_here)
-        self._acting = Acting(
+        self._record = TurnRecord(session, turn_id=self.id, tell=tell, drawn_here=parts.drawn_here)
+        self._acting = ToolRunner(
             record=self._record,
             tools=tools,
             money=parts.money,
@@ -190,7 +190,7 @@ class Turn:
                 return
             await self._record.hear(self._take_steering())
 
-    async def _think(self) -> Thought:
+    async def _think(self) -> ModelReply:
         """Ask the model, once the conversation is short enough for it."""
         standing = self._standing
         self._requests += 1
@@ -208,7 +208,7 @@ class Turn:
             await self._compact()
             return await self._ask()
 
-    async def _ask(self) -> Thought:
+    async def _ask(self) -> ModelReply:
         standing, self._message_id = self._standing, f"msg_{uuid.uuid4().hex}"
         thinking = self._parts.thinking.think(
             self._prompt(),
@@ -223,7 +223,7 @@ class Turn:
     def _prompt(self) -> Prompt:
         standing = self._standing
         offers = [
-            Offer(name=tool.name, description=tool.description, schema=tool.schema)
+            ToolOffer(name=tool.name, description=tool.description, schema=tool.schema)
             for tool in self._tools.definitions(standing.context.allowed)
         ]
         return Prompt(
@@ -258,13 +258,13 @@ class Turn:
         if self._cancel.is_set():
             raise Interrupted
 
-    async def _count(self, thought: Thought) -> None:
+    async def _count(self, thought: ModelReply) -> None:
         usage, self.gauge = thought.answer.usage, thought.gauge
         if usage is None:
             return
         self._total = self._total.plus(usage)
         self._tell(
-            Counted(
+            UsageUpdated(
                 last=usage,
                 total=self._total,
                 context_tokens=self._standing.found.model.facts.context_tokens,

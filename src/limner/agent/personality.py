@@ -21,7 +21,7 @@ from msgspec import Meta
 from limner.errors import InputInvalid, LimnerError, SettingsError
 from limner.settings import Policy, Sandbox
 from limner.settings.documents import decode, parse_toml, read_bounded
-from limner.settings.keys import Entry, Setting, checked, entries_of, shorten
+from limner.settings.fields import Entry, Setting, checked, entries_of, shorten
 from limner.settings.values import Usd, Words
 from limner.storage.files import open_plain
 
@@ -91,7 +91,7 @@ class Personality(msgspec.Struct, frozen=True, kw_only=True):
     budget_usd: Decimal | None = None
 
 
-class Everyone(NamedTuple):
+class PersonalityListing(NamedTuple):
     """The personalities that can be had, and what is wrong with the others."""
 
     personalities: list[Personality]
@@ -127,13 +127,13 @@ class Personalities:
             hint=f"Did you mean {' or '.join(near)}?" if near else f"There are {', '.join(ids)}.",
         )
 
-    def all(self) -> Everyone:
+    def all(self) -> PersonalityListing:
         """Every personality, in the order of their ids; a broken one is a problem and no more.
 
         Raises:
             SettingsError: the user's folder is there and cannot be looked into.
         """
-        everyone = Everyone([], [])
+        everyone = PersonalityListing([], [])
         for _, folder in sorted(self._folders().items()):
             try:
                 everyone.personalities.append(_read(folder))
@@ -212,7 +212,7 @@ def _parse(text: str, path: Path) -> object:
     if path.suffix == ".toml":
         return parse_toml(text, path=path)
 
-    from limner.settings.plain_yaml import parse_yaml  # noqa: PLC0415 - only YAML files need it
+    from limner.settings.documents import parse_yaml  # noqa: PLC0415 - only YAML files need it
 
     return parse_yaml(text, path=path)
 

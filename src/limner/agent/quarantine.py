@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 
 from limner.errors import ProviderBadRequest, ProviderError
-from limner.pictures.omitted import MAX_REASON_CHARS
+from limner.pictures.placeholders import MAX_REASON_CHARS
 from limner.storage.store import Store, Transaction
 
 # None is a failure in the middle of an answer, which has only a code. An unknown model or a method

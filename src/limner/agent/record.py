@@ -5,17 +5,16 @@ from __future__ import annotations
 import uuid
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 
-from limner.agent.calls import is_call
+from limner.agent.call_items import is_call
 from limner.agent.events import Event, InputAdded, ItemAdded
-from limner.agent.parts import handles_in
 from limner.agent.session import Session
-from limner.wires.items import Item
+from limner.wires.items import Item, handles_in
 
 DrawnHere = Callable[[Collection[str]], Awaitable[bool]]
 """Whether nobody else made these pictures."""
 
 
-class Record:
+class TurnRecord:
     """The history of a session while a turn of it is taken.
 
     Args:

@@ -10,12 +10,11 @@ from typing import Any, cast
 
 import msgspec
 
-from limner.agent.closing import closed
-from limner.agent.parts import first_words
+from limner.agent.history_repair import closed
 from limner.errors import InputInvalid
 from limner.storage.store import Row, Store, Transaction
 from limner.wires.base import HANDLE_URL
-from limner.wires.items import Item, image_urls
+from limner.wires.items import Item, first_words, image_urls
 
 PAGE_ITEMS = 200
 PREVIEW_CHARS = 200

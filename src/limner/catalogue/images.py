@@ -17,7 +17,7 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from limner.catalogue.prices import Asked, PerSizePrice, PriceRule, Quote, cost_of_tokens
+from limner.catalogue.prices import PerSizePrice, PriceRequest, PriceRule, Quote, cost_of_tokens
 from limner.catalogue.sizes import ListedSizes, Size, SizeRule, parse_size
 from limner.errors import InvalidSize
 
@@ -189,7 +189,7 @@ class ImageModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             raise self.invalid_size(size, quality)
         word = self.qualities.get(quality, quality)
         return self.price.quote(
-            Asked(
+            PriceRequest(
                 size=size,
                 quality=word,
                 prompt=prompt,

@@ -12,8 +12,8 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
-from limner.catalogue.dollars import usd_to_nano
 from limner.catalogue.sizes import Size
+from limner.dollars import usd_to_nano
 from limner.errors import CostSource
 
 TOKENS_PER_PRICE = 1_000_000
@@ -36,7 +36,7 @@ class Quote(msgspec.Struct, frozen=True, kw_only=True):
     exact: bool
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class PriceRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What a price depends on: the picture, and what it is drawn from.
 
     ``quality`` is the vendor's word; ``sources`` are the sizes of pictures to draw from.
@@ -70,7 +70,7 @@ class PerSizePrice(_Rule, frozen=True, tag="per_size"):
 
     rows: tuple[SizePrice, ...]
 
-    def quote(self, asked: Asked) -> Quote:
+    def quote(self, asked: PriceRequest) -> Quote:
         """As the list says."""
         usd = {row.size: row.usd for row in self.rows}[asked.size][asked.quality]
         return Quote(nano=usd_to_nano(usd), source="table", exact=True)
@@ -82,7 +82,7 @@ class FlatPrice(_Rule, frozen=True, tag="flat"):
     usd: Decimal
     edit_usd: Decimal | None = None
 
-    def quote(self, asked: Asked) -> Quote:
+    def quote(self, asked: PriceRequest) -> Quote:
         """The one price, or that of an edit."""
         usd = self.edit_usd if asked.sources and self.edit_usd is not None else self.usd
         return Quote(nano=usd_to_nano(usd), source="table", exact=True)
@@ -100,7 +100,7 @@ class PerMegapixelPrice(_Rule, frozen=True, tag="per_megapixel"):
     source_usd: Decimal | None = None
     pixels: int = 1_000_000
 
-    def quote(self, asked: Asked) -> Quote:
+    def quote(self, asked: PriceRequest) -> Quote:
         """By area, that of the sources included where they cost."""
         begun = _divide_up(asked.size.pixels, self.pixels)
         first = self.usd if self.first_usd is None else self.first_usd
@@ -123,7 +123,7 @@ class PerAreaPrice(_Rule, frozen=True, tag="per_area"):
 
     rows: tuple[AreaStep, ...]
 
-    def quote(self, asked: Asked) -> Quote:
+    def quote(self, asked: PriceRequest) -> Quote:
         """The first row that is large enough."""
         row = _large_enough(self.rows, asked.size)
         return Quote(nano=usd_to_nano(row.usd), source="table", exact=True)
@@ -159,7 +159,7 @@ class AreaTokensPrice(_Rule, frozen=True, tag="area_tokens"):
         )
         return _divide_up(total, TOKENS_PER_PRICE)
 
-    def quote(self, asked: Asked) -> Quote:
+    def quote(self, asked: PriceRequest) -> Quote:
         """The most it can take: the picture's tokens are known, the rest is bounded."""
         nano = self.cost(
             text_in=_most_prompt_tokens(asked.prompt) + self.source_tokens * len(asked.sources),
@@ -174,7 +174,7 @@ class ReportedPrice(_Rule, frozen=True, tag="reported"):
 
     at_most_usd: Decimal
 
-    def quote(self, asked: Asked) -> Quote:
+    def quote(self, asked: PriceRequest) -> Quote:
         """The most it may cost."""
         return Quote(nano=usd_to_nano(self.at_most_usd), source="table", exact=False)
 
@@ -184,7 +184,7 @@ class UnknownPrice(_Rule, frozen=True, tag="unknown"):
 
     at_most_usd: Decimal
 
-    def quote(self, asked: Asked) -> Quote:
+    def quote(self, asked: PriceRequest) -> Quote:
         """What is set aside."""
         return Quote(nano=usd_to_nano(self.at_most_usd), source="unknown", exact=False)
 
@@ -192,7 +192,7 @@ class UnknownPrice(_Rule, frozen=True, tag="unknown"):
 class Free(_Rule, frozen=True, tag="free"):
     """Costs nothing."""
 
-    def quote(self, asked: Asked) -> Quote:
+    def quote(self, asked: PriceRequest) -> Quote:
         """Nothing."""
         return Quote(nano=0, source="table", exact=True)
 
@@ -228,7 +228,7 @@ class GptImageTokens(_Rule, frozen=True, tag="gpt_image_tokens"):
         )
         return _divide_up(total, TOKENS_PER_PRICE)
 
-    def quote(self, asked: Asked) -> Quote:
+    def quote(self, asked: PriceRequest) -> Quote:
         """The most it can take: the picture's tokens are known, the rest is bounded."""
         partial = PARTIAL_PICTURE_TOKENS * asked.partial_pictures
         nano = self.cost(

@@ -6,8 +6,8 @@ from decimal import Decimal
 
 import msgspec
 
-from limner.catalogue.dollars import usd_to_nano
 from limner.catalogue.prices import TOKENS_PER_PRICE
+from limner.dollars import usd_to_nano
 
 
 class _Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

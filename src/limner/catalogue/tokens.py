@@ -30,7 +30,7 @@ UNKNOWN_TOKENS = 3_000
 _Level = TypeVar("_Level")
 
 
-class Look(msgspec.Struct, frozen=True, kw_only=True):
+class ImageTokens(msgspec.Struct, frozen=True, kw_only=True):
     """What looking at a picture once takes.
 
     Attributes:
@@ -90,7 +90,7 @@ class OpenAIPatches(_Rule, frozen=True, tag="openai_patches"):
     auto: str
     frames: dict[str, Frame]
 
-    def look(self, size: Size, detail: str) -> Look:
+    def look(self, size: Size, detail: str) -> ImageTokens:
         """What a picture takes at one detail.
 
         Raises:
@@ -105,7 +105,7 @@ class OpenAIPatches(_Rule, frozen=True, tag="openai_patches"):
                 hint=f"Send it at {accepted}, or ask for less detail.",
             )
         tokens = ceil(_cells(seen, OPENAI_PATCH) * self.multiplier)
-        return Look(tokens=tokens, width=seen.width, height=seen.height, exact=self.exact)
+        return ImageTokens(tokens=tokens, width=seen.width, height=seen.height, exact=self.exact)
 
     def useful(self, size: Size, detail: str) -> Size:
         """The largest size worth sending.
@@ -125,7 +125,7 @@ class OpenAITiles(_Rule, frozen=True, tag="openai_tiles"):
     base_tokens: int
     tile_tokens: int
 
-    def look(self, size: Size, detail: str) -> Look:
+    def look(self, size: Size, detail: str) -> ImageTokens:
         """What a picture takes at one detail; the vendor may choose either where it is auto.
 
         Raises:
@@ -133,7 +133,7 @@ class OpenAITiles(_Rule, frozen=True, tag="openai_tiles"):
         """
         seen = self.useful(size, detail)
         tiles = 0 if detail == "low" else _cells(seen, TILE)
-        return Look(
+        return ImageTokens(
             tokens=self.base_tokens + self.tile_tokens * tiles,
             width=seen.width,
             height=seen.height,
@@ -160,7 +160,7 @@ class ClaudePatches(_Rule, frozen=True, tag="claude_patches"):
     max_edge: int
     max_tokens: int
 
-    def look(self, size: Size, detail: str) -> Look:
+    def look(self, size: Size, detail: str) -> ImageTokens:
         """What a picture takes; there is but one detail.
 
         Raises:
@@ -168,7 +168,7 @@ class ClaudePatches(_Rule, frozen=True, tag="claude_patches"):
         """
         seen = self.useful(size, detail)
         tokens = _cells(seen, CLAUDE_PATCH)
-        return Look(tokens=tokens, width=seen.width, height=seen.height, exact=self.exact)
+        return ImageTokens(tokens=tokens, width=seen.width, height=seen.height, exact=self.exact)
 
     def useful(self, size: Size, detail: str) -> Size:
         """The largest size worth sending.
@@ -195,14 +195,14 @@ class MediaResolution(_Rule, frozen=True, tag="media_resolution"):
     tokens: dict[str, int]
     auto: str
 
-    def look(self, size: Size, detail: str) -> Look:
+    def look(self, size: Size, detail: str) -> ImageTokens:
         """What a picture takes at one detail.
 
         Raises:
             InputInvalid: the model has no such detail.
         """
         tokens = _level(self.tokens, detail, auto=self.auto)
-        return Look(tokens=tokens, width=size.width, height=size.height, exact=self.exact)
+        return ImageTokens(tokens=tokens, width=size.width, height=size.height, exact=self.exact)
 
     def useful(self, size: Size, detail: str) -> Size:
         """The size itself: nobody says from where on more pixels are of no use.

@@ -19,16 +19,16 @@ from msgspec.structs import replace
 
 from limner.catalogue.rates import LongPromptRate, Rate
 from limner.catalogue.sizes import Size
-from limner.catalogue.tokens import Look, TokenRule
+from limner.catalogue.tokens import ImageTokens, TokenRule
 from limner.errors import InputInvalid
 
 __all__ = [
+    "ImageTokens",
     "Limits",
     "LongPromptRate",
-    "Look",
     "ManyImages",
+    "ModelService",
     "Rate",
-    "Service",
     "Size",
     "VisionModel",
     "cost",
@@ -76,7 +76,7 @@ class Limits(_Struct, frozen=True):
         return None if self.max_base64_bytes is None else self.max_base64_bytes // 4 * 3
 
 
-class Service(_Struct, frozen=True):
+class ModelService(_Struct, frozen=True):
     """Who runs models, and how they are reached.
 
     Attributes:
@@ -149,7 +149,7 @@ class VisionModel(msgspec.Struct, frozen=True, kw_only=True):
         return self.retired is not None and on >= self.retired
 
 
-def tokens(model: VisionModel, size: Size, detail: str = "auto") -> Look | None:
+def tokens(model: VisionModel, size: Size, detail: str = "auto") -> ImageTokens | None:
     """What looking at a picture takes; None where nobody says how the model counts.
 
     Every model has the detail ``auto``, the default of its service; OpenAI's also have low, high
@@ -245,7 +245,7 @@ def unlisted(name: str) -> VisionModel | None:
     return _model(row)
 
 
-def services() -> Mapping[str, Service]:
+def services() -> Mapping[str, ModelService]:
     """Every service by the name that its models begin with."""
     return _catalogue().service
 
@@ -267,7 +267,7 @@ class _Row(_Struct, frozen=True):
 
 
 class _Catalogue(_Struct, frozen=True):
-    service: dict[str, Service]
+    service: dict[str, ModelService]
     rule: dict[str, TokenRule]
     model: tuple[_Row, ...]
 

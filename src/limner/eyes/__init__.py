@@ -10,14 +10,13 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from limner.eyes.answering import EyesModel
-    from limner.eyes.seeing import Eyes
+    from limner.eyes.model import Eyes, EyesModel
 
 __all__ = ["Eyes", "EyesModel"]
 
 _HOMES = {
-    "Eyes": "limner.eyes.seeing",
-    "EyesModel": "limner.eyes.answering",
+    "Eyes": "limner.eyes.model",
+    "EyesModel": "limner.eyes.model",
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import groupby
+from typing import Literal
 
 import msgspec
 
@@ -25,7 +26,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class EyesQuestion(msgspec.Struct, frozen=True, kw_only=True):
     """A picture, and a question about it in small letters and single spaces."""
 
     picture: Evidence
@@ -38,3 +39,49 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     answer: str
     evidence: tuple[str, ...] = ()
     caveats: tuple[str, ...] = ()
+
+
+Name = Literal["photo", "screenshot", "line art", "drawing", "flat colour"]
+
+# In a photo hardly two neighbours are exactly equal, in computer graphics most are.
+LEAST_EQUAL = 45
+# Two colours that have half of the picture are paper and ink, or a window's background.
+MOSTLY_TWO_COLOURS = 50
+# With text, a third is enough.
+TEXT_TWO_COLOURS = 30
+NEARLY_GREY = 97
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """A kind in one or two words, and the measurement that speaks for it."""
+
+    name: Name
+    reason: str
+
+
+def kind(evidence: Evidence) -> Kind:
+    """What the picture most likely is."""
+    measured, texture = evidence.measured, evidence.measured.texture
+    if measured.origin is not None and measured.origin.camera is not None:
+        return Kind("photo", "EXIF names the camera")
+    if len(measured.colours) == 1 and texture.two_colours == 100 and texture.sharp == 0:
+        return Kind("flat colour", f"all of it is {measured.colours[0].name}")
+    flat = f"{texture.equal} % of the pixels equal their neighbour"
+    if texture.equal < LEAST_EQUAL:
+        return Kind("photo", f"only {flat}, as in photos and scans")
+    return _graphics(evidence, flat)
+
+
+def _graphics(evidence: Evidence, flat: str) -> Kind:
+    """What a computer drew: paper and ink with much text, with little, or a picture."""
+    texture, rows = evidence.measured.texture, len(evidence.rows)
+    two = f"{flat}, and {texture.two_colours} % have one of two colours"
+    if rows >= 2 and texture.two_colours >= TEXT_TWO_COLOURS:
+        return Kind("screenshot", f"{two}; it has {rows} lines of text")
+    if texture.two_colours < MOSTLY_TWO_COLOURS or texture.sharp == 0:
+        return Kind("drawing", flat)
+    if evidence.unread is None:
+        return Kind("line art", f"{two}; it has no more than a line of text")
+    if texture.grey >= NEARLY_GREY:
+        return Kind("line art", f"{two}; it may also be a page of text, which was not read")
+    return Kind("screenshot", two)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import re
 
-from limner.eyes.evidence import Asked, Evidence, Finding
-from limner.eyes.kind import kind
-from limner.eyes.quoting import QUOTED_IS_DATA, quoted
+from limner.eyes.evidence import Evidence, EyesQuestion, Finding, kind
+from limner.eyes.quotes import QUOTED_IS_DATA, quoted
 from limner.imaging.evidence import Colour, Origin
 from limner.imaging.formats import BY_MIME
 
@@ -40,7 +39,7 @@ _NOT_WHOSE = "Which object has which colour, limner/eyes cannot tell."
 _PLACE_ASKED = re.compile(r"\b(?:where|gps|location|coordinates?|place)\b")
 
 
-def size(asked: Asked) -> Finding:
+def size(asked: EyesQuestion) -> Finding:
     """Width, height, pixels and proportions."""
     measured = asked.picture.measured
     pixels = measured.width * measured.height
@@ -52,7 +51,7 @@ def size(asked: Asked) -> Finding:
     )
 
 
-def file(asked: Asked) -> Finding:
+def file(asked: EyesQuestion) -> Finding:
     """Format, bytes, animation and transparency."""
     picture, measured = asked.picture, asked.picture.measured
     moving = "animated (the first frame was measured)" if measured.animated else "not animated"
@@ -64,7 +63,7 @@ def file(asked: Asked) -> Finding:
     )
 
 
-def colours(asked: Asked) -> Finding:
+def colours(asked: EyesQuestion) -> Finding:
     """All colours that are large enough to count."""
     picture = asked.picture
     answer = f"The colours are {listed(picture.measured.colours)}."
@@ -74,7 +73,7 @@ def colours(asked: Asked) -> Finding:
     return Finding(answer=answer, evidence=(_background(picture),), caveats=(_NOT_WHOSE,))
 
 
-def named_colours(asked: Asked) -> Finding:
+def named_colours(asked: EyesQuestion) -> Finding:
     """Whether the picture has the colours that the question names."""
     words = re.findall(r"[a-z]+", asked.question)
     names = dict.fromkeys(_SYNONYMS.get(word, word) for word in words if word in COLOUR_WORDS)
@@ -85,7 +84,7 @@ def named_colours(asked: Asked) -> Finding:
     )
 
 
-def background(asked: Asked) -> Finding:
+def background(asked: EyesQuestion) -> Finding:
     """The colour around the edge."""
     return Finding(
         answer=_background(asked.picture),
@@ -93,7 +92,7 @@ def background(asked: Asked) -> Finding:
     )
 
 
-def brightness(asked: Asked) -> Finding:
+def brightness(asked: EyesQuestion) -> Finding:
     """Dark, light or between."""
     percent = asked.picture.measured.brightness_percent
     word = "neither dark nor light"
@@ -107,7 +106,7 @@ def brightness(asked: Asked) -> Finding:
     )
 
 
-def what_kind(asked: Asked) -> Finding:
+def what_kind(asked: EyesQuestion) -> Finding:
     """Photo, screenshot, line art, drawing or flat colour."""
     found = kind(asked.picture)
     return Finding(
@@ -117,7 +116,7 @@ def what_kind(asked: Asked) -> Finding:
     )
 
 
-def orientation(asked: Asked) -> Finding:
+def orientation(asked: EyesQuestion) -> Finding:
     """Landscape or portrait, and whether the file relies on EXIF to be shown upright."""
     measured = asked.picture.measured
     stored = "stored turned, with a note in EXIF how to show it" if measured.turned else "stored so"
@@ -127,7 +126,7 @@ def orientation(asked: Asked) -> Finding:
     )
 
 
-def camera(asked: Asked) -> Finding:
+def camera(asked: EyesQuestion) -> Finding:
     """What EXIF says of time, camera and place; coordinates only where the place is asked for."""
     origin = asked.picture.measured.origin
     if origin is None:

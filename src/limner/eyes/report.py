@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from limner.eyes import measured, reading
-from limner.eyes.evidence import Evidence, Finding
-from limner.eyes.kind import kind
-from limner.eyes.quoting import QUOTED_IS_DATA, block
+from limner.eyes import measured, text
+from limner.eyes.evidence import Evidence, Finding, kind
+from limner.eyes.quotes import QUOTED_IS_DATA, block
 
 MAX_ROWS, MAX_CHARS = 60, 6_000
 KEYS = "OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY"
@@ -42,7 +41,7 @@ def facts(evidence: Evidence) -> list[str]:
     if picture.origin is not None:
         lines.append(f"EXIF: {measured.origin_line(picture.origin, with_place=False)}.")
     if picture.codes:
-        lines.append(f"Codes: {'; '.join(map(reading.code_line, picture.codes))}.")
+        lines.append(f"Codes: {'; '.join(map(text.code_line, picture.codes))}.")
     return [*lines, _text(evidence)]
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from limner.eyes import measured, reading
-from limner.eyes.evidence import Asked, Evidence, Finding
+from limner.eyes import measured, text
+from limner.eyes.evidence import Evidence, EyesQuestion, Finding
 
 # Longer questions are not plain; what comes first decides.
 MAX_QUESTION_CHARS = 2000
@@ -24,7 +24,7 @@ class Rule(msgspec.Struct, frozen=True):
 
     name: str
     words: re.Pattern[str]
-    answer: Callable[[Asked], Finding]
+    answer: Callable[[EyesQuestion], Finding]
     reads: bool = False
     unless: frozenset[str] = frozenset()
 
@@ -32,7 +32,7 @@ class Rule(msgspec.Struct, frozen=True):
 def _rule(
     name: str,
     words: str,
-    answer: Callable[[Asked], Finding],
+    answer: Callable[[EyesQuestion], Finding],
     *,
     reads: bool = False,
     unless: tuple[str, ...] = (),
@@ -44,13 +44,13 @@ RULES = (
     _rule(
         "codes",
         r"qr|qr-?codes?|bar ?codes?|data ?matrix|aztec|pdf417|ean|upc|scan (?:the )?code",
-        reading.codes,
+        text.codes,
     ),
     _rule(
         "counts",
         r"how many (?:\w+ ){0,2}(?:lines|words|characters|letters)|word count|line count"
         r"|number of (?:lines|words|characters|letters)",
-        reading.counts,
+        text.counts,
         reads=True,
     ),
     _rule("background", r"backgrounds?|backdrop", measured.background),
@@ -109,7 +109,7 @@ RULES = (
     _rule(
         "heading",
         r"titles?|headings?|headlines?|(?:largest|biggest) (?:text|words?|line)",
-        reading.heading,
+        text.heading,
         reads=True,
         unless=("search",),
     ),
@@ -117,7 +117,7 @@ RULES = (
         "transcript",
         r"reads?|says?|ocr|transcri(?:be|pt|ption)|written|(?:what|any|the|all) text"
         r"|text (?:in|on|of)",
-        reading.transcript,
+        text.transcript,
         reads=True,
         unless=("search", "counts", "heading", "codes"),
     ),
@@ -126,7 +126,7 @@ RULES = (
         "labels",
         r"texts?|writing|words?|letters?|captions?|messages?|labels?|buttons?|menus?|prices?"
         r"|totals?|errors?|numbers?|sentences?|paragraphs?|document|page|spell(?:ed|ing)?|signs?",
-        reading.transcript,
+        text.transcript,
         reads=True,
         unless=(
             *("search", "counts", "heading", "codes", "transcript"),
@@ -140,7 +140,7 @@ def matching(question: str) -> list[Rule]:
     """The rules that fit a question, in the order of the table."""
     fitting = [rule for rule in RULES if rule.words.search(question)]
     names = {rule.name for rule in fitting}
-    if reading.wanted_phrase(question) is not None:
+    if text.wanted_phrase(question) is not None:
         names.add("search")
     return [rule for rule in fitting if not rule.unless & names]
 
@@ -149,14 +149,14 @@ def needs_text(question: str) -> bool:
     """Whether text has to be read before a question can be answered; reading takes seconds."""
     asked = plain(question)
     fitting = matching(asked)
-    looks = reading.wanted_phrase(asked) is not None
+    looks = text.wanted_phrase(asked) is not None
     return looks or not fitting or any(rule.reads for rule in fitting)
 
 
 def findings(evidence: Evidence, question: str) -> list[Finding]:
     """Every answer the rules have; none where only a model that sees could answer."""
-    asked = Asked(picture=evidence, question=plain(question))
-    found = reading.search(asked)
+    asked = EyesQuestion(picture=evidence, question=plain(question))
+    found = text.search(asked)
     return [found] if found else [rule.answer(asked) for rule in matching(asked.question)]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from limner.illustrator import elsewhere, land, sky
+from limner.illustrator import land, other_backdrops, sky
 from limner.illustrator.canvas import Canvas, mix
 from limner.illustrator.scenes import INDOORS, Scene
 from limner.illustrator.sky import LIGHTS, Light
@@ -12,7 +12,7 @@ from limner.illustrator.sky import LIGHTS, Light
 _SEA = "#1b86c0"
 
 
-class Stage(msgspec.Struct, frozen=True, kw_only=True):
+class BackdropFrame(msgspec.Struct, frozen=True, kw_only=True):
     """The room that a backdrop leaves for things, in pixels from the top.
 
     Things stand with their feet between the two lines of ``ground`` and hang between those of
@@ -25,7 +25,7 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     afloat: bool = False
 
 
-def draw_backdrop(canvas: Canvas, scene: Scene, *, orb: bool, standing: bool) -> Stage:
+def draw_backdrop(canvas: Canvas, scene: Scene, *, orb: bool, standing: bool) -> BackdropFrame:
     """Draw the scene.
 
     ``orb`` says whether the sky may have a sun or moon of its own, ``standing`` whether
@@ -33,16 +33,18 @@ def draw_backdrop(canvas: Canvas, scene: Scene, *, orb: bool, standing: bool) ->
     """
     height = canvas.height
     if scene.paper is not None or not scene.places:
-        elsewhere.draw_plain_paper(canvas, scene.paper or "#eef1f6")
-        return Stage(air=(0.06 * height, 0.5 * height), ground=(0.74 * height, 0.84 * height))
+        other_backdrops.draw_plain_paper(canvas, scene.paper or "#eef1f6")
+        return BackdropFrame(
+            air=(0.06 * height, 0.5 * height), ground=(0.74 * height, 0.84 * height)
+        )
     if scene.has(*INDOORS):
         return _indoors(canvas, scene)
     if scene.has("space", "moon"):
         return _space(canvas, scene)
     if scene.has("underwater"):
-        elsewhere.draw_underwater(canvas, floor=0.84 * height)
+        other_backdrops.draw_underwater(canvas, floor=0.84 * height)
         span = (0.1 * height, 0.9 * height)
-        return Stage(air=span, ground=(0.88 * height, 0.97 * height), afloat=True)
+        return BackdropFrame(air=span, ground=(0.88 * height, 0.97 * height), afloat=True)
     return _outdoors(canvas, scene, orb=orb, standing=standing)
 
 
@@ -59,28 +61,30 @@ def draw_foreground(canvas: Canvas, scene: Scene) -> None:
         sky.draw_veil(canvas, LIGHTS[scene.hour])
 
 
-def _indoors(canvas: Canvas, scene: Scene) -> Stage:
+def _indoors(canvas: Canvas, scene: Scene) -> BackdropFrame:
     room = next(place for place in scene.places if place in INDOORS)
     floor = 0.66 * canvas.height
-    elsewhere.draw_room(canvas, elsewhere.ROOMS[room], hour=scene.hour, floor=floor)
-    return Stage(
+    other_backdrops.draw_room(canvas, other_backdrops.ROOMS[room], hour=scene.hour, floor=floor)
+    return BackdropFrame(
         air=(0.06 * canvas.height, 0.4 * canvas.height),
         ground=(0.72 * canvas.height, 0.95 * canvas.height),
     )
 
 
-def _space(canvas: Canvas, scene: Scene) -> Stage:
-    elsewhere.draw_space(canvas)
+def _space(canvas: Canvas, scene: Scene) -> BackdropFrame:
+    other_backdrops.draw_space(canvas)
     height = canvas.height
     if scene.has("moon"):
-        elsewhere.draw_moon_ground(canvas, top=0.68 * height)
-        return Stage(air=(0.05 * height, 0.45 * height), ground=(0.76 * height, 0.95 * height))
-    return Stage(
+        other_backdrops.draw_moon_ground(canvas, top=0.68 * height)
+        return BackdropFrame(
+            air=(0.05 * height, 0.45 * height), ground=(0.76 * height, 0.95 * height)
+        )
+    return BackdropFrame(
         air=(0.08 * height, 0.92 * height), ground=(0.6 * height, 0.8 * height), afloat=True
     )
 
 
-def _outdoors(canvas: Canvas, scene: Scene, *, orb: bool, standing: bool) -> Stage:
+def _outdoors(canvas: Canvas, scene: Scene, *, orb: bool, standing: bool) -> BackdropFrame:
     light = _light(scene)
     height = canvas.height
     horizon = height * (0.5 if scene.has("sea", "beach", "lake") else 0.6)
@@ -90,7 +94,7 @@ def _outdoors(canvas: Canvas, scene: Scene, *, orb: bool, standing: bool) -> Sta
         sky.draw_aurora(canvas, bottom=horizon)
     _draw_cloud_cover(canvas, scene, light, bottom=horizon)
     if scene.places == ("sky",):
-        return Stage(
+        return BackdropFrame(
             air=(0.08 * height, 0.9 * height), ground=(0.6 * height, 0.8 * height), afloat=True
         )
     before = len(canvas.shapes)
@@ -140,13 +144,15 @@ def _draw_far(canvas: Canvas, scene: Scene, light: Light, *, horizon: float) -> 
         land.draw_forest(canvas, light, foot=horizon, height=0.09 * height, colour=pines)
 
 
-def _sea(canvas: Canvas, light: Light, *, horizon: float, dry: bool, sun: float | None) -> Stage:
+def _sea(
+    canvas: Canvas, light: Light, *, horizon: float, dry: bool, sun: float | None
+) -> BackdropFrame:
     height = canvas.height
     shore = (0.68 if dry else 1.0) * height
     land.draw_water(canvas, light, top=horizon, bottom=shore + 2, colour=_SEA, sun=sun)
     if dry:
         land.draw_shore(canvas, light, top=shore)
-    return Stage(
+    return BackdropFrame(
         air=(0.06 * height, 0.42 * height),
         ground=(0.76 * height, 0.94 * height),
         water=(horizon + 0.06 * height, shore - (0.02 if dry else 0.06) * height),
@@ -155,20 +161,20 @@ def _sea(canvas: Canvas, light: Light, *, horizon: float, dry: bool, sun: float 
 
 def _lake(
     canvas: Canvas, scene: Scene, light: Light, far: list[str], *, horizon: float, standing: bool
-) -> Stage:
+) -> BackdropFrame:
     height = canvas.height
     bank = (0.76 if standing else 0.9) * height
     land.draw_reflection(canvas, light, far, shore=horizon, bottom=height)
     land.draw_plain(canvas, light, top=bank, colours=_turf(scene))
     land.draw_tufts(canvas, light, top=bank, blossoms=not scene.has("snow"))
-    return Stage(
+    return BackdropFrame(
         air=(0.05 * height, 0.4 * height),
         ground=(bank + 0.05 * height, 0.95 * height),
         water=(horizon + 0.08 * height, bank - 0.02 * height),
     )
 
 
-def _ground(canvas: Canvas, scene: Scene, light: Light, *, horizon: float) -> Stage:
+def _ground(canvas: Canvas, scene: Scene, light: Light, *, horizon: float) -> BackdropFrame:
     height = canvas.height
     if scene.has("desert"):
         land.draw_dunes(canvas, light, top=horizon)
@@ -179,7 +185,7 @@ def _ground(canvas: Canvas, scene: Scene, light: Light, *, horizon: float) -> St
         if not scene.has("snow"):
             flowers = "autumn" not in scene.weather
             land.draw_tufts(canvas, light, top=0.76 * height, blossoms=flowers)
-    return Stage(air=(0.06 * height, 0.42 * height), ground=(0.72 * height, 0.94 * height))
+    return BackdropFrame(air=(0.06 * height, 0.42 * height), ground=(0.72 * height, 0.94 * height))
 
 
 def _turf(scene: Scene) -> tuple[str, str, str]:

@@ -9,19 +9,19 @@ from msgspec.structs import replace
 
 from limner.illustrator import assets, figures, grammar
 from limner.illustrator.assets import AssetInfo
-from limner.illustrator.attaching import Part
+from limner.illustrator.attachments import Part
 from limner.illustrator.backdrop import draw_backdrop, draw_foreground
 from limner.illustrator.canvas import Canvas, mix, number
-from limner.illustrator.grouping import group
-from limner.illustrator.placing import Placed, place
-from limner.illustrator.reading import Reading, Thing, Tie
+from limner.illustrator.groups import group
+from limner.illustrator.placement import Placed, place
+from limner.illustrator.prompt_parser import ParsedPrompt, Relation, Subject
 from limner.illustrator.scenes import HOUR_OF, INDOORS, Scene, usual_place
 
 SIGN = "signboard"
 _ASSET_NAME = re.compile(r'<asset name="([^"]+)"')
 
 
-def compose(reading: Reading, *, width: int, height: int, random: Random) -> tuple[str, Scene]:
+def compose(reading: ParsedPrompt, *, width: int, height: int, random: Random) -> tuple[str, Scene]:
     """Draw the scene, the things in it and the light over them."""
     things = _with_sign(reading)
     infos = [assets.info(thing.asset) for thing in things]
@@ -44,14 +44,14 @@ def used_assets(document: str) -> list[str]:
     return list(dict.fromkeys(_ASSET_NAME.findall(document)))
 
 
-def _with_sign(reading: Reading) -> list[Thing]:
+def _with_sign(reading: ParsedPrompt) -> list[Subject]:
     things = list(reading.things)
     if reading.texts and all(thing.asset != SIGN for thing in things):
-        things.append(Thing(asset=SIGN, words=reading.texts[0]))
+        things.append(Subject(asset=SIGN, words=reading.texts[0]))
     return things
 
 
-def _with_table(things: list[Thing], scene: Scene) -> list[Thing]:
+def _with_table(things: list[Subject], scene: Scene) -> list[Subject]:
     """Indoors, small things that would lie on the floor get a table under them."""
     loose = [
         place
@@ -63,13 +63,13 @@ def _with_table(things: list[Thing], scene: Scene) -> list[Thing]:
         return things
     table = tables[0] if tables else len(things)
     tied = [
-        replace(thing, tie=Tie("on", table)) if place in loose else thing
+        replace(thing, tie=Relation("on", table)) if place in loose else thing
         for place, thing in enumerate(things)
     ]
-    return tied if tables else [*tied, Thing(asset="table", words="table")]
+    return tied if tables else [*tied, Subject(asset="table", words="table")]
 
 
-def _whole_scene(asked: Scene, things: list[Thing]) -> Scene:
+def _whole_scene(asked: Scene, things: list[Subject]) -> Scene:
     """The scene with what the prompt leaves open filled in from the things in it."""
     infos = [assets.info(thing.asset) for thing in things]
     hours = [HOUR_OF[thing.asset] for thing in things if thing.asset in HOUR_OF]

@@ -15,7 +15,7 @@ import msgspec
 from limner.errors import InputInvalid, NoProvider
 from limner.illustrator import assets
 from limner.illustrator.compose import compose, used_assets
-from limner.illustrator.reading import Reading, read
+from limner.illustrator.prompt_parser import ParsedPrompt, read
 from limner.imaging.svg import Asset, mentioned_assets
 
 MIN_EDGE, MAX_EDGE = 16, 4096
@@ -27,7 +27,7 @@ NOTE = (
 _LISTED_WORDS = 12
 
 
-class Drawing(msgspec.Struct, frozen=True, kw_only=True):
+class Illustration(msgspec.Struct, frozen=True, kw_only=True):
     """An SVG document, the pictures its ``asset`` elements name, and facts about it in JSON."""
 
     svg: str
@@ -35,7 +35,9 @@ class Drawing(msgspec.Struct, frozen=True, kw_only=True):
     facts: Mapping[str, Any]
 
 
-def draw(*, prompt: str, svg: str | None, width: int, height: int, seed: int | None) -> Drawing:
+def draw(
+    *, prompt: str, svg: str | None, width: int, height: int, seed: int | None
+) -> Illustration:
     """Draw a prompt, or prepare the document that the caller wrote instead.
 
     The same arguments give the same drawing; another seed gives another arrangement.
@@ -52,7 +54,7 @@ def draw(*, prompt: str, svg: str | None, width: int, height: int, seed: int | N
     return _from_prompt(prompt, width, height, seed) if svg is None else _from_svg(svg)
 
 
-def _from_svg(svg: str) -> Drawing:
+def _from_svg(svg: str) -> Illustration:
     names = sorted(mentioned_assets(svg))
     if missing := sorted(set(names) - set(assets.names())):
         raise assets.unknown(missing)
@@ -65,7 +67,7 @@ def _from_svg(svg: str) -> Drawing:
     return _drawing(svg, names, matched=matched, background=None)
 
 
-def _from_prompt(prompt: str, width: int, height: int, seed: int | None) -> Drawing:
+def _from_prompt(prompt: str, width: int, height: int, seed: int | None) -> Illustration:
     reading = read(prompt)
     if not reading.is_enough:
         raise _refusal(reading)
@@ -97,8 +99,8 @@ def _drawing(
     *,
     matched: list[dict[str, Any]],
     background: str | None,
-    reading: Reading | None = None,
-) -> Drawing:
+    reading: ParsedPrompt | None = None,
+) -> Illustration:
     facts: dict[str, Any] = {
         "matched": matched,
         "unmatched": list(reading.unmatched) if reading else [],
@@ -108,10 +110,12 @@ def _drawing(
         "text": list(reading.texts) if reading else [],
         "note": NOTE,
     }
-    return Drawing(svg=document, assets={name: assets.get(name) for name in names}, facts=facts)
+    return Illustration(
+        svg=document, assets={name: assets.get(name) for name in names}, facts=facts
+    )
 
 
-def _refusal(reading: Reading) -> NoProvider:
+def _refusal(reading: ParsedPrompt) -> NoProvider:
     known = [thing.words for thing in reading.things]
     known += [*reading.scene.places, *sorted(reading.scene.weather)]
     known += [reading.scene.hour] if reading.scene.hour else []

@@ -47,20 +47,20 @@ _UNCHANGED = frozenset(
 )
 
 
-class Prompt(msgspec.Struct, frozen=True):
+class PromptWords(msgspec.Struct, frozen=True):
     """A prompt taken apart: its words in order, and the texts it quotes."""
 
     words: tuple[str, ...]
     quoted: tuple[str, ...]
 
 
-def split(prompt: str) -> Prompt:
+def split(prompt: str) -> PromptWords:
     """The lower-case words and the commas and stops of a prompt, and what it puts in quotes."""
     sound = prompt.encode(errors="ignore").decode()
     text = unicodedata.normalize("NFKC", sound).replace(_CURLY_APOSTROPHE, "'")
     quoted = tuple(" ".join((a or b).split()) for a, b in _QUOTED.findall(text))
     plain = _QUOTED.sub(" ", text).lower()
-    return Prompt(words=tuple(_words(plain)), quoted=tuple(q for q in quoted if q))
+    return PromptWords(words=tuple(_words(plain)), quoted=tuple(q for q in quoted if q))
 
 
 def _words(text: str) -> Iterator[str]:

@@ -2,12 +2,48 @@
 
 from __future__ import annotations
 
+import codecs
+import re
 from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
 
-from limner.imaging.markup import root_tag
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+# One piece of what may stand before the root element; a document type may hold declarations.
+_PROLOG_PIECE = re.compile(
+    r"\s+|<\?.*?\?>|<!--.*?-->|<!doctype(?!\s+html)[^<>\[]*(?:\[.*?\]\s*)?>",
+    re.DOTALL | re.IGNORECASE,
+)
+_ROOT = re.compile(r"<(?:!doctype\s+)?(?:[\w.-]+:)?([a-z][\w.-]*)(?=[\s/>])", re.IGNORECASE)
+
+
+def root_tag(head: bytes) -> str | None:
+    """The name of the root element in lower case and without prefix; None where there is none.
+
+    A page that declares itself ``<!doctype html>`` counts as ``html`` whatever follows.
+    """
+    text = _characters(head)
+    root = _ROOT.match(text, root_start(text))
+    return None if root is None else root[1].lower()
+
+
+def root_start(text: str) -> int:
+    """Where the root element begins: after declarations, comments, instructions and white space."""
+    start = 0
+    while piece := _PROLOG_PIECE.match(text, start):
+        start = piece.end()
+    return start
+
+
+def _characters(head: bytes) -> str:
+    """The head as text, for a look at its mark-up only: that is ASCII in every other encoding."""
+    if head.startswith(_UTF16):
+        return head.decode("utf-16", errors="replace")
+    head = head.removeprefix(codecs.BOM_UTF8).lstrip()
+    return head.decode("latin-1") if head.startswith(b"<") else ""
+
 
 # How much of a file `sniff` may look at: a drawing can begin with a long comment.
 HEAD_BYTES = 256 * 1024
@@ -36,12 +72,12 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _FORMATS = (
-    Format(name="png", mime="image/png", label="a PNG file", reader="rasters:png"),
-    Format(name="jpeg", mime="image/jpeg", label="a JPEG file", reader="rasters:jpeg"),
-    Format(name="gif", mime="image/gif", label="a GIF file", reader="rasters:gif"),
-    Format(name="webp", mime="image/webp", label="a WebP file", reader="rasters:webp"),
-    Format(name="avif", mime="image/avif", label="an AVIF file", reader="avif:avif"),
-    Format(name="bmp", mime="image/bmp", label="a BMP file", reader="bitmaps:bmp"),
+    Format(name="png", mime="image/png", label="a PNG file", reader="raster:png"),
+    Format(name="jpeg", mime="image/jpeg", label="a JPEG file", reader="raster:jpeg"),
+    Format(name="gif", mime="image/gif", label="a GIF file", reader="raster:gif"),
+    Format(name="webp", mime="image/webp", label="a WebP file", reader="raster:webp"),
+    Format(name="avif", mime="image/avif", label="an AVIF file", reader="raster:avif"),
+    Format(name="bmp", mime="image/bmp", label="a BMP file", reader="raster:bmp"),
     Format(
         name="heic",
         mime="image/heic",
@@ -50,9 +86,9 @@ _FORMATS = (
         extra="heic",
         needs_threads=True,
     ),
-    Format(name="ico", mime="image/x-icon", label="an ICO file", reader="bitmaps:ico"),
+    Format(name="ico", mime="image/x-icon", label="an ICO file", reader="raster:ico"),
     Format(name="pdf", mime="application/pdf", label="a PDF file", reader="pdf:pdf", extra="pdf"),
-    Format(name="svg", mime="image/svg+xml", label="an SVG file", reader="drawings:svg"),
+    Format(name="svg", mime="image/svg+xml", label="an SVG file", reader="svg:svg"),
     Format(name="tiff", mime="image/tiff", label="a TIFF file", reader="tiff:tiff"),
     Format(name="html", mime="text/html", label="an HTML page"),
 )

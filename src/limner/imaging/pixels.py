@@ -7,17 +7,65 @@ import zlib
 from collections.abc import Callable
 from io import BytesIO
 
-from PIL import Image, ImageOps
+from PIL import Image, ImageChops, ImageOps
 
 from limner.errors import CorruptImage, ImageTooLarge
 from limner.imaging import gif_blocks
-from limner.imaging.decoding import check_pixels, in_srgb, on_white, turned, upright_size
-from limner.imaging.facts import Facts, Preview
+from limner.imaging.decode import open_picture
+from limner.imaging.decoders import OpenedPicture
+from limner.imaging.facts import Facts, MaskWay, Preview
 from limner.imaging.fit.encoders import jpeg, webp
+from limner.imaging.fit.request import Region
 from limner.imaging.formats import Format, OutputFormat
 from limner.imaging.limits import WorkerLimits
-from limner.imaging.opening import open_picture
-from limner.imaging.readers import Opened
+from limner.imaging.orientation import check_pixels, in_srgb, on_white, turned, upright_size
+
+_BELOW_HALF = [255] * 128 + [0] * 128
+_HALF_AND_MORE = [0] * 128 + [255] * 128
+
+
+def mask(data: bytes, *, limits: WorkerLimits, size: tuple[int, int], way: MaskWay) -> bytes:
+    """A PNG of that size that marks what may change: by transparency, or in white.
+
+    In what was drawn it is marked either way: by transparency where there is any, else in white.
+    """
+    _, opened = open_picture(data, limits=limits)
+    drawn = turned(opened.image, opened.turn)
+    if drawn.has_transparency_data:
+        marked = drawn.convert("RGBA").getchannel("A").point(_BELOW_HALF)
+    else:
+        marked = drawn.convert("L").point(_HALF_AND_MORE)
+    return _png(marked.resize(size, Image.Resampling.NEAREST), way)
+
+
+def mask_of_region(
+    region: Region, *, of: tuple[int, int], size: tuple[int, int], way: MaskWay
+) -> bytes:
+    """A PNG of that size that marks a region of a picture with the size ``of``."""
+    across, down = size[0] / of[0], size[1] / of[1]
+    marked = Image.new("L", size, 0)
+    marked.paste(
+        255,
+        (
+            round(region.x * across),
+            round(region.y * down),
+            round((region.x + region.width) * across),
+            round((region.y + region.height) * down),
+        ),
+    )
+    return _png(marked, way)
+
+
+def _png(marked: Image.Image, way: MaskWay) -> bytes:
+    out = BytesIO()
+    if way == "white":
+        marked.save(out, "PNG")
+    else:
+        opaque = Image.new("RGBA", marked.size, "black")
+        opaque.putalpha(ImageChops.invert(marked))
+        opaque.save(out, "PNG")
+    return out.getvalue()
+
 
 # Above level 4 a photograph takes three times as long and gets no smaller.
 _PNG_COMPRESS_LEVEL = 4
@@ -30,7 +78,7 @@ def verify(
     data: bytes,
     *,
     limits: WorkerLimits,
-    keep: Callable[[bytes, Format, Opened], None] | None = None,
+    keep: Callable[[bytes, Format, OpenedPicture], None] | None = None,
 ) -> Facts:
     """Decode the first frame or page in full and say what the picture is.
 
@@ -94,7 +142,7 @@ def _encoded(picture: Image.Image, to: OutputFormat) -> bytes:
     return webp(picture, _LOSSY_QUALITY).data
 
 
-def _frames(form: Format, opened: Opened, data: bytes) -> int:
+def _frames(form: Format, opened: OpenedPicture, data: bytes) -> int:
     """How many frames there are; a PNG or a GIF that is cut short is refused."""
     match form.name:
         case "png":

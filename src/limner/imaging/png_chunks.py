@@ -33,7 +33,7 @@ class Chunk(NamedTuple):
         return self.start + self.length + 4
 
 
-class Words(NamedTuple):
+class PngText(NamedTuple):
     """A text in a picture, and the keyword that says what it is."""
 
     keyword: str
@@ -66,9 +66,9 @@ def text_chunk(keyword: str, text: str) -> bytes:
     return struct.pack(">I4s", len(body), b"iTXt") + body + struct.pack(">I", checksum)
 
 
-def texts(file: BinaryIO) -> tuple[Words, ...]:
+def texts(file: BinaryIO) -> tuple[PngText, ...]:
     """The first texts in a PNG file, long ones cut short; those that are damaged are left out."""
-    found: list[Words] = []
+    found: list[PngText] = []
     for chunk in walk(file):
         if chunk.kind in _TEXT_KINDS and (words := read_text(file, chunk)) is not None:
             found.append(words)
@@ -77,7 +77,7 @@ def texts(file: BinaryIO) -> tuple[Words, ...]:
     return tuple(found)
 
 
-def read_text(file: BinaryIO, chunk: Chunk) -> Words | None:
+def read_text(file: BinaryIO, chunk: Chunk) -> PngText | None:
     """The text that a chunk holds, None where it is damaged."""
     file.seek(chunk.start, os.SEEK_SET)
     keyword, mark, rest = file.read(min(chunk.length, MAX_TEXT_BYTES)).partition(b"\0")
@@ -95,4 +95,4 @@ def read_text(file: BinaryIO, chunk: Chunk) -> Words | None:
     if not keyword or not mark:
         return None
     # A text that was cut may end within a character.
-    return Words(keyword.decode("latin-1"), rest.decode(charset, "ignore"))
+    return PngText(keyword.decode("latin-1"), rest.decode(charset, "ignore"))

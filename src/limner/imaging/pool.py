@@ -20,17 +20,17 @@ from msgspec.structs import replace
 
 from limner.errors import CorruptImage, ImageError, MissingExtra
 from limner.imaging.evidence import Measurements, TextLine
-from limner.imaging.evidence.extra import INSTALL, can_read_text
+from limner.imaging.evidence.record import INSTALL, can_read_text
 from limner.imaging.facts import Facts, MaskWay, Preview
 from limner.imaging.fit import FitRequest, Fitted, Region
-from limner.imaging.fit.plain import as_it_is
+from limner.imaging.fit.passthrough import as_it_is
 from limner.imaging.formats import ALWAYS_ACCEPTED, OutputFormat, accepted
 from limner.imaging.limits import DEFAULT_LIMITS, READER_LIMITS, WorkerLimits
-from limner.imaging.process import NOTARY, READER, WORKER, Answer, Job, WorkerProcess
+from limner.imaging.process import NOTARY, READER, WORKER, WorkerJob, WorkerProcess, WorkerReply
 from limner.imaging.provenance import INSTALL as INSTALL_NOTARY
 from limner.imaging.provenance import Manifest, can_read
 from limner.imaging.svg import Asset, mentioned_assets
-from limner.threads import Threads
+from limner.thread_pool import ThreadPool
 
 T = TypeVar("T")
 # Bytes, or how to get them: what waits for a free worker then holds no memory.
@@ -60,10 +60,10 @@ class Imaging:
     ) -> None:
         self._crew = _Crew(replace(limits, accept=accepted(accept)))
         self._max_pixels = limits.max_pixels
-        self._threads = Threads(workers, name="limner-imaging")
+        self._threads = ThreadPool(workers, name="limner-imaging")
         # One reader is enough: it uses several processors by itself, and its models are large.
         self._readers = _Crew(READER_LIMITS, READER)
-        self._reading = Threads(1, name="limner-reading")
+        self._reading = ThreadPool(1, name="limner-reading")
         self._notaries = _Crew(limits, NOTARY)
         # Also runs when the pool is forgotten and at exit, so no process stays behind.
         crews = (self._crew, self._readers, self._notaries)
@@ -101,12 +101,12 @@ class Imaging:
             ImageError: as `verify`, and where the region lies outside the picture.
         """
 
-        def at_once(payload: bytes) -> Answer | None:
+        def at_once(payload: bytes) -> WorkerReply | None:
             fitted = as_it_is(payload, request, max_pixels=self._max_pixels)
             return (
                 None
                 if fitted is None
-                else Answer(value=msgspec.to_builtins(fitted), payload=payload)
+                else WorkerReply(value=msgspec.to_builtins(fitted), payload=payload)
             )
 
         # What is in memory already needs no thread either.
@@ -217,11 +217,11 @@ class Imaging:
     ) -> None:
         await self.aclose()
 
-    async def _do(self, op: str, source: Source, **arguments: Any) -> Answer:
+    async def _do(self, op: str, source: Source, **arguments: Any) -> WorkerReply:
         shift = _Shift(self._crew, {"op": op, **arguments}, source)
         return await self._run(shift, self._threads)
 
-    async def _run(self, shift: _Shift, threads: Threads) -> Answer:
+    async def _run(self, shift: _Shift, threads: ThreadPool) -> WorkerReply:
         future = threads.submit(shift.work)
         try:
             return await asyncio.wrap_future(future)
@@ -307,7 +307,7 @@ class _Shift:
         header: Mapping[str, Any],
         source: Source,
         *,
-        at_once: Callable[[bytes], Answer | None] | None = None,
+        at_once: Callable[[bytes], WorkerReply | None] | None = None,
     ) -> None:
         """``at_once`` may answer a job that needs no worker."""
         self._crew = crew
@@ -316,7 +316,7 @@ class _Shift:
         self._worker: WorkerProcess | None = None
         self._abandoned = False
 
-    def work(self) -> Answer:
+    def work(self) -> WorkerReply:
         """Do the job, on a thread of the pool."""
         payload = self._source if isinstance(self._source, bytes) else self._source()
         if self._at_once is not None and (answer := self._at_once(payload)) is not None:
@@ -327,7 +327,7 @@ class _Shift:
             if self._abandoned:
                 worker.kill()
         try:
-            return worker.do(Job(header=self._header, payload=payload))
+            return worker.do(WorkerJob(header=self._header, payload=payload))
         except ImageError:
             self._crew.check_open()
             raise
@@ -347,14 +347,14 @@ class _Shift:
                 self._worker.kill()
 
 
-def _close(crews: tuple[_Crew, ...], threads: tuple[Threads, ...]) -> None:
+def _close(crews: tuple[_Crew, ...], threads: tuple[ThreadPool, ...]) -> None:
     for pool in threads:
         pool.shutdown(wait=False)
     for crew in crews:
         crew.close()
 
 
-def _value(answer: Answer, kind: type[T], **rest: bytes) -> T:
+def _value(answer: WorkerReply, kind: type[T], **rest: bytes) -> T:
     """The value of an answer as the type it must have; a worker's word is not taken for it."""
     try:
         return msgspec.convert({**answer.value, **rest}, kind)

@@ -36,8 +36,8 @@ if sys.platform == "linux":
 # The programs a worker process may run: one decodes and draws, one reads text, and one checks
 # where a picture says it comes from.
 WORKER = "limner.imaging.worker"
-READER = "limner.imaging.reader"
-NOTARY = "limner.imaging.notary"
+READER = "limner.imaging.ocr_worker"
+NOTARY = "limner.imaging.c2pa_worker"
 
 _START_TIMEOUT_S = 60.0
 _EXIT_TIMEOUT_S = 5.0
@@ -54,14 +54,14 @@ _ERRORS: dict[str, type[ImageError]] = {
 }
 
 
-class Job(msgspec.Struct, frozen=True, kw_only=True):
+class WorkerJob(msgspec.Struct, frozen=True, kw_only=True):
     """What a worker is asked: the header names the operation, the payload is the bytes."""
 
     header: Mapping[str, Any]
     payload: bytes
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class WorkerReply(msgspec.Struct, frozen=True, kw_only=True):
     """What a worker says of a job that went well: facts, and bytes."""
 
     value: Mapping[str, Any]
@@ -106,7 +106,7 @@ class WorkerProcess:
         """Whether the process can take a job."""
         return not self._doomed and self._process.poll() is None
 
-    def do(self, job: Job) -> Answer:
+    def do(self, job: WorkerJob) -> WorkerReply:
         """Send one job and wait for its answer.
 
         Raises:
@@ -130,7 +130,7 @@ class WorkerProcess:
             raise CorruptImage("the picture confused its decoder") from None
         if said.error is not None:
             raise _ERRORS.get(said.error, CorruptImage)(said.message, hint=said.hint)
-        return Answer(value=said.value, payload=payload)
+        return WorkerReply(value=said.value, payload=payload)
 
     def kill(self) -> None:
         """End the process now; a thread that waits for its answer wakes up."""

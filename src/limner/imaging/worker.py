@@ -18,17 +18,16 @@ import msgspec
 
 from limner.errors import CorruptImage, ImageError, ImageTooLarge
 from limner.imaging import pipe, pixels
+from limner.imaging.decode import prepare
 from limner.imaging.evidence.measure import legible, measure
 from limner.imaging.fit import FitRequest, Region
 from limner.imaging.fit.engine import Engine
-from limner.imaging.fresh import Fresh
 from limner.imaging.limits import WorkerLimits
-from limner.imaging.lockdown import allow_cpu, lock_down
-from limner.imaging.masks import mask, mask_of_region
-from limner.imaging.memory import share_one_heap, wait_for
-from limner.imaging.opening import prepare
+from limner.imaging.pixel_cache import PixelCache
+from limner.imaging.pixels import mask, mask_of_region
+from limner.imaging.sandbox import allow_cpu, lock_down, share_one_heap, wait_for
 from limner.imaging.svg import Asset
-from limner.imaging.svg.render import render
+from limner.imaging.svg.renderer import render
 
 _MAX_MESSAGE_CHARS = 300
 
@@ -40,7 +39,7 @@ _UNSPOKEN = re.compile(r"[A-Za-z][._][A-Za-z]|-\d+$")
 # A second thread for encoders. It is begun before the lock-down, which allows no new ones.
 _aside = ThreadPoolExecutor(1)
 
-_fresh = Fresh()
+_fresh = PixelCache()
 
 Answer = tuple[dict[str, Any], bytes]
 Jobs = dict[str, Callable[[dict[str, Any], bytes, WorkerLimits], Answer]]

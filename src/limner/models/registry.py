@@ -19,8 +19,8 @@ from msgspec.structs import replace
 
 from limner.catalogue.vision import (
     Limits,
+    ModelService,
     Rate,
-    Service,
     VisionModel,
     services,
     unlisted,
@@ -28,7 +28,7 @@ from limner.catalogue.vision import (
     vision_models,
 )
 from limner.errors import InputInvalid, SettingsError, UserError
-from limner.own_models import OwnModel
+from limner.settings.custom_models import CustomModel
 from limner.wires.base import Effort
 
 EYES = "limner/eyes"
@@ -96,14 +96,14 @@ class KnownModel(msgspec.Struct, frozen=True, kw_only=True):
         return self.name.partition("/")[2]
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class FoundModel(msgspec.Struct, frozen=True, kw_only=True):
     """A model by its name, and how hard it was asked to think there."""
 
     model: KnownModel
     effort: Effort | None = None
 
 
-class Unknown(msgspec.Struct, frozen=True, kw_only=True):
+class UnknownModel(msgspec.Struct, frozen=True, kw_only=True):
     """A name that is no model, who said it, and the names it may have meant."""
 
     by: By
@@ -117,7 +117,7 @@ class Resolution(msgspec.Struct, frozen=True, kw_only=True):
     model: KnownModel
     effort: Effort | None
     by: By
-    unknown: tuple[Unknown, ...] = ()
+    unknown: tuple[UnknownModel, ...] = ()
 
 
 class Registry:
@@ -140,7 +140,7 @@ class Registry:
         key_of: Callable[[str], str | None],
         env: Mapping[str, str],
         roles: Mapping[str, str | None],
-        own: Sequence[OwnModel] = (),
+        own: Sequence[CustomModel] = (),
         embedded: bool,
         today: Callable[[], date],
     ) -> None:
@@ -168,7 +168,7 @@ class Registry:
         """The key of a model: empty where it needs none, None where it is missing."""
         return "" if model.key_env is None else self._key_of(model.key_env) or None
 
-    def find(self, name: str) -> Found | None:
+    def find(self, name: str) -> FoundModel | None:
         """The model of a name; None where it is none.
 
         A name is ``provider/id``, or the alias of a role, and may end in ``:high`` or another
@@ -188,7 +188,7 @@ class Registry:
             ("default", self._roles.get("default")),
             ("active", active),
         )
-        unknown: list[Unknown] = []
+        unknown: list[UnknownModel] = []
         for by, name in named:
             if not name:
                 continue
@@ -199,7 +199,7 @@ class Registry:
                 return Resolution(
                     model=found.model, effort=found.effort, by=by, unknown=tuple(unknown)
                 )
-            unknown.append(Unknown(by=by, name=name, near=tuple(self.near(name))))
+            unknown.append(UnknownModel(by=by, name=name, near=tuple(self.near(name))))
         for model in self.available():
             return Resolution(model=model, effort=None, by="first", unknown=tuple(unknown))
         return None
@@ -235,7 +235,7 @@ class Registry:
         """Names of models that one may have meant."""
         return _nearest(name, self._known)
 
-    def _talker(self, name: str) -> Found:
+    def _talker(self, name: str) -> FoundModel:
         found = self.find(name)
         if found is None:
             near = " or ".join(_nearest(name, [*self._known, OFFLINE]))
@@ -266,7 +266,7 @@ class Registry:
         own = {model.name: self._of_user(model) for model in self._own}
         return rows | own | ({EYES: _eyes()} if self._embedded else {})
 
-    def _find(self, name: str, *, aliases_left: int) -> Found | None:
+    def _find(self, name: str, *, aliases_left: int) -> FoundModel | None:
         bare, _, word = name.rpartition(":")
         found = self._named(name, aliases_left=aliases_left)
         if found is None and bare and word in _EFFORTS:
@@ -274,20 +274,20 @@ class Registry:
             return found and replace(found, effort=_EFFORTS[word])
         return found or self._unlisted(name)
 
-    def _named(self, name: str, *, aliases_left: int) -> Found | None:
+    def _named(self, name: str, *, aliases_left: int) -> FoundModel | None:
         if name in self._known:
-            return Found(model=self._known[name])
+            return FoundModel(model=self._known[name])
         if name == OFFLINE and self._embedded:
-            return Found(model=_offline())
+            return FoundModel(model=_offline())
         meant = self._roles.get(_ALIASES.get(name, ""))
         # Roles may name each other, but not in a circle.
         if not meant or not aliases_left:
             return None
         return self._find(meant.strip(), aliases_left=aliases_left - 1)
 
-    def _unlisted(self, name: str) -> Found | None:
+    def _unlisted(self, name: str) -> FoundModel | None:
         facts = _facts(name)
-        return None if facts is None else Found(model=self._of_service(facts))
+        return None if facts is None else FoundModel(model=self._of_service(facts))
 
     def _of_service(self, facts: VisionModel) -> KnownModel:
         service = services()[facts.provider]
@@ -302,10 +302,10 @@ class Registry:
             facts=facts,
         )
 
-    def _base_url(self, service: Service) -> str:
+    def _base_url(self, service: ModelService) -> str:
         return (self._env.get(service.base_url_env, "").strip() or service.base_url).rstrip("/")
 
-    def _of_user(self, own: OwnModel) -> KnownModel:
+    def _of_user(self, own: CustomModel) -> KnownModel:
         provider = own.name.partition("/")[0]
         facts = replace(
             _facts(own.name) or _facts_of_nobody(own.name),

@@ -19,7 +19,7 @@ from limner.net.clock import Clock
 from limner.net.failures import MAX_MESSAGE_CHARS, MAY_BE_BILLED, Vendor
 from limner.net.service import Service, patiently, versioned
 from limner.net.sse import Events
-from limner.wires.base import Answer, Prompt, Reader, Request, Usage, Wire, wire
+from limner.wires.base import Answer, ModelRequest, Prompt, StreamReader, Usage, Wire, wire
 
 # A model may think for minutes before its first word, and not every service says so meanwhile.
 IDLE_TIMEOUT_S = 180.0
@@ -28,7 +28,7 @@ MAX_ANSWER_CHARS = 4_000_000
 REPHRASE = "Ask in other words, about another picture, or another model."
 
 
-class Connection(msgspec.Struct, frozen=True, kw_only=True):
+class ModelConnection(msgspec.Struct, frozen=True, kw_only=True):
     """How one model's service is reached, in the event loop it is used in."""
 
     http: httpx2.AsyncClient
@@ -70,7 +70,7 @@ class RemoteModel:
         # Without a key there is nobody to bill.
         self._paid = bool(key)
         base_url = _versioned(model.base_url, self._wire)
-        connection = Connection(http=http, key=key, base_url=base_url, clock=clock or Clock())
+        connection = ModelConnection(http=http, key=key, base_url=base_url, clock=clock or Clock())
         with _as_model_error():
             self._service = Service(connection, _vendor(model), headers=self._wire.headers(key))
 
@@ -104,7 +104,7 @@ class RemoteModel:
             return self._judged(answer)
 
     async def _answer(
-        self, request: Request, timeout_s: float | None, on_text: Callable[[str], None]
+        self, request: ModelRequest, timeout_s: float | None, on_text: Callable[[str], None]
     ) -> Answer:
         """Send the request and follow its answer to the end, whatever end that is."""
         reader = self._wire.reader()
@@ -134,7 +134,7 @@ class RemoteModel:
         return answer
 
     async def _follow(
-        self, response: httpx2.Response, reader: Reader, on_text: Callable[[str], None]
+        self, response: httpx2.Response, reader: StreamReader, on_text: Callable[[str], None]
     ) -> None:
         kind = response.headers.get("content-type", "").partition(";")[0].strip()
         if kind not in ("", "text/event-stream"):

@@ -19,7 +19,7 @@ from limner.wires.base import Answer, Usage
 _PROVIDER_NAMES = {"google": "gcp.gemini"}
 
 
-class Record:
+class SpanRecord:
     """Takes the facts of one call as they become known."""
 
     def __init__(self) -> None:
@@ -35,9 +35,9 @@ class Record:
 
 
 @contextmanager
-def span(*, provider: str, model: str, kind: str, max_tokens: int) -> Generator[Record]:
+def span(*, provider: str, model: str, kind: str, max_tokens: int) -> Generator[SpanRecord]:
     """Record the call made inside; ``kind`` is what it is for."""
-    record = Record()
+    record = SpanRecord()
     tracer = _tracer()
     if tracer is None:
         yield record

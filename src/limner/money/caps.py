@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 from msgspec.structs import replace
 
+from limner.dollars import format_usd
 from limner.errors import NANO_PER_USD, BudgetExceeded
-from limner.money.amounts import format_usd
 
 # Both set the same cap: the setting, and what a program or the command line gives.
 SESSION_REMEDY = "raise budget.session_usd (on the command line: --budget)"
@@ -25,14 +25,14 @@ class Caps(msgspec.Struct, frozen=True, kw_only=True):
         return replace(self, session_nano=min(caps, default=None))
 
 
-class Counted(msgspec.Struct, frozen=True, kw_only=True):
+class CapTotals(msgspec.Struct, frozen=True, kw_only=True):
     """What the session and the UTC day of a call have reserved and spent before it."""
 
     session_nano: int
     day_nano: int
 
 
-def left_under(caps: Caps, *, counted: Counted) -> int | None:
+def left_under(caps: Caps, *, counted: CapTotals) -> int | None:
     """The most a call may cost now; None where nothing limits it."""
     limits = (
         (caps.call_nano, 0),
@@ -42,7 +42,7 @@ def left_under(caps: Caps, *, counted: Counted) -> int | None:
     return min((_room(cap, used) for cap, used in limits if cap is not None), default=None)
 
 
-def refuse_over_cap(quote_nano: int, *, caps: Caps, counted: Counted) -> None:
+def refuse_over_cap(quote_nano: int, *, caps: Caps, counted: CapTotals) -> None:
     """Do nothing where every cap leaves room for the quote; what is free always has room.
 
     Raises:

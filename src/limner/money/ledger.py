@@ -13,7 +13,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from limner.errors import BudgetExceeded, CostSource, StorageError
-from limner.money.caps import Caps, Counted, left_under, refuse_over_cap
+from limner.money.caps import Caps, CapTotals, left_under, refuse_over_cap
 from limner.money.records import JobRow, LedgerRow, Reservation, Spend, SpendLine
 from limner.storage.owners import Owner, is_alive, this_process
 from limner.storage.store import Row, Store, Transaction
@@ -307,10 +307,10 @@ class Money:
         return _milliseconds(self._clock())
 
 
-def _counted(tx: Transaction, session_id: str, day: str) -> Counted:
+def _counted(tx: Transaction, session_id: str, day: str) -> CapTotals:
     row = tx.one("ledger_counted", session_id=session_id, day=day)
     assert row is not None, "a sum always has a row"
-    return Counted(**row)
+    return CapTotals(**row)
 
 
 def _move(tx: Transaction, ledger_id: int, *, to: str, **facts: Any) -> None:

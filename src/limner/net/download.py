@@ -1,15 +1,11 @@
-"""A service's own output address -> bytes in a sink, without being led anywhere else.
-
-The address comes from a stranger's answer. It is followed only to hosts the service is known to
-use, over https, and only where every address of the host is public; the connection then goes to
-an address that was judged, not to what the name means a moment later. The one exception is the
-host of the configured base URL, which the user has chosen.
-"""
+"""A host name -> the addresses it may be reached at: none of them inside somebody's network."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Collection, Mapping
+import ipaddress
+import socket
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from urllib.request import getproxies, proxy_bypass
 
@@ -17,15 +13,55 @@ import httpx2
 import msgspec
 
 from limner.errors import BadProviderImage, ProviderUnavailable
-from limner.net.addresses import Resolve, is_public, resolve
 from limner.net.sink import Sink
+
+IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+
+
+async def resolve(host: str, port: int) -> Sequence[str]:
+    """Look a name up, as the system does.
+
+    Raises:
+        OSError: there is no such name, or nobody to ask.
+    """
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+def is_public(address: str) -> bool:
+    """Whether an address is one of the open internet, also behind a translation to IPv6."""
+    try:
+        ip = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    inner = _translated(ip)
+    if inner is not None:
+        return is_public(str(inner))
+    # Python counts the retired site-local range (fec0::/10) as global.
+    local = isinstance(ip, ipaddress.IPv6Address) and ip.is_site_local
+    return ip.is_global and not (local or ip.is_multicast or ip.is_reserved)
+
+
+def _translated(ip: IPAddress) -> ipaddress.IPv4Address | None:
+    """The IPv4 address inside an IPv6 one, which is where a packet would end up."""
+    if isinstance(ip, ipaddress.IPv4Address):
+        return None
+    if ip in _NAT64:
+        return ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
+    teredo = ip.teredo[1] if ip.teredo else None
+    return ip.ipv4_mapped or ip.sixtofour or teredo
+
 
 MAX_REDIRECTS = 5
 TOTAL_TIMEOUT_S = 300.0
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
-class Source(msgspec.Struct, frozen=True, kw_only=True):
+class DownloadSource(msgspec.Struct, frozen=True, kw_only=True):
     """Where a service's pictures may come from.
 
     ``hosts`` are exact names, or ``*.name`` for a name and everything below it. ``headers`` carry
@@ -54,7 +90,9 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-async def download(url: str, sink: Sink, *, client: httpx2.AsyncClient, source: Source) -> None:
+async def download(
+    url: str, sink: Sink, *, client: httpx2.AsyncClient, source: DownloadSource
+) -> None:
     """Pour what is at an address into a sink.
 
     Raises:
@@ -75,7 +113,7 @@ async def download(url: str, sink: Sink, *, client: httpx2.AsyncClient, source: 
 
 @asynccontextmanager
 async def _open(
-    url: str, *, client: httpx2.AsyncClient, source: Source
+    url: str, *, client: httpx2.AsyncClient, source: DownloadSource
 ) -> AsyncGenerator[httpx2.Response]:
     """The answer at the end of the redirects, each of them judged like the first address."""
     target = _parsed(url)
@@ -102,7 +140,7 @@ def _parsed(url: str) -> httpx2.URL:
     return parsed
 
 
-def _judge(url: httpx2.URL, source: Source) -> None:
+def _judge(url: httpx2.URL, source: DownloadSource) -> None:
     if url.userinfo:
         raise _refused("carries a user name")
     if url.scheme != "https" and not source.is_own_origin(url):
@@ -111,7 +149,9 @@ def _judge(url: httpx2.URL, source: Source) -> None:
         raise _refused(f"is at {url.host[:100]!r}, which is not a host of this service")
 
 
-async def _get(url: httpx2.URL, *, client: httpx2.AsyncClient, source: Source) -> httpx2.Response:
+async def _get(
+    url: httpx2.URL, *, client: httpx2.AsyncClient, source: DownloadSource
+) -> httpx2.Response:
     if source.is_own_host(url) or _is_proxied(url):
         # A proxy looks names up itself, in its own network; it is given the name.
         headers = source.headers if source.is_own_origin(url) else None

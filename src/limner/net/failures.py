@@ -25,8 +25,8 @@ from limner.errors import (
     ProviderRefused,
     ProviderUnavailable,
 )
-from limner.net.redact import redact
-from limner.net.untrusted import as_list, as_object
+from limner.net.json_shapes import as_list, as_object
+from limner.net.redaction import redact
 
 MAX_MESSAGE_CHARS = 300
 MAX_PROVIDER_MESSAGE_CHARS = 4_000
@@ -107,7 +107,7 @@ class Vendor(msgspec.Struct, frozen=True, kw_only=True):
     unknown_fate: str = MAY_BE_BILLED
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class HttpAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """An answer that is not a success: its status, its headers and the beginning of its body."""
 
     status: int
@@ -127,7 +127,7 @@ class _Told(msgspec.Struct, frozen=True):
 
 
 def failure_of_answer(
-    answer: Answer, vendor: Vendor, *, secrets: tuple[str, ...], paid: bool
+    answer: HttpAnswer, vendor: Vendor, *, secrets: tuple[str, ...], paid: bool
 ) -> ProviderError:
     """The error for an unsuccessful answer. ``paid`` says whether the request buys something."""
     told = _read(answer, secrets)
@@ -232,7 +232,7 @@ def _date(text: str) -> datetime | None:
     return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 
 
-def _kind_of(answer: Answer, told: _Told) -> type[ProviderError]:
+def _kind_of(answer: HttpAnswer, told: _Told) -> type[ProviderError]:
     status = answer.status
     if 400 <= status < 500 and told.code in MODERATION_CODES:
         return ProviderRefused
@@ -275,7 +275,7 @@ def _key_hint(status: int, vendor: Vendor) -> str:
     return f"Check the key in {vendor.key_env}."
 
 
-def _extras(answer: Answer, told: _Told, vendor: Vendor) -> dict[str, Any]:
+def _extras(answer: HttpAnswer, told: _Told, vendor: Vendor) -> dict[str, Any]:
     known = {
         "provider": vendor.provider,
         "status": answer.status,
@@ -288,7 +288,7 @@ def _extras(answer: Answer, told: _Told, vendor: Vendor) -> dict[str, Any]:
     return {name: value for name, value in known.items() if value is not None}
 
 
-def _read(answer: Answer, secrets: tuple[str, ...]) -> _Told:
+def _read(answer: HttpAnswer, secrets: tuple[str, ...]) -> _Told:
     """Read an error body: ``{"error": {…}}`` as most word it, or texts beside each other."""
 
     def first_text(*candidates: object) -> str | None:

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import httpx2
 
 from limner import __version__
-from limner.net.loops import PerLoop
-from limner.net.pieces import Pieces
-from limner.net.redact import redact
+from limner.net.per_loop import PerLoop
+from limner.net.redaction import redact
+from limner.net.request_body import ChunkedBody
 
 # A server may have hundreds of conversations, each waiting for its model.
 MAX_CONNECTIONS = 1_000
@@ -100,7 +100,7 @@ def _closed_with_loop(client: httpx2.AsyncClient) -> AsyncGenerator[None]:
 
 def _tap(observe: Observe) -> dict[str, list[Callable[..., object]]]:
     async def on_request(request: httpx2.Request) -> None:
-        is_at_hand = isinstance(request.stream, (httpx2.ByteStream, Pieces))
+        is_at_hand = isinstance(request.stream, (httpx2.ByteStream, ChunkedBody))
         body = request.content if is_at_hand else b""
         line = f"> {request.method} {request.url} {_headers(request.headers)}"
         observe(_line(line, body, request))

@@ -9,15 +9,58 @@ from __future__ import annotations
 import enum
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection
 from contextlib import closing
+from tempfile import SpooledTemporaryFile
 from typing import Any
 
 import msgspec
 
-from limner.errors import BadProviderImage, ProviderUnavailable
-from limner.net.held import HeldPicture
+from limner.errors import BadProviderImage, ImageTooLarge, ProviderUnavailable
 from limner.net.sink import Sink
+from limner.net.sse import EventCutter
+
+# The sink has its own, lower limit; this one keeps what is held before that from filling a disk.
+MAX_BYTES = 256 * 1024 * 1024
+_MEMORY_BYTES = 2 * 1024 * 1024
+_PIECE_BYTES = 256 * 1024
+
+
+class LastPicture:
+    """A sink for one picture that can be begun again; a large one is held on disk."""
+
+    def __init__(self, *, max_bytes: int = MAX_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._file = SpooledTemporaryFile(max_size=_MEMORY_BYTES)  # noqa: SIM115 - has a close
+        self._size_bytes = 0
+
+    def restart(self) -> None:
+        """Forget the picture; another begins."""
+        self._file.seek(0)
+        self._file.truncate()
+        self._size_bytes = 0
+
+    def write(self, data: bytes | memoryview) -> None:
+        """Take the next bytes.
+
+        Raises:
+            ImageTooLarge: no picture has so many.
+        """
+        self._size_bytes += len(data)
+        if self._size_bytes > self._max_bytes:
+            raise ImageTooLarge(f"The picture is larger than {self._max_bytes:,} bytes.")
+        self._file.write(data)
+
+    def pour(self, sink: Sink) -> None:
+        """Pour the picture into another sink."""
+        self._file.seek(0)
+        while piece := self._file.read(_PIECE_BYTES):
+            sink.write(piece)
+
+    def close(self) -> None:
+        """Let go of it."""
+        self._file.close()
+
 
 MAX_JSON_BYTES = 1024 * 1024
 MAX_DEPTH = 64
@@ -81,7 +124,7 @@ async def read_json_with_pictures(
 
 async def _read_holding(chunks: AsyncIterator[bytes], reader: PictureReader, sink: Sink) -> Any:
     """Read a body of which only the last picture is wanted: which it is, only its end tells."""
-    with closing(HeldPicture()) as held:
+    with closing(LastPicture()) as held:
         reader.hold(held)
         async for chunk in chunks:
             reader.feed(chunk)
@@ -173,7 +216,7 @@ class PictureReader:
     ) -> None:
         self._wanted = frozenset(tuple(path.split(".")) for path in wanted)
         self._sink = sink
-        self._held: HeldPicture | None = None
+        self._held: LastPicture | None = None
         self._mark_at: int | None = None
         self._max_json_bytes = max_json_bytes
         self._kept = bytearray()
@@ -185,7 +228,7 @@ class PictureReader:
         self._head = b""
         self._base64: _Base64 | None = None
 
-    def hold(self, held: HeldPicture) -> None:
+    def hold(self, held: LastPicture) -> None:
         """From now on every picture takes the place of the one before it."""
         self._held = held
 
@@ -366,3 +409,56 @@ class PictureReader:
         self._base64.finish()
         self._base64 = None
         self._state = self._structure
+
+
+MAX_PICTURE_BYTES = 64 * 1024 * 1024
+
+
+class PictureEvent(msgspec.Struct, frozen=True):
+    """One event: its name, its JSON with ``PICTURE`` for the picture, and that picture."""
+
+    name: str
+    body: Any
+    picture: memoryview
+
+
+async def picture_events(
+    chunks: AsyncIterator[bytes], *, wanted: Collection[str]
+) -> AsyncGenerator[PictureEvent]:
+    """Follow a stream of events; ``wanted`` says where their pictures are, as for JSON.
+
+    Raises:
+        ProviderUnavailable: an event broke off.
+        BadProviderImage: an event's data is not JSON, or its base64 is wrong.
+        ImageTooLarge: no picture has so many bytes.
+    """
+    cutter = EventCutter(lambda: _Data(wanted))
+    async for chunk in chunks:
+        for name, (body, picture) in cutter.feed(chunk):
+            yield PictureEvent(name, body, picture)
+
+
+class _Data:
+    """The data of one event."""
+
+    def __init__(self, wanted: Collection[str]) -> None:
+        self._picture = _Held()
+        self._reader = PictureReader(wanted=wanted, sink=self._picture)
+
+    def feed(self, piece: bytes) -> None:
+        self._reader.feed(piece)
+
+    def finish(self) -> tuple[Any, memoryview]:
+        return self._reader.finish(), memoryview(self._picture.data)
+
+
+class _Held:
+    """A sink in memory."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+
+    def write(self, data: bytes | memoryview) -> None:
+        self.data += data
+        if len(self.data) > MAX_PICTURE_BYTES:
+            raise ImageTooLarge(f"A picture has more than {MAX_PICTURE_BYTES:,} bytes.")

@@ -25,20 +25,19 @@ from limner.errors import (
     SettingsError,
 )
 from limner.net.clock import Clock
-from limner.net.download import Source, download
+from limner.net.download import DownloadSource, download
 from limner.net.failures import (
-    Answer,
+    HttpAnswer,
     Vendor,
     failure_of_answer,
     failure_of_transport,
     failure_within_answer,
     is_safe_to_resend,
 )
-from limner.net.forms import Form
 from limner.net.http import CONNECT_TIMEOUT_S
 from limner.net.json_pictures import MAX_JSON_BYTES, read_json_with_pictures
-from limner.net.pieces import PIECE_BYTES, Pieces
-from limner.net.redact import redact
+from limner.net.redaction import redact
+from limner.net.request_body import PIECE_BYTES, ChunkedBody, MultipartForm
 from limner.net.sink import Sink
 
 MAX_ERROR_BYTES = 64 * 1024
@@ -104,7 +103,9 @@ class Service:
         self._secrets = (_checked_key(access.key, vendor),)
         bearer = {"Authorization": f"Bearer {access.key}"}
         self._headers = bearer if headers is None else headers
-        self._source = Source(base_url=self.base_url, hosts=picture_hosts, headers=self._headers)
+        self._source = DownloadSource(
+            base_url=self.base_url, hosts=picture_hosts, headers=self._headers
+        )
 
     async def call(
         self,
@@ -112,7 +113,7 @@ class Service:
         url: str,
         *,
         body: Mapping[str, Any] | bytes | None = None,
-        form: Form | None = None,
+        form: MultipartForm | None = None,
         headers: Mapping[str, str] | None = None,
         read_timeout_s: float,
         paid: bool = False,
@@ -159,7 +160,7 @@ class Service:
         url: str,
         *,
         content: bytes | None = None,
-        form: Form | None = None,
+        form: MultipartForm | None = None,
         read_timeout_s: float,
         paid: bool,
     ) -> AsyncGenerator[httpx2.Response]:
@@ -216,7 +217,7 @@ class Service:
         paid: bool,
         json: Mapping[str, Any] | None = None,
         content: bytes | None = None,
-        form: Form | None = None,
+        form: MultipartForm | None = None,
     ) -> AsyncGenerator[httpx2.Response]:
         """A successful answer whose body is still to be read."""
         request = self._http.build_request(
@@ -230,7 +231,7 @@ class Service:
             timeout=httpx2.Timeout(read_timeout_s, connect=CONNECT_TIMEOUT_S),
         )
         if content is not None and len(content) > PIECE_BYTES:
-            request.stream = Pieces(content)
+            request.stream = ChunkedBody(content)
         try:
             response = await self._http.send(request, stream=True)
             try:
@@ -252,7 +253,7 @@ class Service:
                     body += chunk[: MAX_ERROR_BYTES - len(body)]
                     if len(body) == MAX_ERROR_BYTES:
                         break
-        answer = Answer(status=response.status_code, headers=response.headers, body=body)
+        answer = HttpAnswer(status=response.status_code, headers=response.headers, body=body)
         return failure_of_answer(answer, self.vendor, secrets=self._secrets, paid=paid)
 
     @contextlib.contextmanager

@@ -27,7 +27,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 
-class Event(msgspec.Struct, frozen=True):
+class ServerSentEvent(msgspec.Struct, frozen=True):
     """One event: what the server calls it, and its data."""
 
     name: str
@@ -144,13 +144,13 @@ class Events:
     def __init__(self, *, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
         self._cutter = EventCutter(lambda: _Text(max_bytes=max_event_bytes))
 
-    def feed(self, chunk: bytes) -> list[Event]:
+    def feed(self, chunk: bytes) -> list[ServerSentEvent]:
         """Take the next bytes; the events that they complete.
 
         Raises:
             ModelBadAnswer: an event is larger than any answer has reason to be.
         """
-        return [Event(name, data) for name, data in self._cutter.feed(chunk)]
+        return [ServerSentEvent(name, data) for name, data in self._cutter.feed(chunk)]
 
 
 class _Text:

@@ -15,7 +15,7 @@ import msgspec
 
 from limner.content import Picture
 from limner.imaging.png_chunks import HEADER_END, read_text, text_chunk, walk
-from limner.storage.draft import Spliced
+from limner.storage.temp_file import Spliced
 
 # The keywords of the PNG specification, and one of our own.
 PROMPT, MODEL, PROGRAM, HANDLE = "Description", "Source", "Software", "limner:handle"

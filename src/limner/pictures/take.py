@@ -22,11 +22,11 @@ from limner.imaging.facts import MaskWay
 from limner.imaging.fit import FIT_VERSION, FitRequest, Fitted, Region
 from limner.imaging.formats import BY_NAME, OutputFormat
 from limner.imaging.pool import Imaging
-from limner.pictures.family import Family, is_drawn_here, read_family
 from limner.pictures.labels import own_handle
+from limner.pictures.lineage import Lineage, is_drawn_here, read_family
 from limner.storage.blobs import Blobs, BlobWriter
-from limner.storage.disk import disk_errors
 from limner.storage.files import open_plain
+from limner.storage.os_errors import disk_errors
 from limner.storage.store import Store, Transaction
 
 MAX_PICTURE_BYTES = 64 * 1024 * 1024
@@ -170,7 +170,7 @@ class Pictures:
         fields = ("handle", "mime", "width", "height", "size_bytes")
         return Picture(**{name: row[name] for name in fields})
 
-    async def family(self, handle: str) -> Family | None:
+    async def family(self, handle: str) -> Lineage | None:
         """A picture with those it comes from and those made of it; None where it is not here."""
         return await self._store.read(lambda tx: read_family(tx, handle))
 

@@ -18,8 +18,8 @@ import msgspec
 
 from limner.catalogue.images import ImageModel
 from limner.net.clock import Clock
-from limner.net.redact import redact
-from limner.pictures.order import Desk, ImageRequest, Job, Receipt, Sink
+from limner.net.redaction import redact
+from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt, RemoteJob, Sink
 
 # The order is the order of preference of `auto`; the embedded provider comes after all others.
 BUILT_IN = {
@@ -45,7 +45,7 @@ logger = logging.getLogger("limner")
 class Provider(Protocol):
     """A service that draws one picture a call."""
 
-    async def generate(self, request: ImageRequest, sink: Sink, desk: Desk) -> Receipt:
+    async def generate(self, request: ImageRequest, sink: Sink, desk: ProviderCallbacks) -> Receipt:
         """Draw, pouring the bytes into the sink.
 
         Raises:
@@ -60,11 +60,13 @@ class Provider(Protocol):
 class Resumable(Protocol):
     """A provider whose work has an id and can be asked for again after a crash or time-out."""
 
-    async def find(self, request: ImageRequest, *, since_ms: int) -> Job | None:
+    async def find(self, request: ImageRequest, *, since_ms: int) -> RemoteJob | None:
         """The job of a request that was sent but whose id never arrived, or None."""
         ...
 
-    async def resume(self, job: Job, request: ImageRequest, sink: Sink, desk: Desk) -> Receipt:
+    async def resume(
+        self, job: RemoteJob, request: ImageRequest, sink: Sink, desk: ProviderCallbacks
+    ) -> Receipt:
         """Wait for a job that was started earlier and fetch its picture; raises as generate."""
         ...
 

@@ -17,11 +17,11 @@ import msgspec
 from limner.catalogue.images import image_models
 from limner.errors import BadProviderImage, ProviderError, ProviderRefused, ProviderUnavailable
 from limner.net.failures import MAX_MESSAGE_CHARS, Vendor
+from limner.net.json_shapes import as_list, as_object
 from limner.net.service import Service
-from limner.net.untrusted import as_list, as_object
-from limner.pictures.order import ImageRequest, Job, Sink
+from limner.pictures.request import ImageRequest, RemoteJob, Sink
 from limner.providers.base import Connection, ProviderSpec
-from limner.providers.jobs import CALL_OFF_S, JobProvider, Standing
+from limner.providers.jobs import CALL_OFF_S, JobProvider, JobStatus
 from limner.providers.model_inputs import ModelInputs, as_base64
 
 NAME = "bfl-flux"
@@ -130,7 +130,7 @@ class _Tasks:
         """The request with a seed."""
         return INPUTS[request.model].prepared(request)
 
-    async def create(self, request: ImageRequest, sink: Sink) -> Standing:
+    async def create(self, request: ImageRequest, sink: Sink) -> JobStatus:
         """Start a task."""
         answer = await self.service.call(
             "POST",
@@ -143,10 +143,10 @@ class _Tasks:
         # The id becomes part of an address.
         if not _ID.fullmatch(begun.id):
             raise self._not_a_task()
-        job = Job(remote_id=begun.id, url=self._address(begun.id, begun.polling_url))
-        return Standing(job=job, ended=False, cost_nano=_nano_of_credits(begun.cost))
+        job = RemoteJob(remote_id=begun.id, url=self._address(begun.id, begun.polling_url))
+        return JobStatus(job=job, ended=False, cost_nano=_nano_of_credits(begun.cost))
 
-    async def look(self, job: Job, sink: Sink, *, timeout_s: float) -> Standing:
+    async def look(self, job: RemoteJob, sink: Sink, *, timeout_s: float) -> JobStatus:
         """What became of a task."""
         answer = await self.service.call(
             "GET",
@@ -155,7 +155,7 @@ class _Tasks:
         )
         look = self._read(answer, _Look)
         failure = self._failure(look)
-        return Standing(
+        return JobStatus(
             job=job,
             ended=look.status == READY or failure is not None,
             failure=failure,
@@ -164,11 +164,11 @@ class _Tasks:
             fraction=_fraction(look.progress),
         )
 
-    async def cancel(self, job: Job) -> bool:
+    async def cancel(self, job: RemoteJob) -> bool:
         """Nothing: the service goes on with what it has begun."""
         return False
 
-    async def find(self, request: ImageRequest, *, since_ms: int) -> Job | None:
+    async def find(self, request: ImageRequest, *, since_ms: int) -> RemoteJob | None:
         """None: the service has no list of tasks."""
         return None
 

@@ -14,15 +14,15 @@ from msgspec.structs import replace
 from limner.catalogue.images import image_models
 from limner.net.clock import Clock
 from limner.net.failures import Vendor
-from limner.net.listening import can_listen, listen
 from limner.net.service import Service
-from limner.pictures.order import Desk, ImageRequest, Job, Receipt, Sink
+from limner.net.websocket_client import can_listen, listen
+from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt, RemoteJob, Sink
 from limner.providers.base import Connection, ProviderSpec
 from limner.providers.comfyui_api import ComfyApi
-from limner.providers.comfyui_news import News
+from limner.providers.comfyui_progress import ComfyProgress
 from limner.providers.comfyui_workflow import Workflow, built_in, own
 from limner.providers.jobs import CALL_OFF_S, JobProvider
-from limner.providers.own_gpu import UNKNOWN_FATE
+from limner.providers.local_server import UNKNOWN_FATE
 
 NAME = "comfyui"
 BASE_URL = "http://127.0.0.1:8188"
@@ -59,10 +59,10 @@ class ComfyUI:
         self._call_off_s = call_off_s
         self._listens = can_listen() if listens is None else listens
 
-    async def generate(self, request: ImageRequest, sink: Sink, desk: Desk) -> Receipt:
+    async def generate(self, request: ImageRequest, sink: Sink, desk: ProviderCallbacks) -> Receipt:
         """Draw, pouring the bytes into the sink; raises as `Provider.generate`."""
         client_id = uuid4().hex
-        news = News(desk, self._connection.clock, pictures=request.partial_pictures)
+        news = ComfyProgress(desk, self._connection.clock, pictures=request.partial_pictures)
         api = self._api(news.clock, self._workflow(request), client_id=client_id)
         listening = asyncio.ensure_future(self._listen(client_id, news))
         try:
@@ -72,11 +72,13 @@ class ComfyUI:
             listening.cancel()
             await asyncio.gather(listening, return_exceptions=True)
 
-    async def find(self, request: ImageRequest, *, since_ms: int) -> Job | None:
+    async def find(self, request: ImageRequest, *, since_ms: int) -> RemoteJob | None:
         """The job of a request that was sent but whose id never arrived, or None."""
         return await self._api(self._connection.clock).find(request, since_ms=since_ms)
 
-    async def resume(self, job: Job, request: ImageRequest, sink: Sink, desk: Desk) -> Receipt:
+    async def resume(
+        self, job: RemoteJob, request: ImageRequest, sink: Sink, desk: ProviderCallbacks
+    ) -> Receipt:
         """Wait for a job that was started earlier; giving up leaves it as it is."""
         api = self._api(self._connection.clock)
         return _free(await JobProvider(api).resume(job, request, sink, desk), api)
@@ -97,7 +99,7 @@ class ComfyUI:
             return own(path, variable=variable)
         return built_in(edits=bool(request.sources), masked=request.mask is not None)
 
-    async def _listen(self, client_id: str, news: News) -> None:
+    async def _listen(self, client_id: str, news: ComfyProgress) -> None:
         if self._listens:
             address = f"ws{self._connection.base_url.removeprefix('http')}/ws?clientId={client_id}"
             await listen(address, news.hear, {})

@@ -14,13 +14,13 @@ from msgspec.structs import replace
 from limner.catalogue.images import ImageModel
 from limner.errors import BadProviderImage, ProviderUnavailable
 from limner.net.failures import MAX_MESSAGE_CHARS
-from limner.net.forms import Form, Upload
+from limner.net.json_shapes import as_list, as_object
+from limner.net.request_body import MultipartForm, Upload
 from limner.net.service import Service
-from limner.net.untrusted import as_list, as_object
-from limner.pictures.order import ImageRequest, Job, Sink
+from limner.pictures.request import ImageRequest, RemoteJob, Sink
 from limner.providers.comfyui_workflow import Workflow, upload_name, values_of
-from limner.providers.jobs import Standing
-from limner.providers.own_gpu import unknown_checkpoint
+from limner.providers.jobs import JobStatus
+from limner.providers.local_server import unknown_checkpoint
 
 CREATE_TIMEOUT_S = 60.0
 UPLOAD_TIMEOUT_S = 60.0
@@ -67,11 +67,11 @@ class ComfyApi:
                 field="image", filename=upload_name(source), mime=source.mime, data=source.data
             )
             # The name says what is in it, so whatever has the name is the same picture.
-            form = Form(fields={"type": "input", "overwrite": "true"}, uploads=[upload])
+            form = MultipartForm(fields={"type": "input", "overwrite": "true"}, uploads=[upload])
             await self._call("POST", "upload/image", form=form, read_timeout_s=UPLOAD_TIMEOUT_S)
         return request
 
-    async def create(self, request: ImageRequest, sink: Sink) -> Standing:
+    async def create(self, request: ImageRequest, sink: Sink) -> JobStatus:
         """Put the graph into the queue, once."""
         steps = int(self._model.qualities[request.quality])
         answer = await self._call(
@@ -92,25 +92,25 @@ class ComfyApi:
                 "ComfyUI's answer is not that of a queue",
                 extras={"provider": self.service.vendor.provider},
             )
-        return Standing(job=self._job(job_id), ended=False)
+        return JobStatus(job=self._job(job_id), ended=False)
 
-    async def look(self, job: Job, sink: Sink, *, timeout_s: float) -> Standing:
+    async def look(self, job: RemoteJob, sink: Sink, *, timeout_s: float) -> JobStatus:
         """See how a job stands."""
         if (ended := await self._ended(job, timeout_s)) is not None:
             return ended
         running, waiting = await self._queue(timeout_s)
         if job.remote_id in running:
-            return Standing(job=job, ended=False)
+            return JobStatus(job=job, ended=False)
         if job.remote_id in waiting:
             before = len(running) + waiting.index(job.remote_id)
             note = f"ComfyUI has {before} to draw before this"
-            return Standing(job=job, ended=False, note=note)
+            return JobStatus(job=job, ended=False, note=note)
         # It may have ended between the two questions.
-        return await self._ended(job, timeout_s) or Standing(
+        return await self._ended(job, timeout_s) or JobStatus(
             job=job, ended=True, failure=_gone(job)
         )
 
-    async def cancel(self, job: Job) -> bool:
+    async def cancel(self, job: RemoteJob) -> bool:
         """Take a job out of the queue, or stop it; whatever becomes of it, it costs nothing."""
         await self._tell("queue", {"delete": [job.remote_id]})
         running, _ = await self._queue(LOOK_TIMEOUT_S)
@@ -119,7 +119,7 @@ class ComfyApi:
             await self._tell("interrupt", {"prompt_id": job.remote_id})
         return True
 
-    async def find(self, request: ImageRequest, *, since_ms: int) -> Job | None:
+    async def find(self, request: ImageRequest, *, since_ms: int) -> RemoteJob | None:
         """The job of a request whose id never arrived, or None."""
         wanted = _mark(request)
         if request.seed is None:
@@ -158,7 +158,7 @@ class ComfyApi:
             name, known, title="ComfyUI", provider=self.service.vendor.provider
         )
 
-    async def _ended(self, job: Job, timeout_s: float) -> Standing | None:
+    async def _ended(self, job: RemoteJob, timeout_s: float) -> JobStatus | None:
         """How a job ended; None where it has not."""
         history = await self._call(
             "GET",
@@ -173,10 +173,10 @@ class ComfyApi:
         messages = dict(_messages(status.get("messages")))
         self.facts |= _gpu_seconds(messages)
         if status.get("status_str") == "error":
-            return Standing(job=job, ended=True, failure=self._failure(messages))
+            return JobStatus(job=job, ended=True, failure=self._failure(messages))
         picture = next(_pictures(entry.get("outputs")), None)
         url = None if picture is None else f"{self.service.base_url}/view?{urlencode(picture)}"
-        return Standing(job=job, ended=True, picture=url)
+        return JobStatus(job=job, ended=True, picture=url)
 
     def _failure(self, messages: Mapping[str, Mapping[str, Any]]) -> ProviderUnavailable:
         if "execution_interrupted" in messages:
@@ -216,8 +216,8 @@ class ComfyApi:
         with contextlib.suppress(BadProviderImage):
             await self._call("POST", path, body=body)
 
-    def _job(self, job_id: str) -> Job:
-        return Job(remote_id=job_id, url=f"{self.service.base_url}/history/{job_id}")
+    def _job(self, job_id: str) -> RemoteJob:
+        return RemoteJob(remote_id=job_id, url=f"{self.service.base_url}/history/{job_id}")
 
 
 def _mark(request: ImageRequest) -> dict[str, Any]:
@@ -271,7 +271,7 @@ def _pictures(outputs: object) -> Iterator[dict[str, str]]:
     )
 
 
-def _gone(job: Job) -> ProviderUnavailable:
+def _gone(job: RemoteJob) -> ProviderUnavailable:
     return ProviderUnavailable(
         f"ComfyUI no longer knows job {job.remote_id}: it was removed, or ComfyUI was started again"
     )

@@ -18,8 +18,8 @@ from typing import Any, cast
 import msgspec
 
 from limner.errors import SettingsError, UserError
-from limner.net.untrusted import as_list, as_object
-from limner.pictures.order import ImageRequest, SourceImage
+from limner.net.json_shapes import as_list, as_object
+from limner.pictures.request import ImageRequest, SourceImage
 
 PLACES = (
     "prompt",

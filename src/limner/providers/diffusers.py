@@ -28,10 +28,10 @@ from limner.errors import (
 )
 from limner.imaging import pipe
 from limner.net.failures import MAX_MESSAGE_CHARS
-from limner.net.redact import redact
-from limner.pictures.order import Desk, ImageRequest, Progress, Receipt, Sink
+from limner.net.redaction import redact
+from limner.pictures.request import ImageRequest, Progress, ProviderCallbacks, Receipt, Sink
 from limner.providers.base import Connection, ProviderSpec
-from limner.providers.own_gpu import fraction
+from limner.providers.local_server import fraction
 
 NAME = "diffusers"
 MODEL_ENV = "DIFFUSERS_MODEL"
@@ -83,7 +83,7 @@ class Diffusers:
         self._clock = connection.clock
         self._worker = worker
 
-    async def generate(self, request: ImageRequest, sink: Sink, desk: Desk) -> Receipt:
+    async def generate(self, request: ImageRequest, sink: Sink, desk: ProviderCallbacks) -> Receipt:
         """Draw, pouring the bytes into the sink; raises as `Provider.generate`.
 
         Raises:

@@ -35,7 +35,7 @@ STEP_PIXELS = 16
 NEAREST, LANCZOS = 0, 1
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True):
+class DiffusersJob(msgspec.Struct, frozen=True, kw_only=True):
     """What to draw. The texts and pictures come behind it, each as long as ``lengths`` says."""
 
     model: str
@@ -80,7 +80,7 @@ def main() -> None:
     reporter = _Reporter(os.fdopen(os.dup(1), "wb"))
     os.dup2(2, 1)
     head, payload = pipe.receive(orders, max_payload_bytes=MAX_ORDER_BYTES)
-    order = msgspec.json.decode(head, type=Order)
+    order = msgspec.json.decode(head, type=DiffusersJob)
     threading.Thread(target=_end_with_host, args=(orders,), daemon=True).start()
     try:
         with _only_one(reporter):
@@ -101,7 +101,7 @@ def _end_with_host(orders: IO[bytes]) -> None:
     os._exit(1)
 
 
-def _parts(order: Order, payload: bytes) -> _Parts:
+def _parts(order: DiffusersJob, payload: bytes) -> _Parts:
     pieces: list[bytes] = []
     for length in order.lengths:
         pieces.append(payload[:length])
@@ -129,7 +129,7 @@ def _only_one(reporter: _Reporter) -> Generator[None]:
         os.close(fd)
 
 
-def _draw(order: Order, parts: _Parts, reporter: _Reporter) -> None:
+def _draw(order: DiffusersJob, parts: _Parts, reporter: _Reporter) -> None:
     reporter.say("loading")
     began = time.monotonic()
     folder = _folder(order)
@@ -189,7 +189,7 @@ def _loading(model: object) -> Generator[None]:
         raise _Unusable(f"{model} cannot be loaded: {error}"[:2000]) from error
 
 
-def _folder(order: Order) -> Path:
+def _folder(order: DiffusersJob) -> Path:
     """Where the weights are: in the folder that was named, or fetched from the hub.
 
     A folder may bring program code that diffusers would run. This one's does not.
@@ -207,7 +207,9 @@ def _folder(order: Order) -> Path:
     return folder
 
 
-def _drawn(pipeline: Any, order: Order, parts: _Parts, reporter: _Reporter, torch: Any) -> Any:
+def _drawn(
+    pipeline: Any, order: DiffusersJob, parts: _Parts, reporter: _Reporter, torch: Any
+) -> Any:
     takes = inspect.signature(pipeline.__call__).parameters
     width, height = _up(order.width), _up(order.height)
 

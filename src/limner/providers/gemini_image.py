@@ -19,11 +19,18 @@ from limner.catalogue.sizes import Size, SizeRange
 from limner.errors import BadProviderImage, LimnerError, ProviderRefused
 from limner.net.failures import MAX_MESSAGE_CHARS, Vendor
 from limner.net.json_pictures import PICTURE
+from limner.net.json_shapes import as_list, as_object
 from limner.net.service import Service, patiently, versioned
-from limner.net.untrusted import as_list, as_object
-from limner.pictures.order import Desk, ImageRequest, Progress, Receipt, Sink, SourceImage
-from limner.providers.aspect_ratios import COMMON_RATIOS, aspect_of, nearest_aspect_ratio
+from limner.pictures.request import (
+    ImageRequest,
+    Progress,
+    ProviderCallbacks,
+    Receipt,
+    Sink,
+    SourceImage,
+)
 from limner.providers.base import Connection, ProviderSpec
+from limner.providers.model_inputs import COMMON_RATIOS, aspect_of, nearest_aspect_ratio
 
 NAME = "gemini-image"
 MODELS = image_models(NAME)
@@ -73,7 +80,7 @@ class GeminiImage:
             headers={"x-goog-api-key": connection.key},
         )
 
-    async def generate(self, request: ImageRequest, sink: Sink, desk: Desk) -> Receipt:
+    async def generate(self, request: ImageRequest, sink: Sink, desk: ProviderCallbacks) -> Receipt:
         """Draw, pouring the bytes into the sink; raises as `Provider.generate`."""
         model = next(row for row in MODELS if row.id == request.model)
         body = msgspec.json.encode(_body(request, model))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from limner.catalogue.images import image_models
-from limner.pictures.order import Desk, ImageRequest, Progress, Receipt, Sink
+from limner.pictures.request import ImageRequest, Progress, ProviderCallbacks, Receipt, Sink
 from limner.providers.base import Connection, ProviderSpec
 
 NAME = "illustrator"
@@ -15,7 +15,7 @@ class Illustrator:
     def __init__(self, connection: Connection) -> None:
         self._illustrate = connection.illustrate
 
-    async def generate(self, request: ImageRequest, sink: Sink, desk: Desk) -> Receipt:
+    async def generate(self, request: ImageRequest, sink: Sink, desk: ProviderCallbacks) -> Receipt:
         """Draw, pouring the bytes into the sink; raises what the illustrator raises."""
         desk.progress(Progress(message="The illustrator is drawing", elapsed_s=0.0))
         png, facts = await self._illustrate(request)

@@ -24,7 +24,14 @@ from limner.errors import (
 )
 from limner.net.json_pictures import PICTURE, Marker
 from limner.net.service import Service, patiently
-from limner.pictures.order import Desk, ImageRequest, Job, Progress, Receipt, Sink
+from limner.pictures.request import (
+    ImageRequest,
+    Progress,
+    ProviderCallbacks,
+    Receipt,
+    RemoteJob,
+    Sink,
+)
 
 DEADLINE_S = 120.0
 FIRST_POLL_S = 0.5
@@ -33,7 +40,7 @@ CALL_OFF_S = 5.0
 FETCH_PAUSES_S = (0.5, 1.0, 2.0)
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
+class JobStatus(msgspec.Struct, frozen=True, kw_only=True):
     """How a job stands.
 
     Attributes:
@@ -46,7 +53,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
         note: a word of the service for the person who waits.
     """
 
-    job: Job
+    job: RemoteJob
     ended: bool
     failure: ProviderError | None = None
     picture: str | Marker | None = None
@@ -74,19 +81,19 @@ class JobApi(Protocol):
         """
         ...
 
-    async def create(self, request: ImageRequest, sink: Sink) -> Standing:
+    async def create(self, request: ImageRequest, sink: Sink) -> JobStatus:
         """Start a job, once. A picture that comes with the answer goes into the sink."""
         ...
 
-    async def look(self, job: Job, sink: Sink, *, timeout_s: float) -> Standing:
+    async def look(self, job: RemoteJob, sink: Sink, *, timeout_s: float) -> JobStatus:
         """See how a job stands. A picture that comes with the answer goes into the sink."""
         ...
 
-    async def cancel(self, job: Job) -> bool:
+    async def cancel(self, job: RemoteJob) -> bool:
         """Cancel a job; whether the service confirms that it will not be charged."""
         ...
 
-    async def find(self, request: ImageRequest, *, since_ms: int) -> Job | None:
+    async def find(self, request: ImageRequest, *, since_ms: int) -> RemoteJob | None:
         """The job of a request whose id never arrived, or None where that cannot be known."""
         ...
 
@@ -104,7 +111,7 @@ class JobProvider:
         self._call_off_s = call_off_s
         self._calling_off: set[asyncio.Task[None]] = set()
 
-    async def generate(self, request: ImageRequest, sink: Sink, desk: Desk) -> Receipt:
+    async def generate(self, request: ImageRequest, sink: Sink, desk: ProviderCallbacks) -> Receipt:
         """Draw, pouring the bytes into the sink; raises as `Provider.generate`."""
         try:
             request = await patiently(lambda: self._api.prepare(request), self._clock)
@@ -120,16 +127,20 @@ class JobProvider:
             await self._undisturbed(self._cancel(standing.job, desk))
             raise
 
-    async def find(self, request: ImageRequest, *, since_ms: int) -> Job | None:
+    async def find(self, request: ImageRequest, *, since_ms: int) -> RemoteJob | None:
         """The job of a request that was sent but whose id never arrived, or None."""
         return await self._api.find(request, since_ms=since_ms)
 
-    async def resume(self, job: Job, request: ImageRequest, sink: Sink, desk: Desk) -> Receipt:
+    async def resume(
+        self, job: RemoteJob, request: ImageRequest, sink: Sink, desk: ProviderCallbacks
+    ) -> Receipt:
         """Wait for a job that was started earlier; giving up leaves it as it is."""
         began = self._clock.now()
         return await self._finish(job, None, request, _Poured(sink), desk, began=began)
 
-    async def _create(self, request: ImageRequest, sink: _Poured, desk: Desk) -> Standing:
+    async def _create(
+        self, request: ImageRequest, sink: _Poured, desk: ProviderCallbacks
+    ) -> JobStatus:
         since_ms = int(time.time() * 1000)
         posting = asyncio.ensure_future(self._api.create(request, sink))
         try:
@@ -140,11 +151,11 @@ class JobProvider:
 
     async def _finish(
         self,
-        job: Job,
-        standing: Standing | None,
+        job: RemoteJob,
+        standing: JobStatus | None,
         request: ImageRequest,
         sink: _Poured,
-        desk: Desk,
+        desk: ProviderCallbacks,
         *,
         began: float,
     ) -> Receipt:
@@ -165,8 +176,14 @@ class JobProvider:
         )
 
     async def _wait(
-        self, job: Job, standing: Standing | None, sink: _Poured, desk: Desk, *, began: float
-    ) -> Standing:
+        self,
+        job: RemoteJob,
+        standing: JobStatus | None,
+        sink: _Poured,
+        desk: ProviderCallbacks,
+        *,
+        began: float,
+    ) -> JobStatus:
         """Look at a job until it has ended."""
         pause_s = 0.0 if standing is None else FIRST_POLL_S
         while standing is None or not standing.ended:
@@ -184,8 +201,8 @@ class JobProvider:
         return standing
 
     async def _look(
-        self, job: Job, sink: _Poured, *, timeout_s: float
-    ) -> tuple[Standing | None, float | None]:
+        self, job: RemoteJob, sink: _Poured, *, timeout_s: float
+    ) -> tuple[JobStatus | None, float | None]:
         """How the job stands; or None where the look failed, with the pause it asks for."""
         try:
             return await self._api.look(job, sink, timeout_s=timeout_s), None
@@ -196,7 +213,7 @@ class JobProvider:
         except ProviderError as error:
             raise _paid(error) from error
 
-    async def _collect(self, standing: Standing, sink: _Poured) -> None:
+    async def _collect(self, standing: JobStatus, sink: _Poured) -> None:
         """See that the picture of a job that has ended is in the sink."""
         if standing.failure is not None:
             raise standing.failure
@@ -219,9 +236,9 @@ class JobProvider:
 
     async def _call_off(
         self,
-        posting: asyncio.Future[Standing],
+        posting: asyncio.Future[JobStatus],
         request: ImageRequest,
-        desk: Desk,
+        desk: ProviderCallbacks,
         *,
         since_ms: int,
     ) -> None:
@@ -238,14 +255,14 @@ class JobProvider:
                     await self._cancel(job, desk)
 
     async def _job_of(
-        self, posting: asyncio.Future[Standing], request: ImageRequest, *, since_ms: int
-    ) -> Job | None:
+        self, posting: asyncio.Future[JobStatus], request: ImageRequest, *, since_ms: int
+    ) -> RemoteJob | None:
         if posting.done() and posting.exception() is None:
             return posting.result().job
         posting.cancel()
         return await self.find(request, since_ms=since_ms)
 
-    async def _cancel(self, job: Job, desk: Desk) -> None:
+    async def _cancel(self, job: RemoteJob, desk: ProviderCallbacks) -> None:
         with contextlib.suppress(LimnerError, TimeoutError):
             async with asyncio.timeout(self._call_off_s):
                 if await self._api.cancel(job):
@@ -262,13 +279,13 @@ class JobProvider:
     def _title(self) -> str:
         return self._api.service.vendor.title
 
-    def _progress(self, standing: Standing | None, elapsed_s: float) -> Progress:
+    def _progress(self, standing: JobStatus | None, elapsed_s: float) -> Progress:
         message, fraction = f"{self._api.artist} is drawing", None
         if standing is not None:
             message, fraction = standing.note or message, standing.fraction
         return Progress(message=message, elapsed_s=elapsed_s, fraction=fraction)
 
-    def _late(self, job: Job) -> ProviderUnavailable:
+    def _late(self, job: RemoteJob) -> ProviderUnavailable:
         fate = self._api.service.vendor.unknown_fate
         return ProviderUnavailable(
             f"{self._api.artist} has not finished after {DEADLINE_S:.0f} s; {fate}. "
@@ -291,7 +308,7 @@ class _Poured:
         self.count += len(data)
 
 
-def _was_never_begun(posting: asyncio.Future[Standing]) -> bool:
+def _was_never_begun(posting: asyncio.Future[JobStatus]) -> bool:
     error = posting.exception()
     return isinstance(error, ProviderError) and not error.may_be_billed
 

@@ -1,22 +1,33 @@
-"""A request -> the fields one model takes for it, under the names it has for them.
-
-Models of the same service differ in how they are told a size, in what they call a picture to draw
-from and in whether they know a seed at all; a table of `ModelInputs` says it for each.
-"""
+"""A size -> the nearest of the shapes that a service draws, where it takes shapes and no sizes."""
 
 from __future__ import annotations
 
 import base64
+import math
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
 import msgspec
 from msgspec.structs import replace
 
 from limner.errors import ProviderBadRequest
-from limner.pictures.order import ImageRequest, SourceImage
-from limner.providers.aspect_ratios import nearest_aspect_ratio
+from limner.pictures.request import ImageRequest, SourceImage
+
+COMMON_RATIOS = ("1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9", "21:9")
+
+
+def nearest_aspect_ratio(width: int, height: int, ratios: Iterable[str]) -> str:
+    """The ratio, such as ``16:9``, that is nearest to a size; as near when both are turned."""
+    wanted = math.log(width / height)
+    return min(ratios, key=lambda ratio: abs(math.log(aspect_of(ratio)) - wanted))
+
+
+def aspect_of(ratio: str) -> float:
+    """The width of a shape that is one high."""
+    across, down = map(float, ratio.split(":"))
+    return across / down
+
 
 SEEDS = 2**31
 

@@ -13,7 +13,7 @@ from limner.catalogue.images import image_models
 from limner.errors import ProviderBadRequest
 from limner.net.failures import Vendor
 from limner.net.service import Service
-from limner.pictures.order import Desk, ImageRequest, Receipt, Sink
+from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt, Sink
 from limner.providers.base import Connection, ProviderSpec
 from limner.providers.openai_images import PICTURE_HOSTS, ImagesApi
 
@@ -56,7 +56,7 @@ class OpenAICompatible:
         self._api = ImagesApi(service, query=query, paid=self._paid)
         self._is_azure = is_azure
 
-    async def generate(self, request: ImageRequest, sink: Sink, desk: Desk) -> Receipt:
+    async def generate(self, request: ImageRequest, sink: Sink, desk: ProviderCallbacks) -> Receipt:
         """Draw, pouring the bytes into the sink; raises as `Provider.generate`."""
         fields: dict[str, str | int | bool] = {
             "prompt": request.prompt,

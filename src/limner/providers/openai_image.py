@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from limner.catalogue.images import cost_of_usage, image_models
-from limner.pictures.order import Desk, ImageRequest, Receipt, Sink
+from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt, Sink
 from limner.providers.base import Connection, ProviderSpec
 from limner.providers.openai_images import BASE_URL, BASE_URL_ENV, KEY_ENV, openai_api
 
@@ -17,7 +17,7 @@ class OpenAIImage:
     def __init__(self, connection: Connection) -> None:
         self._api = openai_api(connection, provider=NAME)
 
-    async def generate(self, request: ImageRequest, sink: Sink, desk: Desk) -> Receipt:
+    async def generate(self, request: ImageRequest, sink: Sink, desk: ProviderCallbacks) -> Receipt:
         """Draw, pouring the bytes into the sink; raises as `Provider.generate`."""
         model = next(row for row in MODELS if row.id == request.model)
         fields: dict[str, str | int | bool] = {

@@ -11,12 +11,11 @@ import msgspec
 from limner.errors import BadProviderImage, ProviderError, ProviderUnavailable
 from limner.net.clock import Clock
 from limner.net.failures import MAX_MESSAGE_CHARS, MAY_BE_BILLED, Vendor
-from limner.net.forms import Form, Upload
-from limner.net.json_pictures import PICTURE, read_json_with_pictures
-from limner.net.picture_events import picture_events
+from limner.net.json_pictures import PICTURE, picture_events, read_json_with_pictures
+from limner.net.json_shapes import as_list, as_object
+from limner.net.request_body import MultipartForm, Upload
 from limner.net.service import Service, patiently
-from limner.net.untrusted import as_list, as_object
-from limner.pictures.order import Desk, ImageRequest, Progress, Sink
+from limner.pictures.request import ImageRequest, Progress, ProviderCallbacks, Sink
 from limner.providers.base import Connection
 
 BASE_URL = "https://api.openai.com/v1"
@@ -30,7 +29,7 @@ WANTED = frozenset({"data.b64_json"})
 Fields = Mapping[str, str | int | bool]
 
 
-class Drawn(msgspec.Struct, frozen=True, kw_only=True):
+class ImagesReply(msgspec.Struct, frozen=True, kw_only=True):
     """What the API said about a picture whose bytes are in the sink."""
 
     revised_prompt: str | None
@@ -51,7 +50,9 @@ class ImagesApi:
         self._query = f"?{query}" if query else ""
         self._paid = paid
 
-    async def draw(self, request: ImageRequest, fields: Fields, sink: Sink, desk: Desk) -> Drawn:
+    async def draw(
+        self, request: ImageRequest, fields: Fields, sink: Sink, desk: ProviderCallbacks
+    ) -> ImagesReply:
         """Ask for one picture, drawn from the request's sources where it has such.
 
         ``fields`` is what the service is told besides these pictures.
@@ -71,7 +72,7 @@ class ImagesApi:
         answer = await patiently(attempt, self._service.clock)
         item = await self._picture_of(answer, sink)
         revised = item.get("revised_prompt")
-        return Drawn(
+        return ImagesReply(
             revised_prompt=self._service.for_reader(revised) if isinstance(revised, str) else None,
             usage=answer.get("usage"),
         )
@@ -79,7 +80,7 @@ class ImagesApi:
     def _url(self, order: _Order) -> str:
         return f"{self._service.base_url}{order.path}{self._query}"
 
-    async def _ask(self, order: _Order, sink: Sink, desk: Desk) -> Any:
+    async def _ask(self, order: _Order, sink: Sink, desk: ProviderCallbacks) -> Any:
         return await self._service.call(
             "POST",
             self._url(order),
@@ -91,7 +92,7 @@ class ImagesApi:
             sink=sink,
         )
 
-    async def _watch(self, order: _Order, sink: Sink, desk: Desk) -> Any:
+    async def _watch(self, order: _Order, sink: Sink, desk: ProviderCallbacks) -> Any:
         """Ask, and show unfinished pictures on the way."""
         shown = _Shown(desk, self._service.clock, most=order.partial_pictures)
         async with (
@@ -180,7 +181,7 @@ def openai_api(connection: Connection, *, provider: str) -> ImagesApi:
 class _Shown:
     """The unfinished pictures of one request, as the caller gets to see them."""
 
-    def __init__(self, desk: Desk, clock: Clock, *, most: int) -> None:
+    def __init__(self, desk: ProviderCallbacks, clock: Clock, *, most: int) -> None:
         self._desk, self._clock, self._most = desk, clock, most
         self._began = clock.now()
         self._count = 0
@@ -207,7 +208,9 @@ class _Order:
             fields = {**fields, "stream": True, "partial_images": request.partial_pictures}
         self.path = "/images/edits" if request.sources else "/images/generations"
         self.body = None if request.sources else fields
-        self.form = Form(fields=fields, uploads=_uploads(request)) if request.sources else None
+        self.form = (
+            MultipartForm(fields=fields, uploads=_uploads(request)) if request.sources else None
+        )
 
 
 def _uploads(request: ImageRequest) -> list[Upload]:

@@ -11,18 +11,25 @@ from typing import Any
 
 import msgspec
 
-from limner.catalogue.dollars import MAX_USD
 from limner.catalogue.images import EditRule, ImageModel, Size, image_models
 from limner.catalogue.prices import ReportedPrice
 from limner.catalogue.sizes import AnySize
+from limner.dollars import MAX_USD
 from limner.errors import BadProviderImage, LimnerError
 from limner.net.failures import Vendor
 from limner.net.json_pictures import PICTURE
+from limner.net.json_shapes import as_list, as_object
 from limner.net.service import Service, patiently
-from limner.net.untrusted import as_list, as_object
-from limner.pictures.order import Desk, ImageRequest, Progress, Receipt, Sink, SourceImage
-from limner.providers.aspect_ratios import COMMON_RATIOS, nearest_aspect_ratio
+from limner.pictures.request import (
+    ImageRequest,
+    Progress,
+    ProviderCallbacks,
+    Receipt,
+    Sink,
+    SourceImage,
+)
 from limner.providers.base import Connection, ProviderSpec
+from limner.providers.model_inputs import COMMON_RATIOS, nearest_aspect_ratio
 
 NAME = "openrouter"
 MODELS = image_models(NAME)
@@ -60,7 +67,7 @@ class OpenRouter:
     def __init__(self, connection: Connection) -> None:
         self._service = Service(connection, VENDOR)
 
-    async def generate(self, request: ImageRequest, sink: Sink, desk: Desk) -> Receipt:
+    async def generate(self, request: ImageRequest, sink: Sink, desk: ProviderCallbacks) -> Receipt:
         """Draw, pouring the bytes into the sink; raises as `Provider.generate`."""
         model = SPEC.model(request.model)
         assert model is not None

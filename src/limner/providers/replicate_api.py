@@ -13,11 +13,11 @@ import msgspec
 from limner.errors import BadProviderImage, ProviderError, ProviderRefused, ProviderUnavailable
 from limner.net.failures import MAX_MESSAGE_CHARS, Vendor
 from limner.net.json_pictures import PICTURE, Marker
+from limner.net.json_shapes import as_list, as_object
 from limner.net.service import Service
-from limner.net.untrusted import as_list, as_object
-from limner.pictures.order import ImageRequest, Job, Sink
+from limner.pictures.request import ImageRequest, RemoteJob, Sink
 from limner.providers.base import Connection
-from limner.providers.jobs import Standing
+from limner.providers.jobs import JobStatus
 from limner.providers.model_inputs import ModelInputs, as_data_url
 
 BASE_URL = "https://api.replicate.com/v1"
@@ -101,7 +101,7 @@ class Predictions:
         runnable = await self.runnable(request.model)
         return runnable.inputs.prepared(request)
 
-    async def create(self, request: ImageRequest, sink: Sink) -> Standing:
+    async def create(self, request: ImageRequest, sink: Sink) -> JobStatus:
         """Start a prediction. A picture that comes with the answer goes into the sink."""
         runnable = await self.runnable(request.model)
         answer = await self.service.call(
@@ -116,7 +116,7 @@ class Predictions:
         )
         return self._standing(self._read(answer))
 
-    async def look(self, job: Job, sink: Sink, *, timeout_s: float) -> Standing:
+    async def look(self, job: RemoteJob, sink: Sink, *, timeout_s: float) -> JobStatus:
         """What became of a prediction. A picture that comes with it goes into the sink."""
         answer = await self.service.call(
             "GET",
@@ -127,7 +127,7 @@ class Predictions:
         )
         return self._standing(self._read(answer))
 
-    async def cancel(self, job: Job) -> bool:
+    async def cancel(self, job: RemoteJob) -> bool:
         """Cancel a prediction. One that has already succeeded stays so, and is charged."""
         answer = await self.service.call(
             "POST",
@@ -137,7 +137,7 @@ class Predictions:
         )
         return self._read(answer).status != "succeeded"
 
-    async def find(self, request: ImageRequest, *, since_ms: int) -> Job | None:
+    async def find(self, request: ImageRequest, *, since_ms: int) -> RemoteJob | None:
         """The prediction of a request, known by its seed."""
         if request.seed is None:
             return None
@@ -171,21 +171,21 @@ class Predictions:
                     return
                 yield prediction
 
-    def _standing(self, prediction: Prediction) -> Standing:
+    def _standing(self, prediction: Prediction) -> JobStatus:
         ended = prediction.status in ENDED
         failed = ended and prediction.status != "succeeded"
-        return Standing(
+        return JobStatus(
             job=self._job(prediction),
             ended=ended,
             failure=self._failure(prediction) if failed else None,
             picture=_picture(prediction.output),
         )
 
-    def _job(self, prediction: Prediction) -> Job:
+    def _job(self, prediction: Prediction) -> RemoteJob:
         """How to find a prediction again. The key is only ever sent to the API's own origin."""
         told = as_object(prediction.urls).get("get")
         url = told if isinstance(told, str) and self.service.is_own(told) else None
-        return Job(remote_id=prediction.id, url=url or self._url(prediction.id))
+        return RemoteJob(remote_id=prediction.id, url=url or self._url(prediction.id))
 
     def _url(self, prediction_id: str) -> str:
         return f"{self.service.base_url}/predictions/{prediction_id}"

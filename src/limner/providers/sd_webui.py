@@ -20,11 +20,11 @@ from limner.catalogue.images import image_models
 from limner.errors import BadProviderImage, LimnerError
 from limner.net.failures import Vendor
 from limner.net.json_pictures import PICTURE
+from limner.net.json_shapes import as_list, as_object
 from limner.net.service import Service, patiently
-from limner.net.untrusted import as_list, as_object
-from limner.pictures.order import Desk, ImageRequest, Receipt, Sink
+from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt, Sink
 from limner.providers.base import Connection, ProviderSpec
-from limner.providers.own_gpu import UNKNOWN_FATE, unknown_checkpoint
+from limner.providers.local_server import UNKNOWN_FATE, unknown_checkpoint
 from limner.providers.sd_webui_task import Task, Watch
 
 NAME = "sd-webui"
@@ -65,7 +65,7 @@ class SdWebui:
         self._call_off_s = call_off_s
         self._calling_off: set[asyncio.Task[None]] = set()
 
-    async def generate(self, request: ImageRequest, sink: Sink, desk: Desk) -> Receipt:
+    async def generate(self, request: ImageRequest, sink: Sink, desk: ProviderCallbacks) -> Receipt:
         """Draw, pouring the bytes into the sink; raises as `Provider.generate`."""
         task = Task(self._service, f"limner-{secrets.token_hex(8)}")
         body = _body(request) | {"force_task_id": task.name}
@@ -132,7 +132,7 @@ class SdWebui:
             facts["checkpoint"] = self._service.for_reader(checkpoint)[:200]
         return facts
 
-    async def _undisturbed(self, task: Task, desk: Desk) -> None:
+    async def _undisturbed(self, task: Task, desk: ProviderCallbacks) -> None:
         """Call a task off, to the end even where the waiting for that is cancelled too."""
         calling_off = asyncio.ensure_future(self._call_off(task))
         self._calling_off.add(calling_off)

@@ -14,17 +14,17 @@ import msgspec
 
 from limner.errors import LimnerError, ProviderBadRequest
 from limner.net.clock import Clock
+from limner.net.json_shapes import as_object
 from limner.net.service import Service
-from limner.net.untrusted import as_object
-from limner.pictures.order import Desk, Progress
-from limner.providers.own_gpu import fraction
+from limner.pictures.request import Progress, ProviderCallbacks
+from limner.providers.local_server import fraction
 
 LOOK_TIMEOUT_S = 10.0
 PAUSE_S = 0.5
 MAX_PREVIEW_BYTES = 16 * 1024 * 1024
 
 
-class Look(msgspec.Struct, frozen=True, kw_only=True):
+class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
     """A task at one moment; ``picture`` is what it looks like so far, where that was asked for."""
 
     is_active: bool
@@ -41,7 +41,7 @@ class Task:
         self.name = name
         self._asks_by_name = True
 
-    async def look(self, *, picture: bool) -> Look:
+    async def look(self, *, picture: bool) -> TaskStatus:
         """How far the task is.
 
         Raises:
@@ -63,24 +63,24 @@ class Task:
             await clock.sleep(PAUSE_S)
         await self._call("POST", "sdapi/v1/interrupt")
 
-    async def _look_by_name(self, *, picture: bool) -> Look:
+    async def _look_by_name(self, *, picture: bool) -> TaskStatus:
         body = {"id_task": self.name, "id_live_preview": -1, "live_preview": picture}
         preview = _Preview()
         told = await self._call("POST", "internal/progress", body, "live_preview", preview)
-        return Look(
+        return TaskStatus(
             is_active=told.get("active") is True,
             is_completed=told.get("completed") is True,
             fraction=fraction(told.get("progress")) or 0.0,
             picture=preview.whole,
         )
 
-    async def _look_at_current(self, *, picture: bool) -> Look:
+    async def _look_at_current(self, *, picture: bool) -> TaskStatus:
         preview = _Preview()
         skip = "false" if picture else "true"
         path = f"sdapi/v1/progress?skip_current_image={skip}"
         told = await self._call("GET", path, None, "current_image", preview)
         jobs = as_object(told.get("state")).get("job_count")
-        return Look(
+        return TaskStatus(
             is_active=isinstance(jobs, int) and jobs != 0,
             is_completed=False,
             fraction=fraction(told.get("progress")) or 0.0,
@@ -109,7 +109,7 @@ class Task:
 class Watch:
     """Tells the person waiting how a task is getting on, until it is cancelled."""
 
-    def __init__(self, task: Task, desk: Desk, clock: Clock, *, pictures: int) -> None:
+    def __init__(self, task: Task, desk: ProviderCallbacks, clock: Clock, *, pictures: int) -> None:
         self._task, self._desk, self._clock = task, desk, clock
         self._began = self._drawing_since = clock.now()
         self._pictures = pictures
@@ -139,7 +139,7 @@ class Watch:
             return False
         return self._fraction >= (self._shown + 1) / (self._pictures + 1)
 
-    def _note(self, look: Look) -> None:
+    def _note(self, look: TaskStatus) -> None:
         if not look.is_active:
             self._drawing_since = self._clock.now()
             self._tell("Stable Diffusion WebUI is busy with other pictures", None)

@@ -19,10 +19,10 @@ from typing import Any
 import msgspec
 
 from limner.errors import SettingsError
-from limner.own_models import take_own_models
+from limner.settings.custom_models import take_own_models
 from limner.settings.documents import decode, parse_toml, read_bounded
-from limner.settings.keys import PREFIX, Entry, checked, entries_of, nearest
-from limner.settings.strangers import loosens
+from limner.settings.fields import PREFIX, Entry, checked, entries_of, nearest
+from limner.settings.project_file import loosens
 from limner.settings.values import SECTIONS, Settings, all_settings
 
 _MAX_FILE_BYTES = 256 * 1024

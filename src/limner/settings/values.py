@@ -11,8 +11,8 @@ from typing import Annotated, Literal, get_args
 import msgspec
 from msgspec import Meta
 
-from limner.own_models import OwnModel
-from limner.settings.keys import MAX_USD, Setting
+from limner.settings.custom_models import CustomModel
+from limner.settings.fields import MAX_USD, Setting
 
 # The title of a type is what an error message asks for.
 Switch = Annotated[bool, Meta(title="true or false")]
@@ -40,7 +40,7 @@ Formats = Annotated[
 ]
 
 
-class Images(msgspec.Struct, frozen=True, kw_only=True):
+class ImageSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How pictures are made, taken in and sent."""
 
     block_images: Annotated[
@@ -92,14 +92,14 @@ class Images(msgspec.Struct, frozen=True, kw_only=True):
     ] = False
 
 
-class ModelRoles(msgspec.Struct, frozen=True, kw_only=True):
+class ModelRoleSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Which model does what, as `provider/id`."""
 
     vision: Annotated[Words | None, Meta(description="The model that looks at pictures.")] = None
     default: Annotated[Words | None, Meta(description="The model for everything else.")] = None
 
 
-class Budget(msgspec.Struct, frozen=True, kw_only=True):
+class BudgetSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The most that may be spent. What would go over is not begun."""
 
     call_usd: Annotated[Usd | None, Meta(description="For one call.")] = None
@@ -107,7 +107,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
     day_usd: Annotated[Usd | None, Meta(description="For one day (UTC), all sessions.")] = None
 
 
-class Approval(msgspec.Struct, frozen=True, kw_only=True):
+class ApprovalSettings(msgspec.Struct, frozen=True, kw_only=True):
     """When the user is asked first."""
 
     policy: Annotated[
@@ -123,7 +123,7 @@ class Approval(msgspec.Struct, frozen=True, kw_only=True):
     ] = Decimal("1.00")
 
 
-class Tools(msgspec.Struct, frozen=True, kw_only=True):
+class ToolSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What holds for every tool."""
 
     timeout_s: Annotated[
@@ -131,7 +131,7 @@ class Tools(msgspec.Struct, frozen=True, kw_only=True):
     ] = 300
 
 
-class Agent(msgspec.Struct, frozen=True, kw_only=True):
+class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How a conversation with a model is held."""
 
     personality: Annotated[
@@ -160,7 +160,7 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     ] = 0.8
 
 
-class AppServer(msgspec.Struct, frozen=True, kw_only=True):
+class AppServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How `limner app-server` treats its clients."""
 
     tool_timeout_s: Annotated[
@@ -168,7 +168,7 @@ class AppServer(msgspec.Struct, frozen=True, kw_only=True):
     ] = 600
 
 
-class Mcp(msgspec.Struct, frozen=True, kw_only=True):
+class McpSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How `limner mcp` answers."""
 
     answer_within_s: Annotated[
@@ -181,26 +181,26 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that can be set. ``home`` is ``$LIMNER_HOME``, which no file can change."""
 
     home: Path
-    images: Images = Images()
-    model_roles: ModelRoles = ModelRoles()
-    budget: Budget = Budget()
-    approval: Approval = Approval()
-    tools: Tools = Tools()
-    agent: Agent = Agent()
-    appserver: AppServer = AppServer()
-    mcp: Mcp = Mcp()
-    models: tuple[OwnModel, ...] = ()
+    images: ImageSettings = ImageSettings()
+    model_roles: ModelRoleSettings = ModelRoleSettings()
+    budget: BudgetSettings = BudgetSettings()
+    approval: ApprovalSettings = ApprovalSettings()
+    tools: ToolSettings = ToolSettings()
+    agent: AgentSettings = AgentSettings()
+    appserver: AppServerSettings = AppServerSettings()
+    mcp: McpSettings = McpSettings()
+    models: tuple[CustomModel, ...] = ()
 
 
 SECTIONS: Mapping[str, type[msgspec.Struct]] = {
-    "images": Images,
-    "model_roles": ModelRoles,
-    "budget": Budget,
-    "approval": Approval,
-    "tools": Tools,
-    "agent": Agent,
-    "appserver": AppServer,
-    "mcp": Mcp,
+    "images": ImageSettings,
+    "model_roles": ModelRoleSettings,
+    "budget": BudgetSettings,
+    "approval": ApprovalSettings,
+    "tools": ToolSettings,
+    "agent": AgentSettings,
+    "appserver": AppServerSettings,
+    "mcp": McpSettings,
 }
 
 

@@ -13,8 +13,8 @@ from types import TracebackType
 from typing import Self
 
 from limner.errors import ImageTooLarge, InputInvalid, StorageError
-from limner.storage.disk import disk_errors, storage_error
-from limner.storage.draft import Draft, sync_folder, temporary_name, write_all
+from limner.storage.os_errors import disk_errors, storage_error
+from limner.storage.temp_file import TempFile, sync_folder, temporary_name, write_all
 
 _HANDLE = re.compile(r"[0-9a-f]{64}")
 _READ_BYTES = 1 << 24
@@ -286,12 +286,12 @@ def _relative(handle: str) -> str:
     return f"{handle[:2]}/{handle}"
 
 
-def _draft_in(folder: Path) -> Draft:
+def _draft_in(folder: Path) -> TempFile:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if os.name == "nt":
-        return Draft(folder, mode=0o600)
+        return TempFile(folder, mode=0o600)
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        return Draft(fd, mode=0o600)
+        return TempFile(fd, mode=0o600)
     finally:
         os.close(fd)

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from limner.errors import OutputExists, ReachDenied, StorageError
-from limner.storage.disk import disk_errors, storage_error
-from limner.storage.draft import Draft, Folder, Source, sync_folder
+from limner.storage.os_errors import disk_errors, storage_error
+from limner.storage.temp_file import Folder, Source, TempFile, sync_folder
 
 _CONFINED = {os.open, os.mkdir, os.link, os.stat, os.unlink, os.rename} <= os.supports_dir_fd
 _NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -47,7 +47,7 @@ def write_new(path: Path, source: Source, *, overwrite: bool = False, mode: int 
         StorageError: the disk is full, read-only, or permission is missing.
     """
 
-    def publish(draft: Draft, folder: Folder) -> None:
+    def publish(draft: TempFile, folder: Folder) -> None:
         if overwrite:
             _check_plain(folder, path)
             draft.publish_over(path.name)
@@ -77,7 +77,7 @@ def write_numbered(folder: Path, stem: str, suffix: str, source: Source) -> Path
     if chosen in ("", ".", "..") or {"/", "\0", os.sep} & set(chosen):
         raise ValueError(f"{chosen!r} is not a plain file name")
 
-    def publish(draft: Draft, _: Folder) -> None:
+    def publish(draft: TempFile, _: Folder) -> None:
         nonlocal chosen
         for number in range(1, _MOST_NUMBERS):
             try:
@@ -142,14 +142,14 @@ def _write(
     folder: Path,
     source: Source,
     mode: int,
-    publish: Callable[[Draft, Folder], None],
+    publish: Callable[[TempFile, Folder], None],
     *,
     shown: Path,
 ) -> None:
     with (
         disk_errors(doing="write", path=shown),
         _entered(folder, make=True) as opened,
-        Draft(opened, mode=mode) as draft,
+        TempFile(opened, mode=mode) as draft,
     ):
         draft.fill(source)
         draft.sync()

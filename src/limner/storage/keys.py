@@ -14,8 +14,8 @@ from typing import Literal
 import msgspec
 
 from limner.errors import InputInvalid, SettingsError
-from limner.storage.disk import disk_errors
 from limner.storage.files import write_new
+from limner.storage.os_errors import disk_errors
 
 if sys.platform != "win32":
     import fcntl

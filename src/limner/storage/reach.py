@@ -14,8 +14,8 @@ import msgspec
 from msgspec.structs import replace
 
 from limner.errors import ReachDenied, SettingsError
-from limner.storage.floor import Floor, temp_folders
 from limner.storage.home import Home
+from limner.storage.protected_paths import ProtectedPaths, temp_folders
 
 Action = Literal["read", "write"]
 Sandbox = Literal["read-only", "workspace-write", "danger-full-access"]
@@ -25,8 +25,8 @@ _TOKEN = re.compile(r"\$\{([^}]*)\}|\$\{.*$")
 _SHOWN_CHARS = 300
 
 
-def _floor_of_default_home() -> Floor:
-    return Floor.under(Home.default())
+def _floor_of_default_home() -> ProtectedPaths:
+    return ProtectedPaths.under(Home.default())
 
 
 class Reach(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +41,7 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
     write: tuple[Path, ...] = ()
     anywhere: bool = False
     read_only: bool = False
-    floor: Floor = msgspec.field(default_factory=_floor_of_default_home)
+    floor: ProtectedPaths = msgspec.field(default_factory=_floor_of_default_home)
 
     def __post_init__(self) -> None:
         msgspec.structs.force_setattr(self, "read", _real_roots(self.read))
@@ -54,7 +54,7 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
         Args:
             home: ``$LIMNER_HOME``; by default what the environment says.
         """
-        return cls(anywhere=True, floor=Floor.under(_home(home)))
+        return cls(anywhere=True, floor=ProtectedPaths.under(_home(home)))
 
     @classmethod
     def for_model(cls, *, home: Path | None = None, cwd: Path | None = None) -> Reach:
@@ -68,7 +68,7 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
             cwd: the folder the model works in; by default the process's own.
         """
         limner_home = _home(home)
-        floor = Floor.under(limner_home)
+        floor = ProtectedPaths.under(limner_home)
         offered = (Path.cwd() if cwd is None else cwd, *temp_folders())
         write = (limner_home.generated, *(p for p in offered if not _too_wide(p, floor)))
         read = write if _is_top(floor.homes[0]) else (*write, floor.homes[0])
@@ -93,7 +93,7 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
             SettingsError: an entry has an unknown or empty token, or is not absolute.
         """
         limner_home = _home(home)
-        floor = Floor.under(limner_home)
+        floor = ProtectedPaths.under(limner_home)
         values = {"LIMNER_HOME": limner_home.folder, "CWD": cwd, "self": self_dir}
 
         def roots(entries: Iterable[str]) -> tuple[Path, ...]:
@@ -220,7 +220,7 @@ def _is_top(folder: Path) -> bool:
     return folder == Path(folder.anchor)
 
 
-def _too_wide(folder: Path, floor: Floor) -> bool:
+def _too_wide(folder: Path, floor: ProtectedPaths) -> bool:
     """Whether a folder is the root, a home or above one: nobody means to grant all of that."""
     real = Path(os.path.realpath(folder))
     return _is_top(real) or any(home.is_relative_to(real) for home in _real_roots(floor.homes))

@@ -10,20 +10,65 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import sqlite3
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import closing, suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from limner.errors import StorageError
-from limner.storage.disk import disk_errors
-from limner.storage.queries import migrations, named_queries, statements
-from limner.threads import Threads
+from limner.storage.os_errors import disk_errors
+from limner.thread_pool import ThreadPool
+
+SQL_FOLDER = Path(__file__).with_name("sql")
+
+_HEADER = re.compile(r"^-- name: *(\w+) *$", re.MULTILINE)
+
+
+@cache
+def named_queries(folder: Path = SQL_FOLDER) -> dict[str, str]:
+    """Every statement under a ``-- name: …`` line in the folder's ``.sql`` files.
+
+    Raises:
+        ValueError: a name is used twice, or a statement stands before the first name.
+    """
+    found: dict[str, str] = {}
+    for file in sorted(folder.glob("*.sql")):
+        preamble, *parts = _HEADER.split(file.read_text(encoding="utf-8"))
+        if any(line.strip() and not line.startswith("--") for line in preamble.splitlines()):
+            raise ValueError(f"{file.name} has a statement before its first '-- name:' line")
+        for name, statement in zip(parts[::2], parts[1::2], strict=True):
+            if name in found:
+                raise ValueError(f"{file.name} names the query {name!r} a second time")
+            found[name] = statement.strip()
+    return found
+
+
+@cache
+def migrations(folder: Path = SQL_FOLDER / "migrations") -> tuple[tuple[int, str], ...]:
+    """The number and the script of each ``NNNN_name.sql``, in order."""
+    return tuple(
+        (int(file.name.partition("_")[0]), file.read_text(encoding="utf-8"))
+        for file in sorted(folder.glob("*.sql"))
+    )
+
+
+def statements(script: str) -> Iterator[str]:
+    """Each statement of a script, so that a script can run inside one transaction."""
+    pending = ""
+    for line in script.splitlines(keepends=True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            yield pending
+            pending = ""
+    if pending.strip():
+        yield pending
+
 
 T = TypeVar("T")
 Row: TypeAlias = sqlite3.Row
@@ -88,7 +133,7 @@ class Store:
         self._pid = os.getpid()
         self._connection: sqlite3.Connection | None = None
         self._waiting: deque[_Job] = deque()
-        self._thread = Threads(1, name="limner-store")
+        self._thread = ThreadPool(1, name="limner-store")
 
     async def read(self, work: Callable[[Transaction], T]) -> T:
         """Run ``work`` on a consistent view; it cannot change anything.
@@ -225,7 +270,7 @@ def _open(path: Path) -> sqlite3.Connection:
         path,
         timeout=BUSY_TIMEOUT_S,
         isolation_level=None,
-        # `Threads` sees to it that there is one at a time, also where it is another one at last.
+        # `ThreadPool` sees to it that there is one at a time, also where it is another one at last.
         check_same_thread=False,
     )
     try:

@@ -24,7 +24,7 @@ from limner.errors import (
     ProviderUnavailable,
 )
 from limner.net.http import Http
-from limner.pictures.order import ImageRequest, Receipt
+from limner.pictures.request import ImageRequest, Receipt
 from limner.providers.base import Connection, ProviderSpec
 from limner.testing.fakes import FakeClock, FakeDesk, FakeSink
 from limner.testing.requests import sample_requests

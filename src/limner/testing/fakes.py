@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from limner.errors import ImageTooLarge
 from limner.net.clock import Clock
-from limner.pictures.order import Desk, Job, Progress
+from limner.pictures.request import Progress, ProviderCallbacks, RemoteJob
 
 
 class FakeClock:
@@ -51,16 +51,18 @@ class FakeSink:
 class FakeDesk:
     """Remembers what a provider tells while it works."""
 
-    jobs: list[Job] = field(default_factory=list[Job])
+    jobs: list[RemoteJob] = field(default_factory=list[RemoteJob])
     progress: list[Progress] = field(default_factory=list[Progress])
     withdrawn: int = 0
 
     @property
-    def desk(self) -> Desk:
+    def desk(self) -> ProviderCallbacks:
         """The desk to hand to a provider."""
-        return Desk(journal=self._journal, progress=self.progress.append, withdraw=self._withdraw)
+        return ProviderCallbacks(
+            journal=self._journal, progress=self.progress.append, withdraw=self._withdraw
+        )
 
-    async def _journal(self, job: Job) -> None:
+    async def _journal(self, job: RemoteJob) -> None:
         self.jobs.append(job)
 
     def _withdraw(self) -> None:

@@ -6,7 +6,7 @@ import struct
 import zlib
 
 from limner.catalogue.images import ImageModel, Size
-from limner.pictures.order import ImageRequest, SourceImage
+from limner.pictures.request import ImageRequest, SourceImage
 from limner.providers.base import ProviderSpec
 
 EDGE = 64

@@ -12,7 +12,7 @@ import msgspec
 
 from limner.content import Content
 from limner.errors import NANO_PER_USD, CostSource, ErrorKind
-from limner.pictures.order import Progress
+from limner.pictures.request import Progress
 from limner.storage.reach import Reach
 
 DEFAULT_RESULT_BUDGET_CHARS = 80_000
@@ -34,7 +34,7 @@ def tell_nobody(progress: Progress) -> None:
     """Progress where nobody is waiting."""
 
 
-class Approval(msgspec.Struct, frozen=True, kw_only=True):
+class ApprovalPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """When the user is asked: the policy, and the amount above which ``on-request`` asks."""
 
     policy: str
@@ -65,7 +65,7 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     call_id: str | None = None
     cwd: Path = msgspec.field(default_factory=Path.cwd)
     reach: Reach = msgspec.field(default_factory=Reach.for_model)
-    approval: Approval | None = None
+    approval: ApprovalPolicy | None = None
     budget_nano: int | None = None
     has_read_untrusted: bool = False
     allowed: frozenset[str] | None = None

@@ -24,10 +24,10 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from limner.dollars import format_usd
 from limner.errors import ApprovalDenied, BudgetExceeded, ReachDenied
-from limner.money.amounts import format_usd
 from limner.money.ledger import Money, Reservation
-from limner.tools.base import Approval, Question, ToolContext
+from limner.tools.base import ApprovalPolicy, Question, ToolContext
 
 _OUTSIDE = "after content from outside was read"
 _WARNING = "Content from outside was read before this. "
@@ -41,7 +41,7 @@ async def may_spend(
     amount_nano: int,
     what: str,
     context: ToolContext,
-    approval: Approval,
+    approval: ApprovalPolicy,
     *,
     has_session_cap: bool,
 ) -> None:
@@ -82,7 +82,7 @@ async def reserve(
     quote_nano: int,
     money: Money,
     context: ToolContext,
-    approval: Approval,
+    approval: ApprovalPolicy,
     *,
     tool: str,
     provider: str,
@@ -126,7 +126,9 @@ async def reserve(
     return await set_aside(over_caps=True)
 
 
-async def writable(path: str, context: ToolContext, approval: Approval, *, generated: Path) -> Path:
+async def writable(
+    path: str, context: ToolContext, approval: ApprovalPolicy, *, generated: Path
+) -> Path:
     """The resolved path, if it may be written.
 
     Raises:
@@ -156,7 +158,7 @@ async def writable(path: str, context: ToolContext, approval: Approval, *, gener
     )
 
 
-def _asks_about(amount_nano: int, approval: Approval) -> bool:
+def _asks_about(amount_nano: int, approval: ApprovalPolicy) -> bool:
     """Whether the policy itself wants the user's word on an amount."""
     match approval.policy:
         case "untrusted":
@@ -167,7 +169,7 @@ def _asks_about(amount_nano: int, approval: Approval) -> bool:
             return False
 
 
-async def _agrees(question: Question, context: ToolContext, approval: Approval) -> bool:
+async def _agrees(question: Question, context: ToolContext, approval: ApprovalPolicy) -> bool:
     return approval.policy != "never" and await context.ask(question)
 
 

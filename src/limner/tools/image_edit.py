@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from limner.providers.choose import AUTO
+from limner.providers.choice import AUTO
 from limner.tools.base import Tool
-from limner.tools.drawing import Drawing
-from limner.tools.drawing_tool import DRAWING_PROPERTIES, drawing_tool, read_common
-from limner.tools.ordering import Order
+from limner.tools.generation import ImageGenerator
+from limner.tools.generation_tool import DRAWING_PROPERTIES, drawing_tool, read_common
+from limner.tools.planning import Order
 from limner.tools.regions import read_region, region_schema
 
 TOOL = "image_edit"
@@ -51,7 +51,9 @@ SCHEMA: Mapping[str, Any] = {
 }
 
 
-def image_edit(drawing: Drawing, *, default_provider: str, fallback: tuple[str, ...]) -> Tool:
+def image_edit(
+    drawing: ImageGenerator, *, default_provider: str, fallback: tuple[str, ...]
+) -> Tool:
     """The tool, drawing through ``drawing``."""
 
     def read(arguments: Mapping[str, Any]) -> Order:

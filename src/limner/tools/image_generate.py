@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from limner.providers.choose import AUTO
+from limner.providers.choice import AUTO
 from limner.tools.base import Tool
-from limner.tools.drawing import Drawing
-from limner.tools.drawing_tool import DRAWING_PROPERTIES, drawing_tool, read_common
-from limner.tools.ordering import DEFAULT_SIZE, Order
+from limner.tools.generation import ImageGenerator
+from limner.tools.generation_tool import DRAWING_PROPERTIES, drawing_tool, read_common
+from limner.tools.planning import DEFAULT_SIZE, Order
 
 TOOL = "image_generate"
 
@@ -50,7 +50,7 @@ SCHEMA: Mapping[str, Any] = {
 
 
 def image_generate(
-    drawing: Drawing, *, default_provider: str, fallback: tuple[str, ...] = ()
+    drawing: ImageGenerator, *, default_provider: str, fallback: tuple[str, ...] = ()
 ) -> Tool:
     """The tool, drawing through ``drawing``."""
 

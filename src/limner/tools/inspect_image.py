@@ -8,9 +8,9 @@ from typing import Any
 
 from limner.content import Text
 from limner.errors import InputInvalid
-from limner.money.spending import told_cost
+from limner.money.paid_call import told_cost
 from limner.tools.base import Outcome, Tool, ToolContext
-from limner.tools.looking import TOOL, Inquiry, Inspection, Looking
+from limner.tools.inspection import TOOL, Inspection, Inspector, InspectRequest
 from limner.tools.regions import read_region, region_schema
 
 MAX_RESULT_CHARS = 40_000
@@ -50,7 +50,7 @@ SCHEMA: Mapping[str, Any] = {
 }
 
 
-def inspect_image(looking: Looking) -> Tool:
+def inspect_image(looking: Inspector) -> Tool:
     """The tool, looking through ``looking``."""
 
     async def run(arguments: Mapping[str, Any], context: ToolContext) -> Outcome:
@@ -81,7 +81,7 @@ def inspect_image(looking: Looking) -> Tool:
     )
 
 
-def read_inquiry(arguments: Mapping[str, Any], *, model: str | None = None) -> Inquiry:
+def read_inquiry(arguments: Mapping[str, Any], *, model: str | None = None) -> InspectRequest:
     """The inquiry in arguments that satisfy the schema.
 
     Raises:
@@ -90,7 +90,7 @@ def read_inquiry(arguments: Mapping[str, Any], *, model: str | None = None) -> I
     for name in ("path", "question"):
         if not arguments[name].strip():
             raise InputInvalid(f"{name} is required and must not be blank", field=name)
-    return Inquiry(
+    return InspectRequest(
         paths=(arguments["path"], *arguments.get("paths", ())),
         question=arguments["question"],
         region=read_region(arguments),

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from limner.errors import StorageError
 from limner.imaging.formats import OutputFormat
 from limner.money.records import JobRow
-from limner.pictures.order import ImageRequest
-from limner.tools.ordering import Plan
+from limner.pictures.request import ImageRequest
+from limner.tools.planning import Plan
 
 
 class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):

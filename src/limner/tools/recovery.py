@@ -8,18 +8,18 @@ from functools import partial
 
 from limner.catalogue.images import Size
 from limner.money.ledger import JobRow
-from limner.money.spending import Spending, to_the_end
-from limner.pictures.order import Job, Progress
+from limner.money.paid_call import PaidCall, to_the_end
+from limner.pictures.request import Progress, RemoteJob
 from limner.providers.base import Resumable
-from limner.providers.choose import Wish, choose
-from limner.tools.drawing import Drawing, desk_of
+from limner.providers.choice import DrawingNeeds, choose
+from limner.tools.generation import ImageGenerator, desk_of
 from limner.tools.journal import entry_of
-from limner.tools.landing import GeneratedImage
-from limner.tools.ordering import Plan, quote_of
+from limner.tools.output_file import GeneratedImage
+from limner.tools.planning import Plan, quote_of
 
 
 async def recover(
-    row: JobRow, drawing: Drawing, *, progress: Callable[[Progress], None]
+    row: JobRow, drawing: ImageGenerator, *, progress: Callable[[Progress], None]
 ) -> GeneratedImage | None:
     """Bring in the picture of a request that was sent but never received or never written.
 
@@ -39,13 +39,13 @@ async def recover(
         return None
     with drawing.under_way.working():
         if row.remote_id is not None and row.remote_url is not None:
-            job: Job | None = Job(remote_id=row.remote_id, url=row.remote_url)
+            job: RemoteJob | None = RemoteJob(remote_id=row.remote_id, url=row.remote_url)
         else:
             job = await provider.find(plan.request, since_ms=row.created_ms)
         if job is None:
             return None
         landing, money = drawing.landing, drawing.money
-        spending = Spending(money, row.reservation, quote_source=plan.quote.source, job_id=row.id)
+        spending = PaidCall(money, row.reservation, quote_source=plan.quote.source, job_id=row.id)
         async with spending:
             await spending.note_job(job.remote_id, job.url)
             with landing.pictures.sink() as sink:
@@ -57,7 +57,7 @@ async def recover(
                 )
 
 
-async def _write_again(row: JobRow, handle: str, drawing: Drawing) -> GeneratedImage:
+async def _write_again(row: JobRow, handle: str, drawing: ImageGenerator) -> GeneratedImage:
     """Write the file of a picture that is paid for and kept, but was never written."""
     entry, landing = entry_of(row), drawing.landing
     request, pictures = entry.request, landing.pictures
@@ -85,12 +85,12 @@ async def _write_again(row: JobRow, handle: str, drawing: Drawing) -> GeneratedI
     )
 
 
-def _plan_again(row: JobRow, drawing: Drawing) -> Plan:
+def _plan_again(row: JobRow, drawing: ImageGenerator) -> Plan:
     entry = entry_of(row)
     request = entry.request
     size = Size(request.width, request.height)
     choice = choose(
-        Wish(
+        DrawingNeeds(
             provider=row.provider,
             model=request.model,
             size=size,

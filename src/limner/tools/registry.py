@@ -12,9 +12,9 @@ from difflib import get_close_matches
 from msgspec.structs import replace
 
 from limner.errors import Cancelled, LimnerError, ToolTimeout
-from limner.net.loops import PerLoop
-from limner.net.redact import redact
-from limner.tools import arguments, budget
+from limner.net.per_loop import PerLoop
+from limner.net.redaction import redact
+from limner.tools import arguments, result_budget
 from limner.tools.base import Outcome, Tool, ToolCall, ToolContext, ToolResult
 
 logger = logging.getLogger("limner")
@@ -91,7 +91,7 @@ class ToolRegistry:
             else tool.max_result_chars * (tool.parts(call.arguments) if result.value else 1)
             for call, result in zip(calls, results, strict=True)
         ]
-        return budget.fit_all(results, caps=caps, total=total)
+        return result_budget.fit_all(results, caps=caps, total=total)
 
     async def _answer(self, call: ToolCall, context: ToolContext) -> ToolResult:
         try:
@@ -219,7 +219,7 @@ def _is_available(tool: Tool) -> bool:
 
 def _success(call: ToolCall, outcome: Outcome) -> ToolResult:
     try:
-        value = budget.to_json(outcome.value)
+        value = result_budget.to_json(outcome.value)
     except (TypeError, ValueError, RecursionError) as error:
         crash = LimnerError(f"{call.name} answered with something that is not JSON", code=_CRASHED)
         crash.charge(outcome.cost_nano, outcome.cost_source)

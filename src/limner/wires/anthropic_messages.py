@@ -8,31 +8,47 @@ from typing import Any, cast
 
 import msgspec
 
-from limner.wires.base import Answer, Effort, Offer, Prompt, Reader, Request, Stop, Usage
-from limner.wires.gathering import Calling, Gathering, Thinking
-from limner.wires.placing import Part, Seen, Takes, flat
-from limner.wires.reading import Count, counted, kind_of, read
-from limner.wires.schemas import closed
+from limner.wires.base import (
+    Answer,
+    Effort,
+    ModelRequest,
+    Prompt,
+    Stop,
+    StreamReader,
+    ToolOffer,
+    Usage,
+)
+from limner.wires.content_parts import Part, PartSupport, PlacedPicture, flat
+from limner.wires.item_views import Reasoning
+from limner.wires.stream import (
+    CallBuilder,
+    Count,
+    ItemBuilder,
+    ReasoningBuilder,
+    counted,
+    kind_of,
+    read,
+)
+from limner.wires.strict_schema import closed
 from limner.wires.turns import (
-    Answered,
-    Asked,
-    Call,
-    Output,
-    Returned,
-    Said,
+    AssistantTurn,
+    CallPart,
+    MessagePart,
+    OutputPart,
     Step,
+    ToolTurn,
     Turn,
+    UserTurn,
     called,
     instructed,
     turns,
 )
-from limner.wires.views import Reasoning
 
 API = "anthropic-messages"
 EDITION = "2023-06-01"
 
 # Ten megabytes, counted in base64.
-_TAKES = Takes(
+_TAKES = PartSupport(
     types=frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"}),
     count=600,
     bytes_each=10 * 1024 * 1024 // 4 * 3,
@@ -54,7 +70,7 @@ class AnthropicMessages:
         """The key, and the edition of the API that is spoken here."""
         return {"anthropic-version": EDITION} | ({"x-api-key": key} if key else {})
 
-    def request(self, model: str, prompt: Prompt) -> Request:
+    def request(self, model: str, prompt: Prompt) -> ModelRequest:
         """One streamed message; raises as `Wire.request`."""
         system, said = instructed(prompt, turns(prompt, _TAKES))
         body: dict[str, Any] = {
@@ -81,9 +97,9 @@ class AnthropicMessages:
             output["format"] = {"type": "json_schema", "schema": closed(prompt.schema)}
         if output:
             body["output_config"] = output
-        return Request(path="/messages", body=msgspec.json.encode(body))
+        return ModelRequest(path="/messages", body=msgspec.json.encode(body))
 
-    def reader(self) -> Reader:
+    def reader(self) -> StreamReader:
         """A reader for one message."""
         return _Reader()
 
@@ -96,7 +112,7 @@ def _effort(effort: Effort) -> Effort:
     return "low" if effort == "minimal" else effort
 
 
-def _tool(offer: Offer) -> dict[str, Any]:
+def _tool(offer: ToolOffer) -> dict[str, Any]:
     schema = {"type": "object", **offer.schema}
     return {"name": offer.name, "description": offer.description, "input_schema": schema}
 
@@ -109,21 +125,21 @@ def _messages(said: Sequence[Turn]) -> Iterable[dict[str, Any]]:
 
 
 def _role(turn: Turn) -> str:
-    return "assistant" if isinstance(turn, Answered) else "user"
+    return "assistant" if isinstance(turn, AssistantTurn) else "user"
 
 
 def _blocks(turn: Turn) -> list[dict[str, Any]]:
     match turn:
-        case Asked():
+        case UserTurn():
             return [_block(part) for part in turn.parts]
-        case Answered():
+        case AssistantTurn():
             return [block for step in turn.concluded for block in _made(step)]
-        case Returned():
+        case ToolTurn():
             return [_result(output) for output in turn.outputs]
 
 
 def _block(part: Part) -> dict[str, Any]:
-    if not isinstance(part, Seen):
+    if not isinstance(part, PlacedPicture):
         return {"type": "text", "text": flat([part])}
     # Bytes are written as base64 by the encoder itself.
     source = {"type": "base64", "media_type": part.sight.mime, "data": part.sight.data}
@@ -132,9 +148,9 @@ def _block(part: Part) -> dict[str, Any]:
 
 def _made(step: Step) -> list[dict[str, Any]]:
     match step:
-        case Said():
+        case MessagePart():
             return [_block(text) for text in step.texts]
-        case Call():
+        case CallPart():
             use = {"type": "tool_use", "id": step.call_id, "name": step.name}
             return [{**use, "input": step.fields}]
         case _:
@@ -152,7 +168,7 @@ def _thinking(reasoning: Reasoning) -> list[dict[str, Any]]:
     return [{"type": "thinking", "thinking": text, "signature": signature}]
 
 
-def _result(output: Output) -> dict[str, Any]:
+def _result(output: OutputPart) -> dict[str, Any]:
     result: dict[str, Any] = {
         "type": "tool_result",
         "tool_use_id": output.call.call_id,
@@ -239,8 +255,8 @@ class _Reader:
     """Follows the events of one message."""
 
     def __init__(self) -> None:
-        self._made = Gathering(API)
-        self._open: dict[int, Thinking | Calling] = {}
+        self._made = ItemBuilder(API)
+        self._open: dict[int, ReasoningBuilder | CallBuilder] = {}
         self._stop: Stop | None = None
         self._model: str | None = None
         self._usage: dict[str, Any] = {}
@@ -284,14 +300,14 @@ class _Reader:
             case "text":
                 return made.say(block.text)
             case "thinking":
-                thought = made.open(Thinking([block.thinking], block.signature))
+                thought = made.open(ReasoningBuilder([block.thinking], block.signature))
                 self._open[event.index] = thought
             case "redacted_thinking":
-                made.open(Thinking(signature=block.data, is_hidden=True))
+                made.open(ReasoningBuilder(signature=block.data, is_hidden=True))
             case "tool_use":
                 # Whole here from some who speak this language, in pieces later from the others.
                 begun = [msgspec.json.encode(block.input).decode()] if block.input else []
-                self._open[event.index] = made.open(Calling(block.id, block.name, begun))
+                self._open[event.index] = made.open(CallBuilder(block.id, block.name, begun))
             case _:
                 pass
         return ""
@@ -302,12 +318,12 @@ class _Reader:
         match delta.type, block:
             case "text_delta", _:
                 return self._made.say(delta.text)
-            case "thinking_delta", Thinking():
+            case "thinking_delta", ReasoningBuilder():
                 self._made.add(block, delta.thinking)
-            case "signature_delta", Thinking():
+            case "signature_delta", ReasoningBuilder():
                 self._made.count(delta.signature)
                 block.signature += delta.signature
-            case "input_json_delta", Calling():
+            case "input_json_delta", CallBuilder():
                 self._made.add(block, delta.partial_json)
             case _:
                 pass

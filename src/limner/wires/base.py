@@ -31,7 +31,7 @@ Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 Stop = Literal["end", "length", "refusal", "error"]
 
 
-class Sight(Discreet, frozen=True, kw_only=True):
+class ModelPicture(Discreet, frozen=True, kw_only=True):
     """A picture as a model gets it: fitted, of a type the model reads.
 
     ``detail`` is how closely the model should look, in the word of its own service; None leaves
@@ -45,7 +45,7 @@ class Sight(Discreet, frozen=True, kw_only=True):
     detail: str | None = None
 
 
-class Offer(msgspec.Struct, frozen=True, kw_only=True):
+class ToolOffer(msgspec.Struct, frozen=True, kw_only=True):
     """A tool that the model may call: its name, what it is for, and a schema of its arguments."""
 
     name: str
@@ -73,11 +73,11 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     items: Sequence[Mapping[str, Any]]
-    pictures: Mapping[str, Sight] = msgspec.field(default_factory=dict[str, Sight])
+    pictures: Mapping[str, ModelPicture] = msgspec.field(default_factory=dict[str, ModelPicture])
     omitted: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     takes_images: bool = True
     takes_audio: bool = False
-    tools: Sequence[Offer] = ()
+    tools: Sequence[ToolOffer] = ()
     instructions: str | None = None
     schema: Mapping[str, Any] | None = None
     effort: Effort | None = None
@@ -136,7 +136,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     items: tuple[Mapping[str, Any], ...] = ()
 
 
-class Request(Discreet, frozen=True, kw_only=True):
+class ModelRequest(Discreet, frozen=True, kw_only=True):
     """One HTTP request to be sent: the address past the base URL, and the body of JSON."""
 
     unshown = ("body",)
@@ -145,7 +145,7 @@ class Request(Discreet, frozen=True, kw_only=True):
     body: bytes
 
 
-class Reader(Protocol):
+class StreamReader(Protocol):
     """Follows one streamed answer, event by event."""
 
     def feed(self, name: str, data: str) -> str:
@@ -173,7 +173,7 @@ class Wire(Protocol):
         """What names the caller, and the edition of the API; an empty key names nobody."""
         ...
 
-    def request(self, model: str, prompt: Prompt) -> Request:
+    def request(self, model: str, prompt: Prompt) -> ModelRequest:
         """The request for a streamed answer of the model with that id.
 
         Raises:
@@ -181,7 +181,7 @@ class Wire(Protocol):
         """
         ...
 
-    def reader(self) -> Reader:
+    def reader(self) -> StreamReader:
         """A reader for one answer."""
         ...
 

@@ -14,27 +14,35 @@ from urllib.parse import quote
 
 import msgspec
 
-from limner.wires.base import Answer, Offer, Prompt, Reader, Request, Sight, Stop, Usage
-from limner.wires.gathering import Calling, Gathering, Thinking
-from limner.wires.openai import bearer
-from limner.wires.placing import Part, Seen, Takes, flat
-from limner.wires.reading import Count, counted, read
-from limner.wires.schemas import closed
+from limner.wires.base import (
+    Answer,
+    ModelPicture,
+    ModelRequest,
+    Prompt,
+    Stop,
+    StreamReader,
+    ToolOffer,
+    Usage,
+)
+from limner.wires.content_parts import Part, PartSupport, PlacedPicture, flat
+from limner.wires.item_views import Reasoning
+from limner.wires.openai_shared import bearer
+from limner.wires.stream import CallBuilder, Count, ItemBuilder, ReasoningBuilder, counted, read
+from limner.wires.strict_schema import closed
 from limner.wires.turns import (
-    Answered,
-    Asked,
-    Call,
-    Output,
-    Returned,
-    Said,
+    AssistantTurn,
+    CallPart,
+    MessagePart,
+    OutputPart,
     Step,
+    ToolTurn,
     Turn,
+    UserTurn,
     called,
     instructed,
     labelled,
     turns,
 )
-from limner.wires.views import Reasoning
 
 API = "bedrock-converse"
 
@@ -44,7 +52,7 @@ _FORMATS = {
     "image/gif": "gif",
     "image/webp": "webp",
 }
-_TAKES = Takes(types=frozenset(_FORMATS), count=20, bytes_each=3_750_000)
+_TAKES = PartSupport(types=frozenset(_FORMATS), count=20, bytes_each=3_750_000)
 # The families whose outputs of tools can carry pictures; for others they stand beside.
 _SEEING_RESULTS = re.compile(r"(^|[./])(anthropic\.claude|amazon\.nova)")
 _EMPTY = "(nothing)"
@@ -68,7 +76,7 @@ class BedrockConverse:
         """A key of Bedrock's own as a bearer's."""
         return bearer(key)
 
-    def request(self, model: str, prompt: Prompt) -> Request:
+    def request(self, model: str, prompt: Prompt) -> ModelRequest:
         """One streamed answer; raises as `Wire.request`."""
         system, said = instructed(prompt, turns(prompt, _TAKES))
         writing = _Writing(model)
@@ -79,15 +87,15 @@ class BedrockConverse:
         if system is not None:
             body["system"] = [{"text": system}]
         # A conversation with calls in it must say what they were calls of.
-        known = [Offer(name=name, description=name, schema={}) for name in called(said)]
+        known = [ToolOffer(name=name, description=name, schema={}) for name in called(said)]
         if tools := prompt.tools or known:
             body["toolConfig"] = {"tools": [_tool(offer) for offer in tools]}
         if output := _output_config(prompt):
             body["outputConfig"] = output
         path = f"/model/{quote(model, safe='')}/converse-stream"
-        return Request(path=path, body=msgspec.json.encode(body))
+        return ModelRequest(path=path, body=msgspec.json.encode(body))
 
-    def reader(self) -> Reader:
+    def reader(self) -> StreamReader:
         """A reader for one answer."""
         return _Reader()
 
@@ -106,7 +114,7 @@ def _output_config(prompt: Prompt) -> dict[str, Any]:
     return config
 
 
-def _tool(offer: Offer) -> dict[str, Any]:
+def _tool(offer: ToolOffer) -> dict[str, Any]:
     schema = {"json": {"type": "object", **offer.schema}}
     return {
         "toolSpec": {
@@ -131,16 +139,16 @@ class _Writing:
 
     def _blocks(self, turn: Turn) -> list[dict[str, Any]]:
         match turn:
-            case Asked():
+            case UserTurn():
                 return [_block(part) for part in turn.parts]
-            case Answered():
+            case AssistantTurn():
                 return [block for step in turn.concluded for block in _made(step)]
-            case Returned():
+            case ToolTurn():
                 results = [{"toolResult": self._result(output)} for output in turn.outputs]
                 beside = [] if self._results_see else labelled(turn.outputs)
                 return results + [_block(part) for part in beside]
 
-    def _result(self, output: Output) -> dict[str, Any]:
+    def _result(self, output: OutputPart) -> dict[str, Any]:
         parts = output.parts if self._results_see else [flat(output.parts)]
         return {
             "toolUseId": output.call.call_id,
@@ -150,23 +158,25 @@ class _Writing:
 
 
 def _role(turn: Turn) -> str:
-    return "assistant" if isinstance(turn, Answered) else "user"
+    return "assistant" if isinstance(turn, AssistantTurn) else "user"
 
 
 def _block(part: Part) -> dict[str, Any]:
-    return {"image": _image(part.sight)} if isinstance(part, Seen) else {"text": flat([part])}
+    return (
+        {"image": _image(part.sight)} if isinstance(part, PlacedPicture) else {"text": flat([part])}
+    )
 
 
-def _image(sight: Sight) -> dict[str, Any]:
+def _image(sight: ModelPicture) -> dict[str, Any]:
     # Bytes are written as base64 by the encoder itself.
     return {"format": _FORMATS[sight.mime], "source": {"bytes": sight.data}}
 
 
 def _made(step: Step) -> list[dict[str, Any]]:
     match step:
-        case Said():
+        case MessagePart():
             return [_block(text) for text in step.texts]
-        case Call():
+        case CallPart():
             use = {"toolUseId": step.call_id, "name": step.name, "input": step.fields}
             return [{"toolUse": use}]
         case _:
@@ -242,8 +252,8 @@ class _Reader:
     """Follows the events of one answer."""
 
     def __init__(self) -> None:
-        self._made = Gathering(API)
-        self._open: dict[int, Thinking | Calling] = {}
+        self._made = ItemBuilder(API)
+        self._open: dict[int, ReasoningBuilder | CallBuilder] = {}
         self._stop: Stop | None = None
         self._usage: Usage | None = None
         self._message: str | None = None
@@ -280,14 +290,14 @@ class _Reader:
         use = event.start.tool_use
         if use is not None:
             self._open[event.content_block_index] = self._made.open(
-                Calling(use.tool_use_id, use.name)
+                CallBuilder(use.tool_use_id, use.name)
             )
         return ""
 
     def _continued(self, data: str) -> str:
         event = read(data, _DeltaEvent)
         delta, block = event.delta, self._open.get(event.content_block_index)
-        if delta.tool_use is not None and isinstance(block, Calling):
+        if delta.tool_use is not None and isinstance(block, CallBuilder):
             self._made.add(block, delta.tool_use.input)
         if delta.reasoning_content is not None:
             self._thought(event.content_block_index, delta.reasoning_content)
@@ -295,8 +305,8 @@ class _Reader:
 
     def _thought(self, at: int, delta: _ReasoningDelta) -> None:
         block = self._open.get(at)
-        if not isinstance(block, Thinking):
-            block = self._made.open(Thinking(is_hidden=bool(delta.redacted_content)))
+        if not isinstance(block, ReasoningBuilder):
+            block = self._made.open(ReasoningBuilder(is_hidden=bool(delta.redacted_content)))
             self._open[at] = block
         signature = delta.signature or delta.redacted_content
         self._made.count(signature)

@@ -8,22 +8,22 @@ from typing import Any
 import msgspec
 
 from limner.errors import InputInvalid
-from limner.wires.base import Sight
-from limner.wires.incoming import Incoming, RawSound, picture_of
+from limner.wires.base import ModelPicture
+from limner.wires.content_parts import Part, PartSupport, PartWriter, PlacedPicture, base64_of, flat
+from limner.wires.incoming_media import Incoming, RawAudio, picture_of
+from limner.wires.item_views import ContentPart, InputAudio, parts
 from limner.wires.items import Item
-from limner.wires.placing import Part, Placing, Seen, Takes, base64_of, flat
-from limner.wires.views import ContentPart, InputAudio, parts
 
 
 def write(
-    content: Sequence[Item], pictures: Mapping[str, Sight], *, omitted: Mapping[str, str]
+    content: Sequence[Item], pictures: Mapping[str, ModelPicture], *, omitted: Mapping[str, str]
 ) -> list[dict[str, Any]]:
     """The parts of an output as ``contentItems``.
 
     Raises:
         InputInvalid: a part has no place, or a picture is not there.
     """
-    placing = Placing(pictures, omitted=omitted, takes=Takes())
+    placing = PartWriter(pictures, omitted=omitted, takes=PartSupport())
     return [item for part in parts(content) for item in _items(part, placing)]
 
 
@@ -36,14 +36,14 @@ def read(content_items: Sequence[Any]) -> list[Incoming]:
     return [_incoming(item) for item in content_items]
 
 
-def _items(part: ContentPart, placing: Placing) -> list[dict[str, Any]]:
+def _items(part: ContentPart, placing: PartWriter) -> list[dict[str, Any]]:
     if isinstance(part, InputAudio) and part.audio_url is not None:
         return [{"type": "inputAudio", "audioUrl": part.audio_url}]
     return [_item(placed) for placed in placing.parts([part])]
 
 
 def _item(part: Part) -> dict[str, Any]:
-    if not isinstance(part, Seen):
+    if not isinstance(part, PlacedPicture):
         return {"type": "inputText", "text": flat([part])}
     url = f"data:{part.sight.mime};base64,{base64_of(part.sight)}"
     return {"type": "inputImage", "imageUrl": url}
@@ -75,4 +75,4 @@ def _incoming(found: Any) -> Incoming:
         case _Image():
             return picture_of(item.image_url)
         case _Audio():
-            return RawSound(url=item.audio_url)
+            return RawAudio(url=item.audio_url)

@@ -9,29 +9,38 @@ from urllib.parse import quote
 
 import msgspec
 
-from limner.wires.base import Answer, Effort, Offer, Prompt, Reader, Request, Sight, Stop, Usage
-from limner.wires.gathering import Calling, Gathering, Thinking
-from limner.wires.placing import Part, Seen, Takes, flat
-from limner.wires.reading import Count, counted, read
-from limner.wires.sounds import Heard
+from limner.wires.audio import DecodedAudio
+from limner.wires.base import (
+    Answer,
+    Effort,
+    ModelPicture,
+    ModelRequest,
+    Prompt,
+    Stop,
+    StreamReader,
+    ToolOffer,
+    Usage,
+)
+from limner.wires.content_parts import Part, PartSupport, PlacedPicture, flat
+from limner.wires.item_views import Reasoning
+from limner.wires.stream import CallBuilder, Count, ItemBuilder, ReasoningBuilder, counted, read
 from limner.wires.turns import (
-    Answered,
-    Asked,
-    Call,
-    Output,
-    Returned,
-    Said,
-    Thought,
+    AssistantTurn,
+    CallPart,
+    MessagePart,
+    OutputPart,
+    ReasoningPart,
+    ToolTurn,
     Turn,
+    UserTurn,
     instructed,
     labelled,
     turns,
 )
-from limner.wires.views import Reasoning
 
 API = "gemini-generate-content"
 
-_TAKES = Takes(
+_TAKES = PartSupport(
     types=frozenset({"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"}),
     count=3600,
     sounds=frozenset(
@@ -79,7 +88,7 @@ class GeminiGenerateContent:
         """The key in a header, where it gets into no log of addresses."""
         return {"x-goog-api-key": key} if key else {}
 
-    def request(self, model: str, prompt: Prompt) -> Request:
+    def request(self, model: str, prompt: Prompt) -> ModelRequest:
         """One streamed generation; raises as `Wire.request`."""
         settings: dict[str, Any] = {"maxOutputTokens": prompt.max_output_tokens}
         if prompt.effort is not None:
@@ -99,9 +108,9 @@ class GeminiGenerateContent:
             declared = [_declaration(offer) for offer in prompt.tools]
             body["tools"] = [{"functionDeclarations": declared}]
         path = f"/models/{quote(model, safe='')}:streamGenerateContent?alt=sse"
-        return Request(path=path, body=msgspec.json.encode(body))
+        return ModelRequest(path=path, body=msgspec.json.encode(body))
 
-    def reader(self) -> Reader:
+    def reader(self) -> StreamReader:
         """A reader for one generation."""
         return _Reader()
 
@@ -109,7 +118,7 @@ class GeminiGenerateContent:
 WIRE = GeminiGenerateContent()
 
 
-def _declaration(offer: Offer) -> dict[str, Any]:
+def _declaration(offer: ToolOffer) -> dict[str, Any]:
     return {
         "name": offer.name,
         "description": offer.description,
@@ -125,24 +134,24 @@ class _Writing:
 
     def content(self, turn: Turn) -> dict[str, Any]:
         match turn:
-            case Asked():
+            case UserTurn():
                 return {"role": "user", "parts": [_part(part) for part in turn.parts]}
-            case Answered():
+            case AssistantTurn():
                 return {"role": "model", "parts": list(self._made(turn))}
-            case Returned():
+            case ToolTurn():
                 return {"role": "user", "parts": self._results(turn.outputs)}
 
-    def _made(self, turn: Answered) -> Iterable[dict[str, Any]]:
+    def _made(self, turn: AssistantTurn) -> Iterable[dict[str, Any]]:
         """The parts of an answer; a signature is a field of the part that comes after it."""
         signature: str | None = None
         is_unsigned = not self._is_old
         for step in turn.steps:
-            if isinstance(step, Thought):
+            if isinstance(step, ReasoningPart):
                 if signature is not None:
                     yield _signed({"text": ""}, signature)
                 signature = _signature(step.reasoning)
                 continue
-            if isinstance(step, Call):
+            if isinstance(step, CallPart):
                 # Of parallel calls only the first is signed.
                 if is_unsigned and signature is None:
                     signature = _UNSIGNED
@@ -154,23 +163,23 @@ class _Writing:
         if signature is not None:
             yield _signed({"text": ""}, signature)
 
-    def _call(self, call: Call) -> dict[str, Any]:
+    def _call(self, call: CallPart) -> dict[str, Any]:
         return self._identified(call) | {"args": call.fields}
 
-    def _identified(self, call: Call) -> dict[str, Any]:
+    def _identified(self, call: CallPart) -> dict[str, Any]:
         named = {"name": call.name}
         return named if self._is_old else {"id": call.call_id, **named}
 
-    def _results(self, outputs: Sequence[Output]) -> list[dict[str, Any]]:
+    def _results(self, outputs: Sequence[OutputPart]) -> list[dict[str, Any]]:
         returned = [{"functionResponse": self._response(output)} for output in outputs]
         # An output carries pictures at most: sounds stand beside it.
-        beside = labelled(outputs) if self._is_old else labelled(outputs, Heard)
+        beside = labelled(outputs) if self._is_old else labelled(outputs, DecodedAudio)
         return returned + [_part(part) for part in beside]
 
-    def _response(self, output: Output) -> dict[str, Any]:
+    def _response(self, output: OutputPart) -> dict[str, Any]:
         told = {"error" if output.has_failed else "output": flat(output.parts)}
         response = self._identified(output.call) | {"response": told}
-        seen = [part for part in output.parts if isinstance(part, Seen)]
+        seen = [part for part in output.parts if isinstance(part, PlacedPicture)]
         shown = [{"inlineData": _blob(one.sight)} for one in seen]
         return response | {"parts": shown} if shown and not self._is_old else response
 
@@ -179,7 +188,7 @@ def _signature(reasoning: Reasoning) -> str | None:
     return reasoning.encrypted_content if reasoning.origin == API else None
 
 
-def _said(said: Said, signature: str | None) -> list[dict[str, Any]]:
+def _said(said: MessagePart, signature: str | None) -> list[dict[str, Any]]:
     first, *rest = ({"text": text} for text in said.texts)
     return [_signed(first, signature), *rest]
 
@@ -191,7 +200,7 @@ def _signed(part: dict[str, Any], signature: str | None) -> dict[str, Any]:
 def _part(part: Part) -> dict[str, Any]:
     if isinstance(part, str):
         return {"text": part}
-    if isinstance(part, Heard):
+    if isinstance(part, DecodedAudio):
         return {"inlineData": {"mimeType": part.mime, "data": part.base64}}
     placed: dict[str, Any] = {"inlineData": _blob(part.sight)}
     detail = part.sight.detail
@@ -200,7 +209,7 @@ def _part(part: Part) -> dict[str, Any]:
     return placed
 
 
-def _blob(sight: Sight) -> dict[str, Any]:
+def _blob(sight: ModelPicture) -> dict[str, Any]:
     # Bytes are written as base64 by the encoder itself.
     return {"mimeType": sight.mime, "data": sight.data}
 
@@ -259,7 +268,7 @@ class _Reader:
     """Follows the chunks of one generation."""
 
     def __init__(self) -> None:
-        self._made = Gathering(API)
+        self._made = ItemBuilder(API)
         self._stop: Stop | None = None
         self._model: str | None = None
         self._usage: Usage | None = None
@@ -311,15 +320,15 @@ class _Reader:
         if part.function_call is not None:
             call = part.function_call
             arguments = msgspec.json.encode(call.args or {}).decode()
-            self._made.open(Calling(call.id or "", call.name, [arguments]))
+            self._made.open(CallBuilder(call.id or "", call.name, [arguments]))
         return said
 
-    def _thinking(self, *, is_hidden: bool) -> Thinking:
+    def _thinking(self, *, is_hidden: bool) -> ReasoningBuilder:
         """The thought that is under way, or a new one."""
         last = self._made.last
-        if isinstance(last, Thinking) and not last.signature:
+        if isinstance(last, ReasoningBuilder) and not last.signature:
             return last
-        return self._made.open(Thinking(is_hidden=is_hidden))
+        return self._made.open(ReasoningBuilder(is_hidden=is_hidden))
 
     def _end(self, stop: Stop, message: str | None, code: str | None) -> None:
         self._stop, self._message, self._code = stop, message, code

@@ -1,16 +1,14 @@
-"""The items that limner makes itself, and the form in which items that arrive are kept.
-
-A picture in an item is named by its handle. What arrives with its bytes inside is swapped at the
-door: `image_urls` finds the addresses, `with_images` puts handles or words in their place.
-"""
+"""An item -> its parts, wherever the item keeps them; and the item again with other parts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, cast
 
-from limner.content import Content, Text
+from limner.content import Content, Picture, Text
 from limner.wires.base import HANDLE_URL
+from limner.wires.item_views import handle_of
 
 Item = Mapping[str, Any]
 
@@ -110,3 +108,93 @@ def _raw_parts(item: Item) -> Iterator[dict[str, Any]]:
         for part in cast("list[object]", found) if isinstance(found, list) else ():
             if isinstance(part, dict):
                 yield cast("dict[str, Any]", part)
+
+
+Part = Mapping[str, Any]
+
+IMAGE = "input_image"
+# How the words begin that stand before and after a picture from a file.
+PICTURE_TAGS = ("<image name=", "</image>")
+_FIELDS = ("content", "output")
+
+
+def with_parts(item: Item, swap: Callable[[Part], Part]) -> dict[str, Any]:
+    """The item as it is written, each part that is an object passed through ``swap`` in order."""
+    kept = as_written(item)
+    for field in _FIELDS:
+        if field in kept:
+            kept[field] = _swapped_parts(kept[field], swap)
+    return kept
+
+
+def image_parts(item: Item) -> list[Part]:
+    """The parts of an item that are pictures, in their order."""
+    found: list[Part] = []
+
+    def look(part: Part) -> Part:
+        if is_image(part):
+            found.append(part)
+        return part
+
+    with_parts(item, look)
+    return found
+
+
+def handles_in(item: Item) -> list[str]:
+    """The handles of an item's pictures, in their order."""
+    named = [handle_of(str(part.get("image_url"))) for part in image_parts(item)]
+    return [handle for handle in named if handle]
+
+
+def is_image(part: Part) -> bool:
+    """Whether a part is a picture."""
+    return part.get("type") == IMAGE
+
+
+def first_words(item: Item) -> str:
+    """The first words in an item that are not blank, nor say which file a picture is; or none."""
+    found: list[str] = []
+
+    def look(part: Part) -> Part:
+        words: object = part.get("text")
+        if isinstance(words, str) and words.strip() and not words.startswith(PICTURE_TAGS):
+            found.append(words)
+        return part
+
+    with_parts(item, look)
+    return found[0] if found else ""
+
+
+def _swapped_parts(value: object, swap: Callable[[Part], Part]) -> object:
+    if isinstance(value, list):
+        return [
+            swap(cast("Part", part)) if isinstance(part, dict) else part
+            for part in cast("list[object]", value)
+        ]
+    if isinstance(value, dict) and "body" in value:
+        payload = cast("dict[str, object]", value)
+        return {**payload, "body": _swapped_parts(payload["body"], swap)}
+    return cast("object", value)
+
+
+Shown = tuple[Picture, Path | None]
+"""A picture, and the file it comes from where it has one."""
+
+
+def said(words: str, pictures: Sequence[Shown] = ()) -> dict[str, Any]:
+    """What a user says: first the pictures, each with the name of its file, then the words."""
+    parts: list[dict[str, Any]] = []
+    for number, (shown, path) in enumerate(pictures, start=1):
+        parts += _tagged(shown, path, number)
+    if words or not parts:
+        parts.append(text(words))
+    return message("user", *parts)
+
+
+def _tagged(shown: Picture, path: Path | None, number: int) -> list[dict[str, Any]]:
+    """A picture between tags that say where it is, so that a model can name it to a tool."""
+    if path is None:
+        return [picture(shown.handle)]
+    opening, closing = PICTURE_TAGS
+    named = f'{opening}[Image #{number}] path="{path}">'
+    return [text(named), picture(shown.handle), text(closing)]

@@ -8,22 +8,22 @@ from typing import Any
 import msgspec
 
 from limner.errors import InputInvalid
-from limner.wires.base import Sight
-from limner.wires.incoming import Incoming, Omitted, RawSound, picture_of
+from limner.wires.base import ModelPicture
+from limner.wires.content_parts import Part, PartSupport, PartWriter, PlacedPicture, base64_of, flat
+from limner.wires.incoming_media import Incoming, Omitted, RawAudio, picture_of
+from limner.wires.item_views import ContentPart, InputAudio, parts
 from limner.wires.items import Item
-from limner.wires.placing import Part, Placing, Seen, Takes, base64_of, flat
-from limner.wires.views import ContentPart, InputAudio, parts
 
 
 def write(
-    content: Sequence[Item], pictures: Mapping[str, Sight], *, omitted: Mapping[str, str]
+    content: Sequence[Item], pictures: Mapping[str, ModelPicture], *, omitted: Mapping[str, str]
 ) -> list[dict[str, Any]]:
     """The parts of an output as the ``content`` of a result.
 
     Raises:
         InputInvalid: a part has no place, or a picture is not there.
     """
-    placing = Placing(pictures, omitted=omitted, takes=Takes())
+    placing = PartWriter(pictures, omitted=omitted, takes=PartSupport())
     return [block for part in parts(content) for block in _blocks(part, placing)]
 
 
@@ -36,7 +36,7 @@ def read(content: Sequence[Any]) -> list[Incoming]:
     return [_incoming(block) for block in content]
 
 
-def _blocks(part: ContentPart, placing: Placing) -> list[dict[str, Any]]:
+def _blocks(part: ContentPart, placing: PartWriter) -> list[dict[str, Any]]:
     if isinstance(part, InputAudio) and part.audio_url is not None:
         kind, comma, data = part.audio_url.partition(";base64,")
         if comma:
@@ -45,7 +45,7 @@ def _blocks(part: ContentPart, placing: Placing) -> list[dict[str, Any]]:
 
 
 def _block(part: Part) -> dict[str, Any]:
-    if not isinstance(part, Seen):
+    if not isinstance(part, PlacedPicture):
         return {"type": "text", "text": flat([part])}
     return {"type": "image", "data": base64_of(part.sight), "mimeType": part.sight.mime}
 
@@ -78,7 +78,7 @@ def _incoming(found: Any) -> Incoming:
         case "image":
             return picture_of(f"data:{block.mime_type};base64,{block.data}")
         case "audio":
-            return RawSound(url=f"data:{block.mime_type};base64,{block.data}")
+            return RawAudio(url=f"data:{block.mime_type};base64,{block.data}")
         case "resource_link":
             return f"{block.name}: {block.uri}"
         case "resource" if block.resource is not None:

@@ -7,19 +7,18 @@ from typing import Any
 
 import msgspec
 
-from limner.wires.base import Answer, Offer, Prompt, Reader, Request, Stop, Usage
-from limner.wires.gathering import Calling, Gathering
-from limner.wires.openai import bearer, data_url, json_schema
-from limner.wires.placing import Part, Takes, flat, media, sendable
-from limner.wires.reading import DONE, Count, counted, read
-from limner.wires.sounds import Heard
+from limner.wires.audio import DecodedAudio
+from limner.wires.base import Answer, ModelRequest, Prompt, Stop, StreamReader, ToolOffer, Usage
+from limner.wires.content_parts import Part, PartSupport, flat, media, sendable
+from limner.wires.openai_shared import bearer, data_url, json_schema
+from limner.wires.stream import DONE, CallBuilder, Count, ItemBuilder, counted, read
 from limner.wires.turns import (
-    Answered,
-    Asked,
-    Call,
-    Returned,
-    Said,
+    AssistantTurn,
+    CallPart,
+    MessagePart,
+    ToolTurn,
     Turn,
+    UserTurn,
     labelled,
     turns,
 )
@@ -28,7 +27,7 @@ API = "openai-chat"
 
 _SOUNDS = {"audio/wav": "wav", "audio/mp3": "mp3"}
 # Many services speak this language, each with limits of its own; only sounds have named formats.
-_TAKES = Takes(sounds=frozenset(_SOUNDS))
+_TAKES = PartSupport(sounds=frozenset(_SOUNDS))
 _DETAILS = frozenset({"auto", "low", "high"})
 _STOPS: Mapping[str, Stop] = {"length": "length", "content_filter": "refusal", "error": "error"}
 
@@ -42,7 +41,7 @@ class OpenAIChat:
         """The key as a bearer's; servers of one's own often have none."""
         return bearer(key)
 
-    def request(self, model: str, prompt: Prompt) -> Request:
+    def request(self, model: str, prompt: Prompt) -> ModelRequest:
         """One streamed completion; raises as `Wire.request`."""
         said = [message for turn in turns(prompt, _TAKES) for message in _messages(turn)]
         if prompt.instructions is not None:
@@ -65,9 +64,9 @@ class OpenAIChat:
                 "type": "json_schema",
                 "json_schema": json_schema(prompt.schema),
             }
-        return Request(path="/chat/completions", body=msgspec.json.encode(body))
+        return ModelRequest(path="/chat/completions", body=msgspec.json.encode(body))
 
-    def reader(self) -> Reader:
+    def reader(self) -> StreamReader:
         """A reader for one completion."""
         return _Reader()
 
@@ -75,7 +74,7 @@ class OpenAIChat:
 WIRE = OpenAIChat()
 
 
-def _tool(offer: Offer) -> dict[str, Any]:
+def _tool(offer: ToolOffer) -> dict[str, Any]:
     function = {
         "name": offer.name,
         "description": offer.description,
@@ -86,13 +85,13 @@ def _tool(offer: Offer) -> dict[str, Any]:
 
 def _messages(turn: Turn) -> list[dict[str, Any]]:
     match turn:
-        case Asked(role="user"):
+        case UserTurn(role="user"):
             return [_user(turn.parts)]
-        case Asked():
+        case UserTurn():
             return _instructions(turn)
-        case Answered():
+        case AssistantTurn():
             return [_answer(turn)]
-        case Returned():
+        case ToolTurn():
             return _results(turn)
 
 
@@ -103,7 +102,7 @@ def _user(parts: Iterable[Part]) -> dict[str, Any]:
 def _part(part: Part) -> dict[str, Any]:
     if isinstance(part, str):
         return {"type": "text", "text": part}
-    if isinstance(part, Heard):
+    if isinstance(part, DecodedAudio):
         sound = {"data": part.base64, "format": _SOUNDS[part.mime]}
         return {"type": "input_audio", "input_audio": sound}
     image: dict[str, Any] = {"url": data_url(part.sight)}
@@ -112,23 +111,23 @@ def _part(part: Part) -> dict[str, Any]:
     return {"type": "image_url", "image_url": image}
 
 
-def _instructions(turn: Asked) -> list[dict[str, Any]]:
+def _instructions(turn: UserTurn) -> list[dict[str, Any]]:
     """Not every server knows the newer role, and none takes a picture or a sound in either."""
     said: list[dict[str, Any]] = [{"role": "system", "content": flat(turn.parts)}]
     shown = [part for one in media(turn.parts) for part in (f"{one.name}:", one)]
     return [*said, _user(shown)] if shown else said
 
 
-def _answer(turn: Answered) -> dict[str, Any]:
-    texts = [text for step in turn.steps if isinstance(step, Said) for text in step.texts]
-    calls = [_call(step) for step in turn.steps if isinstance(step, Call)]
+def _answer(turn: AssistantTurn) -> dict[str, Any]:
+    texts = [text for step in turn.steps if isinstance(step, MessagePart) for text in step.texts]
+    calls = [_call(step) for step in turn.steps if isinstance(step, CallPart)]
     answer: dict[str, Any] = {"role": "assistant"}
     if texts:
         answer["content"] = [_part(text) for text in texts]
     return {**answer, "tool_calls": calls} if calls else answer
 
 
-def _call(call: Call) -> dict[str, Any]:
+def _call(call: CallPart) -> dict[str, Any]:
     # Servers with a model's own template read the arguments, and fail where they are no object.
     arguments = msgspec.json.encode(call.fields).decode()
     return {
@@ -138,7 +137,7 @@ def _call(call: Call) -> dict[str, Any]:
     }
 
 
-def _results(turn: Returned) -> list[dict[str, Any]]:
+def _results(turn: ToolTurn) -> list[dict[str, Any]]:
     """A message of a tool is text alone: what else they gave follows in one of the user."""
     told: list[dict[str, Any]] = [
         {
@@ -209,8 +208,8 @@ class _Reader:
     """Follows the chunks of one completion."""
 
     def __init__(self) -> None:
-        self._made = Gathering(API)
-        self._calls: dict[int, Calling] = {}
+        self._made = ItemBuilder(API)
+        self._calls: dict[int, CallBuilder] = {}
         self._refusal: list[str] = []
         self._stop: Stop | None = None
         self._model: str | None = None
@@ -263,7 +262,7 @@ class _Reader:
         call = self._calls.get(at)
         # Some number all of them alike, and only their ids tell them apart.
         if call is None or (piece.id and call.call_id and piece.id != call.call_id):
-            self._calls[at] = call = self._made.open(Calling())
+            self._calls[at] = call = self._made.open(CallBuilder())
         call.call_id = call.call_id or piece.id or ""
         call.name = call.name or function.name or ""
         self._made.add(call, function.arguments or "")

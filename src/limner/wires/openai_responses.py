@@ -7,29 +7,28 @@ from typing import Any
 
 import msgspec
 
-from limner.wires.base import Answer, Offer, Prompt, Reader, Request, Stop, Usage
-from limner.wires.gathering import Gathering
-from limner.wires.openai import bearer, data_url, json_schema
-from limner.wires.placing import Part, Takes, sendable
-from limner.wires.reading import Count, counted, kind_of, read
-from limner.wires.sounds import Heard
+from limner.wires.audio import DecodedAudio
+from limner.wires.base import Answer, ModelRequest, Prompt, Stop, StreamReader, ToolOffer, Usage
+from limner.wires.content_parts import Part, PartSupport, sendable
+from limner.wires.item_views import Reasoning
+from limner.wires.openai_shared import bearer, data_url, json_schema
+from limner.wires.stream import Count, ItemBuilder, counted, kind_of, read
 from limner.wires.turns import (
-    Answered,
-    Asked,
-    Call,
-    Output,
-    Returned,
-    Said,
+    AssistantTurn,
+    CallPart,
+    MessagePart,
+    OutputPart,
     Step,
+    ToolTurn,
     Turn,
+    UserTurn,
     turns,
 )
-from limner.wires.views import Reasoning
 
 API = "openai-responses"
 
 # The service says nothing of the types of sounds: each goes as it came.
-_TAKES = Takes(count=1500, sounds=None)
+_TAKES = PartSupport(count=1500, sounds=None)
 _DETAILS = frozenset({"auto", "low", "high", "original"})
 _PHASES = frozenset({"commentary", "final_answer"})
 
@@ -43,7 +42,7 @@ class OpenAIResponses:
         """The key as a bearer's."""
         return bearer(key)
 
-    def request(self, model: str, prompt: Prompt) -> Request:
+    def request(self, model: str, prompt: Prompt) -> ModelRequest:
         """One streamed response that the service does not keep; raises as `Wire.request`."""
         body: dict[str, Any] = {
             "model": model,
@@ -63,9 +62,9 @@ class OpenAIResponses:
                 body["include"] = ["reasoning.encrypted_content"]
         if prompt.schema is not None:
             body["text"] = {"format": {"type": "json_schema", **json_schema(prompt.schema)}}
-        return Request(path="/responses", body=msgspec.json.encode(body))
+        return ModelRequest(path="/responses", body=msgspec.json.encode(body))
 
-    def reader(self) -> Reader:
+    def reader(self) -> StreamReader:
         """A reader for one response."""
         return _Reader()
 
@@ -73,7 +72,7 @@ class OpenAIResponses:
 WIRE = OpenAIResponses()
 
 
-def _tool(offer: Offer) -> dict[str, Any]:
+def _tool(offer: ToolOffer) -> dict[str, Any]:
     return {
         "type": "function",
         "name": offer.name,
@@ -85,19 +84,19 @@ def _tool(offer: Offer) -> dict[str, Any]:
 
 def _items(turn: Turn) -> list[dict[str, Any]]:
     match turn:
-        case Asked():
+        case UserTurn():
             content = [_part(part) for part in turn.parts]
             return [{"type": "message", "role": turn.role, "content": content}]
-        case Answered():
+        case AssistantTurn():
             return [item for step in turn.concluded for item in _made(step)]
-        case Returned():
+        case ToolTurn():
             return [_output(output) for output in turn.outputs]
 
 
 def _part(part: Part) -> dict[str, Any]:
     if isinstance(part, str):
         return {"type": "input_text", "text": part}
-    if isinstance(part, Heard):
+    if isinstance(part, DecodedAudio):
         return {"type": "input_audio", "audio_url": part.url}
     detail = part.sight.detail if part.sight.detail in _DETAILS else "auto"
     return {"type": "input_image", "image_url": data_url(part.sight), "detail": detail}
@@ -105,11 +104,11 @@ def _part(part: Part) -> dict[str, Any]:
 
 def _made(step: Step) -> list[dict[str, Any]]:
     match step:
-        case Said():
+        case MessagePart():
             # Parts would need the id that the service once gave; a plain text needs none.
             said = {"type": "message", "role": "assistant", "content": "".join(step.texts)}
             return [said | ({"phase": step.phase} if step.phase in _PHASES else {})]
-        case Call():
+        case CallPart():
             named = {"call_id": step.call_id, "name": step.name}
             if step.is_custom:
                 return [{"type": "custom_tool_call", **named, "input": step.arguments}]
@@ -132,7 +131,7 @@ def _thought(reasoning: Reasoning) -> list[dict[str, Any]]:
     ]
 
 
-def _output(output: Output) -> dict[str, Any]:
+def _output(output: OutputPart) -> dict[str, Any]:
     parts = output.parts
     is_text = len(parts) == 1 and isinstance(parts[0], str)
     return {
@@ -208,7 +207,7 @@ class _Reader:
     """Follows the events of one response."""
 
     def __init__(self) -> None:
-        self._made = Gathering(API)
+        self._made = ItemBuilder(API)
         self._items: dict[int, dict[str, Any]] = {}
         self._refusal: list[str] = []
         self._answer: Answer | None = None

@@ -18,17 +18,17 @@ import msgspec
 
 from limner.errors import InputInvalid
 from limner.wires.base import Prompt
-from limner.wires.placing import (
+from limner.wires.content_parts import (
     Medium,
     Part,
-    Placing,
-    Takes,
+    PartSupport,
+    PartWriter,
     flat,
     media,
     sendable,
     short,
 )
-from limner.wires.views import (
+from limner.wires.item_views import (
     CustomToolCall,
     CustomToolCallOutput,
     FunctionCall,
@@ -52,20 +52,20 @@ _MAX_ID_CHARS = 40
 _LEGAL_ID = re.compile(r"[a-zA-Z0-9_-]+")
 
 
-class Said(msgspec.Struct, frozen=True, kw_only=True):
+class MessagePart(msgspec.Struct, frozen=True, kw_only=True):
     """Words of the model."""
 
     texts: Sequence[str]
     phase: str | None = None
 
 
-class Thought(msgspec.Struct, frozen=True, kw_only=True):
+class ReasoningPart(msgspec.Struct, frozen=True, kw_only=True):
     """A thought of the model."""
 
     reasoning: Reasoning
 
 
-class Call(msgspec.Struct, frozen=True, kw_only=True):
+class CallPart(msgspec.Struct, frozen=True, kw_only=True):
     """The model calls a tool; ``is_custom`` where ``arguments`` is free text instead of JSON."""
 
     call_id: str
@@ -85,10 +85,10 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         return {"input": self.arguments}
 
 
-class Output(msgspec.Struct, frozen=True, kw_only=True):
+class OutputPart(msgspec.Struct, frozen=True, kw_only=True):
     """What a call gave back."""
 
-    call: Call
+    call: CallPart
     parts: Sequence[Part]
     has_failed: bool
 
@@ -98,17 +98,17 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
         return media(self.parts)
 
 
-Step = Said | Thought | Call
+Step = MessagePart | ReasoningPart | CallPart
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class UserTurn(msgspec.Struct, frozen=True, kw_only=True):
     """Somebody other than the model speaks."""
 
     role: AskingRole
     parts: Sequence[Part]
 
 
-class Answered(msgspec.Struct, frozen=True, kw_only=True):
+class AssistantTurn(msgspec.Struct, frozen=True, kw_only=True):
     """The model speaks, thinks and calls, in this order."""
 
     steps: Sequence[Step]
@@ -116,20 +116,20 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def concluded(self) -> Sequence[Step]:
         """The steps up to the last that is no thought: most services want none at the end."""
-        last = max(at for at, step in enumerate(self.steps) if not isinstance(step, Thought))
+        last = max(at for at, step in enumerate(self.steps) if not isinstance(step, ReasoningPart))
         return self.steps[: last + 1]
 
 
-class Returned(msgspec.Struct, frozen=True, kw_only=True):
+class ToolTurn(msgspec.Struct, frozen=True, kw_only=True):
     """The outputs of all calls of the turn before, in the order of the calls."""
 
-    outputs: Sequence[Output]
+    outputs: Sequence[OutputPart]
 
 
-Turn = Asked | Answered | Returned
+Turn = UserTurn | AssistantTurn | ToolTurn
 
 
-def turns(prompt: Prompt, takes: Takes) -> list[Turn]:
+def turns(prompt: Prompt, takes: PartSupport) -> list[Turn]:
     """The turns of a prompt.
 
     Raises:
@@ -147,19 +147,19 @@ def instructed(prompt: Prompt, found: Sequence[Turn]) -> tuple[str | None, Seque
 
     For services that have one place for instructions, and want the user to speak first.
     """
-    opening: list[Asked] = []
+    opening: list[UserTurn] = []
     for turn in found[:-1]:
-        if not isinstance(turn, Asked) or turn.role == "user" or media(turn.parts):
+        if not isinstance(turn, UserTurn) or turn.role == "user" or media(turn.parts):
             break
         opening.append(turn)
     said = [sendable(prompt.instructions or ""), *(flat(turn.parts) for turn in opening)]
     rest = list(found[len(opening) :])
-    if isinstance(rest[0], Answered):
-        rest.insert(0, Asked(role="user", parts=[_CONTINUED]))
+    if isinstance(rest[0], AssistantTurn):
+        rest.insert(0, UserTurn(role="user", parts=[_CONTINUED]))
     return "\n\n".join(filter(None, said)) or None, rest
 
 
-def labelled(outputs: Iterable[Output], kinds: type[Medium] | UnionType = Medium) -> list[Part]:
+def labelled(outputs: Iterable[OutputPart], kinds: type[Medium] | UnionType = Medium) -> list[Part]:
     """What outputs cannot carry of these kinds, each after words that say whose it is."""
     return [
         part
@@ -183,9 +183,9 @@ def called(found: Iterable[Turn]) -> list[str]:
         dict.fromkeys(
             step.name
             for turn in found
-            if isinstance(turn, Answered)
+            if isinstance(turn, AssistantTurn)
             for step in turn.steps
-            if isinstance(step, Call)
+            if isinstance(step, CallPart)
         )
     )
 
@@ -193,8 +193,8 @@ def called(found: Iterable[Turn]) -> list[str]:
 class _Sorting:
     """Follows the items and puts them into turns."""
 
-    def __init__(self, prompt: Prompt, takes: Takes) -> None:
-        self._placing = Placing(
+    def __init__(self, prompt: Prompt, takes: PartSupport) -> None:
+        self._placing = PartWriter(
             prompt.pictures,
             omitted=prompt.omitted,
             takes=takes,
@@ -203,10 +203,10 @@ class _Sorting:
         )
         self._turns: list[Turn] = []
         self._steps: list[Step] = []
-        self._calls: dict[str, Call] = {}
-        self._outputs: dict[str, Output] = {}
+        self._calls: dict[str, CallPart] = {}
+        self._outputs: dict[str, OutputPart] = {}
         self._left_out: set[str] = set()
-        self._later: list[Asked] = []
+        self._later: list[UserTurn] = []
 
     def take(self, item: View) -> None:
         match item:
@@ -215,7 +215,7 @@ class _Sorting:
             case Message():
                 self._asked(item)
             case Reasoning():
-                self._steps.append(Thought(reasoning=item))
+                self._steps.append(ReasoningPart(reasoning=item))
             case FunctionCall():
                 self._call(item, sendable(item.arguments))
             case CustomToolCall():
@@ -239,19 +239,19 @@ class _Sorting:
         role = item.role if item.role in get_args(AskingRole) else "user"
         if parts:
             # What was said before the outputs were there is told after them.
-            self._later.append(Asked(role=cast("AskingRole", role), parts=parts))
+            self._later.append(UserTurn(role=cast("AskingRole", role), parts=parts))
         if not self._calls:
             self._answer_complete()
 
     def _said(self, item: Message) -> None:
         texts = self._placing.words(item.parts)
         if texts:
-            self._steps.append(Said(texts=texts, phase=item.phase))
+            self._steps.append(MessagePart(texts=texts, phase=item.phase))
 
     def _call(self, item: AnyCall, arguments: str, *, is_custom: bool = False) -> None:
         if item.call_id in self._calls:
             raise InputInvalid(f"The call {short(item.call_id)} is there twice", field="items")
-        call = Call(
+        call = CallPart(
             call_id=legal_id(item.call_id),
             name=sendable(item.name),
             arguments=arguments,
@@ -270,7 +270,7 @@ class _Sorting:
             raise InputInvalid(
                 f"The output {short(item.call_id)} has no call before it", field="items"
             )
-        self._outputs[item.call_id] = Output(
+        self._outputs[item.call_id] = OutputPart(
             call=call, parts=parts, has_failed=item.succeeded is False
         )
         if len(self._outputs) == len(self._calls):
@@ -279,21 +279,21 @@ class _Sorting:
     def _without_call(self, item: AnyOutput, parts: Sequence[Part]) -> None:
         """An output whose call is left out is left out with it, but not its pictures or sounds."""
         if any(isinstance(part, InputImage | InputAudio) for part in item.parts):
-            self._later.append(Asked(role="user", parts=["Output of a command:", *parts]))
+            self._later.append(UserTurn(role="user", parts=["Output of a command:", *parts]))
             if not self._calls:
                 self._answer_complete()
 
     def _returned(self) -> None:
         outputs = [self._outputs[call_id] for call_id in self._calls]
-        self._turns += [Answered(steps=self._steps), Returned(outputs=outputs), *self._later]
+        self._turns += [AssistantTurn(steps=self._steps), ToolTurn(outputs=outputs), *self._later]
         self._steps, self._calls, self._outputs, self._later = [], {}, {}, []
 
     def _answer_complete(self) -> None:
         if self._calls:
             raise self._unanswered()
         # Thoughts that led to nothing are of no use to anybody.
-        if any(not isinstance(step, Thought) for step in self._steps):
-            self._turns.append(Answered(steps=self._steps))
+        if any(not isinstance(step, ReasoningPart) for step in self._steps):
+            self._turns.append(AssistantTurn(steps=self._steps))
         self._turns += self._later
         self._steps, self._later = [], []
 

@@ -7,9 +7,9 @@ from limner.imaging.evidence.record import (
     Box,
     Code,
     Colour,
+    GpsPosition,
     Measurements,
     Origin,
-    Place,
     TextLine,
     Texture,
 )
@@ -18,9 +18,9 @@ __all__ = [
     "Box",
     "Code",
     "Colour",
+    "GpsPosition",
     "Measurements",
     "Origin",
-    "Place",
     "TextLine",
     "Texture",
 ]

@@ -3,15 +3,131 @@
 from __future__ import annotations
 
 import math
+import re
+from importlib import import_module
+from typing import Any
 
-from PIL import Image
+from PIL import ExifTags, Image
 
-from limner.imaging.decoding import in_srgb, on_white, turned
-from limner.imaging.evidence import camera, palette
-from limner.imaging.evidence.codes import codes
-from limner.imaging.evidence.record import Legible, Measurements
+from limner.imaging.decode import open_picture
+from limner.imaging.evidence import palette
+from limner.imaging.evidence.record import Box, Code, GpsPosition, Legible, Measurements, Origin
 from limner.imaging.limits import WorkerLimits
-from limner.imaging.opening import open_picture
+from limner.imaging.orientation import BAD_EXIF, in_srgb, on_white, turned
+
+MAX_CODES = 20
+MAX_CHARS = 1000
+# Larger pictures are scaled down first: a code that needs more pixels than this is no use to print.
+_MAX_EDGE = 4096
+# Formats whose check digits rule out chance. ITF, Codabar and the like are "found" in any fence.
+_KINDS = (
+    *("QRCode", "MicroQRCode", "RMQRCode", "DataMatrix", "Aztec", "PDF417", "MaxiCode"),
+    *("EAN13", "EAN8", "UPCA", "UPCE", "Code128", "Code93"),
+)
+
+
+def codes(image: Image.Image) -> tuple[Code, ...] | None:
+    """Every code found, from top to bottom; None where the extra ``limner[eyes]`` is missing."""
+    try:
+        # Loaded when first needed: most workers never look for a code.
+        zxing: Any = import_module("zxingcpp")
+    except ImportError:
+        return None
+    # Scaled before it is converted: a copy of the largest pictures would not fit in memory.
+    scale = max(1.0, max(image.size) / _MAX_EDGE)
+    size = (max(1, round(image.width / scale)), max(1, round(image.height / scale)))
+    small = image if size == image.size else image.resize(size, Image.Resampling.BOX)
+    grey = on_white(small).convert("L")
+    pixels = memoryview(grey.tobytes()).cast("B", (grey.height, grey.width))
+    kinds = [getattr(zxing.BarcodeFormat, kind) for kind in _KINDS]
+    found = [_code(result, scale) for result in zxing.read_barcodes(pixels, formats=kinds)]
+    return tuple(sorted(found, key=lambda code: (code.box.y, code.box.x))[:MAX_CODES])
+
+
+def _code(result: Any, scale: float) -> Code:
+    corners = result.position
+    points = (corners.top_left, corners.top_right, corners.bottom_right, corners.bottom_left)
+    left, right = min(point.x for point in points), max(point.x for point in points)
+    top, bottom = min(point.y for point in points), max(point.y for point in points)
+    box = Box(
+        x=round(left * scale),
+        y=round(top * scale),
+        width=round((right - left) * scale),
+        height=round((bottom - top) * scale),
+    )
+    return Code(kind=str(result.format), text=result.text[:MAX_CHARS], box=box)
+
+
+_MAX_CHARS = 100
+_DATE = re.compile(r"(\d{4}):(\d\d):(\d\d) (\d\d:\d\d:\d\d)")
+
+Tags = dict[int, Any]
+
+
+def camera_origin(image: Image.Image) -> Origin | None:
+    """What EXIF says of how the picture was made; None where it says nothing."""
+    try:
+        exif = image.getexif()
+        main: Tags = dict(exif)
+        photo, gps = (_block(exif, kind) for kind in (ExifTags.IFD.Exif, ExifTags.IFD.GPSInfo))
+    except BAD_EXIF:
+        return None
+    found = Origin(
+        camera=_camera(_text(main, ExifTags.Base.Make), _text(main, ExifTags.Base.Model)),
+        taken=_date(photo, ExifTags.Base.DateTimeOriginal) or _date(main, ExifTags.Base.DateTime),
+        software=_text(main, ExifTags.Base.Software),
+        place=_place(gps),
+    )
+    nothing = Origin(camera=None, taken=None, software=None, place=None)
+    return None if found == nothing else found
+
+
+def _block(exif: Image.Exif, kind: ExifTags.IFD) -> Tags:
+    try:
+        return dict(exif.get_ifd(kind))
+    except BAD_EXIF:
+        return {}
+
+
+def _text(tags: Tags, key: int) -> str | None:
+    value = tags.get(key)
+    if not isinstance(value, str):
+        return None
+    printable = "".join(char if char.isprintable() else " " for char in value[:_MAX_CHARS])
+    return " ".join(printable.split()) or None
+
+
+def _camera(make: str | None, model: str | None) -> str | None:
+    """Maker and model, without the maker's name twice."""
+    if make and model and not model.lower().startswith(make.lower()):
+        return f"{make} {model}"
+    return model or make
+
+
+def _date(tags: Tags, key: int) -> str | None:
+    found = _DATE.fullmatch(_text(tags, key) or "")
+    return f"{found[1]}-{found[2]}-{found[3]} {found[4]}" if found else None
+
+
+def _place(gps: Tags) -> GpsPosition | None:
+    latitude = _degrees(gps, ExifTags.GPS.GPSLatitude, ExifTags.GPS.GPSLatitudeRef, against="S")
+    longitude = _degrees(gps, ExifTags.GPS.GPSLongitude, ExifTags.GPS.GPSLongitudeRef, against="W")
+    if latitude is None or longitude is None or abs(latitude) > 90 or abs(longitude) > 180:
+        return None
+    return GpsPosition(latitude=latitude, longitude=longitude)
+
+
+def _degrees(gps: Tags, value: int, reference: int, *, against: str) -> float | None:
+    """Degrees from degrees, minutes and seconds, negative in the south and west."""
+    try:
+        degrees, minutes, seconds = (float(part) for part in gps[value])
+    except BAD_EXIF:
+        return None
+    total = degrees + minutes / 60 + seconds / 3600
+    if not math.isfinite(total):
+        return None
+    return round(-total if gps.get(reference) == against else total, 6)
+
 
 # A whole 4K screen is read as it is; what is larger is scaled down to as many pixels.
 MAX_LEGIBLE_PIXELS = 9_000_000
@@ -28,7 +144,7 @@ def measure(data: bytes, *, limits: WorkerLimits) -> Measurements:
     """
     form, opened = open_picture(data, limits=limits)
     opened.image.load()
-    origin = camera.origin(opened.image)
+    origin = camera_origin(opened.image)
     picture = in_srgb(turned(opened.image, opened.turn))
     sample = palette.sampled(picture)
     return Measurements(

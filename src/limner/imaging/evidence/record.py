@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import msgspec
+
+INSTALL = "pip install 'limner[eyes]'"
+
+
+def can_read_text() -> bool:
+    """Whether the models and what runs them are here; neither is loaded to find out."""
+    return find_spec("rapidocr") is not None and find_spec("onnxruntime") is not None
 
 
 class Box(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +45,7 @@ class Texture(msgspec.Struct, frozen=True, kw_only=True):
     grey: int
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
+class GpsPosition(msgspec.Struct, frozen=True, kw_only=True):
     """Where the camera says it was, in degrees north and east."""
 
     latitude: float
@@ -49,7 +58,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     camera: str | None
     taken: str | None
     software: str | None
-    place: Place | None
+    place: GpsPosition | None
 
 
 class Code(msgspec.Struct, frozen=True, kw_only=True):

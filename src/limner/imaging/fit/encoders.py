@@ -8,9 +8,22 @@ from io import BytesIO
 import msgspec
 from PIL import Image
 
-from limner.imaging.decoding import on_white
-from limner.imaging.fit.flatness import is_flat
 from limner.imaging.fit.request import JPEG, PNG, WEBP
+from limner.imaging.gradients import bands, steps
+from limner.imaging.orientation import on_white
+
+# The share of pixels that equal their neighbour: photographs have next to none.
+FLAT_SHARE = 0.45
+_BAND_ROWS = 48
+
+
+def is_flat(image: Image.Image) -> bool:
+    """Whether large parts of a picture are of one colour."""
+    if image.width < 2:
+        return True
+    counts = [steps(band) for band in bands(image, rows=_BAND_ROWS)]
+    return sum(count[0] for count in counts) >= FLAT_SHARE * sum(map(sum, counts))
+
 
 # Slower levels hardly save anything. On a photograph a PNG cannot win, and level 1 shows that three
 # times as fast.

@@ -12,10 +12,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from PIL import Image
 
 from limner.imaging.fit import encoders
-from limner.imaging.fit.dimensions import inside, scaled
 from limner.imaging.fit.encoders import Candidate
-from limner.imaging.fit.request import JPEG, PNG, WEBP, FitRequest
-from limner.imaging.fit.source import Source
+from limner.imaging.fit.request import JPEG, PNG, WEBP, FitRequest, inside, scaled
+from limner.imaging.fit.source import DecodedSource
 
 QUALITIES = (70, 60, 50, 40)
 # The first step of the specification's ladder, 100 %, is the one that has just failed.
@@ -28,7 +27,7 @@ WEBP_BELOW = 3
 PREFERENCE = (PNG, JPEG, WEBP)
 
 
-def descend(source: Source, request: FitRequest, aside: ThreadPoolExecutor) -> Candidate:
+def descend(source: DecodedSource, request: FitRequest, aside: ThreadPoolExecutor) -> Candidate:
     """The first rung under the byte limit, or the smallest candidate where none is.
 
     ``aside`` runs one encoder while another runs here.
@@ -46,7 +45,7 @@ def descend(source: Source, request: FitRequest, aside: ThreadPoolExecutor) -> C
     return smallest
 
 
-def _rungs(source: Source, full: Image.Image) -> Iterator[tuple[Image.Image, int]]:
+def _rungs(source: DecodedSource, full: Image.Image) -> Iterator[tuple[Image.Image, int]]:
     yield from ((full, quality) for quality in QUALITIES)
     for percent in PERCENTS:
         size = scaled(full.size, percent)

@@ -6,23 +6,60 @@ turned and before their colours are converted, since there are fewer of them the
 
 from __future__ import annotations
 
+from contextlib import suppress
+from importlib import import_module
+from typing import Any, cast
+
 from PIL import Image
 
 from limner.errors import CorruptImage
-from limner.imaging.decoding import in_srgb, turned, upright_size
-from limner.imaging.fit.dimensions import Size
-from limner.imaging.fit.request import Region
+from limner.imaging.decode import open_picture
+from limner.imaging.decoders import OpenedPicture
+from limner.imaging.fit.request import Region, Size
 from limner.imaging.formats import Format
 from limner.imaging.limits import WorkerLimits
-from limner.imaging.opening import open_picture
-from limner.imaging.readers import Opened
-from limner.imaging.resizing import lanczos
+from limner.imaging.orientation import in_srgb, turned, upright_size
+
+# The extra has no types of its own.
+_simd: Any = None
+with suppress(ImportError):
+    _simd = import_module("cykooz_resizer")
+
+Box = tuple[float, float, float, float]
+
+# Pillow first averages whole pixels down to this many times the size asked for.
+_REDUCING_GAP = 3.0
+
+
+def lanczos(image: Image.Image, size: tuple[int, int], box: Box) -> Image.Image:
+    """The part of an image inside ``box`` (left, top, right, bottom), at that size."""
+    return with_pillow(image, size, box) if _simd is None else with_simd(image, size, box)
+
+
+def with_pillow(image: Image.Image, size: tuple[int, int], box: Box) -> Image.Image:
+    """`lanczos` with what every installation has."""
+    scaled = cast("Any", image).resize(size, Image.Resampling.LANCZOS, box, _REDUCING_GAP)
+    return cast("Image.Image", scaled)
+
+
+def with_simd(image: Image.Image, size: tuple[int, int], box: Box) -> Image.Image:
+    """`lanczos` with the extra."""
+    left, top, right, bottom = box
+    scaled = Image.new(image.mode, size)
+    options = _simd.ResizeOptions(
+        resize_alg=_simd.ResizeAlg.convolution(_simd.FilterType.lanczos3),
+        crop_box=_simd.CropBox(left, top, right - left, bottom - top),
+    )
+    _simd.Resizer().resize_pil(image, scaled, options)
+    scaled.info = dict(image.info)
+    return scaled
+
 
 # What can be scaled as it is; everything else is converted first.
 _SCALABLE = frozenset({"L", "RGB", "RGBA", "CMYK"})
 
 
-class Source:
+class DecodedSource:
     """A picture whose header has been read; its pixels are decoded when they are first needed.
 
     ``size`` is that of the upright picture, and ``part`` the part of it that is to be sent. A page
@@ -40,7 +77,7 @@ class Source:
         region: Region | None,
         limits: WorkerLimits,
         page: int = 1,
-        opened: tuple[Format, Opened] | None = None,
+        opened: tuple[Format, OpenedPicture] | None = None,
     ) -> None:
         form, first = opened or open_picture(data, limits=limits, page=page)
         self.mime, self.pages, self.animated = form.mime, first.pages, first.animated

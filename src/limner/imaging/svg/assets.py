@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from limner.errors import ImageError, UnsafeSvg
 from limner.imaging.limits import WorkerLimits
 from limner.imaging.svg import Asset, rules
-from limner.imaging.svg.read import SVG_NAMESPACE, Element, read
+from limner.imaging.svg.parser import SVG_NAMESPACE, Element, read
 
 _XLINK = "http://www.w3.org/1999/xlink"
 _FLIPS = {"horizontal": (-1, 1), "vertical": (1, -1)}

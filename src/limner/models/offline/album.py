@@ -15,7 +15,7 @@ WHOLE_HANDLE_CHARS = 64
 _HANDLE = re.compile(r"[0-9a-f]{8,64}")
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
+class AlbumPicture(msgspec.Struct, frozen=True, kw_only=True):
     """A picture of the conversation, as far as it is known.
 
     Attributes:
@@ -50,7 +50,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
         is_whole = self.handle is not None and len(self.handle) == WHOLE_HANDLE_CHARS
         return self.handle or "" if is_whole else self.source
 
-    def is_same(self, other: Seen) -> bool:
+    def is_same(self, other: AlbumPicture) -> bool:
         """Whether both are one picture, each known in its own way."""
         if self.handle and other.handle:
             return self.handle.startswith(other.handle) or other.handle.startswith(self.handle)
@@ -60,7 +60,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
         said, known = sorted((self.path, other.path), key=len)
         return known == said or known.endswith("/" + said.removeprefix("./"))
 
-    def joined(self, other: Seen) -> Seen:
+    def joined(self, other: AlbumPicture) -> AlbumPicture:
         """What both know of the same picture."""
         return replace(
             self,
@@ -73,21 +73,21 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def called(name: str) -> Seen:
+def called(name: str) -> AlbumPicture:
     """The picture of a name that somebody wrote: a handle or a path."""
     bare = name.removeprefix(HANDLE_URL)
     if _HANDLE.fullmatch(bare):
-        return Seen(handle=bare)
-    return Seen(path=name.removeprefix("file://"))
+        return AlbumPicture(handle=bare)
+    return AlbumPicture(path=name.removeprefix("file://"))
 
 
 class Album(msgspec.Struct, frozen=True, kw_only=True):
     """The pictures of a conversation: in the order they came, and in the order last spoken of."""
 
-    pictures: tuple[Seen, ...] = ()
+    pictures: tuple[AlbumPicture, ...] = ()
     by_mention: tuple[int, ...] = ()
 
-    def with_mentioned(self, pictures: Iterable[Seen]) -> Album:
+    def with_mentioned(self, pictures: Iterable[AlbumPicture]) -> Album:
         """The album after these were shown or spoken of."""
         known, order = list(self.pictures), list(self.by_mention)
         for picture in pictures:
@@ -100,27 +100,27 @@ class Album(msgspec.Struct, frozen=True, kw_only=True):
             order = [number for number in order if number != at] + [at]
         return Album(pictures=tuple(known), by_mention=tuple(order))
 
-    def find(self, picture: Seen) -> Seen:
+    def find(self, picture: AlbumPicture) -> AlbumPicture:
         """All that is known of a picture."""
         at = _place(self.pictures, picture)
         return picture if at is None else self.pictures[at].joined(picture)
 
     @property
-    def newest(self) -> Seen | None:
+    def newest(self) -> AlbumPicture | None:
         """The one that was last spoken of."""
         return self.pictures[self.by_mention[-1]] if self.by_mention else None
 
-    def newest_two(self) -> tuple[Seen, ...]:
+    def newest_two(self) -> tuple[AlbumPicture, ...]:
         """The last two, in the order they came; fewer where there are no two."""
         return tuple(self.pictures[number] for number in sorted(self.by_mention[-2:]))
 
-    def at(self, number: int) -> Seen | None:
+    def at(self, number: int) -> AlbumPicture | None:
         """By its place, from 0, or from the end where that is negative."""
         is_there = -len(self.pictures) <= number < len(self.pictures)
         return self.pictures[number] if is_there else None
 
 
-def _place(known: Sequence[Seen], picture: Seen) -> int | None:
+def _place(known: Sequence[AlbumPicture], picture: AlbumPicture) -> int | None:
     """Where a picture is; of two files with one name the later one is meant."""
     numbers = reversed(range(len(known)))
     return next((number for number in numbers if known[number].is_same(picture)), None)

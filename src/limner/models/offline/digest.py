@@ -10,10 +10,10 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 
-from limner.models.offline.album import Seen
-from limner.models.offline.hearing import ILLUSTRATOR, listen
+from limner.models.offline.album import AlbumPicture
+from limner.models.offline.transcript import ILLUSTRATOR, listen
 from limner.wires import items as made
-from limner.wires.views import Item
+from limner.wires.item_views import Item
 
 MAX_WORDS_CHARS = 300
 NOTHING = "Nothing was asked for yet."
@@ -41,7 +41,7 @@ def digest(items: Sequence[Item]) -> str:
     return "\n".join(lines) or NOTHING
 
 
-def _note(picture: Seen) -> str:
+def _note(picture: AlbumPicture) -> str:
     if picture.handle is None:
         return f"- {picture.path}"
     prompt = str((picture.order or {}).get("prompt", "")).translate(_CLEAN)

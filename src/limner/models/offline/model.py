@@ -12,10 +12,17 @@ from msgspec.structs import replace
 from limner.errors import UserError
 from limner.models.base import DEFAULT_TIMEOUT_S, tell_nobody
 from limner.models.offline.digest import digest
-from limner.models.offline.hearing import Request, Talk, listen
-from limner.models.offline.routing import Call, is_redrawn, route
-from limner.models.offline.telling import IS_A_RULE, KEY, NAME, introduction, report
-from limner.models.offline.wishes import Change, Draw, Say, Unclear, clauses, understand
+from limner.models.offline.intents import (
+    ChangeIntent,
+    DrawIntent,
+    SayIntent,
+    UnclearIntent,
+    clauses,
+    understand,
+)
+from limner.models.offline.replies import IS_A_RULE, KEY, NAME, introduction, report
+from limner.models.offline.router import OfflineCall, is_redrawn, route
+from limner.models.offline.transcript import Transcript, UserRequest, listen
 from limner.wires import items
 from limner.wires.base import Answer, Prompt, Usage
 
@@ -46,7 +53,7 @@ class OfflineModel:
                 f"{NAME} cannot follow a schema.", code="MODEL_CANNOT", hint=f"Set {KEY}."
             )
         step = answer(prompt)
-        if isinstance(step, Call):
+        if isinstance(step, OfflineCall):
             call = items.function_call(
                 call_id=_call_id(prompt, step),
                 name=step.tool,
@@ -58,47 +65,47 @@ class OfflineModel:
         return _answer(step.words, items.message("assistant", items.text(step.words)))
 
 
-def answer(prompt: Prompt) -> Call | Say:
+def answer(prompt: Prompt) -> OfflineCall | SayIntent:
     """The next thing to do in a conversation."""
     if not prompt.tools:
-        return Say(words=digest(prompt.items))
+        return SayIntent(words=digest(prompt.items))
     talk = listen(prompt.items)
     step = _next(talk, prompt)
-    if isinstance(step, Say) and not talk.has_spoken and NAME not in step.words:
-        return Say(words=f"{step.words}\n\n{IS_A_RULE}")
+    if isinstance(step, SayIntent) and not talk.has_spoken and NAME not in step.words:
+        return SayIntent(words=f"{step.words}\n\n{IS_A_RULE}")
     return step
 
 
-def _next(talk: Talk, prompt: Prompt) -> Call | Say:
+def _next(talk: Transcript, prompt: Prompt) -> OfflineCall | SayIntent:
     if not talk.requests:
-        return Say(words=introduction([offer.name for offer in prompt.tools], lost=False))
+        return SayIntent(words=introduction([offer.name for offer in prompt.tools], lost=False))
     request, follow_up = _steps(talk)
     wish = understand(request, talk.album_then)
     if not talk.deeds:
         return route(wish, prompt.tools)
     told = report(talk.deeds, redrawn=is_redrawn(wish))
     if follow_up is None or len(talk.deeds) > 1 or not talk.deeds[-1].ok:
-        return Say(words=told)
+        return SayIntent(words=told)
     step = route(understand(follow_up, talk.album), prompt.tools)
-    if isinstance(step, Say):
-        return Say(words=f"{told}\n\n{step.words}")
+    if isinstance(step, SayIntent):
+        return SayIntent(words=f"{told}\n\n{step.words}")
     done = [(deed.tool, deed.arguments) for deed in talk.deeds]
-    return Say(words=told) if (step.tool, step.arguments) in done else step
+    return SayIntent(words=told) if (step.tool, step.arguments) in done else step
 
 
-def _steps(talk: Talk) -> tuple[Request, Request | None]:
+def _steps(talk: Transcript) -> tuple[UserRequest, UserRequest | None]:
     """The last request, and what is to follow it; only what both make sense alone is two things."""
     request = talk.requests[-1]
     first, second = clauses(request.words)
     if second is None:
         return request, None
-    before, after = replace(request, words=first), Request(words=second)
-    begins = isinstance(understand(before, talk.album_then), Draw | Change)
-    goes_on = not isinstance(understand(after, talk.album_then), Draw | Unclear)
+    before, after = replace(request, words=first), UserRequest(words=second)
+    begins = isinstance(understand(before, talk.album_then), DrawIntent | ChangeIntent)
+    goes_on = not isinstance(understand(after, talk.album_then), DrawIntent | UnclearIntent)
     return (before, after) if begins and goes_on else (request, None)
 
 
-def _call_id(prompt: Prompt, call: Call) -> str:
+def _call_id(prompt: Prompt, call: OfflineCall) -> str:
     """An id that no other call of the conversation has, since none was made at the same point."""
     point = json.dumps([list(prompt.items), call.tool, call.arguments], default=str)
     return f"call_{hashlib.sha256(point.encode()).hexdigest()[:24]}"

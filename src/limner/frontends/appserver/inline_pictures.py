@@ -1,0 +1,168 @@
+"""Items that name pictures by handle -> the same items with the pictures in them, within bounds.
+
+The newest pictures come first, until an answer would grow too long; older ones keep their handle's
+address, which a client can ask for by itself. Sounds are in their items already, and have no other
+address: of those, older ones become words.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import msgspec
+from msgspec.structs import replace
+
+from limner.agent.audio import is_sound
+from limner.errors import StorageError
+from limner.frontends.appserver.protocol.base import (
+    AudioInput,
+    ContentItem,
+    ImageInput,
+    InputAudio,
+    InputImage,
+    InputText,
+    TextInput,
+    UserInput,
+)
+from limner.frontends.appserver.protocol.items import (
+    DynamicToolCall,
+    FunctionCallOutput,
+    ImageGeneration,
+    ThreadItem,
+    UserMessage,
+)
+from limner.pictures.take import Pictures
+from limner.wires.item_views import handle_of
+from limner.wires.items import image_urls, text, with_images
+
+MAX_INLINE_CHARS = 32 * 1024 * 1024
+LEFT_OUT = "[A sound was left out of this long answer: thread/items/list has it.]"
+
+
+class PictureInliner(msgspec.Struct, frozen=True, kw_only=True):
+    """Puts pictures into items. ``max_chars`` bounds their base64 in one answer, and sounds'."""
+
+    pictures: Pictures
+    max_chars: int = MAX_INLINE_CHARS
+
+    async def items(self, items: Sequence[ThreadItem]) -> list[ThreadItem]:
+        """The items, the oldest first, with as many pictures and sounds as there is room for."""
+        urls = await self.loaded([url for item in items for url in _urls(item)])
+        return [inlined(item, urls) for item in self._heard(items)]
+
+    def _heard(self, items: Sequence[ThreadItem]) -> list[ThreadItem]:
+        room, heard = self.max_chars, list[ThreadItem]()
+        for item in reversed(items):
+            chars = _sound_chars(item)
+            fits = chars <= room
+            room -= chars if fits else 0
+            heard.append(item if fits else _silent(item))
+        return heard[::-1]
+
+    async def loaded(self, wanted: Sequence[str]) -> dict[str, str]:
+        """The data URLs of pictures, by the addresses they are named by; the last one first."""
+        loaded: dict[str, str] = {}
+        room, times = self.max_chars, Counter(wanted)
+        for url in dict.fromkeys(reversed(wanted)):
+            try:
+                picture = await self.pictures.recall(handle_of(url) or "")
+                chars = (picture.size_bytes + 2) // 3 * 4 * times[url]
+                if chars > room:
+                    continue
+                data = await self.pictures.original(picture)
+            except StorageError:
+                continue  # its bytes are gone: all there is to show is its name
+            room -= chars
+            packed = await asyncio.to_thread(base64.b64encode, data)
+            loaded[url] = f"data:{picture.mime};base64,{packed.decode()}"
+        return loaded
+
+
+def _urls(item: ThreadItem) -> list[str]:
+    """The addresses of an item's pictures that are handles'."""
+    match item:
+        case UserMessage():
+            found = [one.url for one in item.content if isinstance(one, ImageInput)]
+        case DynamicToolCall():
+            found = [
+                one.image_url for one in item.content_items or () if isinstance(one, InputImage)
+            ]
+        case FunctionCallOutput():
+            found = image_urls({"output": item.output})
+        case ImageGeneration():
+            found = [item.result]
+        case _:
+            found = []
+    return [url for url in found if isinstance(url, str) and handle_of(url) is not None]
+
+
+def inlined(item: ThreadItem, urls: Mapping[str, str]) -> ThreadItem:
+    """The item with those of its pictures in it whose data URLs are there."""
+    match item:
+        case UserMessage():
+            return replace(item, content=tuple(_said(one, urls) for one in item.content))
+        case DynamicToolCall() if item.content_items is not None:
+            found = tuple(_shown(one, urls) for one in item.content_items)
+            return replace(item, content_items=found)
+        case FunctionCallOutput():
+            swaps = {
+                url: {"type": "input_image", "image_url": urls[url]}
+                for url in _urls(item)
+                if url in urls
+            }
+            kept = with_images({"output": item.output}, swaps)
+            return replace(item, output=cast("str | list[dict[str, Any]]", kept["output"]))
+        case ImageGeneration() if handle_of(item.result) is not None:
+            # There is no room for an address here: it is base64, or nothing.
+            return replace(item, result=urls.get(item.result, "").partition(",")[2])
+        case _:
+            return item
+
+
+def _sound_chars(item: ThreadItem) -> int:
+    """How long the sounds in an item are, as they are written."""
+    match item:
+        case UserMessage():
+            return sum(len(one.url) for one in item.content if isinstance(one, AudioInput))
+        case DynamicToolCall():
+            said = item.content_items or ()
+            return sum(len(one.audio_url) for one in said if isinstance(one, InputAudio))
+        case FunctionCallOutput() if not isinstance(item.output, str):
+            return sum(len(str(part.get("audio_url"))) for part in item.output if is_sound(part))
+        case _:
+            return 0
+
+
+def _silent(item: ThreadItem) -> ThreadItem:
+    """The item with words in place of its sounds."""
+    match item:
+        case UserMessage():
+            told = TextInput(text=LEFT_OUT)
+            content = (told if isinstance(one, AudioInput) else one for one in item.content)
+            return replace(item, content=tuple(content))
+        case DynamicToolCall():
+            said = item.content_items or ()
+            words = InputText(text=LEFT_OUT)
+            kept = (words if isinstance(one, InputAudio) else one for one in said)
+            return replace(item, content_items=tuple(kept))
+        case FunctionCallOutput() if not isinstance(item.output, str):
+            parts = [text(LEFT_OUT) if is_sound(part) else part for part in item.output]
+            return replace(item, output=parts)
+        case _:
+            return item
+
+
+def _said(one: UserInput, urls: Mapping[str, str]) -> UserInput:
+    if isinstance(one, ImageInput) and isinstance(one.url, str) and one.url in urls:
+        return replace(one, url=urls[one.url])
+    return one
+
+
+def _shown(one: ContentItem, urls: Mapping[str, str]) -> ContentItem:
+    if isinstance(one, InputImage) and one.image_url in urls:
+        return replace(one, image_url=urls[one.image_url])
+    return one

@@ -1,0 +1,104 @@
+"""Turns: how one is begun, joined and ended, and what is told of it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from limner.frontends.appserver.protocol.base import (
+    AskForApproval,
+    Personality,
+    Reviewer,
+    SandboxPolicy,
+    Shape,
+    Summary,
+    TurnToolOutput,
+    UserInput,
+)
+from limner.frontends.appserver.protocol.items import ThreadItem
+
+TurnStatus = Literal["completed", "interrupted", "failed", "inProgress"]
+ItemsView = Literal["notLoaded", "summary", "full"]
+ErrorInfo = (
+    Literal[
+        "contextWindowExceeded",
+        "sessionBudgetExceeded",
+        "usageLimitExceeded",
+        "rateLimitExceeded",
+        "serverOverloaded",
+        "internalServerError",
+        "unauthorized",
+        "badRequest",
+        "sandboxError",
+        "other",
+    ]
+    | dict[str, Any]
+)
+
+
+class TurnError(Shape):
+    """Why a turn failed, in words and in one of the words that programs know."""
+
+    message: str
+    codex_error_info: ErrorInfo | None = None
+    additional_details: str | None = None
+    misalignment: None = None
+
+
+class Turn(Shape):
+    """A turn, with as many of its items as ``items_view`` says; times are in seconds."""
+
+    id: str
+    root_turn_id: str | None = None
+    items: tuple[ThreadItem, ...] = ()
+    items_view: ItemsView = "full"
+    status: TurnStatus
+    error: TurnError | None = None
+    started_at: int | None = None
+    completed_at: int | None = None
+    duration_ms: int | None = None
+
+
+class TurnStartParams(Shape):
+    """What a user says, and what is to be different from this turn on."""
+
+    thread_id: str
+    input: tuple[UserInput, ...]
+    tool_output: TurnToolOutput | None = None
+    client_user_message_id: str | None = None
+    model: str | None = None
+    effort: str | None = None
+    summary: Summary | None = None
+    output_schema: Any = None
+    cwd: str | None = None
+    approval_policy: AskForApproval | None = None
+    approvals_reviewer: Reviewer | None = None
+    sandbox_policy: SandboxPolicy | None = None
+    personality: Personality | None = None
+
+
+class TurnStartResponse(Shape):
+    """The turn that has begun, or that was joined."""
+
+    turn: Turn
+
+
+class TurnSteerParams(Shape):
+    """What a user says in the middle of a turn."""
+
+    thread_id: str
+    expected_turn_id: str
+    input: tuple[UserInput, ...]
+    client_user_message_id: str | None = None
+
+
+class TurnSteerResponse(Shape):
+    """The turn that heard it."""
+
+    turn_id: str
+
+
+class TurnInterruptParams(Shape):
+    """A turn is to end."""
+
+    thread_id: str
+    turn_id: str

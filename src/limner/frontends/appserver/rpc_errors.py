@@ -1,0 +1,106 @@
+"""What went wrong -> the words and codes that clients of the Codex app-server know."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from limner.agent.compaction import is_too_long
+from limner.agent.leases import SESSION_IN_USE
+from limner.errors import (
+    BudgetExceeded,
+    ImageError,
+    LimnerError,
+    ModelBadAnswer,
+    ModelTimeout,
+    ProviderAuth,
+    ProviderBadRequest,
+    ProviderError,
+    ProviderPaymentRequired,
+    ProviderRateLimited,
+    ProviderUnavailable,
+    ReachDenied,
+    UserError,
+)
+from limner.frontends.appserver.protocol.turns import ErrorInfo, TurnError
+from limner.frontends.appserver.rpc import INVALID_REQUEST, RpcError
+from limner.models.registry import NO_MODEL
+
+INVALID_PARAMS = -32602
+REMOTE_IMAGE = "remote image URLs are not supported; use an inline data URL instead"
+
+_INFOS: tuple[tuple[type[LimnerError], ErrorInfo], ...] = (
+    (ProviderAuth, "unauthorized"),
+    (ProviderPaymentRequired, "usageLimitExceeded"),
+    (ProviderRateLimited, "usageLimitExceeded"),
+    (BudgetExceeded, "usageLimitExceeded"),
+    (ProviderUnavailable, "internalServerError"),
+    (ModelTimeout, "internalServerError"),
+    (ModelBadAnswer, "internalServerError"),
+    (ProviderBadRequest, "badRequest"),
+    (ImageError, "badRequest"),
+    (ReachDenied, "sandboxError"),
+)
+_CODES: dict[str, ErrorInfo] = {"NO_API_KEY": "unauthorized", NO_MODEL: "badRequest"}
+
+
+def turn_error(error: LimnerError) -> TurnError:
+    """Why a turn failed, for clients."""
+    return TurnError(
+        message=error.message, codex_error_info=_info(error), additional_details=error.hint
+    )
+
+
+def _info(error: LimnerError) -> ErrorInfo:
+    if isinstance(error, ProviderError) and is_too_long(error):
+        return "contextWindowExceeded"
+    if error.code in _CODES:
+        return _CODES[error.code]
+    for kind, info in _INFOS:
+        if isinstance(error, kind):
+            return info
+    return "other"
+
+
+def refusal(message: str) -> RpcError:
+    """A request that cannot be served as it is."""
+    return RpcError(INVALID_REQUEST, message)
+
+
+def not_open(thread_id: str) -> RpcError:
+    """The thread is not open in this process."""
+    return refusal(f"thread not found: {thread_id}")
+
+
+def not_stored(thread_id: str) -> RpcError:
+    """There is no such thread."""
+    return refusal(f"no rollout found for thread id {thread_id}")
+
+
+@contextmanager
+def writing(thread_id: str) -> Generator[None]:
+    """Something that only one process at a time may do with a thread.
+
+    Raises:
+        RpcError: another one has it open.
+    """
+    try:
+        yield
+    except UserError as error:
+        if error.code != SESSION_IN_USE:
+            raise
+        message = f"thread {thread_id} already has an active writer"
+        raise RpcError(INVALID_REQUEST, message, error.as_json()) from error
+
+
+def check_id(thread_id: str) -> str:
+    """The id of a thread as it is written.
+
+    Raises:
+        RpcError: it cannot be one.
+    """
+    try:
+        return str(uuid.UUID(thread_id))
+    except ValueError:
+        raise refusal(f"invalid thread id: {thread_id[:80]!r} is not a UUID") from None

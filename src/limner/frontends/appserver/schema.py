@@ -1,0 +1,118 @@
+"""The types of the protocol -> JSON schemas in a folder, under the names that Codex gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from limner.frontends.appserver.protocol.base import Empty
+from limner.frontends.appserver.protocol.methods import METHODS, Method
+from limner.frontends.appserver.protocol.notifications import NOTIFICATIONS
+from limner.frontends.appserver.protocol.server_requests import SERVER_REQUESTS
+
+DRAFT = "http://json-schema.org/draft-07/schema#"
+BUNDLE = "limner_app_server_protocol.schemas.json"
+_REFERENCE = "#/definitions/{name}"
+_LOGIN = "LoginAccountParams"
+
+
+def write(out: Path) -> list[Path]:
+    """Write a schema for everything that is sent, and one file with all of them.
+
+    Returns:
+        The files, in the order they were written.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
+    schemas, definitions = _schemas(dict(_kinds()))
+    named = {Path(place).stem: schema for place, schema in schemas.items()}
+    files = {
+        place: {"$schema": DRAFT, **schema, **_needed(schema, definitions)}
+        for place, schema in schemas.items()
+    }
+    files[BUNDLE] = {
+        "$schema": DRAFT,
+        "title": BUNDLE.partition(".")[0],
+        "definitions": definitions | named,
+    }
+    return [_write(out / place, schema) for place, schema in files.items()]
+
+
+def params_name(method: Method) -> str | None:
+    """What the type of a method's params is called."""
+    if method.params is None:
+        return None
+    return getattr(method.params, "__name__", None) or _LOGIN
+
+
+def result_name(method: Method) -> str:
+    """What the type of a method's result is called; those that say nothing are named by method."""
+    params = params_name(method)
+    if method.result is Empty and params is not None:
+        return params.removesuffix("Params") + "Response"
+    return method.result.__name__
+
+
+def _kinds() -> Iterator[tuple[str, Any]]:
+    """Every type by the file that it is described in."""
+    for name, method in METHODS.items():
+        folder = "v1" if name == "initialize" else "v2"
+        if method.params is not None:
+            yield f"{folder}/{params_name(method)}.json", method.params
+        yield f"{folder}/{result_name(method)}.json", method.result
+    for kind in NOTIFICATIONS.values():
+        yield f"v2/{kind.__name__}.json", kind
+    for asked in SERVER_REQUESTS.values():
+        for kind in asked:
+            yield f"{kind.__name__}.json", kind
+
+
+def _schemas(kinds: Mapping[str, Any]) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
+    """The schema of each file, and what they refer to."""
+    found, definitions = msgspec.json.schema_components(kinds.values(), ref_template=_REFERENCE)
+    schemas: dict[str, dict[str, Any]] = {}
+    for place, schema in zip(kinds, found, strict=True):
+        named = schema.get("$ref")
+        # A file says what it is about itself, and not that something in it does.
+        whole = schema if named is None else definitions[_name(named)]
+        schemas[place] = {**whole, "title": Path(place).stem}
+    return schemas, dict(definitions)
+
+
+def _needed(schema: object, definitions: Mapping[str, Any]) -> dict[str, Any]:
+    """The definitions that a schema refers to, and those they refer to."""
+    names: dict[str, None] = {}
+    waiting = list(_references(schema))
+    while waiting:
+        name = waiting.pop()
+        if name not in names:
+            names[name] = None
+            waiting += _references(definitions[name])
+    return {"definitions": {name: definitions[name] for name in sorted(names)}} if names else {}
+
+
+def _references(schema: object) -> Iterator[str]:
+    if isinstance(schema, list):
+        for one in cast("list[object]", schema):
+            yield from _references(one)
+    elif isinstance(schema, dict):
+        for key, one in cast("dict[str, object]", schema).items():
+            if key == "$ref":
+                yield _name(str(one))
+            else:
+                yield from _references(one)
+
+
+def _name(reference: str) -> str:
+    return reference.rpartition("/")[2]
+
+
+def _write(path: Path, schema: Mapping[str, Any]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = msgspec.json.format(msgspec.json.encode(schema), indent=2)
+    path.write_bytes(text + b"\n")
+    return path

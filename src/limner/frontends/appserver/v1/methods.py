@@ -1,0 +1,213 @@
+"""The methods of the first protocol: the table of them, and those about open conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from limner.agent.sessions import new_id
+from limner.frontends.appserver.dispatch import RpcCall
+from limner.frontends.appserver.protocol.base import Empty, Shape
+from limner.frontends.appserver.protocol.params import decode_params
+from limner.frontends.appserver.protocol.threads import (
+    Thread,
+    ThreadArchiveParams,
+    ThreadListParams,
+)
+from limner.frontends.appserver.protocol.turns import TurnStartParams
+from limner.frontends.appserver.rpc_errors import refusal
+from limner.frontends.appserver.thread_methods import archive as archive_thread
+from limner.frontends.appserver.thread_methods import list_threads
+from limner.frontends.appserver.threads import ThreadTable
+from limner.frontends.appserver.turn_methods import begin
+from limner.frontends.appserver.v1 import conversation_opener, types
+from limner.frontends.appserver.v1.rollout_files import RolloutFiles
+from limner.frontends.appserver.v1.subscriber import V1Subscriber
+
+# What the second protocol calls an app-server, the first one calls so.
+_SOURCES = {"appServer": "mcp"}
+
+
+class Served(msgspec.Struct, frozen=True, kw_only=True):
+    """What serves one method, and the types of what it takes and answers."""
+
+    serve: Callable[[ThreadTable, RpcCall, Any], Awaitable[object]]
+    params: type[Shape]
+    result: type[Shape]
+
+
+async def serve(threads: ThreadTable, call: RpcCall, params: msgspec.Raw) -> object:
+    """Serve a method of the table.
+
+    Raises:
+        InputInvalid: the params are not of its type; the message names the member.
+        RpcError: it cannot be done.
+        LimnerError: it fails.
+    """
+    served = METHODS[call.method]
+    return await served.serve(threads, call, decode_params(served.params, params))
+
+
+async def list_conversations(
+    threads: ThreadTable, call: RpcCall, params: types.ListConversationsParams
+) -> types.ListConversationsResponse:
+    """Some conversations, the newest first; those in which nothing was said are left out."""
+    wanted = ThreadListParams(
+        cursor=params.cursor, limit=params.page_size, model_providers=params.model_providers
+    )
+    found = await list_threads(threads, call, wanted)
+    files = RolloutFiles(home=threads.limner.home.folder)
+    return types.ListConversationsResponse(
+        items=tuple([await _summary(thread, files) for thread in found.data]),
+        next_cursor=found.next_cursor,
+    )
+
+
+async def archive(
+    threads: ThreadTable, call: RpcCall, params: types.ArchiveConversationParams
+) -> None:
+    """Put a conversation away; a path that comes with it has to be its own."""
+    named, path = params.conversation_id, params.rollout_path
+    if path is not None and not Path(path).name.endswith(f"{named}.jsonl"):
+        raise refusal(f"rollout path `{path[:400]}` does not match conversation id {named[:80]}")
+    await archive_thread(threads, call, ThreadArchiveParams(thread_id=named))
+
+
+async def send_message(
+    threads: ThreadTable, call: RpcCall, params: types.SendUserMessageParams
+) -> None:
+    """Begin a turn like those before, or join the one that is under way."""
+    wanted = TurnStartParams(thread_id=params.conversation_id, input=_inputs(params.items))
+    await begin(threads, wanted, begun=lambda _: call.answer(Empty()))
+
+
+async def send_turn(threads: ThreadTable, call: RpcCall, params: types.SendUserTurnParams) -> None:
+    """Begin a turn, and change what is to be different from now on."""
+    wanted = TurnStartParams(
+        thread_id=params.conversation_id,
+        input=_inputs(params.items),
+        cwd=params.cwd,
+        approval_policy=params.approval_policy,
+        sandbox_policy=None if params.sandbox_policy is None else params.sandbox_policy.now,
+        model=params.model,
+        effort=params.effort,
+        summary=params.summary,
+        output_schema=params.output_schema,
+    )
+    await begin(threads, wanted, begun=lambda _: call.answer(Empty()))
+
+
+async def interrupt(
+    threads: ThreadTable,
+    call: RpcCall,  # noqa: ARG001 - the shape of every method
+    params: types.InterruptConversationParams,
+) -> types.InterruptConversationResponse:
+    """End the turn that is under way, and answer when it has ended."""
+    thread = threads.get(params.conversation_id)
+    if thread.turn_id is None:
+        raise refusal("no active turn to interrupt")
+    thread.interrupt()
+    await thread.ended()
+    return types.InterruptConversationResponse()
+
+
+async def add_listener(
+    threads: ThreadTable, call: RpcCall, params: types.AddConversationListenerParams
+) -> None:
+    """Let a connection hear of a conversation from now on."""
+    thread, client, name = threads.get(params.conversation_id), call.connection, new_id()
+    listener = V1Subscriber(client, thread.id, wants_items=params.experimental_raw_events)
+
+    def leave() -> None:
+        _dismiss(threads, name)
+
+    call.answer(types.AddConversationSubscriptionResponse(subscription_id=name))
+    thread.audience.attend(name, listener)
+    client.on_close(leave)
+
+
+async def remove_listener(
+    threads: ThreadTable,
+    call: RpcCall,  # noqa: ARG001 - the shape of every method
+    params: types.RemoveConversationListenerParams,
+) -> Empty:
+    """Let a connection hear no more of a conversation."""
+    if not _dismiss(threads, params.subscription_id):
+        raise refusal(f"subscription not found: {params.subscription_id[:80]}")
+    return Empty()
+
+
+def _dismiss(threads: ThreadTable, name: str) -> bool:
+    for thread in threads.live.values():
+        if thread.audience.dismiss(name):
+            threads.rest(thread)
+            return True
+    return False
+
+
+def _inputs(items: tuple[types.InputItem, ...]) -> tuple[Any, ...]:
+    return tuple(item.given for item in items)
+
+
+async def _summary(thread: Thread, files: RolloutFiles) -> types.ConversationSummary:
+    return types.ConversationSummary(
+        conversation_id=thread.id,
+        path=await files.write(thread),
+        preview=thread.preview,
+        timestamp=_moment(thread.created_at),
+        updated_at=_moment(thread.updated_at),
+        model_provider=thread.model_provider,
+        cwd=thread.cwd,
+        cli_version=thread.cli_version,
+        source=_SOURCES.get(str(thread.source), str(thread.source)),
+    )
+
+
+def _moment(at_s: int) -> str:
+    return datetime.fromtimestamp(at_s, UTC).isoformat().replace("+00:00", "Z")
+
+
+METHODS: Mapping[str, Served] = {
+    "newConversation": Served(
+        serve=conversation_opener.new,
+        params=types.NewConversationParams,
+        result=types.NewConversationResponse,
+    ),
+    "resumeConversation": Served(
+        serve=conversation_opener.resume,
+        params=types.ResumeConversationParams,
+        result=types.ResumeConversationResponse,
+    ),
+    "forkConversation": Served(
+        serve=conversation_opener.fork,
+        params=types.ForkConversationParams,
+        result=types.ForkConversationResponse,
+    ),
+    "listConversations": Served(
+        serve=list_conversations,
+        params=types.ListConversationsParams,
+        result=types.ListConversationsResponse,
+    ),
+    "archiveConversation": Served(
+        serve=archive, params=types.ArchiveConversationParams, result=Empty
+    ),
+    "sendUserMessage": Served(serve=send_message, params=types.SendUserMessageParams, result=Empty),
+    "sendUserTurn": Served(serve=send_turn, params=types.SendUserTurnParams, result=Empty),
+    "interruptConversation": Served(
+        serve=interrupt,
+        params=types.InterruptConversationParams,
+        result=types.InterruptConversationResponse,
+    ),
+    "addConversationListener": Served(
+        serve=add_listener,
+        params=types.AddConversationListenerParams,
+        result=types.AddConversationSubscriptionResponse,
+    ),
+    "removeConversationListener": Served(
+        serve=remove_listener, params=types.RemoveConversationListenerParams, result=Empty
+    ),
+}

@@ -1,0 +1,68 @@
+"""A conversation -> the path that clients of the first protocol know it by, and back.
+
+There is a file at that path, and it names the conversation. What was said is in the store, which
+has it once, with its pictures: `limner sessions export` writes it all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from limner import __version__
+from limner.agent.rollout import line
+from limner.agent.session_import import ORIGINATOR
+from limner.errors import OutputExists
+from limner.frontends.appserver.protocol.threads import Thread
+from limner.storage.files import write_new
+
+FOLDER = "rollouts"
+_NAME = re.compile(r"rollout-[\dT-]{19}-(?P<id>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl")
+
+
+class RolloutFiles(msgspec.Struct, frozen=True, kw_only=True):
+    """The files of one limner home."""
+
+    home: Path
+
+    async def write(self, thread: Thread) -> str:
+        """The path of a conversation, where there is a file now if there was none.
+
+        Raises:
+            StorageError: the disk is full.
+        """
+        begun = datetime.fromtimestamp(thread.created_at, UTC)
+        path = self._folder / f"rollout-{begun:%Y-%m-%dT%H-%M-%S}-{thread.id}.jsonl"
+        if not await asyncio.to_thread(path.is_file):
+            first = line("session_meta", _meta(thread, begun), at_ms=thread.created_at * 1000)
+            with suppress(OutputExists):  # another process was faster
+                await asyncio.to_thread(write_new, path, first, mode=0o600)
+        return str(path)
+
+    def conversation_at(self, path: Path) -> str | None:
+        """The id of the conversation whose file that is, whether the file is still there or not."""
+        found = _NAME.fullmatch(path.name)
+        return None if found is None or path.parent != self._folder else found["id"]
+
+    @property
+    def _folder(self) -> Path:
+        # The home may lie behind a symlink, and what is written below must not.
+        return self.home.resolve() / FOLDER
+
+
+def _meta(thread: Thread, begun: datetime) -> Mapping[str, Any]:
+    return {
+        "id": thread.id,
+        "timestamp": begun.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "cwd": thread.cwd,
+        "originator": ORIGINATOR,
+        "cli_version": __version__,
+        "note": f"limner keeps the conversation: limner sessions export {thread.id}",
+    }

@@ -1,0 +1,58 @@
+"""Serve clients that bring their own tools, as the Codex app-server does.
+
+A client starts this program, opens a thread and answers tool calls with text and pictures. On
+standard input and output it is one client, with one JSON message on each line.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from importlib import import_module
+from pathlib import Path
+
+from limner.errors import UserError
+from limner.frontends.appserver.server import STDIO, serve
+from limner.frontends.cli.output import CommandResult
+
+EXAMPLE = """\
+examples:
+  limner app-server
+  limner app-server --listen ws://127.0.0.1:4500          with /healthz and /readyz
+  limner app-server --listen unix://                      a socket in limner's folder
+  limner --config budget.day_usd=5 app-server             --config may stand in front, as in Codex
+  limner app-server generate-json-schema --out schemas    the messages, for code generators
+"""
+SCHEMA = "generate-json-schema"
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("action", nargs="?", choices=[SCHEMA], help="write the messages' schemas")
+    parser.add_argument(
+        "--listen", default=STDIO, metavar="URL", help="stdio:// (default), ws://IP:PORT, unix://"
+    )
+    parser.add_argument("--stdio", action="store_const", dest="listen", const=STDIO)
+    parser.add_argument(
+        "--config",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a setting, for this server only",
+    )
+    parser.add_argument(
+        "--ws-token-file", type=Path, metavar="PATH", help="what clients have to show"
+    )
+    parser.add_argument("--out", type=Path, metavar="DIR", help="where the schemas go")
+
+
+def run(args: Namespace) -> CommandResult:
+    """Serve, or write the schemas."""
+    if args.action == SCHEMA:
+        if args.out is None:
+            raise UserError(f"{SCHEMA} needs --out DIR")
+        import_module("limner.frontends.appserver.schema").write(args.out)
+        return CommandResult(value={"out": str(args.out)}, text=f"The schemas are in {args.out}")
+    if args.out is not None:
+        raise UserError(f"--out belongs to {SCHEMA}")
+    serve(args.listen, overrides=args.config, token_file=args.ws_token_file)
+    return CommandResult(value={"listen": args.listen})

@@ -1,0 +1,220 @@
+"""A person's keys -> messages at the prompt, and lines and answers while a turn runs.
+
+While a turn runs the terminal sends each key at once and echoes none. So what is typed has a line
+to itself, and whatever happens meanwhile is shown when that line is done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import os
+import sys
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import Any
+
+import wcwidth
+
+from limner.frontends.cli import terminal
+from limner.frontends.cli.chat.input_history import InputHistory
+from limner.frontends.cli.chat.line_editor import LineEditor
+from limner.frontends.cli.chat.screen import Screen
+from limner.frontends.cli.stderr import CLEAR_LINE, harmless, size, write
+from limner.tools.base import Question
+
+try:
+    import readline
+    import termios
+except ImportError:  # Windows: a plain prompt, and nothing is heard while a turn runs
+    readline = termios = None
+
+PROMPT, CONTINUED = "> ", "  "
+STEERING, ANSWER = "» ", "[y/N] "
+_PASTING, _NOT_PASTING = "\x1b[?2004h", "\x1b[?2004l"
+_READ_BYTES = 4096
+
+
+class Keyboard:
+    """What a person types, at the prompt and in the middle of a turn.
+
+    Args:
+        screen: leaves the terminal to whoever types.
+        history: the messages of earlier conversations.
+    """
+
+    def __init__(self, screen: Screen, history: InputHistory) -> None:
+        self._screen, self._history = screen, history
+        self._draft = LineEditor()
+        self._decoder = codecs.getincrementaldecoder("utf-8")("ignore")
+        self._heard: Callable[[str], None] | None = None
+        self._hung_up: Callable[[], None] = lambda: None
+        self._asking = asyncio.Lock()
+        self._reply: asyncio.Future[str] | None = None
+        self._is_typing = False
+        if (reconfigure := getattr(sys.stdin, "reconfigure", None)) is not None:
+            # Half a character must not end the conversation.
+            reconfigure(errors="replace")
+        if readline is not None:
+            # Python turns it off for its own prompt; libedit knows no such thing, and ignores it.
+            readline.parse_and_bind("set enable-bracketed-paste on")
+            readline.set_auto_history(False)
+            for message in history.load():
+                readline.add_history(message)
+
+    def prompt(self) -> str:
+        """Wait for a message; a line that ends in a backslash goes on in the next.
+
+        Raises:
+            EOFError: Ctrl-D, or the terminal is gone.
+            KeyboardInterrupt: Ctrl-C.
+        """
+        lines = [_edited(PROMPT, begun=self._draft.take())]
+        while lines[-1].endswith("\\"):
+            lines[-1] = lines[-1][:-1]
+            lines.append(_edited(CONTINUED))
+        message = "\n".join(lines)
+        if message.strip():
+            self._history.add(message)
+            if readline is not None:
+                readline.add_history(message)
+        return message
+
+    @asynccontextmanager
+    async def listening(
+        self, heard: Callable[[str], None], *, hung_up: Callable[[], None]
+    ) -> AsyncGenerator[None]:
+        """Hear each line that is typed while a turn runs; an unfinished one is kept."""
+        if termios is None:
+            yield
+            return
+        loop, keys = asyncio.get_running_loop(), sys.stdin.fileno()
+        self._heard, self._hung_up = heard, hung_up
+        with _each_key(keys):
+            loop.add_reader(keys, self._read)
+            try:
+                yield
+            finally:
+                loop.remove_reader(keys)
+                self._heard = None
+                self._stop_typing()
+
+    async def ask(self, question: Question) -> bool:
+        """Put a question to the person, one at a time; the answer is no unless it is yes."""
+        if self._heard is None:
+            return await terminal.ask(question)
+        async with self._asking:
+            # Whatever is being typed now was not meant as an answer.
+            await self._screen.freed()
+            self._screen.give()
+            write(f"{harmless(question.text)}\n{ANSWER}")
+            self._reply = asyncio.get_running_loop().create_future()
+            is_answered = False
+            try:
+                reply = await self._reply
+                is_answered = True
+            finally:
+                self._reply = None
+                self._draft.take()
+                if not is_answered:
+                    write("\n")
+                self._screen.take_back()
+        return reply.strip().lower() in {"y", "yes"}
+
+    def drop(self) -> None:
+        """Forget what is being typed."""
+        self._draft.take()
+        if self._reply is None:
+            self._stop_typing()
+
+    def _read(self) -> None:
+        try:
+            data = os.read(sys.stdin.fileno(), _READ_BYTES)
+        except OSError:  # the terminal is gone
+            data = b""
+        if not data:
+            asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+            self._hung_up()
+            return
+        for line in self._draft.feed(self._decoder.decode(data)):
+            self._entered(line)
+        self._redraw()
+
+    def _entered(self, line: str) -> None:
+        if self._reply is not None:
+            write(f"{CLEAR_LINE}{ANSWER}{_one_line(line)}\n")
+            if not self._reply.done():
+                self._reply.set_result(line)
+        elif line.strip() and self._heard is not None:
+            self._start_typing()
+            write(f"{CLEAR_LINE}{STEERING}{_one_line(line)}\n")
+            self._stop_typing(is_clear=True)
+            self._heard(line)
+
+    def _redraw(self) -> None:
+        text = self._draft.text
+        if self._reply is not None:
+            if not self._reply.done():
+                write(f"{CLEAR_LINE}{ANSWER}{_tail(text, len(ANSWER))}")
+        elif text:
+            self._start_typing()
+            write(f"{CLEAR_LINE}{STEERING}{_tail(text, len(STEERING))}")
+        else:
+            self._stop_typing()
+
+    def _start_typing(self) -> None:
+        if not self._is_typing:
+            self._screen.give()
+            self._is_typing = True
+
+    def _stop_typing(self, *, is_clear: bool = False) -> None:
+        if self._is_typing:
+            if not is_clear:
+                write(CLEAR_LINE)
+            self._is_typing = False
+            self._screen.take_back()
+
+
+@contextmanager
+def _each_key(keys: int) -> Generator[None]:
+    """Have the terminal send each key at once, without showing it; Ctrl-C still interrupts."""
+    assert termios is not None
+    try:
+        before = termios.tcgetattr(keys)
+    except termios.error:  # not a terminal any more: the next read says so
+        yield
+        return
+    mode: list[Any] = [*before[:6], [*before[6]]]
+    mode[0] &= ~termios.ICRNL
+    mode[3] &= ~(termios.ECHO | termios.ICANON)
+    mode[6][termios.VMIN], mode[6][termios.VTIME] = 1, 0
+    # Not TCSAFLUSH: what was typed ahead is meant for somebody.
+    termios.tcsetattr(keys, termios.TCSADRAIN, mode)
+    write(_PASTING)
+    try:
+        yield
+    finally:
+        write(_NOT_PASTING)
+        with suppress(termios.error):
+            termios.tcsetattr(keys, termios.TCSADRAIN, before)
+
+
+def _edited(prompt: str, *, begun: str = "") -> str:
+    """A line that a person edits, some of which they may have typed before."""
+    if readline is None:
+        return input(prompt)
+    insert = readline.insert_text
+    readline.set_startup_hook((lambda: insert(begun)) if begun else None)
+    return input(prompt)
+
+
+def _one_line(text: str) -> str:
+    return harmless(text.replace("\n", "⏎").replace("\t", " "))
+
+
+def _tail(text: str, taken: int) -> str:
+    """As much of the end of a text as fits on a line of which some is taken."""
+    shown = _one_line(text)
+    room = max(size().columns - taken - 1, 1)
+    width = wcwidth.width(shown)
+    return shown if width <= room else wcwidth.clip(shown, width - room, width)

@@ -1,0 +1,94 @@
+"""A tool call and what became of it -> the line a person reads first, and the lines behind it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+import wcwidth
+
+from limner.agent.events import ToolFinished
+from limner.dollars import format_usd
+from limner.frontends.cli.rendering import (
+    OUTPUT_EXPANDED_LINES,
+    OUTPUT_LINE_WIDTH,
+    QUESTION_PREVIEW_WIDTH,
+    clipped,
+)
+from limner.tools.base import ToolCall, ToolResult
+
+# What a call is about, in the words of the tools that limner has.
+_MAIN = ("prompt", "question", "path", "image", "handle")
+_LEAST_CELLS = 12
+
+
+def title(call: ToolCall) -> str:
+    """A call in a few words: the tool, and what it is about."""
+    argument = main_argument(call.arguments)
+    return f"{call.name}  {argument}" if argument else call.name
+
+
+def main_argument(arguments: Mapping[str, Any]) -> str:
+    """The argument that says most about a call, on one line."""
+    named = (arguments.get(name) for name in _MAIN)
+    for value in (*named, *arguments.values()):
+        if isinstance(value, str) and value.strip():
+            return clipped(" ".join(value.split()), QUESTION_PREVIEW_WIDTH)
+    return ""
+
+
+def collapsed(done: ToolFinished, *, columns: int) -> list[str]:
+    """The one line of a call, and why it failed where it did."""
+    result = done.result
+    cost, seconds = format_usd(result.cost_nano), done.duration_ms / 1000
+    facts = f" · {cost} · {seconds:.1f} s"
+    room = max(columns - wcwidth.width(facts), _LEAST_CELLS)
+    lines = [clipped(f"{'✓' if result.ok else '✗'} {title(done.call)}", room) + facts]
+    if not result.ok:
+        lines.append(clipped(f"  {failure_of(result)}", max(columns, _LEAST_CELLS)))
+    return lines
+
+
+def expanded(done: ToolFinished, *, columns: int) -> list[str]:
+    """The same line, what the tool was given, and what it answered."""
+    width = max(min(columns, OUTPUT_LINE_WIDTH), _LEAST_CELLS)
+    given = [f"  {_shown(name)}: {_shown(value)}" for name, value in done.call.arguments.items()]
+    answered = [f"  {line}" for line in _answer_lines(done.result)]
+    shown = answered[:OUTPUT_EXPANDED_LINES]
+    if more := len(answered) - len(shown):
+        shown.append(f"  … {more} more {'line' if more == 1 else 'lines'}")
+    lines = [*given, *(["  ->", *shown] if shown else [])]
+    return [*collapsed(done, columns=columns), *(clipped(line, width) for line in lines)]
+
+
+def failure_of(result: ToolResult) -> str:
+    """Why a call failed, on one line."""
+    said = result.error or "The tool says that it failed."
+    return " ".join(" ".join(part for part in (said, result.hint) if part).split())
+
+
+def _answer_lines(result: ToolResult) -> Iterator[str]:
+    value = decoded(result.value)
+    if isinstance(value, str):
+        yield from value.splitlines()
+    elif not isinstance(value, dict):
+        yield _shown(value)
+    else:
+        for name, member in cast("dict[str, Any]", value).items():
+            is_prose = name == "text" and isinstance(member, str)
+            yield from member.splitlines() if is_prose else [f"{_shown(name)}: {_shown(member)}"]
+
+
+def decoded(text: str) -> Any:
+    """What a tool's answer holds: JSON, or the text itself where it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _shown(value: object) -> str:
+    """A JSON value on one line."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return " ".join(text.split())

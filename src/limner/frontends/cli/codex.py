@@ -1,0 +1,89 @@
+"""Run Codex with limner's tools, for this run only: its settings stay as they are."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from typing import Any
+
+from limner.errors import MissingExtra, UserError
+from limner.frontends.cli.output import CommandResult
+from limner.frontends.mcp.client_env import passed_on
+from limner.frontends.mcp.clients import AS_MODULE, CLIENTS
+from limner.frontends.remote.discovery import find_codex
+
+EXAMPLE = """\
+examples:
+  limner codex --                                  the terminal interface
+  limner codex -- exec "what does plan.png say?"
+  limner codex -- exec -c 'mcp_servers.limner.default_tools_approval_mode="approve"' "draw a fox"
+
+Everything after -- goes to Codex as it is. Codex asks before it calls a tool that draws; exec,
+where nobody can be asked, calls it only with the setting in the last example.
+"""
+SEPARATOR = "--"
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.usage = "limner codex [-h] [--json] -- …"
+
+
+def read(parser: ArgumentParser, words: Sequence[str]) -> Namespace:
+    """The arguments; words after the separator are none of ours, whatever they look like."""
+    given = list(words)
+    at = given.index(SEPARATOR) if SEPARATOR in given else len(given)
+    args = parser.parse_args(given[:at])
+    args.words = given[at + 1 :]
+    return args
+
+
+def run(args: Namespace) -> CommandResult:
+    """Become Codex."""
+    if find_spec("mcp") is None:
+        raise MissingExtra(
+            "Codex reaches limner's tools over MCP, which is not installed.",
+            hint="pip install 'limner[mcp]'",
+        )
+    entry = CLIENTS["codex"].entry([sys.executable, *AS_MODULE], variables=passed_on(os.environ))
+    words = [find_codex(), *with_settings(args.words, settings(entry))]
+    if sys.platform == "win32":
+        # Replacing the process there would hand the terminal back to the shell at once.
+        status = subprocess.call(words)
+        return CommandResult(value={"status": status}, status=status)
+    try:
+        os.execv(words[0], words)  # noqa: S606 - the whole purpose, and there is no shell
+    except OSError as error:
+        raise UserError(f"{words[0]} cannot be run: {error}") from error
+
+
+def settings(entry: Mapping[str, Any]) -> list[str]:
+    """The options of Codex that add limner's entry for one run."""
+    # Strings, lists of them and numbers are the same in TOML as in JSON.
+    return [
+        word
+        for name, value in entry.items()
+        for word in ("-c", f"mcp_servers.limner.{name}={json.dumps(value)}")
+    ]
+
+
+def with_settings(words: Sequence[str], ours: Sequence[str]) -> list[str]:
+    """The user's words with our settings among them.
+
+    Where settings stand on both sides of a subcommand, Codex forgets the first ones: ours go in
+    front of the user's last, so that both are on the same side and the user's win.
+    """
+    end = words.index(SEPARATOR) if SEPARATOR in words else len(words)
+    theirs = [at for at, word in enumerate(words[:end]) if _is_setting(word)]
+    at = theirs[-1] if theirs else 0
+    return [*words[:at], *ours, *words[at:]]
+
+
+def _is_setting(word: str) -> bool:
+    is_long = word == "--config" or word.startswith("--config=")
+    return is_long or (word.startswith("-c") and not word.startswith("--"))

@@ -1,0 +1,274 @@
+"""Make pictures ready for models, and say what looking at them costs."""
+
+from __future__ import annotations
+
+import asyncio
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from limner.catalogue.vision import VisionModel, vision_model, vision_models
+from limner.client import Limner
+from limner.content import Picture, format_bytes
+from limner.dollars import format_usd
+from limner.errors import LimnerError, UserError
+from limner.frontends.cli.arguments import region
+from limner.frontends.cli.output import CommandResult, failure
+from limner.frontends.cli.terminal import Waiting, wait_for
+from limner.pictures.fitting import FittedImage
+from limner.pictures.request import Progress
+from limner.storage.files import write_new
+
+EXAMPLE = """\
+examples:
+  limner fit screenshot.png
+  limner fit photo.jpg --for anthropic/claude-sonnet-5-5 --for openai/gpt-5.5
+  limner fit photo.jpg --out small.webp
+  limner fit plan.png --region 2400,100,800,600 --out detail.png
+  limner fit *.png --for openai/gpt-5.5 --out fitted/
+"""
+# How many pictures are on their way at once: enough to keep the workers busy.
+AT_ONCE = 16
+SUFFIXES = {
+    "image/png": (".png",),
+    "image/jpeg": (".jpg", ".jpeg"),
+    "image/webp": (".webp",),
+    "image/gif": (".gif",),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fit:
+    """One picture for one model, and the files it was written to: its own, then its tiles'."""
+
+    image: FittedImage
+    paths: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Outcome:
+    """What became of one file that was named: a picture with its fits, or an error."""
+
+    name: str
+    picture: Picture | None = None
+    fits: tuple[_Fit, ...] = ()
+    error: LimnerError | None = None
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("images", nargs="+", metavar="IMAGE", help="a picture file")
+    parser.add_argument(
+        "--for",
+        dest="models",
+        action="append",
+        metavar="MODEL",
+        help="the model it is for, as provider/id; may be given again to compare "
+        "(default: one model of each service)",
+    )
+    parser.add_argument(
+        "--out",
+        metavar="PATH",
+        help="write the fitted picture there; a folder where there is more than one",
+    )
+    parser.add_argument("--overwrite", action="store_true", help="replace existing files")
+    parser.add_argument(
+        "--region",
+        type=region,
+        metavar="X,Y,WIDTH,HEIGHT",
+        help="only this part, in pixels of the original",
+    )
+    parser.add_argument(
+        "--page", type=_page, default=1, metavar="N", help="one page of a PDF or TIFF; default 1"
+    )
+
+
+def run(args: Namespace) -> CommandResult:
+    """Fit every picture for every model."""
+    out: str | None = args.out
+    models = _models(args.models, writes=out is not None)
+    if out is not None and len(args.images) * len(models) > 1 and not _is_folder(out):
+        raise UserError(
+            "there is more than one picture to write, and --out is not a folder",
+            hint=f"End it with a slash: --out {out}/",
+        )
+    return wait_for(lambda: _fit_all(args, models))
+
+
+async def _fit_all(args: Namespace, models: Sequence[VisionModel | None]) -> CommandResult:
+    waiting, turns, done = Waiting(), asyncio.Semaphore(AT_ONCE), 0
+
+    async def one(lim: Limner, name: str) -> _Outcome:
+        nonlocal done
+        async with turns:
+            try:
+                outcome = await _fit_one(lim, name, models, args)
+            except LimnerError as error:
+                outcome = _Outcome(name=name, error=error)
+        done += 1
+        waiting.progress(_news(done, len(args.images), waiting))
+        return outcome
+
+    waiting.progress(_news(0, len(args.images), waiting))
+    async with Limner() as lim, waiting.shown():
+        return _told(await asyncio.gather(*(one(lim, name) for name in args.images)))
+
+
+async def _fit_one(
+    lim: Limner, name: str, models: Sequence[VisionModel | None], args: Namespace
+) -> _Outcome:
+    out: str | None = args.out
+    picture = await lim.take(name)
+    fits: list[_Fit] = []
+    for model in models:
+        image = await lim.fitting.fit(picture, model=model, region=args.region, page=args.page)
+        paths: tuple[Path, ...] = ()
+        if out is not None:
+            stem = _stem(name, model, shared=len(models) > 1)
+            target = Path(out) / stem if _is_folder(out) else Path(out)
+            paths = await asyncio.to_thread(_write, lim, image, target, overwrite=args.overwrite)
+        fits.append(_Fit(image=image, paths=paths))
+    return _Outcome(name=name, picture=picture, fits=tuple(fits))
+
+
+def _write(lim: Limner, image: FittedImage, target: Path, *, overwrite: bool) -> tuple[Path, ...]:
+    """Write a picture, and its tiles beside it under numbered names; a suffix is made true."""
+    written: list[Path] = []
+    for number, part in enumerate((image, *image.tiles)):
+        suffixes = SUFFIXES[part.mime]
+        stem = target.with_suffix("") if target.suffix.lower() in _known_suffixes() else target
+        named = stem.with_name(stem.name + (f"-part{number}" if number else ""))
+        suffix = target.suffix if target.suffix.lower() in suffixes else suffixes[0]
+        path = lim.person().reach.resolve_write(f"{named}{suffix}", cwd=lim.cwd)
+        written.append(write_new(path, part.data, overwrite=overwrite))
+    return tuple(written)
+
+
+def _told(outcomes: Sequence[_Outcome]) -> CommandResult:
+    failures = [failure(outcome.error) for outcome in outcomes if outcome.error is not None]
+    if len(outcomes) == len(failures) == 1:
+        return failures[0]
+    return CommandResult(
+        value={"images": [_as_json(outcome) for outcome in outcomes]},
+        text="\n".join(line for outcome in outcomes for line in _lines(outcome)),
+        notes=tuple(note for found in failures for note in found.notes),
+        status=next((found.status for found in failures), 0),
+    )
+
+
+def _lines(outcome: _Outcome) -> Iterator[str]:
+    picture = outcome.picture
+    if picture is None:
+        yield f"{outcome.name}  cannot be fitted"
+        return
+    size = f"{picture.width}x{picture.height}"
+    yield f"{outcome.name}  {size}  {picture.mime}  {format_bytes(picture.size_bytes)}"
+    images = [image for fit in outcome.fits for image in (fit.image, *fit.image.tiles)]
+    rows = [_cells(image) for image in images]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row, image in zip(rows, images, strict=True):
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True) if width)
+        yield "  " + "  ".join([*cells, *_remarks(image)]).rstrip()
+    yield from (f"  {path}" for fit in outcome.fits for path in fit.paths)
+    if images[0].fit.animated:
+        yield "  an animation: only its first frame is sent"
+
+
+def _cells(image: FittedImage) -> list[str]:
+    cells = [
+        image.model or "",
+        f"{image.width}x{image.height}",
+        image.mime,
+        format_bytes(len(image.data)),
+    ]
+    if image.model is None:
+        return [*cells, "", ""]
+    counted = "tokens unknown" if image.tokens is None else f"{image.tokens:,} tokens"
+    if image.tokens is not None and not image.tokens_exact:
+        counted = f"about {counted}"
+    price = "price unknown" if image.cost_nano is None else format_usd(image.cost_nano)
+    return [*cells, counted, price]
+
+
+def _remarks(image: FittedImage) -> Iterator[str]:
+    fit = image.fit
+    if fit.untouched:
+        yield "as it is"
+    if (fit.part.width, fit.part.height) != (fit.original_width, fit.original_height):
+        yield f"of {fit.part.width}x{fit.part.height} at {fit.part.x},{fit.part.y}"
+
+
+def _as_json(outcome: _Outcome) -> dict[str, Any]:
+    if outcome.error is not None:
+        return {"path": outcome.name, "error": outcome.error.as_json()}
+    picture = outcome.picture
+    assert picture is not None
+    return {
+        "path": outcome.name,
+        "handle": picture.handle,
+        "original": {
+            "width": picture.width,
+            "height": picture.height,
+            "bytes": picture.size_bytes,
+            "mime": picture.mime,
+        },
+        "fits": [
+            {**_fit_as_json(fit.image), "paths": [str(path) for path in fit.paths]}
+            for fit in outcome.fits
+        ],
+    }
+
+
+def _fit_as_json(image: FittedImage) -> dict[str, Any]:
+    fit = image.fit
+    return {
+        "model": image.model,
+        "width": fit.width,
+        "height": fit.height,
+        "bytes": len(image.data),
+        "mime": fit.mime,
+        "tokens": image.tokens,
+        "tokens_exact": image.tokens_exact,
+        "cost_usd": image.cost_usd,
+        "untouched": fit.untouched,
+        "animated": fit.animated,
+        "part": fit.part,
+        "scale_x": fit.scale_x,
+        "scale_y": fit.scale_y,
+        "tiles": [_fit_as_json(tile) for tile in image.tiles],
+    }
+
+
+def _models(names: Sequence[str] | None, *, writes: bool) -> Sequence[VisionModel | None]:
+    """Those that were named; else one of each service, or none in particular to write a file."""
+    if names:
+        return [vision_model(name) for name in dict.fromkeys(names)]
+    if writes:
+        return [None]
+    return [*{model.provider: model for model in reversed(vision_models())}.values()][::-1]
+
+
+def _news(done: int, total: int, waiting: Waiting) -> Progress:
+    message = "Fitting" if total == 1 else f"Fitting {done} of {total}"
+    return Progress(message=message, elapsed_s=waiting.elapsed_s, fraction=done / total)
+
+
+def _stem(name: str, model: VisionModel | None, *, shared: bool) -> str:
+    stem = Path(name).stem
+    return f"{stem}-{model.id.replace('/', '-')}" if shared and model is not None else stem
+
+
+def _is_folder(out: str) -> bool:
+    return out.endswith(("/", "\\")) or Path(out).is_dir()
+
+
+def _known_suffixes() -> set[str]:
+    return {suffix for suffixes in SUFFIXES.values() for suffix in suffixes}
+
+
+def _page(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ArgumentTypeError("give the number of a page, counted from 1")
+    return int(text)

@@ -1,0 +1,65 @@
+"""Remove the pictures that nothing refers to any more.
+
+A picture stays that a session names, that was paid for, or that either of those comes from. What
+came in during the last day stays too, since a program may be about to use it.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from limner.agent.gc import GRACE_S, SETTLING_S
+from limner.client import Limner
+from limner.content import format_bytes
+from limner.frontends.cli.output import CommandResult
+from limner.frontends.cli.terminal import Waiting, wait_for
+from limner.pictures.request import Progress
+
+EXAMPLE = """\
+examples:
+  limner gc --dry-run                 what it would remove
+  limner gc
+  limner gc --all                     what came in today as well; when nothing else is running
+"""
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("--all", action="store_true", help="also what came in during the last day")
+    parser.add_argument("--dry-run", action="store_true", help="say what it would remove, and stop")
+
+
+def run(args: Namespace) -> CommandResult:
+    """Remove what is garbage."""
+    return wait_for(lambda: _collect(args))
+
+
+async def _collect(args: Namespace) -> CommandResult:
+    waiting = Waiting()
+
+    def tell(done: int, of: int) -> None:
+        message = f"Removing {done:,} of {of:,}"
+        waiting.progress(Progress(message=message, elapsed_s=waiting.elapsed_s, fraction=done / of))
+
+    grace_s = SETTLING_S if args.all else GRACE_S
+    async with Limner() as lim, waiting.shown():
+        freed = await lim.garbage.collect(grace_s=grace_s, dry_run=args.dry_run, progress=tell)
+    verb = "would be removed" if args.dry_run else "removed"
+    pictures = "1 picture" if freed.pictures == 1 else f"{freed.pictures:,} pictures"
+    files = "1 file" if freed.files == 1 else f"{freed.files:,} files"
+    notes: list[str] = []
+    if freed.young:
+        which = "1 more is" if freed.young == 1 else f"{freed.young:,} more are"
+        since = "minute" if args.all else "day: --all removes them too"
+        notes.append(f"{which} referred to by nothing, but came in within the last {since}.")
+    return CommandResult(
+        value={
+            "pictures": freed.pictures,
+            "files": freed.files,
+            "bytes": freed.size_bytes,
+            "young": freed.young,
+            "dry_run": args.dry_run,
+        },
+        text=f"{pictures} {verb}: {files}, {format_bytes(freed.size_bytes)}",
+        notes=tuple(notes),
+    )

@@ -1,0 +1,92 @@
+"""Ask a vision model about picture files; without a key limner measures them itself."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import Any
+
+from limner.client import Limner
+from limner.dollars import format_usd
+from limner.errors import UserError
+from limner.frontends.cli.arguments import region
+from limner.frontends.cli.output import CommandResult
+from limner.frontends.cli.rendering import output_view, question_preview
+from limner.frontends.cli.terminal import Waiting, ask, wait_for
+from limner.tools.inspect_image import as_value
+from limner.tools.inspection import Inspection
+
+EXAMPLE = """\
+examples:
+  limner inspect screenshot.png "What does the error say?"
+  limner inspect before.png after.png "What has changed?"
+  limner inspect plan.png --region 2400,100,800,600 "Which rooms are these?"
+  limner inspect receipt.jpg --schema receipt.json "Read the receipt." --json
+  limner inspect photo.jpg --model anthropic/claude-sonnet-5-5 "Where was this taken?"
+"""
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("images", nargs="+", metavar="IMAGE", help="a picture file")
+    parser.add_argument("question", metavar="QUESTION", help="what to find out, in quotes")
+    parser.add_argument("--expanded", action="store_true", help="show more of a long answer")
+    parser.add_argument("--model", metavar="NAME", help="who is asked, as provider/id")
+    parser.add_argument(
+        "--region",
+        type=region,
+        metavar="X,Y,WIDTH,HEIGHT",
+        help="only this part, in pixels of the original",
+    )
+    parser.add_argument("--schema", metavar="FILE", help="a JSON schema the answer has to follow")
+    parser.add_argument("--budget", metavar="USD", help="refuse to spend more than this")
+    parser.add_argument("--debug", action="store_true", help="show requests and answers, redacted")
+
+
+def run(args: Namespace) -> CommandResult:
+    """Ask, and show the answer."""
+    first, *others = args.images
+    arguments: dict[str, Any] = {
+        "paths": others,
+        "region": args.region,
+        "schema": None if args.schema is None else _schema(args.schema),
+        "model": args.model,
+    }
+
+    async def work() -> CommandResult:
+        waiting = Waiting()
+        observe = waiting.say if args.debug else None
+        async with Limner(budget_usd=args.budget, observe=observe) as lim, waiting.shown():
+            return _told(
+                args,
+                await lim.inspect(
+                    first, args.question, progress=waiting.progress, ask=ask, **arguments
+                ),
+            )
+
+    return wait_for(work)
+
+
+def _told(args: Namespace, seen: Inspection) -> CommandResult:
+    details = seen.details
+    footer = f"{details['model']} · {details['mimeType']}"
+    notes = [details[name] for name in ("note", "stopped") if name in details]
+    if seen.cost_nano:
+        notes.append(format_usd(seen.cost_nano))
+    if not sys.stdout.isatty():
+        return CommandResult(value=as_value(seen), text=seen.text, notes=(footer, *notes))
+    view = output_view(seen.text, footer=footer, expanded=args.expanded)
+    lines = [question_preview(args.question), *view]
+    return CommandResult(value=as_value(seen), text="\n".join(lines), notes=tuple(notes))
+
+
+def _schema(file: str) -> dict[str, Any]:
+    try:
+        schema = json.loads(Path(file).read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise UserError(f"{file!r} cannot be read as JSON: {error}") from error
+    if not isinstance(schema, dict):
+        raise UserError(f"{file!r} is not a JSON schema: it has to be an object")
+    return schema  # pyright: ignore[reportUnknownVariableType] - the keys of JSON are strings

@@ -1,0 +1,139 @@
+"""Requests that were sent but whose picture never arrived, and how to bring them in.
+
+A crash, a time-out or a lost connection leaves such a job. It stays counted at its quoted price
+until `recover` finds out what became of it.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from datetime import UTC, datetime
+from typing import Any
+
+from limner.client import Limner
+from limner.dollars import format_usd
+from limner.errors import NANO_PER_USD, LimnerError, UserError
+from limner.frontends.cli.output import CommandResult
+from limner.frontends.cli.stderr import say
+from limner.frontends.cli.terminal import Waiting, wait_for
+from limner.money.paid_call import ALREADY_RECEIVED
+from limner.money.records import JobRow
+from limner.pictures.request import Progress
+from limner.tools.generation_tool import picture_value
+
+EXAMPLE = """\
+examples:
+  limner jobs list
+  limner jobs recover                 every job whose service can be asked
+  limner jobs recover job_1f0c…       this one
+"""
+CANNOT_ASK = "its service cannot be asked what became of it; it stays counted"
+STILL_WAITING = "another process is waiting for it"
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("action", choices=["list", "recover"])
+    parser.add_argument("job", nargs="?", metavar="ID", help="one job instead of all")
+
+
+def run(args: Namespace) -> CommandResult:
+    """List or recover."""
+    return wait_for(lambda: (_list if args.action == "list" else _recover)(args))
+
+
+async def _list(args: Namespace) -> CommandResult:
+    async with Limner() as lim:
+        rows = await _rows(lim, args.job)
+    return CommandResult(
+        value={"jobs": [_as_json(row) for row in rows]},
+        text="\n".join(map(_line, rows)),
+        notes=() if rows else ("No job is open.",),
+    )
+
+
+async def _recover(args: Namespace) -> CommandResult:
+    outcomes: list[dict[str, Any]] = []
+    statuses: set[int] = set()
+    async with Limner() as lim:
+        for row in await _rows(lim, args.job):
+            outcome: dict[str, Any] = {"job": row.id}
+            try:
+                outcome |= await _recover_one(lim, row)
+            except LimnerError as error:
+                if error.code == ALREADY_RECEIVED:
+                    outcome |= {"state": "received", "reason": error.message}
+                else:
+                    outcome |= {"state": "failed", "error": error.as_json()}
+                    statuses.add(error.exit_status)
+            outcomes.append(outcome)
+            # Said at once: an interruption must not hide what has been brought in before it.
+            say(f"{row.id}: {_in_words(outcome)}")
+    return CommandResult(
+        value={"jobs": outcomes},
+        text="\n".join(outcome["path"] for outcome in outcomes if "path" in outcome),
+        notes=() if outcomes else ("Nothing to recover.",),
+        status=_one_of(statuses),
+    )
+
+
+async def _recover_one(lim: Limner, row: JobRow) -> dict[str, Any]:
+    if row.in_flight:
+        return {"state": "waiting", "reason": STILL_WAITING}
+    waiting = Waiting()
+    waiting.progress(Progress(message=f"asking {row.provider} about {row.id}", elapsed_s=0.0))
+    async with waiting.shown():
+        drawn = await lim.recover(row, progress=waiting.progress)
+    if drawn is None:
+        return {"state": "unknown", "reason": CANNOT_ASK}
+    return {"state": "recovered", **picture_value(drawn)}
+
+
+async def _rows(lim: Limner, job_id: str | None) -> list[JobRow]:
+    rows = await lim.money.unfinished_jobs()
+    if job_id is None:
+        return rows
+    chosen = [row for row in rows if row.id == job_id]
+    if not chosen:
+        raise UserError(f"there is no open job {job_id!r}", hint="limner jobs list shows them")
+    return chosen
+
+
+def _standing(row: JobRow) -> str:
+    if row.in_flight:
+        return "waiting"
+    return "open" if row.picture is None else "paid, not written"
+
+
+def _line(row: JobRow) -> str:
+    when = datetime.fromtimestamp(row.created_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M")
+    return f"{row.id}  {when}  {format_usd(row.quoted_nano)}  {_standing(row)}  {row.provider}"
+
+
+def _as_json(row: JobRow) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "provider": row.provider,
+        "model": row.model,
+        "remote_id": row.remote_id,
+        "created_ms": row.created_ms,
+        "state": _standing(row),
+        "quoted_usd": row.quoted_nano / NANO_PER_USD,
+    }
+
+
+def _in_words(outcome: dict[str, Any]) -> str:
+    match outcome["state"]:
+        case "recovered":
+            return f"recovered to {outcome['path']}"
+        case "failed":
+            return outcome["error"]["message"]
+        case _:
+            return outcome["reason"]
+
+
+def _one_of(statuses: set[int]) -> int:
+    """The status that says what failed, where all failures were of one kind."""
+    if not statuses:
+        return 0
+    return statuses.pop() if len(statuses) == 1 else LimnerError.exit_status

@@ -1,0 +1,139 @@
+"""argv -> one command. Only the chosen command's module is loaded, so that help is instant."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import SUPPRESS, ArgumentParser, RawDescriptionHelpFormatter
+from importlib import import_module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+# Each command is a module of this package with `configure(parser)` and `run(args) -> Answer`.
+COMMANDS = {
+    "chat": "talk with a model that draws and looks, or take one turn for a script",
+    "generate": "draw a picture from words",
+    "edit": "change a picture, or draw from pictures",
+    "inspect": "ask a question about pictures",
+    "fit": "make pictures ready for models, and say what looking costs",
+    "show": "what a picture is, where it comes from and what became of it",
+    "models": "models that draw and look: prices, lifecycles, what is usable now",
+    "spend": "what was spent, and on what",
+    "sessions": "stored conversations: list, show, import, export, fork, archive, delete",
+    "gc": "remove the pictures that nothing refers to any more",
+    "jobs": "requests that were sent but not received, and how to bring them in",
+    "mcp": "serve these tools to an agent, or set a client up to use them",
+    "app-server": "serve clients that bring their own tools, as the Codex app-server does",
+    "codex": "run Codex with limner's tools, leaving its settings as they are",
+    "assets": "the ready-made pictures of the embedded illustrator",
+    "keys": "store, list and remove API keys",
+    "doctor": "check that everything works here",
+    "demo": "draw a picture offline, then look at it",
+}
+EXAMPLE = """\
+examples:
+  limner generate "two penguins and a snowman beside a christmas tree"
+  limner generate "a lighthouse at dusk" --size 1792x1024 --out lighthouse.png --json
+  limner generate "a robot" --dry-run     what it would cost
+  limner COMMAND --help                   what a command takes
+"""
+USAGE_STATUS = 2
+INTERRUPTED_STATUS = 130
+
+
+class Parser(ArgumentParser):
+    """Tells about bad usage as every other failure is told: in JSON where the words ask for it."""
+
+    def __init__(self, words: list[str], **about: Any) -> None:
+        # No abbreviations: one that works today is ambiguous after the next option.
+        super().__init__(allow_abbrev=False, formatter_class=RawDescriptionHelpFormatter, **about)
+        self._as_json = "--json" in words
+
+    def error(self, message: str) -> NoReturn:
+        """End with status 2 and what was wrong."""
+        # Loaded here because only a mistake needs them.
+        from limner.errors import UserError  # noqa: PLC0415
+        from limner.frontends.cli.output import deliver, failure  # noqa: PLC0415
+
+        mistake = UserError(message, hint=f"See: {self.prog} --help")
+        self.exit(deliver(failure(mistake), as_json=self._as_json))
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line and return its exit status."""
+    words = sys.argv[1:] if argv is None else argv
+    _prepare_streams()
+    try:
+        name, rest = _split(words)
+        return _overview(words) if name is None else _command(name, rest)
+    except KeyboardInterrupt:
+        # While a module was being loaded: a command that runs sees to its own interruption.
+        return INTERRUPTED_STATUS
+    finally:
+        _flush()
+
+
+def _split(words: list[str]) -> tuple[str | None, list[str]]:
+    """The command and its words, among them each ``--config KEY=VALUE`` that stands in front.
+
+    Programs that start an app-server put those there; no other command takes them.
+    """
+    at = 0
+    while words[at : at + 1] == ["--config"]:
+        at += 2
+    command = words[at] if at < len(words) and words[at] in COMMANDS else None
+    return command, [*words[:at], *words[at + 1 :]]
+
+
+def _overview(words: list[str]) -> int:
+    from limner import __version__  # noqa: PLC0415 - with the rest of what only help needs
+
+    listing = "\n".join(f"  {name:12}{summary}" for name, summary in COMMANDS.items())
+    parser = Parser(
+        words,
+        prog="limner",
+        usage="limner [-h] [--version] COMMAND …",
+        description="Pictures for AI agents: make them, look at them, carry them.",
+        epilog=f"commands:\n{listing}\n\n{EXAMPLE}",
+    )
+    parser.add_argument("--version", action="version", version=f"limner {__version__}")
+    parser.add_argument("command", choices=[*COMMANDS], metavar="COMMAND", nargs="?", help=SUPPRESS)
+    parser.parse_args(words)
+    parser.print_help(sys.stderr)
+    return USAGE_STATUS
+
+
+def _command(name: str, words: list[str]) -> int:
+    module = import_module(f"limner.frontends.cli.{name.replace('-', '_')}")
+    parser = Parser(words, prog=f"limner {name}", description=module.__doc__, epilog=module.EXAMPLE)
+    module.configure(parser)
+    parser.add_argument(
+        "--json", action="store_true", help="print exactly one JSON object on standard output"
+    )
+    # Options may stand between pictures and question. A command that hands words on to another
+    # program reads them itself.
+    read = getattr(module, "read", ArgumentParser.parse_intermixed_args)
+    args = read(parser, words)
+    answer = import_module("limner.frontends.cli.output")
+    return answer.answer(lambda: module.run(args), as_json=args.json)
+
+
+def _prepare_streams() -> None:
+    """Make the standard streams usable however the program was started."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # closed by the caller, as in `limner models >&-`
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
+    if (reconfigure := getattr(sys.stdout, "reconfigure", None)) is not None:
+        # A path is the bytes it is and JSON is UTF-8, whatever the locale.
+        reconfigure(encoding="utf-8", errors="surrogateescape")
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            # The reader went away (`| head`) or the disk is full: Python must not try at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -1,0 +1,119 @@
+"""What a command found out -> standard output, standard error and an exit status.
+
+Standard output is written here and nowhere else, so that it carries the result and nothing more.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from limner.dollars import format_usd
+from limner.errors import Cancelled, LimnerError
+from limner.frontends.cli.stderr import harmless, say
+from limner.net.redaction import redact
+
+
+class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of a command, for a program and for a person.
+
+    ``value`` is the one JSON object of ``--json``. ``text`` tells a person the same on standard
+    output, and ``notes`` are what else is worth saying, on standard error.
+    """
+
+    value: Mapping[str, Any]
+    text: str = ""
+    notes: tuple[str, ...] = ()
+    status: int = 0
+
+
+def answer(command: Callable[[], CommandResult], *, as_json: bool) -> int:
+    """Run a command, print what it found or what went wrong, and return the exit status."""
+    try:
+        found = command()
+    except LimnerError as error:
+        found = failure(error)
+    except KeyboardInterrupt:
+        found = failure(Cancelled("Interrupted."))
+    except Exception as bug:
+        # The outermost frame: even now a program that asked for JSON gets JSON.
+        say(redact(traceback.format_exc()).rstrip())
+        found = failure(_unexpected(bug))
+    return deliver(found, as_json=as_json)
+
+
+def deliver(found: CommandResult, *, as_json: bool) -> int:
+    """Print an answer and return the exit status."""
+    text = _as_json(found.value) if as_json else found.text
+    if sys.stdout.isatty():
+        text = harmless(text)
+    try:
+        if text:
+            sys.stdout.write(f"{text}\n")
+            sys.stdout.flush()
+    except BrokenPipeError:
+        pass  # the reader has seen enough (`| head`), which is no failure
+    except OSError as error:
+        say(f"limner: standard output cannot be written: {error.strerror}. The result is:\n{text}")
+        return LimnerError.exit_status
+    if not as_json:
+        for note in found.notes:
+            say(note)
+    return found.status
+
+
+def emit(value: Mapping[str, Any]) -> None:
+    """Print one line of JSON now, before the answer.
+
+    Raises:
+        Cancelled: nobody reads it any more, or it cannot be written.
+    """
+    speak(f"{_as_json(value)}\n")
+
+
+def speak(text: str) -> None:
+    """Print part of an answer now, for somebody who follows it as it comes.
+
+    Raises:
+        Cancelled: nobody reads it any more, or it cannot be written.
+    """
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError as error:
+        raise Cancelled(f"Standard output cannot be written: {error.strerror}.") from error
+
+
+def failure(error: LimnerError) -> CommandResult:
+    """An error as the answer of the command that it ended."""
+    notes = [f"limner: {error.message}"]
+    if error.billed:
+        certainty = "may have cost" if error.cost_source == "unknown" else "cost"
+        notes.append(f"  It {certainty} {format_usd(error.cost_nano)}.")
+    if "job_id" in error.extras:
+        notes.append(f"  Job: {error.extras['job_id']} (limner jobs list)")
+    if "kept_at" in error.extras:
+        notes.append(f"  The picture is kept at {error.extras['kept_at']}")
+    if error.hint is not None:
+        notes.append(f"  {error.hint}")
+    return CommandResult(
+        value={"error": error.as_json()}, notes=tuple(notes), status=error.exit_status
+    )
+
+
+def _unexpected(bug: Exception) -> LimnerError:
+    return LimnerError(
+        redact(f"Unexpected {type(bug).__name__}: {bug}"),
+        hint="This is a bug: please report it with the traceback above.",
+    )
+
+
+def _as_json(value: Mapping[str, Any]) -> str:
+    text = json.dumps(msgspec.to_builtins(value), ensure_ascii=False, separators=(",", ":"))
+    # Half a character, as in a file name that is not UTF-8, becomes an escape that JSON knows.
+    return text.encode("utf-8", "backslashreplace").decode()

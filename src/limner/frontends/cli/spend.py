@@ -1,0 +1,61 @@
+"""What was spent, by day and by model, and what is still open. Days and times are UTC."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from limner.client import Limner
+from limner.dollars import format_usd
+from limner.frontends.cli.output import CommandResult
+from limner.frontends.cli.terminal import wait_for
+from limner.money.records import LedgerRow, Spend, SpendLine
+
+EXAMPLE = """\
+examples:
+  limner spend
+  limner spend --json
+"""
+
+
+def configure(parser: ArgumentParser) -> None:
+    """The command takes no arguments of its own."""
+
+
+def run(_: Namespace) -> CommandResult:
+    """Tell the whole ledger's sums."""
+    spend = wait_for(_spend)
+    return CommandResult(value=spend.as_json(), text="\n".join(_lines(spend)))
+
+
+async def _spend() -> Spend:
+    async with Limner() as lim:
+        return await lim.money.spend()
+
+
+def _lines(spend: Spend) -> Iterator[str]:
+    yield f"{format_usd(spend.total_nano)} in all"
+    if spend.unknown_nano:
+        yield f"{format_usd(spend.unknown_nano)} of it may not have been charged: limner jobs list"
+    if spend.in_flight_nano:
+        yield f"{format_usd(spend.in_flight_nano)} more is set aside for calls in flight"
+    for title, lines in (
+        ("by day", [_sum(line) for line in spend.by_day]),
+        ("by model", [_sum(line) for line in spend.by_model]),
+        ("last calls", [_call(row) for row in spend.recent]),
+    ):
+        if lines:
+            yield from ("", title, *lines)
+
+
+def _sum(line: SpendLine) -> str:
+    calls = "1 call" if line.calls == 1 else f"{line.calls} calls"
+    return f"  {format_usd(line.nano):>12}  {line.name}  ({calls})"
+
+
+def _call(row: LedgerRow) -> str:
+    when = datetime.fromtimestamp(row.created_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M")
+    became = row.path or row.error_code or ""
+    cost = format_usd(row.cost_nano)
+    return f"  {cost:>12}  {when}  {row.state:8}  {row.provider:14}  {became}".rstrip()

@@ -1,0 +1,127 @@
+"""Progress, questions and notes <-> the person at the terminal, all on standard error."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from concurrent.futures import Future
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+from limner.errors import Cancelled
+from limner.frontends.cli.stderr import CLEAR_LINE, harmless, is_live, say, size, write
+from limner.money.paid_call import told_cost
+from limner.pictures.request import Progress
+from limner.tools.base import Question
+
+T = TypeVar("T")
+SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+TICK_S = 0.1
+ANSWER_BYTES = 1024
+
+
+def wait_for(work: Callable[[], Awaitable[T]]) -> T:
+    """Run async work to its end; Ctrl-C cancels it and lets it clean up.
+
+    Raises:
+        Cancelled: it was interrupted; the error says what that cost, where anybody knows.
+    """
+    told: Cancelled | None = None
+
+    async def main() -> T:
+        nonlocal told
+        try:
+            return await work()
+        except asyncio.CancelledError as stop:
+            told = told_cost(stop)
+            raise
+
+    try:
+        return asyncio.run(main())
+    except KeyboardInterrupt as stop:
+        if told is None:
+            told = Cancelled("Interrupted.", hint="limner spend shows what was spent.")
+        elif not told.billed:
+            told.hint = "It cost nothing."
+        raise told from stop
+
+
+async def ask(question: Question) -> bool:
+    """Put a question to the person; where nobody can be asked the answer is no."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    write(f"{harmless(question.text)} [y/N] ")
+    reply: Future[bytes] = Future()
+
+    def read() -> None:
+        try:
+            reply.set_result(os.read(sys.stdin.fileno(), ANSWER_BYTES))
+        except OSError:  # the terminal is gone, or belongs to another program now
+            reply.set_result(b"")
+
+    # A thread that nobody waits for, so that Ctrl-C ends the program and not just the question.
+    threading.Thread(target=read, daemon=True).start()
+    line = b""
+    try:
+        line = await asyncio.wrap_future(reply)
+    finally:
+        if not line.endswith(b"\n"):
+            write("\n")  # neither Ctrl-C nor Ctrl-D ends the line of the question
+    return line.strip().lower() in {b"y", b"yes"}
+
+
+class Waiting:
+    """What a person sees while something slow runs: the latest news and the time it takes.
+
+    The line appears with the first news, so that questions asked before it have the terminal to
+    themselves.
+    """
+
+    def __init__(self) -> None:
+        self._message = ""
+        self._began = time.monotonic()
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the first news."""
+        return time.monotonic() - self._began
+
+    def progress(self, news: Progress) -> None:
+        """Show this message from now on."""
+        if not self._message:
+            self._began = time.monotonic()
+        self._message = harmless(news.message)
+
+    def say(self, text: str) -> None:
+        """Say something while the line is shown; it goes on below."""
+        if is_live():
+            write(CLEAR_LINE)
+        say(text)
+
+    @asynccontextmanager
+    async def shown(self) -> AsyncGenerator[None]:
+        """Keep the line up to date; silent where standard error is no terminal."""
+        if not is_live():
+            yield
+            return
+        ticking = asyncio.create_task(self._tick())
+        try:
+            yield
+        finally:
+            ticking.cancel()
+            if self._message:
+                write(CLEAR_LINE)
+
+    async def _tick(self) -> None:
+        turn = 0
+        while True:
+            if self._message:
+                line = f"{SPINNER[turn % len(SPINNER)]} {self._message} {self.elapsed_s:.0f} s"
+                # A line that wraps could not be cleared again.
+                write(f"{CLEAR_LINE}{line[: size().columns - 1]}")
+            turn += 1
+            await asyncio.sleep(TICK_S)

@@ -1,0 +1,92 @@
+"""The record of calls in the store: a call's id -> what it paid for, after whatever crash."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from limner.errors import CostSource
+from limner.money.records import State
+from limner.storage.store import Store
+
+# A client that gave up asks again within minutes; a person who wants another picture may ask for
+# the same words tomorrow.
+SAME_CALL_S = 1800.0
+
+
+class CallRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing a call reserved money for; without ``ledger_id`` it had come to none."""
+
+    tool: str
+    created_ms: int
+    ledger_id: int | None
+    state: State | None
+    provider: str | None
+    model: str | None
+    quoted_nano: int | None
+    cost_nano: int | None
+    cost_source: CostSource | None
+    error_code: str | None
+    picture: str | None
+    path: str | None
+    job_id: str | None
+
+
+def digest_of(tool: str, arguments: Mapping[str, Any], *, cwd: Path) -> str:
+    """What a call and its repetition have in common, in whatever order the arguments come.
+
+    The folder is part of it: the same words elsewhere name other files.
+    """
+    encoded = msgspec.json.encode([tool, str(cwd), arguments], order="deterministic")
+    return hashlib.sha256(encoded).hexdigest()
+
+
+class CallStore(msgspec.Struct, frozen=True, kw_only=True):
+    """The record of one home."""
+
+    store: Store
+    clock: Callable[[], datetime]
+
+    async def note(self, call_id: str, *, tool: str, digest: str, ledger_id: int | None) -> None:
+        """Write down that a row of the ledger is the call's, or that the call was promised."""
+        await self.store.write(
+            lambda tx: tx.run(
+                "call_note",
+                call_id=call_id,
+                ledger_id=ledger_id,
+                tool=tool,
+                digest=digest,
+                now_ms=self._now_ms(),
+            )
+        )
+
+    async def delivered(self, call_id: str) -> None:
+        """Write down that somebody got the answer; an error is none while there may be more."""
+        await self.store.write(
+            lambda tx: tx.run("call_delivered", call_id=call_id, now_ms=self._now_ms())
+        )
+
+    async def rows(self, call_id: str) -> list[CallRow]:
+        """What the call reserved money for; nothing where there was no such call."""
+        rows = await self.store.read(lambda tx: tx.all("call_rows", call_id=call_id))
+        return [CallRow(**row) for row in rows]
+
+    async def undelivered(self, digest: str, *, but: str) -> str | None:
+        """An earlier call of the same kind that was paid for and whose answer was never fetched."""
+        row = await self.store.read(
+            lambda tx: tx.one(
+                "call_undelivered",
+                digest=digest,
+                but=but,
+                since_ms=self._now_ms() - int(SAME_CALL_S * 1000),
+            )
+        )
+        return None if row is None else row["call_id"]
+
+    def _now_ms(self) -> int:
+        return int(self.clock().timestamp() * 1000)

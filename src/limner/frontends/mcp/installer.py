@@ -1,0 +1,204 @@
+"""The words of `limner mcp install` -> one entry in a client's own configuration file.
+
+The file is edited as text: comments, other servers and odd formatting stay byte for byte. Nothing
+here needs the MCP SDK.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import unified_diff
+from functools import partial
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, distribution
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, TypeVar
+
+from limner.errors import InputInvalid, SettingsError, UserError
+from limner.frontends.cli.output import CommandResult
+from limner.frontends.mcp.clients import AS_MODULE, CLIENTS, HOME, ClientSetup, McpClient, Scope
+from limner.frontends.mcp.config_entry import has_ours, with_entry, without_entry
+from limner.frontends.mcp.config_files import ConfigFile
+from limner.frontends.mcp.config_syntax import Malformed
+from limner.net.redaction import redact
+
+T = TypeVar("T")
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_SHOWN_COLUMNS = 200
+NEEDS_EXTRA = "The server itself is not installed yet: pip install 'limner[mcp]'"
+KEYS_HINT = "Keys in your shell may not reach it: limner keys set OPENAI_API_KEY stores one."
+
+
+def install(args: Namespace) -> CommandResult:
+    """Let a client start limner's server."""
+    task = _Task.of(args, passes_on=True)
+    text = task.file.read()
+    edited = task.edited(partial(with_entry, entry=task.entry), text or "")
+    changed = edited != text
+    if changed and not task.dry_run:
+        task.keep_backup(text)
+        task.file.write(edited, over=text)
+    if not changed:
+        said = f"{task.client.title} has limner already: {task.file.path}"
+    elif task.dry_run:
+        said = f"{task.client.title} would have limner: {task.file.path}"
+    else:
+        said = f"{task.client.title} has limner now; restart it to use it: {task.file.path}"
+    warnings = () if find_spec("mcp") else (NEEDS_EXTRA,)
+    hints = (KEYS_HINT,) if changed else ()
+    return task.answer(said, text, edited, warnings=warnings, hints=hints)
+
+
+def uninstall(args: Namespace) -> CommandResult:
+    """Take limner's server out of a client again."""
+    task = _Task.of(args, passes_on=False)
+    text = task.file.read()
+    if text is None:
+        return task.answer(f"{task.client.title} has no such file: {task.file.path}", text, text)
+    before = task.file.read_backup()
+    edited = task.edited(partial(without_entry, before=before), text)
+    if edited == text:
+        return task.answer(f"{task.client.title} has no limner: {task.file.path}", text, text)
+    if task.dry_run:
+        return task.answer(f"{task.client.title} would lose limner: {task.file.path}", text, edited)
+    if edited != before:
+        task.keep_backup(text)
+    task.file.write(edited, over=text)
+    if edited == before:
+        task.file.drop_backup()
+    return task.answer(f"{task.client.title} has no limner now: {task.file.path}", text, edited)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Task:
+    """What the command line asks for: whose configuration, which file, what entry."""
+
+    client_name: str
+    client: McpClient
+    scope: Scope
+    name: str
+    file: ConfigFile
+    entry: dict[str, Any]
+    dry_run: bool
+
+    @classmethod
+    def of(cls, args: Namespace, *, passes_on: bool) -> _Task:
+        if args.client is None:
+            raise UserError(f"say which client: {', '.join(CLIENTS)}")
+        if _NAME.fullmatch(args.name) is None:
+            raise InputInvalid(
+                f"{args.name[:80]!r} cannot be a server's name.",
+                field="name",
+                hint="Letters, digits, - and _ are known to every client.",
+            )
+        client, place = CLIENTS[args.client], ClientSetup.here()
+        if args.scope not in client.files:
+            raise InputInvalid(
+                f"{client.title} has no configuration for a project.",
+                field="scope",
+                hint="Leave --scope out.",
+            )
+        return cls(
+            client_name=args.client,
+            client=client,
+            scope=args.scope,
+            name=args.name,
+            file=ConfigFile(client.files[args.scope](place)),
+            entry=client.entry(
+                _launcher(),
+                home=place.variable(HOME),
+                variables=(_passed_on(place.env) if passes_on and client.hides_variables else ()),
+            ),
+            dry_run=args.dry_run,
+        )
+
+    def edited(self, edit: Callable[..., T], text: str) -> T:
+        """Edit the text.
+
+        Raises:
+            SettingsError: the file cannot be edited; the hint has what to paste.
+        """
+        try:
+            return edit(self.client.syntax, text, self.client.keys(self.name))
+        except Malformed as problem:
+            snippet = self.client.snippet(self.name, self.entry)
+            raise SettingsError(
+                f"{str(self.file.path)!r} was left as it is: {problem}.",
+                hint=f"Correct it, or edit it by hand. limner's entry is:\n\n{snippet}",
+                extras={"path": str(self.file.path), "snippet": snippet},
+            ) from None
+
+    def keep_backup(self, text: str | None) -> None:
+        """Keep the file as it is, unless the backup is from before limner was in it."""
+        if text is None:
+            return
+        table = (self.client.table,)
+        known = self.file.read_backup() is not None
+        if not (known and has_ours(self.client.syntax, text, table)):
+            self.file.keep_backup()
+
+    def answer(
+        self,
+        said: str,
+        before: str | None,
+        after: str | None,
+        *,
+        warnings: tuple[str, ...] = (),
+        hints: tuple[str, ...] = (),
+    ) -> CommandResult:
+        """What was found and done."""
+        diff = _diff(before, after, self.file.path)
+        backup = str(self.file.backup) if self.file.backup.is_file() else None
+        kept = (f"Backup: {backup}",) if backup is not None and diff and not self.dry_run else ()
+        return CommandResult(
+            value={
+                "client": self.client_name,
+                "scope": self.scope,
+                "name": self.name,
+                "path": str(self.file.path),
+                "changed": bool(diff) and not self.dry_run,
+                "diff": diff,
+                "backup": backup,
+                "warnings": list(warnings),
+            },
+            text=said,
+            notes=(*((diff,) if diff else ()), *kept, *warnings, *hints),
+        )
+
+
+def _passed_on(environment: Mapping[str, str]) -> set[str]:
+    # Who reads what is known to the providers and models, which take a while to load.
+    return import_module("limner.frontends.mcp.client_env").passed_on(environment)
+
+
+def _launcher() -> list[str]:
+    """The words that start this installation of limner from anywhere."""
+    try:
+        files = distribution("limner").files or []
+    except PackageNotFoundError:
+        files = []
+    for file in files:
+        if file.name in ("limner", "limner.exe"):
+            script = Path(os.path.normpath(file.locate()))
+            if script.is_file():
+                return [str(script)]
+    return [sys.executable, *AS_MODULE]
+
+
+def _diff(before: str | None, after: str | None, path: Path) -> str:
+    """What changes, and not the lines around it: those hold the keys of other servers."""
+    lines = unified_diff(
+        (before or "").splitlines(),
+        (after or "").splitlines(),
+        "/dev/null" if before is None else str(path),
+        "/dev/null" if after is None else str(path),
+        n=0,
+        lineterm="",
+    )
+    return redact("\n".join(line[:_SHOWN_COLUMNS] for line in lines))

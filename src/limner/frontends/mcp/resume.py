@@ -1,0 +1,191 @@
+"""A call whose process is gone -> its pictures, fetched without paying again, or what is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from limner.client import Limner
+from limner.content import Picture
+from limner.errors import ImageError, LimnerError, ReachDenied, StorageError, UserError
+from limner.frontends.mcp.calls import CallRow, CallStore
+from limner.frontends.mcp.running_calls import ELSEWHERE
+from limner.money.ledger import OWNER_DIED
+from limner.money.paid_call import ALREADY_RECEIVED
+from limner.money.records import JobRow
+from limner.pictures.request import Progress
+from limner.tools.base import Outcome
+from limner.tools.generation_tool import as_value, source_of
+from limner.tools.journal import entry_of
+from limner.tools.output_file import GeneratedImage
+from limner.tools.picture_set import PictureSet
+
+NO_SUCH_JOB = "NO_SUCH_JOB"
+JOB_ENDED = "JOB_ENDED"
+JOB_LOST = "JOB_LOST"
+
+
+class CallResumer(msgspec.Struct, frozen=True, kw_only=True):
+    """Brings calls of earlier processes to their end."""
+
+    lim: Limner
+    calls: CallStore
+
+    async def earlier(self, digest: str, *, but: str) -> str | None:
+        """A call of a process that died which this one repeats, if that one was paid for."""
+        await self.lim.money.recover_dead()
+        call_id = await self.calls.undelivered(digest, but=but)
+        if call_id is None:
+            return None
+        for row in await self.calls.rows(call_id):
+            job = None if row.job_id is None else await self.lim.money.job(row.job_id)
+            if job is not None and job.in_flight:
+                return None  # its process is alive, and answers for it
+        return call_id
+
+    async def finish(self, call_id: str, *, progress: Callable[[Progress], None]) -> Outcome:
+        """What the call would have answered.
+
+        Raises:
+            UserError: there was no such call (NO_SUCH_JOB).
+            LimnerError: it has nothing to show; the error carries what it cost.
+        """
+        # Whoever was at it may have died since this process began.
+        await self.lim.money.recover_dead()
+        if call_id.startswith("job_"):
+            rows = await self._row_of_job(call_id)
+        else:
+            rows = await self.calls.rows(call_id)
+        if not rows:
+            raise UserError(
+                f"there is no job {call_id[:80]!r} here",
+                code=NO_SUCH_JOB,
+                hint="Give the id that the call answered with.",
+            )
+        spent = [row for row in rows if row.state not in (None, "released")]
+        if not spent:
+            raise LimnerError(
+                "it ended before anything was paid for",
+                code=JOB_ENDED,
+                retryable=True,
+                hint="It cost nothing: make the same call again.",
+            )
+        return _outcome([await self._bring(row, progress) for row in spent])
+
+    async def _row_of_job(self, job_id: str) -> list[CallRow]:
+        """The same for a request by the id that the ledger gave it."""
+        job = await self.lim.money.job(job_id)
+        if job is None:
+            return []
+        bought = await self.lim.money.purchases(job.picture) if job.picture else ()
+        written = next((row.path for row in bought if row.id == job.ledger_id), None)
+        return [
+            CallRow(
+                tool=job.tool,
+                created_ms=job.created_ms,
+                ledger_id=job.ledger_id,
+                state=job.state,
+                provider=job.provider,
+                model=job.model,
+                quoted_nano=job.quoted_nano,
+                cost_nano=job.cost_nano,
+                cost_source=job.cost_source,
+                error_code=None,
+                picture=job.picture,
+                path=written,
+                job_id=job.id,
+            )
+        ]
+
+    async def _bring(
+        self, row: CallRow, progress: Callable[[Progress], None]
+    ) -> GeneratedImage | LimnerError:
+        job = None if row.job_id is None else await self.lim.money.job(row.job_id)
+        if job is None:
+            # Rows of the dead have left these states by now.
+            return _elsewhere() if row.state in ("reserved", "sent") else _lost(row)
+        try:
+            return await self._of_job(job, row, progress)
+        except LimnerError as error:
+            return error
+
+    async def _of_job(
+        self, job: JobRow, row: CallRow, progress: Callable[[Progress], None]
+    ) -> GeneratedImage:
+        if job.state == "settled" and job.picture is not None and row.path is not None:
+            return await self._written(job, row.path)
+        if job.in_flight:
+            raise _elsewhere()
+        if job.state == "settled" and job.picture is None:
+            raise _lost(row)
+        try:
+            drawn = await self.lim.recover(job, progress=progress)
+        except UserError as error:
+            if error.code != ALREADY_RECEIVED:
+                raise
+            raise _elsewhere() from error
+        if drawn is None:
+            raise _lost(row)
+        return drawn
+
+    async def _written(self, job: JobRow, path: str) -> GeneratedImage:
+        request = entry_of(job).request
+        return GeneratedImage(
+            path=Path(path),
+            image=await self._picture_at(path, job.picture or ""),
+            cost_nano=job.cost_nano,
+            cost_source=job.cost_source,
+            provider=job.provider,
+            model=job.model,
+            prompt_used=request.prompt,
+        )
+
+    async def _picture_at(self, path: str, master: str) -> Picture:
+        """The picture in the file, which may be a conversion of the one that was bought."""
+        try:
+            return await self.lim.pictures.take_file(Path(path))
+        except (ImageError, ReachDenied, StorageError):
+            return await self.lim.pictures.recall(master)
+
+
+def _outcome(brought: Sequence[GeneratedImage | LimnerError]) -> Outcome:
+    images = tuple(one for one in brought if isinstance(one, GeneratedImage))
+    failures = tuple(one for one in brought if isinstance(one, LimnerError))
+    if not images:
+        first = failures[0]
+        first.charge(sum(error.cost_nano for error in failures), first.cost_source)
+        raise first
+    drawn = PictureSet(images=images, failures=failures)
+    return Outcome(
+        value=as_value(drawn),
+        content=tuple(image.image for image in images),
+        cost_nano=drawn.cost_nano,
+        cost_source=source_of(drawn),
+    )
+
+
+def _elsewhere() -> LimnerError:
+    return LimnerError(
+        "it is still being worked on, by a process that is alive",
+        code=ELSEWHERE,
+        retryable=True,
+        hint="Ask again in a while.",
+    )
+
+
+def _lost(row: CallRow) -> LimnerError:
+    """Nobody can say what became of it, or it was an answer in words that is gone."""
+    settled = row.state == "settled"
+    why = row.error_code
+    ended = "the server stopped" if why in (None, OWNER_DIED) else f"it ended with {why}"
+    error = LimnerError(
+        f"{ended} while {row.provider} was at work, and that cannot be asked what became of it; "
+        "it " + ("was billed." if settled else "may have been billed."),
+        code=JOB_LOST,
+        hint="Making the same call again is a new payment.",
+    )
+    cost = row.cost_nano if settled else row.quoted_nano
+    error.charge(cost or 0, "table" if settled else "unknown")
+    return error

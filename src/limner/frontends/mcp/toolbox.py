@@ -1,0 +1,111 @@
+"""A `Limner` -> the tools of the server, those that pay noting which call they pay for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from limner.client import Limner
+from limner.frontends.mcp.call_ledger import CallLedger
+from limner.frontends.mcp.calls import CallStore
+from limner.frontends.mcp.image_fit import image_fit
+from limner.frontends.mcp.image_job import Resume, image_job
+from limner.frontends.mcp.resume import CallResumer
+from limner.frontends.mcp.running_calls import RunningCall, RunningCalls
+from limner.frontends.mcp.spend import spend
+from limner.money.ledger import Money
+from limner.tools.base import Outcome, Tool, ToolContext
+from limner.tools.handles import Handles
+from limner.tools.image_edit import image_edit
+from limner.tools.image_generate import image_generate
+from limner.tools.image_recall import image_recall
+from limner.tools.inspect_image import inspect_image
+from limner.tools.sources import SourceLoader
+
+FINISH = "finish_call"
+
+
+class Toolbox(msgspec.Struct, frozen=True, kw_only=True):
+    """Builds the tools of one server."""
+
+    lim: Limner
+    works: RunningCalls
+    calls: CallStore
+    finishing: CallResumer
+
+    def tools(self, *, resume: Resume) -> list[Tool]:
+        """All of them; the last is none that is offered, but the road back to an earlier call."""
+        lim = self.lim
+        handles = Handles(pictures=lim.pictures, known=self._known)
+        return [
+            *(self._paying(partial(self._drawing, make)) for make in (image_generate, image_edit)),
+            self._paying(lambda money: inspect_image(replace(lim.looking, money=money))),
+            image_fit(SourceLoader(pictures=lim.pictures, handles=handles), lim.fitting),
+            image_job(self.works, resume=resume, answer_within_s=lim.settings.mcp.answer_within_s),
+            image_recall(lim.pictures, handles=handles),
+            spend(
+                lim.money,
+                budget=lim.settings.budget,
+                session_id=lim.session_id,
+                today=lambda: lim.clock().date(),
+            ),
+            self._finish(),
+        ]
+
+    def _drawing(self, make: Callable[..., Tool], money: Money) -> Tool:
+        images = self.lim.settings.images
+        drawing = replace(self.lim.drawing, money=money)
+        return make(drawing, default_provider=images.provider, fallback=images.fallback)
+
+    def _paying(self, make: Callable[[Money], Tool]) -> Tool:
+        """A tool whose every call has its own books, and takes up what it repeats."""
+        tool = make(self.lim.money)
+
+        async def run(arguments: Mapping[str, Any], context: ToolContext) -> Outcome:
+            work = self._work(context)
+            assert work.digest is not None, "a call that pays can be repeated"
+            earlier = await self.finishing.earlier(work.digest, but=work.id)
+            if earlier is not None:
+                work.answers_for.add(earlier)
+                return await self.finishing.finish(earlier, progress=context.progress)
+            books = CallLedger(
+                self.lim.money,
+                note=partial(self._note, work, work.digest),
+                about_to_send=partial(setattr, work, "sent", True),
+            )
+            return await make(books).run(arguments, context)
+
+        return replace(tool, run=run)
+
+    async def _note(self, work: RunningCall, digest: str, ledger_id: int) -> None:
+        await self.calls.note(work.id, tool=work.tool, digest=digest, ledger_id=ledger_id)
+        work.answers_for.add(work.id)
+
+    def _finish(self) -> Tool:
+        async def run(arguments: Mapping[str, Any], context: ToolContext) -> Outcome:
+            work = self._work(context)
+            work.answers_for.add(arguments["id"])
+            # Fetching is free, but what a service hands over once must not be dropped.
+            work.sent = True
+            return await self.finishing.finish(arguments["id"], progress=context.progress)
+
+        return Tool(
+            name=FINISH,
+            description="",
+            schema={"type": "object"},
+            run=run,
+            toolset="image",
+            max_result_chars=10_000,
+        )
+
+    async def _known(self, _: str | None) -> set[str]:
+        return self.works.handles()
+
+    def _work(self, context: ToolContext) -> RunningCall:
+        work = self.works.get(context.call_id or "")
+        assert work is not None, "every call of the server is a work"
+        return work

@@ -1,0 +1,138 @@
+"""Things and their ties -> groups that stand together, each around its own foot point.
+
+Inside a group the unit is the canvas's shorter side, x = 0 is the middle of the first thing and
+y = 0 is the ground under it; up is negative, as in SVG.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from limner.illustrator import assets, figures
+from limner.illustrator.attachments import Part, Slot, attach
+from limner.illustrator.prompt_parser import Relation, Subject
+
+MAX_FIGURES = 24
+
+
+class Group(msgspec.Struct, frozen=True):
+    """Pictures that keep their places to each other; the first one stands, or is in the air."""
+
+    parts: tuple[Part, ...]
+    aloft: bool = False
+
+    @property
+    def bounds(self) -> tuple[float, float, float, float]:
+        """The smallest box around everything drawn."""
+        boxes = [part.drawn for part in self.parts]
+        return (
+            min(box[0] for box in boxes),
+            min(box[1] for box in boxes),
+            max(box[2] for box in boxes),
+            max(box[3] for box in boxes),
+        )
+
+    def mirrored(self) -> Group:
+        """The group looking the other way; only what has a side is itself turned."""
+        return Group(
+            tuple(
+                replace(part, left=-part.left - part.size, mirrored=figures.looks_left(part.info))
+                for part in self.parts
+            ),
+            aloft=self.aloft,
+        )
+
+
+def group(things: Sequence[Subject]) -> list[Group]:
+    """Groups in the order of the prompt, one for each thing that is tied to no other."""
+    counts = _fair_counts(things)
+    groups: list[Group] = []
+    for place in _roots(things):
+        one = Group((_stand(things[place]),), aloft=_is_aloft(things[place]))
+        groups += _with_tied([one] * counts[place], things, place, counts)
+    return groups
+
+
+def _roots(things: Sequence[Subject]) -> list[int]:
+    places = [place for place in range(len(things)) if _tie(things, place) is None]
+    for place in list(places):
+        tie = things[place].tie
+        if tie is not None and tie.kind == "between" and place + 1 in places:
+            places.remove(place)
+            places.insert(places.index(place + 1) + 1, place)
+    return places
+
+
+def _tie(things: Sequence[Subject], place: int) -> Relation | None:
+    """What a thing hangs on, or None where it finds its own place."""
+    tie = things[place].tie
+    if tie is None or tie.kind == "between":
+        return None
+    parent = assets.info(things[tie.to].asset)
+    # The sun and a cloud are over everything as it is.
+    apart = tie.kind in {"under", "behind", "front"} and figures.flies(parent)
+    return None if apart else tie
+
+
+def _tied_to(things: Sequence[Subject], place: int) -> list[tuple[int, str]]:
+    """The things that hang on a thing, and how."""
+    ties = [(other, _tie(things, other)) for other in range(len(things))]
+    return [(other, tie.kind) for other, tie in ties if tie is not None and tie.to == place]
+
+
+def _is_aloft(thing: Subject) -> bool:
+    return thing.aloft or figures.flies(assets.info(thing.asset))
+
+
+def _fair_counts(things: Sequence[Subject]) -> list[int]:
+    """How many of each, with the large numbers cut where there would be too many in all."""
+    counts = [thing.count for thing in things]
+    while sum(counts) > MAX_FIGURES and max(counts) > 1:
+        counts[counts.index(max(counts))] -= 1
+    return counts
+
+
+def _stand(thing: Subject) -> Part:
+    info = assets.info(thing.asset)
+    size = figures.size(info) * thing.scale
+    left, _, right, bottom = info.box
+    return Part(
+        info=info,
+        left=-(left + right) / 2 * size,
+        top=-bottom * size,
+        size=size,
+        colour=thing.colour,
+    )
+
+
+def _with_tied(
+    copies: list[Group], things: Sequence[Subject], place: int, counts: Sequence[int]
+) -> list[Group]:
+    """The copies of a thing, each with its share of everything that hangs on it."""
+    kinds: dict[str, list[int]] = {}
+    for tied, kind in _tied_to(things, place):
+        kinds.setdefault(kind, []).extend([tied] * counts[tied])
+    hung: list[list[Part]] = [[] for _ in copies]
+    for kind, all_tied in kinds.items():
+        share = -(-len(all_tied) // len(copies))
+        for number, tied in enumerate(all_tied):
+            target = number % len(copies)
+            slot = Slot(number // len(copies), share)
+            first = copies[target].parts[0]
+            hung[target] += _attached(things, tied, first, kind=kind, slot=slot)
+    return [
+        replace(copy, parts=(*copy.parts, *parts)) for copy, parts in zip(copies, hung, strict=True)
+    ]
+
+
+def _attached(
+    things: Sequence[Subject], place: int, parent: Part, *, kind: str, slot: Slot
+) -> Iterator[Part]:
+    """A thing on its parent, and whatever hangs on it in turn."""
+    part = attach(_stand(things[place]), parent, kind=kind, slot=slot)
+    yield part
+    for tied, how in _tied_to(things, place):
+        yield from _attached(things, tied, part, kind=how, slot=Slot())

@@ -1,0 +1,340 @@
+"""A prompt -> the things, the scene and the manner it asks for, and the words not understood."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+import msgspec
+from msgspec.structs import replace
+
+from limner.illustrator import assets, grammar, scenes, vocabulary
+from limner.illustrator.scenes import Scene
+from limner.illustrator.words import singular, split
+
+MAX_THINGS = 12
+_PLAIN_WORDS = frozenset({"plain", "simple", "blank", "solid"})
+_BACKGROUND_WORDS = frozenset({"background", "backdrop"})
+# Where the thing after the word belongs to the thing before it, rather than the other way round.
+_BELONGS_TO_SUBJECT = frozenset({"holding", "wearing"})
+_LOOSE = frozenset({"beside"})
+
+
+class Relation(msgspec.Struct, frozen=True):
+    """How a thing stands to another one, by its place in the list of things."""
+
+    kind: str
+    to: int
+
+
+class Subject(msgspec.Struct, frozen=True, kw_only=True):
+    """Something to draw: a picture, how many of it, in what colour, how large, up in the air."""
+
+    asset: str
+    words: str
+    count: int = 1
+    colour: str | None = None
+    scale: float = 1.0
+    aloft: bool = False
+    tie: Relation | None = None
+
+
+class ParsedPrompt(msgspec.Struct, frozen=True, kw_only=True):
+    """What was understood of a prompt, and what was not.
+
+    ``scene`` holds what was asked for; ``texts`` are to be written on a sign. ``known`` counts
+    the things and scene words that were understood; ``begins_known`` says that the first of all
+    was one of them.
+    """
+
+    things: tuple[Subject, ...]
+    scene: Scene
+    texts: tuple[str, ...]
+    style: tuple[str, ...]
+    unmatched: tuple[str, ...]
+    left_out: tuple[str, ...]
+    known: int
+    begins_known: bool
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether a picture of what was understood is a picture of the prompt.
+
+        It is where more was understood than not, or as much and the first thing is among it: a
+        pelican on a bicycle is not a picture of a bicycle.
+        """
+        missing = len(self.unmatched)
+        return self.known > missing or (self.known == missing and self.begins_known)
+
+
+def read(prompt: str) -> ParsedPrompt:
+    """Understand what can be understood of a prompt, the same way every time."""
+    parts = split(prompt)
+    reader = _Reader(words=parts.words)
+    reader.run()
+    texts = parts.quoted[:1]
+    return ParsedPrompt(
+        things=tuple(reader.things),
+        scene=reader.scene(),
+        texts=texts,
+        style=tuple(dict.fromkeys(reader.style)),
+        unmatched=tuple(dict.fromkeys(reader.unmatched)),
+        left_out=tuple(dict.fromkeys(reader.left_out)),
+        known=len(reader.things) + len(set(reader.scene_words)) + len(texts),
+        begins_known=reader.begins_known or False,
+    )
+
+
+@cache
+def _longest() -> int:
+    tables: tuple[Mapping[tuple[str, ...], str], ...] = (
+        scenes.PLACE_PHRASES,
+        scenes.HOUR_PHRASES,
+        scenes.WEATHER_PHRASES,
+    )
+    longest_scene = max(len(words) for table in tables for words in table)
+    return max(longest_scene, vocabulary.longest_phrase())
+
+
+class _Reader(msgspec.Struct):
+    """Walks over the words once, always taking the longest phrase that means something."""
+
+    words: Sequence[str]
+    at: int = 0
+    things: list[Subject] = msgspec.field(default_factory=list[Subject])
+    style: list[str] = msgspec.field(default_factory=list[str])
+    unmatched: list[str] = msgspec.field(default_factory=list[str])
+    left_out: list[str] = msgspec.field(default_factory=list[str])
+    scene_words: list[str] = msgspec.field(default_factory=list[str])
+    places: list[str] = msgspec.field(default_factory=list[str])
+    weather: set[str] = msgspec.field(default_factory=set[str])
+    hour: str | None = None
+    paper: str | None = None
+    alone: bool = False
+    count: int | None = None
+    colour: str | None = None
+    scale: float = 1.0
+    relation: str | None = None
+    negated: bool = False
+    aloft: bool = False
+    begins_known: bool | None = None
+    # Things named one after another: all of "a dog and a cat on a sofa" are on it.
+    joined: list[int] = msgspec.field(default_factory=list[int])
+
+    def run(self) -> None:
+        """Read to the end."""
+        while self.at < len(self.words):
+            self.at += self._take_phrase() or self._take_word()
+            if self.begins_known is None and (self.things or self.scene_words or self.unmatched):
+                self.begins_known = not self.unmatched
+        self._drop_modifiers()
+
+    def scene(self) -> Scene:
+        """Where and when, as far as the prompt says."""
+        paper = self.paper or ("#ffffff" if self.alone and not self.places else None)
+        return Scene(
+            places=tuple(dict.fromkeys(self.places)),
+            hour=self.hour or "",
+            weather=frozenset(self.weather),
+            paper=paper,
+        )
+
+    def _take_phrase(self) -> int:
+        for length in range(min(_longest(), len(self.words) - self.at), 0, -1):
+            phrase = tuple(self.words[self.at : self.at + length])
+            text = " ".join(phrase)
+            if text in grammar.STYLE_PHRASES:
+                self.style.append(text)
+            elif text in grammar.RELATIONS:
+                self._drop_modifiers()
+                self.relation = grammar.RELATIONS[text]
+            elif text in grammar.OTHER_THINGS:
+                self._miss(text)
+            elif not (self._take_scene(phrase) or self._take_thing(phrase)):
+                continue
+            return length
+        return 0
+
+    def _take_scene(self, phrase: tuple[str, ...]) -> bool:
+        counted = self.count is not None and self._picture(phrase) is not None
+        if counted or not _is_scene(phrase):
+            return False
+        if self._leave_out(phrase):
+            return True
+        if phrase in scenes.PLACE_PHRASES:
+            self.places.append(scenes.PLACE_PHRASES[phrase])
+        elif phrase in scenes.HOUR_PHRASES:
+            self.hour = scenes.HOUR_PHRASES[phrase]
+        else:
+            self.weather.add(scenes.WEATHER_PHRASES[phrase])
+        self.scene_words.append(" ".join(phrase))
+        self._clear()
+        return True
+
+    def _take_thing(self, phrase: tuple[str, ...]) -> bool:
+        name = self._picture(phrase)
+        if name is None:
+            return False
+        if self._leave_out(phrase):
+            return True
+        words = " ".join(phrase)
+        if self.things and assets.info(name).group in vocabulary.BODY_PARTS:
+            self.unmatched.append(words)
+        else:
+            plural = phrase not in vocabulary.phrases() and singular(phrase[-1]) != phrase[-1]
+            count = self.count or (grammar.BARE_PLURAL if plural else 1)
+            self._add(
+                Subject(
+                    asset=name,
+                    words=words,
+                    count=min(count, grammar.MAX_COUNT),
+                    colour=self.colour,
+                    scale=self.scale,
+                    aloft=self.aloft,
+                )
+            )
+        self._clear()
+        return True
+
+    def _picture(self, phrase: tuple[str, ...]) -> str | None:
+        known = vocabulary.phrases()
+        one = (*phrase[:-1], singular(phrase[-1]))
+        if self.count is not None and self.count > 1 and one in known:
+            return known[one]
+        return known.get(phrase) or known.get(one)
+
+    def _add(self, thing: Subject) -> None:
+        place, relation = len(self.things), self.relation
+        if place >= MAX_THINGS:
+            self.left_out.append(thing.words)
+            return
+        self.things.append(thing)
+        if relation is None or relation in _LOOSE or place == 0:
+            self.joined.append(place)
+            return
+        subject = self._subject(place - 1)
+        if relation in _BELONGS_TO_SUBJECT:
+            self.things[place] = replace(thing, tie=Relation(relation, subject))
+            return
+        furniture = relation == "on" and assets.info(thing.asset).group == "household"
+        for one in {subject, *self.joined} if furniture else {subject}:
+            if self.things[one].tie is None:
+                self.things[one] = replace(self.things[one], tie=Relation(relation, place))
+        self.joined = [place]
+
+    def _subject(self, last: int) -> int:
+        """Who a further phrase is about: not the thing somebody holds, but its holder."""
+        tie = self.things[last].tie
+        return tie.to if tie is not None and tie.kind in _BELONGS_TO_SUBJECT else last
+
+    def _take_word(self) -> int:
+        word = self.words[self.at]
+        if not word[0].isalnum():
+            self._drop_modifiers()
+            self.relation, self.negated = None, False
+        elif word in grammar.NEGATIONS:
+            self.negated = True
+        elif word in grammar.ALOFT_WORDS:
+            self._lift()
+        elif not (self._take_modifier(word) or self._take_manner(word)):
+            self._miss(word)
+        return 1
+
+    def _miss(self, words: str) -> None:
+        """Note what was not understood, with the noun before it where it goes on with its name."""
+        before = self.words[self.at - 1] if self.at else ""
+        if self._just_named(before) and not words.endswith(grammar.NOT_A_NOUN):
+            words = self._longer_name(words)
+        (self.left_out if self.negated else self.unmatched).append(words)
+        self._clear()
+
+    def _just_named(self, before: str) -> bool:
+        return bool(self.things) and self.things[-1].words.split()[-1] == before
+
+    def _longer_name(self, rest: str) -> str:
+        """Take the last thing back where it was only the beginning of a name.
+
+        The coffee of a coffee grinder is no coffee; a robot barista is a robot all the same.
+        """
+        group = assets.info(self.things[-1].asset).group
+        if group.startswith("person") or group == "face-costume":
+            return rest
+        thing = self.things.pop()
+        place = len(self.things)
+        self.joined = [one for one in self.joined if one != place]
+        self.things = [
+            replace(one, tie=None) if one.tie is not None and one.tie.to == place else one
+            for one in self.things
+        ]
+        if not (self.things or self.scene_words or self.unmatched):
+            self.begins_known = None
+        return f"{thing.words} {rest}"
+
+    def _lift(self) -> None:
+        """A bird that is flying, or a flying pig: the thing just named, or the one to come."""
+        if self._just_named(self.words[max(self.at - 1, 0)]):
+            self.things[-1] = replace(self.things[-1], aloft=True)
+        else:
+            self.aloft = True
+
+    def _take_modifier(self, word: str) -> bool:
+        if word in grammar.NUMBERS:
+            self.count = grammar.NUMBERS[word]
+        elif word.isdecimal():
+            self.count = min(int(word[:4]), grammar.MAX_COUNT) or None
+        elif word in grammar.COLOURS:
+            self.colour = word
+        elif word in grammar.SIZES:
+            self.scale = grammar.SIZES[word]
+        elif word in _BACKGROUND_WORDS and self.colour:
+            self.paper = grammar.COLOURS[self.colour]
+            self._clear()
+        else:
+            return False
+        return True
+
+    def _take_manner(self, word: str) -> bool:
+        following = set(self.words[self.at + 1 : self.at + 2])
+        plain = word in _PLAIN_WORDS and bool(following & _BACKGROUND_WORDS)
+        if plain or word in grammar.ALONE_WORDS:
+            self.alone = True
+        elif word in grammar.NOT_OURS:
+            self.alone = True
+            self.unmatched.append(word)
+        elif word in grammar.STYLE_WORDS:
+            self.style.append(word)
+        else:
+            return word in grammar.STOP_WORDS or word in grammar.LIGHT_VERBS
+        return True
+
+    def _leave_out(self, phrase: tuple[str, ...]) -> bool:
+        if not self.negated:
+            return False
+        self.left_out.append(" ".join(phrase))
+        self._clear()
+        return True
+
+    def _drop_modifiers(self) -> None:
+        """A colour that no noun followed is a thing of its own, or was not understood."""
+        colour = self.colour
+        if colour in grammar.COLOUR_AS_THING:
+            self._add(
+                Subject(
+                    asset=grammar.COLOUR_AS_THING[colour],
+                    words=colour,
+                    count=self.count or 1,
+                    scale=self.scale,
+                )
+            )
+        elif colour is not None:
+            self.unmatched.append(colour)
+        self.count, self.colour, self.scale = None, None, 1.0
+
+    def _clear(self) -> None:
+        self.count, self.colour, self.scale, self.relation = None, None, 1.0, None
+        self.negated, self.aloft = False, False
+
+
+def _is_scene(phrase: tuple[str, ...]) -> bool:
+    tables = (scenes.PLACE_PHRASES, scenes.HOUR_PHRASES, scenes.WEATHER_PHRASES)
+    return any(phrase in table for table in tables)

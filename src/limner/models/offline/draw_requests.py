@@ -1,0 +1,111 @@
+"""A person's words -> what to draw: the prompt, its shape, how many, and where it is saved."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from limner.models.offline import phrases
+
+
+class DrawIntent(msgspec.Struct, frozen=True, kw_only=True):
+    """A picture is to be drawn; an empty prompt means that nobody said of what.
+
+    ``options`` are further arguments, for a tool that takes them.
+    """
+
+    prompt: str
+    options: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
+
+
+def read_draw(words: str) -> DrawIntent | None:
+    """What is to be drawn, or None where nothing is."""
+    strong = phrases.STRONG.match(words)
+    weak = None if strong else phrases.WEAK.match(words)
+    opening = strong or weak
+    rest = words[opening.end() :] if opening else words
+    frame = phrases.FRAME.match(rest)
+    if strong is None and frame is None and not (weak and _is_drawable(rest)):
+        return None
+    options: dict[str, Any] = {}
+    if frame is not None:
+        options |= _manner(frame["manner"].lower()) | _count(frame["count"])
+        rest = rest[frame.end() :]
+    prompt, more = _without_options(rest)
+    return DrawIntent(prompt=prompt, options=options | more)
+
+
+def without_place(words: str) -> tuple[str, str | None]:
+    """The words without where to save a picture, and that place."""
+    rest, saved = _cut(phrases.SAVE, words, _is_place)
+    return rest.strip(" ,;."), None if saved is None else _path(saved["path"])
+
+
+def _is_drawable(words: str) -> bool:
+    """Whether what somebody wants made is likely a picture."""
+    thing = phrases.STARTS_THING.match(words)
+    if thing is None:
+        return False
+    first = re.match(
+        r"(?:\w+\s+){0,3}?(\w+)(?=\s+(?:of|for|that|with|about|to|in)\b|\W*$)", thing["thing"]
+    )
+    is_other = first is not None and first[1].lower().rstrip("s") in phrases.NOT_PICTURES
+    return not is_other or phrases.PICTURE_NOUN.search(words) is not None
+
+
+def _manner(manner: str) -> dict[str, Any]:
+    said = re.findall(r"[a-z-]+", manner)
+    shape = next((phrases.SHAPES[word] for word in said if word in phrases.SHAPES), None)
+    options: dict[str, Any] = {} if shape is None else {"size": shape}
+    return options | ({"quality": "hd"} if phrases.HD.search(manner) else {})
+
+
+def _count(word: str | None) -> dict[str, Any]:
+    if word is None:
+        return {}
+    count = phrases.NUMBERS.get(word.lower()) or (int(word) if word.isdecimal() else 1)
+    return {"n": count} if count > 1 else {}
+
+
+def _without_options(words: str) -> tuple[str, dict[str, Any]]:
+    """The prompt alone, and what was said of the size and the quality."""
+    options: dict[str, Any] = {}
+    words, size = _cut(phrases.SIZE, words)
+    words, ratio = _cut(phrases.RATIO, words)
+    words, shape = _cut(phrases.SHAPE, words)
+    words, hd = _cut(phrases.HD, words)
+    if size is not None:
+        options["size"] = f"{size['width']}x{size['height']}"
+    elif ratio is not None:
+        options["size"] = ratio["ratio"]
+    elif shape is not None:
+        options["size"] = phrases.SHAPES[(shape["formatted"] or shape["bare"]).lower()]
+    if hd is not None:
+        options["quality"] = "hd"
+    return " ".join(words.split()).strip(" ,;.:!?"), options
+
+
+def _cut(
+    pattern: re.Pattern[str], words: str, is_meant: Callable[[re.Match[str]], bool] = lambda _: True
+) -> tuple[str, re.Match[str] | None]:
+    """The words without what a pattern finds outside of quotation marks."""
+    quoted = [found.span() for found in phrases.QUOTED.finditer(words)]
+    for found in pattern.finditer(words):
+        inside = any(start <= found.start() < end for start, end in quoted)
+        if not inside and is_meant(found):
+            return words[: found.start()] + words[found.end() :], found
+    return words, None
+
+
+def _is_place(found: re.Match[str]) -> bool:
+    """Whether a picture is saved there: "as a pirate" is no file."""
+    path = _path(found["path"])
+    is_file = re.search(rf"\.{phrases.PATH_ENDS}$", path, re.IGNORECASE) is not None
+    return is_file or path.startswith(("/", "~/", "./", "../"))
+
+
+def _path(said: str) -> str:
+    return said.rstrip(".,;!?").strip("\"'`")

@@ -1,0 +1,147 @@
+"""What tools did -> words for a person: where a picture is, what was seen, or what went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, cast
+
+from limner.dollars import format_usd
+from limner.errors import NANO_PER_USD
+from limner.models.offline.album import AlbumPicture
+from limner.models.offline.transcript import (
+    ABORTED,
+    EDIT,
+    GENERATE,
+    INSPECT,
+    RECALL,
+    PastAction,
+    drawn_in,
+)
+
+NAME = "limner/offline"
+IS_A_RULE = f"(This is {NAME}: rules, not a language model.)"
+KEY = "OPENAI_API_KEY"
+A_REAL_MODEL = f"For a model that understands, set {KEY}, or store it: limner keys set {KEY}"
+
+# What each tool is good for, with an example.
+_ABILITIES: Mapping[str, Sequence[str]] = {
+    GENERATE: (
+        'draw: "draw a red robot with a hat, wide, save it as robot.png"',
+        'draw it again, changed: "make it wider", "make the robot blue", "add a dog"',
+    ),
+    INSPECT: (
+        'look: "what does it say?", "describe photo.png"',
+        'compare: "compare a.png and b.png"',
+    ),
+    EDIT: ('edit a file, with a service that can: "remove the background of photo.png"',),
+    RECALL: ('show again: "show the first one again"',),
+}
+
+
+def introduction(tools: Collection[str], *, lost: bool) -> str:
+    """What this is and can do; ``lost`` where nothing of that was asked for."""
+    able = [
+        example for tool, examples in _ABILITIES.items() if tool in tools for example in examples
+    ]
+    lines = [
+        f"I am {NAME}, a set of rules and not a language model"
+        + (", and no rule of mine fits that." if lost else "."),
+        *(["I can:", *(f"- {example}" for example in able)] if able else []),
+        A_REAL_MODEL,
+    ]
+    return "\n".join(lines)
+
+
+def whereabouts(picture: AlbumPicture) -> str:
+    """Where a picture is and what it cost, as far as that is known."""
+    facts = [] if picture.size is None else [_dimensions(picture.size)]
+    facts += [] if picture.cost_usd is None else [_cost(picture.cost_usd)]
+    known = f" ({', '.join(facts)})" if facts else ""
+    return f"The picture is {picture.name}{known}."
+
+
+def report(deeds: Sequence[PastAction], *, redrawn: bool) -> str:
+    """What was done, in the order it was done."""
+    return "\n\n".join(
+        _told(deed, redrawn=redrawn and not number) for number, deed in enumerate(deeds)
+    )
+
+
+def _told(deed: PastAction, *, redrawn: bool) -> str:
+    if not deed.ok:
+        return _failure(deed)
+    if deed.tool in (GENERATE, EDIT):
+        return _drawn(deed, redrawn=redrawn)
+    if deed.tool == RECALL:
+        handle, size = str(deed.value.get("image", "")), _size(deed.value)
+        return (
+            f"Here it is again: picture {handle[:12]}{f' ({_dimensions(size)})' if size else ''}."
+        )
+    text = deed.value.get("text")
+    return text if isinstance(text, str) else deed.words or "The tool is done."
+
+
+def _failure(deed: PastAction) -> str:
+    if deed.words == ABORTED:
+        return "That was stopped before it was done."
+    error: object = deed.value.get("error")
+    if not isinstance(error, dict):
+        return f"That did not work: {deed.words or 'the tool does not say why.'}"
+    told = cast("dict[str, Any]", error)
+    sentences = [f"That did not work: {_sentence(told.get('message'))}"]
+    if told.get("hint"):
+        sentences.append(_sentence(told["hint"]))
+    if told.get("billed"):
+        sentences.append(f"It cost {_cost(told.get('cost_usd'))}.")
+    return " ".join(sentences)
+
+
+def _drawn(deed: PastAction, *, redrawn: bool) -> str:
+    value = deed.value
+    made = drawn_in(value)
+    begin = "I drew it again from its words, changed" if redrawn else "Here it is"
+    lines = [f"{begin}: {_picture(made[0])}."]
+    if len(made) > 1:
+        lines = ["Here they are:", *(f"- {_picture(one)}" for one in made)]
+    if redrawn:
+        lines.append(f'It is now: "{value.get("prompt_used", "")}".')
+    if missing := _names(value, "unmatched") + _names(value, "left_out"):
+        lines.append(f"Not understood, and so not drawn: {', '.join(missing)}.")
+    failed = value.get("failed")
+    if isinstance(failed, list) and failed:
+        lines.append(f"{len(cast('list[object]', failed))} could not be drawn.")
+    return "\n".join(lines)
+
+
+def _picture(value: Mapping[str, Any]) -> str:
+    size = _size(value)
+    facts = ([_dimensions(size)] if size else []) + [_cost(value.get("cost_usd"))]
+    return f"{value.get('path')} ({', '.join(facts)})"
+
+
+def _size(value: Mapping[str, Any]) -> tuple[int, int] | None:
+    found: object = value.get("dimensions")
+    if not isinstance(found, dict):
+        return None
+    sides = cast("dict[str, Any]", found)
+    return (sides["width"], sides["height"]) if {"width", "height"} <= sides.keys() else None
+
+
+def _names(value: Mapping[str, Any], member: str) -> list[str]:
+    found = value.get(member)
+    return [str(one) for one in cast("list[object]", found)] if isinstance(found, list) else []
+
+
+def _dimensions(size: tuple[int, int]) -> str:
+    return f"{size[0]} x {size[1]}"
+
+
+def _cost(usd: object) -> str:
+    if not isinstance(usd, int | float):
+        return "at an unknown cost"
+    return format_usd(round(usd * NANO_PER_USD)) if usd else "free"
+
+
+def _sentence(words: object) -> str:
+    text = str(words).strip()
+    return text if text.endswith((".", "!", "?")) else f"{text}."

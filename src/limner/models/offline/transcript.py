@@ -1,0 +1,217 @@
+"""Items of a conversation -> who asked for what, which pictures there are, what tools have done.
+
+Only a user's own messages are requests. What tools answered is read as facts about pictures and as
+words to pass on, and never for what it asks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+import msgspec
+from msgspec.structs import replace
+
+from limner.errors import InputInvalid
+from limner.models.offline.album import Album, AlbumPicture, called
+from limner.wires.item_views import (
+    ContentPart,
+    FunctionCall,
+    FunctionCallOutput,
+    InputImage,
+    InputText,
+    Item,
+    Message,
+    view,
+)
+
+GENERATE, EDIT, INSPECT, RECALL = "image_generate", "image_edit", "inspect_image", "image_recall"
+ILLUSTRATOR = "illustrator"
+"""The provider that draws from words and cannot change a picture."""
+
+ABORTED = "aborted"
+# No rule needs more than this, and a message may be a whole book.
+MAX_WORDS_CHARS = 8_000
+
+# What stands in place of a picture that is not sent; summaries of `limner/offline` say more.
+_NOTE = re.compile(
+    r"\[picture (?P<handle>[0-9a-f]{8,64})(?:: (?P<caption>[^\];]*))?"
+    r"(?:; (?:(?P<drawn>drawn offline, )?at (?P<path>[^\]]+)|[^\]]*))?\]"
+)
+# What stands before a picture that comes from a file, and after it.
+_FILE = re.compile(r'<image name=[^>]{0,80} path="([^"\n]+)">')
+_FILE_END = "</image>"
+_FENCED = re.compile(r"<(data-[0-9a-f]+)>\n(.*)\n</\1>", re.DOTALL)
+
+
+class PastAction(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool that was called, and what it answered.
+
+    ``value`` is the JSON object in its words, empty where these are no JSON.
+    """
+
+    tool: str
+    arguments: Mapping[str, Any]
+    words: str
+    value: Mapping[str, Any]
+    ok: bool
+
+
+class UserRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What the user wants: their words, and the pictures in the same message."""
+
+    words: str
+    attached: tuple[AlbumPicture, ...] = ()
+
+
+class Transcript(msgspec.Struct, kw_only=True):
+    """A conversation so far.
+
+    Attributes:
+        requests: everything the user asked for, oldest first.
+        album: the pictures there are.
+        album_then: the pictures there were when the last request was made.
+        deeds: what was done since then.
+        has_spoken: whether the model has said anything yet.
+    """
+
+    requests: list[UserRequest] = msgspec.field(default_factory=list[UserRequest])
+    album: Album = msgspec.field(default_factory=Album)
+    album_then: Album = msgspec.field(default_factory=Album)
+    deeds: list[PastAction] = msgspec.field(default_factory=list[PastAction])
+    has_spoken: bool = False
+
+
+def listen(items: Iterable[Item]) -> Transcript:
+    """What a conversation comes down to; items that make no sense are passed over."""
+    talk, calls = Transcript(), dict[str, FunctionCall]()
+    for item in items:
+        try:
+            match view(item):
+                case Message(role="user") as message:
+                    _ask(talk, message.parts)
+                case Message(role="assistant"):
+                    talk.has_spoken = True
+                case FunctionCall() as call:
+                    calls[call.call_id] = call
+                case FunctionCallOutput() as output:
+                    _do(talk, calls.get(output.call_id), output)
+                case _:
+                    pass
+        except InputInvalid:
+            continue
+    return talk
+
+
+def _ask(talk: Transcript, parts: Sequence[ContentPart]) -> None:
+    words, attached = _read(parts)
+    words = words[:MAX_WORDS_CHARS]
+    if words.startswith("<"):
+        # A program speaks in the user's name, as in a summary: its pictures count, its words not.
+        noted = map(_noted, _NOTE.finditer(words))
+        talk.album = talk.album.with_mentioned((*attached, *noted))
+        return
+    if not words and not attached:
+        return
+    talk.album = talk.album_then = talk.album.with_mentioned(attached)
+    talk.requests.append(UserRequest(words=words, attached=attached))
+    talk.deeds.clear()
+
+
+def _do(talk: Transcript, call: FunctionCall | None, output: FunctionCallOutput) -> None:
+    words, pictures = _read(output.parts)
+    value = _object(words)
+    deed = PastAction(
+        tool="" if call is None else call.name,
+        arguments={} if call is None else _object(call.arguments),
+        words=words,
+        value=value,
+        ok=output.succeeded is not False and "error" not in value and words != ABORTED,
+    )
+    talk.deeds.append(deed)
+    if deed.ok:
+        talk.album = talk.album.with_mentioned(_shown(deed) or pictures)
+
+
+def _shown(deed: PastAction) -> tuple[AlbumPicture, ...]:
+    """The pictures that one of limner's own tools made, or was asked about."""
+    if deed.tool == INSPECT:
+        others: object = deed.arguments.get("paths")
+        names = [deed.arguments.get("path"), *_list(others)]
+        return tuple(called(name) for name in names if isinstance(name, str) and name)
+    if deed.tool not in (GENERATE, EDIT, RECALL):
+        return ()
+    made = (_made(one, deed) for one in drawn_in(deed.value))
+    return tuple(picture for picture in made if picture.source)
+
+
+def drawn_in(value: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What a tool says of each picture it made, also where that is only one."""
+    several = _list(value.get("pictures"))
+    each = [cast("dict[str, Any]", one) for one in several if isinstance(one, dict)]
+    return [*each] or [value]
+
+
+def _made(one: Mapping[str, Any], deed: PastAction) -> AlbumPicture:
+    size: object = one.get("dimensions")
+    sides = cast("dict[str, object]", size) if isinstance(size, dict) else {}
+    width, height = sides.get("width"), sides.get("height")
+    cost = one.get("cost_usd")
+    return AlbumPicture(
+        handle=_string(one.get("image")),
+        path=_string(one.get("path")),
+        size=(width, height) if isinstance(width, int) and isinstance(height, int) else None,
+        order=deed.arguments if deed.tool == GENERATE else None,
+        provider=_string(deed.value.get("provider")),
+        cost_usd=float(cost) if isinstance(cost, int | float) else None,
+    )
+
+
+def _read(parts: Iterable[ContentPart]) -> tuple[str, tuple[AlbumPicture, ...]]:
+    """The words in an item, and its pictures or the notes that stand in their place."""
+    words: list[str] = []
+    pictures: list[AlbumPicture] = []
+    path: str | None = None
+    for part in parts:
+        if isinstance(part, InputImage) and part.handle:
+            pictures.append(replace(called(part.handle), path=path))
+        if not isinstance(part, InputText):
+            continue
+        text = part.text.encode(errors="replace").decode().strip()
+        if note := _NOTE.fullmatch(text):
+            seen = _noted(note)
+            pictures.append(replace(seen, path=seen.path or path))
+        elif file := _FILE.fullmatch(text):
+            path = file[1]
+        elif text == _FILE_END:
+            path = None
+        else:
+            fenced = _FENCED.fullmatch(text)
+            words.append(text if fenced is None else fenced[2])
+    return "\n".join(words).strip(), tuple(pictures)
+
+
+def _noted(note: re.Match[str]) -> AlbumPicture:
+    is_drawn = note["drawn"] is not None and note["caption"] is not None
+    return AlbumPicture(
+        handle=note["handle"],
+        path=note["path"],
+        order={"prompt": note["caption"]} if is_drawn else None,
+        provider=ILLUSTRATOR if is_drawn else None,
+    )
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any])
+    except (msgspec.DecodeError, RecursionError):
+        return {}
+
+
+def _list(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else []
+
+
+def _string(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None

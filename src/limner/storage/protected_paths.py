@@ -1,0 +1,185 @@
+"""A resolved path -> whether it lies where nobody reads or writes through limner."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import unicodedata
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from fnmatch import fnmatch
+from functools import cache, lru_cache
+from pathlib import Path
+
+import msgspec
+
+from limner.storage.home import Home, user_home
+
+if sys.platform != "win32":
+    import pwd
+
+_POSIX_SYSTEM = (
+    *("/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/run"),
+    *("/sbin", "/sys", "/usr", "/usr/bin", "/usr/lib", "/usr/sbin"),
+    *("/var/log", "/var/mail", "/var/run", "/var/spool"),
+)
+# Where the usual container images of language runtimes keep the application itself.
+_CONTAINER_WORK = Path("/usr/src")
+_MAC_SYSTEM = ("/Library", "/System", "/private/etc", "/private/var/db")
+_WINDOWS_SYSTEM_VARIABLES = ("SystemRoot", "ProgramFiles", "ProgramFiles(x86)", "ProgramData")
+
+# Keys, tokens, keyrings and browser profiles, relative to a user's home.
+_SECRET_PLACES = (
+    *(".ssh", ".aws", ".azure", ".gnupg", ".kube", ".password-store", ".config/gcloud"),
+    *(".config/gh", ".config/op", ".config/rclone", ".docker/config.json", ".terraform.d"),
+    *(".netrc", "_netrc", ".npmrc", ".pypirc", ".pgpass", ".my.cnf", ".git-credentials"),
+    *(".config/git/credentials", ".cargo/credentials", ".cargo/credentials.toml", ".vault-token"),
+    *(".claude/.credentials.json", ".codex/auth.json"),
+    *(".local/share/keyrings", ".local/share/kwalletd", ".gnome2/keyrings", ".mozilla"),
+    *(".config/google-chrome", ".config/chromium", "Library/Keychains", "Library/Cookies"),
+    *("Library/Application Support/Google/Chrome", "Library/Application Support/Firefox"),
+    *("AppData/Roaming/Microsoft/Credentials", "AppData/Roaming/Microsoft/Protect"),
+    *("AppData/Local/Microsoft/Credentials", "AppData/Local/Microsoft/Vault"),
+    *("AppData/Roaming/Microsoft/Windows/PowerShell/PSReadLine", "AppData/Roaming/gnupg"),
+    *(".local/share/fish/fish_history", ".zsh_sessions", ".bash_sessions"),
+    *(".lesshst", ".viminfo", ".histfile"),
+)
+# .bash_history, .python_history, .psql_history and every other shell or database client's.
+_HISTORY_PATTERN = ".*_history*"
+
+
+class ProtectedPaths(msgspec.Struct, frozen=True, kw_only=True):
+    """The places nobody reaches: system folders, and secrets under the user's homes.
+
+    A whole home is never part of it: a user whose home, temp folder or ``$LIMNER_HOME`` lies
+    inside a system folder still owns those (``exempt``). ``unwritable`` places may be read. The
+    first of ``homes`` is what ``~`` stands for.
+    """
+
+    homes: tuple[Path, ...]
+    system: tuple[Path, ...]
+    exempt: tuple[Path, ...]
+    secret: tuple[Path, ...]
+    unwritable: tuple[Path, ...]
+
+    @classmethod
+    def under(cls, home: Home) -> ProtectedPaths:
+        """The floor of this machine and this user, with limner's own things in ``home``."""
+        return _laid(home, _user_homes(), _system_folders(), temp_folders(), _runtime_folders())
+
+    def denies(self, path: Path, *, writing: bool) -> bool:
+        """Whether ``path``, which must be resolved, is under the floor."""
+        secrets = (*self.secret, *self.unwritable) if writing else self.secret
+        return (
+            self._is_system(path)
+            or any(within(path, place) for place in _both_names(secrets))
+            or any(_is_history(path, home) for home in _both_names(self.homes))
+        )
+
+    def _is_system(self, path: Path) -> bool:
+        system = list(_both_names(self.system))
+        if not any(within(path, folder) for folder in system):
+            return False
+        return not any(
+            path.is_relative_to(place)
+            for place in _both_names(self.exempt)
+            if place not in system and any(within(place, folder) for folder in system)
+        )
+
+
+# A conversation asks for it with every turn, and a hundred paths take a while to write down.
+@lru_cache(maxsize=16)
+def _laid(
+    home: Home,
+    homes: tuple[Path, ...],
+    system: tuple[Path, ...],
+    temporary: tuple[Path, ...],
+    runtime: tuple[Path, ...],
+) -> ProtectedPaths:
+    database = home.database
+    return ProtectedPaths(
+        homes=homes,
+        system=system,
+        exempt=(*homes, home.folder, *temporary, *runtime, _CONTAINER_WORK),
+        secret=(
+            *(base / place for base in homes for place in _SECRET_PLACES),
+            *(folder / name for folder in runtime for name in ("keyring", "gnupg")),
+            home.keys,
+            home.chat_history,
+            *(database.with_name(database.name + end) for end in ("", "-wal", "-shm")),
+        ),
+        unwritable=(home.blobs, home.config, home.personalities),
+    )
+
+
+def temp_folders() -> tuple[Path, ...]:
+    """The folder for temporary files, or nothing on a machine where none can be written."""
+    try:
+        return (Path(tempfile.gettempdir()),)
+    except FileNotFoundError:
+        return ()
+
+
+def within(path: Path, place: Path) -> bool:
+    """Whether ``path`` is ``place`` or inside it, as the most forgiving filesystem would say.
+
+    Case and Unicode form are ignored, since ``~/.SSH`` is ``~/.ssh`` on a Mac. That can only
+    refuse more, so it is for judging what is denied, never what is allowed.
+    """
+    inner, outer = _folded(path), _folded(place)
+    return inner[: len(outer)] == outer
+
+
+def _folded(path: Path) -> tuple[str, ...]:
+    return tuple(unicodedata.normalize("NFD", part).casefold() for part in path.parts)
+
+
+def _is_history(path: Path, home: Path) -> bool:
+    if not within(path, home):
+        return False
+    below = _folded(path)[len(home.parts) :]
+    return bool(below) and fnmatch(below[0], _HISTORY_PATTERN)
+
+
+def _both_names(places: Iterable[Path]) -> Iterator[Path]:
+    """Each place by its own name and by where it really is: /lib may be /usr/lib."""
+    for place in places:
+        yield place
+        try:
+            real = Path(os.path.realpath(place))
+        except (OSError, RecursionError):  # it changes at this moment, or leads nowhere
+            continue
+        if real != place:
+            yield real
+
+
+def _user_homes() -> tuple[Path, ...]:
+    """The home the environment names first, then the one of the account, where they differ."""
+    account = () if sys.platform == "win32" else _account_homes(os.getuid())
+    return tuple(dict.fromkeys((user_home(), *account)))
+
+
+# Asking the system for it may mean asking another machine.
+@cache
+def _account_homes(user_id: int) -> tuple[Path, ...]:
+    if sys.platform != "win32":
+        with suppress(KeyError):  # an anonymous user of a container has no entry
+            return (Path(pwd.getpwuid(user_id).pw_dir),)
+    return ()
+
+
+@cache
+def _system_folders() -> tuple[Path, ...]:
+    if sys.platform == "win32":
+        named = (os.environ.get(name, "") for name in _WINDOWS_SYSTEM_VARIABLES)
+        return tuple(Path(folder) for folder in named if folder)
+    extra = _MAC_SYSTEM if sys.platform == "darwin" else ()
+    return tuple(Path(folder) for folder in (*_POSIX_SYSTEM, *extra))
+
+
+def _runtime_folders() -> tuple[Path, ...]:
+    """The parts of /run that belong to people: the session's own folder and mounted disks."""
+    if sys.platform == "win32":
+        return ()
+    return (Path(f"/run/user/{os.getuid()}"), Path("/run/media"))

@@ -1,0 +1,232 @@
+"""Bytes -> a file without a name -> a name in a folder, given only when the file is whole.
+
+Where the system has ``O_TMPFILE``, not even ``kill -9`` leaves a trace of an unfinished file.
+Elsewhere it carries a hidden temporary name, removed on every failure the process survives.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from limner.storage.os_errors import disk_errors
+
+
+class Spliced(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of ours with bytes put in at one place."""
+
+    path: Path
+    at: int
+    inserted: bytes
+
+
+Source = bytes | Path | Spliced | Iterator[bytes]
+Folder = int | Path
+"""An open directory, or a path where the system cannot name files relative to one (Windows)."""
+
+_CHUNK_BYTES = 1 << 20
+_KERNEL_COPY_BYTES = 1 << 30
+_OPEN_FLAGS = os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_O_TMPFILE: int = getattr(os, "O_TMPFILE", 0)
+_OPEN_FILES = Path("/proc/self/fd")
+# What a filesystem, kernel or sandbox answers that lacks the feature asked for.
+_LACKING = frozenset({errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS})
+_LACKING_TMPFILE = _LACKING | {errno.EISDIR, errno.ENOENT}
+_LACKING_LINKS = _LACKING | {errno.EPERM}
+_LACKING_KERNEL_COPY = _LACKING | {errno.EXDEV, errno.EPERM}
+
+
+class TempFile:
+    """A file in the making; leaving its ``with`` block removes what was not published.
+
+    The draft keeps its own hold of the folder, so its owner may close theirs at any time.
+    Methods raise OSError as the system does: the caller knows what it was for and says so.
+    """
+
+    def __init__(self, folder: Folder, *, mode: int) -> None:
+        self._folder = os.dup(folder) if isinstance(folder, int) else folder
+        self._dir_fd = self._folder if isinstance(self._folder, int) else None
+        self.closed = False
+        self._temporary: str | None = None
+        self.fd = -1
+        try:
+            self.fd = self._open(mode)
+        except OSError:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def fill(self, source: Source) -> None:
+        """Append all of ``source``; a file is copied inside the kernel where that is possible."""
+        if isinstance(source, bytes | Iterator):
+            for part in (source,) if isinstance(source, bytes) else source:
+                write_all(self.fd, part)
+            return
+        path = source if isinstance(source, Path) else source.path
+        with disk_errors(doing="read", path=path):
+            file = path.open("rb", buffering=0)
+        with file:
+            if isinstance(source, Spliced):
+                write_all(self.fd, file.read(source.at))
+                write_all(self.fd, source.inserted)
+            _copy(file.fileno(), self.fd)
+
+    def sync(self) -> None:
+        """Put the bytes on the disk: a name must never point at less than the whole file."""
+        os.fsync(self.fd)
+
+    def publish_new(self, name: str) -> None:
+        """Give the file a name that nobody has.
+
+        Raises:
+            FileExistsError: the name is taken; another may be tried.
+        """
+        if self._temporary is None:
+            self._link_open_file(name)
+        else:
+            self._link_temporary(name)
+        sync_folder(self._folder, Path(name).parent)
+
+    def publish_over(self, name: str) -> None:
+        """Give the file a name, taking it from the file that has it, if one does."""
+        if self._temporary is None:
+            temporary = temporary_name()
+            self._link_open_file(temporary)
+            self._temporary = temporary
+        else:
+            self._close_file()  # Windows renames only what is closed
+        self._rename_temporary(name)
+        sync_folder(self._folder, Path(name).parent)
+
+    def close(self) -> None:
+        """Let go of the file; what was not published is gone. Harmless to call twice."""
+        if self.closed:
+            return
+        self.closed = True
+        self._close_file()
+        self._remove_temporary()
+        if self._dir_fd is not None:
+            os.close(self._dir_fd)
+
+    def _open(self, mode: int) -> int:
+        if _O_TMPFILE and self._dir_fd is not None and _OPEN_FILES.is_dir():
+            try:
+                return os.open(".", _OPEN_FLAGS | _O_TMPFILE, mode, dir_fd=self._dir_fd)
+            except OSError as error:
+                if error.errno not in _LACKING_TMPFILE:
+                    raise
+        name = temporary_name()
+        flags = _OPEN_FLAGS | os.O_CREAT | os.O_EXCL
+        fd = os.open(self._at(name), flags, mode, dir_fd=self._dir_fd)
+        self._temporary = name
+        return fd
+
+    def _at(self, name: str) -> str | Path:
+        return name if isinstance(self._folder, int) else self._folder / name
+
+    def _link_open_file(self, name: str) -> None:
+        os.link(_OPEN_FILES / str(self.fd), name, dst_dir_fd=self._dir_fd, follow_symlinks=True)
+
+    def _link_temporary(self, name: str) -> None:
+        assert self._temporary is not None
+        source, target = self._at(self._temporary), self._at(name)
+        try:
+            os.link(source, target, src_dir_fd=self._dir_fd, dst_dir_fd=self._dir_fd)
+        except OSError as error:
+            if error.errno not in _LACKING_LINKS:
+                raise
+            self._claim(name)
+        else:
+            self._close_file()  # Windows removes only what is closed
+            self._remove_temporary()
+
+    def _claim(self, name: str) -> None:
+        """Take a new name on a filesystem without hard links, such as a memory stick's."""
+        flags = _OPEN_FLAGS | os.O_CREAT | os.O_EXCL
+        os.close(os.open(self._at(name), flags, 0o600, dir_fd=self._dir_fd))
+        self._close_file()
+        try:
+            self._rename_temporary(name)
+        except OSError:
+            os.unlink(self._at(name), dir_fd=self._dir_fd)
+            raise
+
+    def _rename_temporary(self, name: str) -> None:
+        assert self._temporary is not None
+        source, target = self._at(self._temporary), self._at(name)
+        os.replace(source, target, src_dir_fd=self._dir_fd, dst_dir_fd=self._dir_fd)
+        self._temporary = None
+
+    def _remove_temporary(self) -> None:
+        if self._temporary is not None:
+            with suppress(FileNotFoundError):
+                os.unlink(self._at(self._temporary), dir_fd=self._dir_fd)
+            self._temporary = None
+
+    def _close_file(self) -> None:
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+
+def write_all(fd: int, data: bytes | memoryview) -> None:
+    """Write every byte: the system may take a part at a time."""
+    left = memoryview(data)
+    while left:
+        left = left[os.write(fd, left) :]
+
+
+def sync_folder(folder: Folder, below: str | Path = ".") -> None:
+    """Put the names in a folder on the disk, where the system lets a folder be opened."""
+    if os.name == "nt":
+        return
+    dir_fd = folder if isinstance(folder, int) else None
+    path = below if isinstance(folder, int) else folder / below
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=dir_fd)
+    except PermissionError:  # a folder that may be written but not listed
+        return
+    try:
+        os.fsync(fd)
+    except OSError as error:
+        if error.errno not in _LACKING:
+            raise
+    finally:
+        os.close(fd)
+
+
+def temporary_name(token: str | None = None) -> str:
+    """The name of a file that has no name of its own yet."""
+    return f".limner-{secrets.token_hex(8) if token is None else token}.tmp"
+
+
+def _copy(source: int, target: int) -> None:
+    in_kernel = getattr(os, "copy_file_range", None)
+    if in_kernel is not None:
+        try:
+            while in_kernel(source, target, _KERNEL_COPY_BYTES):
+                pass
+        except OSError as error:
+            if error.errno not in _LACKING_KERNEL_COPY:
+                raise
+    # Whatever the kernel left, which is all of it where it cannot copy between these files.
+    while chunk := os.read(source, _CHUNK_BYTES):
+        write_all(target, chunk)

@@ -1,0 +1,43 @@
+"""A model, its pictures and a question -> the answer it gave before, where answers are kept."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime
+
+import msgspec
+
+from limner.errors import StorageError
+from limner.storage.store import Store
+from limner.wires.base import Prompt
+
+
+class AnswerCache(msgspec.Struct, frozen=True, kw_only=True):
+    """Answers by what was asked; a question that differs in anything is another question."""
+
+    store: Store
+    clock: Callable[[], datetime]
+
+    def key(self, model: str, prompt: Prompt) -> str:
+        """What names a question: the model, the words and the bytes of the pictures."""
+        pictures = {
+            name: (sight.mime, hashlib.sha256(sight.data).hexdigest(), sight.detail)
+            for name, sight in prompt.pictures.items()
+        }
+        asked = (model, prompt.items, pictures, prompt.instructions, prompt.schema, prompt.effort)
+        return hashlib.sha256(msgspec.json.encode(asked)).hexdigest()
+
+    async def recall(self, key: str) -> str | None:
+        """The answer, if it was given before."""
+        row = await self.store.read(lambda tx: tx.one("answer_get", key=key))
+        return None if row is None else row["text"]
+
+    async def keep(self, key: str, text: str) -> None:
+        """Remember an answer; one that cannot be kept, as on a full disk, is given all the same."""
+        now_ms = int(self.clock().timestamp() * 1000)
+        with suppress(StorageError):
+            await self.store.write(
+                lambda tx: tx.run("answer_add", key=key, text=text, created_ms=now_ms)
+            )

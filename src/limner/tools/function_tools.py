@@ -1,0 +1,171 @@
+"""A Python function -> a tool that a model can call; and the tools that other packages bring."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import re
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, TypedDict, Unpack
+
+from msgspec.structs import replace
+
+from limner.net.redaction import redact
+from limner.pictures.take import Pictures
+from limner.tools.base import Outcome, Tool, ToolContext
+from limner.tools.function_results import FunctionResults
+from limner.tools.signatures import Signature, read_signature
+
+ENTRY_POINT_GROUP = "limner.tools"
+TOOLSET = "functions"
+MAX_RESULT_CHARS = 20_000
+
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+logger = logging.getLogger("limner")
+
+
+class FunctionTool(Tool, frozen=True, kw_only=True):
+    """A tool made of a function, which can still be called as what it was."""
+
+    function: Callable[..., Any]
+    signature: Signature
+    trusted: bool = False
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function itself."""
+        return self.function(*args, **kwargs)
+
+
+class ToolOptions(TypedDict, total=False):
+    """What can be said of a tool beside its function.
+
+    Attributes:
+        name: what a model calls it; the function's name where that is left out.
+        description: what a model reads; the docstring where that is left out.
+        toolset: which tools it belongs to.
+        max_result_chars: the most a result may have.
+        timeout_s: how long it may take.
+        trusted: its answers are this program's own words, and nothing that it read somewhere.
+    """
+
+    name: str
+    description: str
+    toolset: str
+    max_result_chars: int
+    timeout_s: float
+    trusted: bool
+
+
+def function_tool(
+    function: Callable[..., Any],
+    *,
+    pictures: Callable[[], Pictures],
+    **options: Unpack[ToolOptions],
+) -> FunctionTool:
+    """A tool that calls a function.
+
+    Args:
+        function: plain or async, each parameter with a type. A plain one runs on a thread of its
+            own. A parameter of the type `ToolContext` is filled in, and no model knows of it.
+        pictures: where the pictures it returns are kept, asked when the first one is there.
+        options: what is different from the defaults.
+
+    Raises:
+        TypeError: a parameter has no type, or there is no word on what the function does.
+        ValueError: services take no tool of that name.
+    """
+    signature = read_signature(function)
+    called = options.get("name", function.__name__)
+    if not _NAME.fullmatch(called):
+        raise ValueError(f"{called[:80]!r} is no name for a tool: letters, digits, _ and - only")
+    told = options.get("description", signature.description)
+    if not told.strip():
+        raise TypeError(f"{called} needs a docstring: it tells a model what the tool is for")
+    trusted = options.get("trusted", False)
+    return FunctionTool(
+        name=called,
+        description=told,
+        schema=signature.schema,
+        run=_runner(called, function, signature, pictures, trusted=trusted),
+        toolset=options.get("toolset", TOOLSET),
+        max_result_chars=options.get("max_result_chars", MAX_RESULT_CHARS),
+        timeout_s=options.get("timeout_s"),
+        function=function,
+        signature=signature,
+        trusted=trusted,
+    )
+
+
+def plugin_tools(*, taken: Collection[str], pictures: Callable[[], Pictures]) -> list[Tool]:
+    """The tools that installed packages bring; one that cannot be used is a line in the log.
+
+    A package names a `Tool`, or a function that `limner.tool` made one of, under the entry-point
+    group ``limner.tools``. Nobody can take the place of a tool whose name is ``taken``. What they
+    answer is untrusted, unless it is a function that was made a ``trusted`` tool.
+    """
+    found: dict[str, Tool] = {}
+    for entry in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda entry: entry.name):
+        try:
+            tool = _loaded(entry, taken={*taken, *found})
+        except Exception as error:
+            # A stranger's package that is broken must not take everything else with it.
+            logger.warning("The tool %r cannot be loaded: %s", entry.name, redact(repr(error)))
+        else:
+            found[tool.name] = _of_strangers(kept_in(pictures, tool))
+    return list(found.values())
+
+
+def kept_in(pictures: Callable[[], Pictures], tool: Tool) -> Tool:
+    """The tool, keeping its pictures there if it is made of a function."""
+    if not isinstance(tool, FunctionTool):
+        return tool
+    run = _runner(tool.name, tool.function, tool.signature, pictures, trusted=tool.trusted)
+    return replace(tool, run=run)
+
+
+def _of_strangers(tool: Tool) -> Tool:
+    """The tool, its answers marked as those of somebody else; a function's are already."""
+    if isinstance(tool, FunctionTool):
+        return tool
+
+    async def run(arguments: Mapping[str, Any], context: ToolContext) -> Outcome:
+        return replace(await tool.run(arguments, context), untrusted=True)
+
+    return replace(tool, run=run)
+
+
+def _loaded(entry: EntryPoint, *, taken: Collection[str]) -> Tool:
+    tool: object = entry.load()
+    if not isinstance(tool, Tool):
+        raise TypeError(f"{entry.value} is a {type(tool).__name__}, not a Tool")
+    if tool.name in taken:
+        raise ValueError(f"there is another tool {tool.name}")
+    return tool
+
+
+def _runner(
+    name: str,
+    function: Callable[..., Any],
+    signature: Signature,
+    pictures: Callable[[], Pictures],
+    *,
+    trusted: bool,
+) -> Callable[[Mapping[str, Any], ToolContext], Awaitable[Outcome]]:
+    async def run(arguments: Mapping[str, Any], context: ToolContext) -> Outcome:
+        given = signature.read(arguments)
+        if signature.context is not None:
+            given[signature.context] = context
+        if inspect.iscoroutinefunction(function):
+            answer = await function(**given)
+        else:
+            answer = await asyncio.to_thread(function, **given)
+            # A plain function may hand back what is yet to be awaited.
+            if inspect.isawaitable(answer):
+                answer = await answer
+        answers = FunctionResults(tool=name, pictures=pictures, context=context, trusted=trusted)
+        return await answers.outcome(answer)
+
+    return run

@@ -1,0 +1,98 @@
+"""An order -> a paid-for picture on disk: the one way every generated picture takes.
+
+Everything that can be checked is checked first, nothing is sent before it is reserved and
+journalled, and whatever happens then, leaving the `PaidCall` block decides the row. A crash
+between any two lines leaves a row that says how far it came; `recovery` takes it from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from limner.money.ledger import Money, Reservation
+from limner.money.paid_call import PaidCall, to_the_end
+from limner.pictures.request import Progress, ProviderCallbacks
+from limner.providers.base import Provider
+from limner.providers.choice import Choice
+from limner.tools.base import ToolContext
+from limner.tools.consent import may_spend, reserve
+from limner.tools.in_flight import InFlight
+from limner.tools.journal import journal_entry
+from limner.tools.output_file import GeneratedImage, OutputWriter
+from limner.tools.planning import Order, Plan, Planner
+
+
+class ImageGenerator(msgspec.Struct, frozen=True, kw_only=True):
+    """Draws orders.
+
+    ``connect`` builds the provider of a choice. ``turn`` is entered for as long as a request is
+    with a provider, and bounds how many are there at once. ``session_id`` is whose budget pays
+    for a call that names no session.
+    """
+
+    planner: Planner
+    connect: Callable[[Choice], Provider]
+    turn: Callable[[], AbstractAsyncContextManager[Any]]
+    landing: OutputWriter
+    money: Money
+    under_way: InFlight
+    session_id: str
+    clock: Callable[[], datetime]
+
+    async def draw(self, order: Order, context: ToolContext) -> GeneratedImage:
+        """Plan, ask, reserve, send, verify, settle, save.
+
+        Raises:
+            LimnerError: it failed; the error carries the cost of what was spent before.
+        """
+        with self.under_way.working():
+            plan = await self.planner.plan(order, context, today=self.clock().date())
+            reservation = await self._reserve(order, plan, context)
+            spending = PaidCall(self.money, reservation, quote_source=plan.quote.source)
+            async with spending, self.turn():
+                self.under_way.check_open()
+                provider = self.connect(plan.choice)
+                with self.landing.pictures.sink() as sink:
+                    await spending.send(journal_entry(plan))
+                    desk = desk_of(spending, context.progress)
+                    with spending.told_price():
+                        receipt = await provider.generate(plan.request, sink, desk)
+                    write = partial(self.landing.write, plan.target, overwrite=plan.overwrite)
+                    return await to_the_end(
+                        self.landing.land(plan, receipt, sink, spending=spending, write=write)
+                    )
+
+    async def _reserve(self, order: Order, plan: Plan, context: ToolContext) -> Reservation:
+        service, approval = plan.choice.spec.name, self.planner.approval
+        await may_spend(
+            plan.quote.nano,
+            f"A picture from {service}",
+            context,
+            approval,
+            has_session_cap=self.money.has_session_cap,
+        )
+        return await reserve(
+            plan.quote.nano,
+            self.money,
+            context,
+            approval,
+            tool=order.tool,
+            provider=service,
+            model=plan.request.model,
+            session_id=self.session_id,
+        )
+
+
+def desk_of(spending: PaidCall, progress: Callable[[Progress], None]) -> ProviderCallbacks:
+    """What a provider may tell while it works, connected to the books."""
+    return ProviderCallbacks(
+        journal=lambda job: spending.note_job(job.remote_id, job.url),
+        progress=progress,
+        withdraw=spending.withdraw,
+    )

@@ -1,0 +1,351 @@
+"""Pictures and a question -> a model's answer in words: the one way every look takes.
+
+The order of the checks is part of the promise: the settings first, then the model, then the file.
+Nothing is sent before its price is reserved.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from limner.catalogue.prices import PROMPT_WRAPPING_TOKENS
+from limner.catalogue.tokens import UNKNOWN_TOKENS
+from limner.errors import (
+    NANO_PER_USD,
+    CostSource,
+    ModelBadAnswer,
+    ModelTimeout,
+    ProviderError,
+    UserError,
+)
+from limner.imaging.fit import Region
+from limner.models import pricing
+from limner.models.base import Model
+from limner.models.registry import EMBEDDED, FoundModel, KnownModel, Registry
+from limner.money.ledger import Money
+from limner.money.paid_call import PaidCall, told_cost
+from limner.pictures.request import Progress
+from limner.tools.answer_cache import AnswerCache
+from limner.tools.base import ApprovalPolicy, ToolContext
+from limner.tools.consent import may_spend, reserve
+from limner.tools.in_flight import InFlight
+from limner.tools.picture_loader import LoadedPicture, PictureLoader
+from limner.wires.base import HANDLE_URL, Answer, ModelPicture, Prompt
+
+TOOL = "inspect_image"
+# Room for a long answer and the thinking before it; what is not used is not paid for.
+MAX_OUTPUT_TOKENS = 8_192
+
+BLOCKED = (
+    "Image submission is disabled by settings (images.blockImages=true). "
+    "Disable it to use inspect_image."
+)
+NO_REGISTRY = "Model registry is unavailable for inspect_image."
+NO_MODELS = "No models available for inspect_image."
+UNRESOLVED = "Unable to resolve a model for inspect_image."
+FAILED = "inspect_image request failed."
+ABORTED = "inspect_image request aborted."
+NO_TEXT = "inspect_image model returned no text output."
+
+
+class InspectRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What the caller wants to know, and of which files. ``model`` is named by people only."""
+
+    paths: tuple[str, ...]
+    question: str
+    region: Region | None = None
+    schema: Mapping[str, Any] | None = None
+    model: str | None = None
+
+
+class Inspection(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model said about pictures.
+
+    ``details`` begins with the model, the path and the type that was sent; the rest is more about
+    the pictures and the call, all JSON values. It is ``untrusted`` where somebody else may have
+    put words into a picture, which the model then repeats.
+    """
+
+    text: str
+    details: Mapping[str, Any]
+    cost_nano: int
+    cost_source: CostSource
+    untrusted: bool = True
+
+    @property
+    def cost_usd(self) -> float:
+        """What it cost in dollars."""
+        return self.cost_nano / NANO_PER_USD
+
+
+class Inspector(msgspec.Struct, frozen=True, kw_only=True):
+    """Answers questions about pictures.
+
+    ``registry`` is None where a program has none. ``connect`` makes the model of a row ready to be
+    asked. ``memory`` is None where answers are not to be kept. ``timeout_s`` bounds the model's
+    answer, apart from what the caller may cancel. ``session_id`` is whose budget pays for a call
+    that names no session.
+    """
+
+    registry: Registry | None
+    connect: Callable[[KnownModel], Model]
+    viewing: PictureLoader
+    money: Money
+    approval: ApprovalPolicy
+    memory: AnswerCache | None
+    under_way: InFlight
+    block_images: bool
+    timeout_s: float
+    session_id: str
+
+    async def look(self, inquiry: InspectRequest, context: ToolContext) -> Inspection:
+        """Check, read, fit, reserve, ask, settle.
+
+        Raises:
+            LimnerError: it failed; the message of each failure that the specification names is its
+                own, and the error carries the cost of what was spent before.
+        """
+        with self.under_way.working():
+            found = self._model(inquiry, context)
+            views = await self._views(inquiry, context, found.model)
+            is_ours = await self.viewing.pictures.drawn_here(view.handle for view in views)
+            inspection = await self._inspect(found, _prompt(inquiry, views, found), views, context)
+            return replace(inspection, untrusted=not is_ours)
+
+    def _model(self, inquiry: InspectRequest, context: ToolContext) -> FoundModel:
+        """The model to ask: one that takes pictures, and whose key is there."""
+        if self.block_images:
+            raise UserError(BLOCKED, code="IMAGES_BLOCKED")
+        if self.registry is None:
+            raise UserError(NO_REGISTRY, code="NO_MODEL")
+        if not self.registry.available():
+            raise UserError(NO_MODELS, code="NO_MODEL", hint="Set a key, as in OPENAI_API_KEY=…")
+        found = self._resolved(self.registry, inquiry.model, context.active_model)
+        model = found.model
+        if not model.takes_images:
+            raise UserError(
+                f"Resolved model {model.name} does not support image input. "
+                "Configure a vision-capable model for modelRoles.vision.",
+                code="MODEL_CANNOT_SEE",
+                hint="`limner models --vision` lists those that can.",
+            )
+        if self.registry.key(model) is None:
+            raise UserError(
+                f"No API key available for {model.name}. Configure credentials for this provider "
+                "or choose another vision-capable model.",
+                code="NO_API_KEY",
+                hint=f"Set {model.key_env}, or store it: limner keys set {model.key_env}",
+            )
+        return found
+
+    def _resolved(self, registry: Registry, named: str | None, active: str | None) -> FoundModel:
+        if named is None:
+            resolution = registry.resolve(active=active)
+            if resolution is not None:
+                return FoundModel(model=resolution.model, effort=resolution.effort)
+            raise UserError(UNRESOLVED, code="NO_MODEL")
+        if (found := registry.find(named)) is not None:
+            return found
+        near = " or ".join(registry.near(named))
+        raise UserError(
+            UNRESOLVED, code="NO_MODEL", hint=f"{named[:80]!r} is no model here. Try {near}."
+        )
+
+    async def _views(
+        self, inquiry: InspectRequest, context: ToolContext, model: KnownModel
+    ) -> Sequence[LoadedPicture]:
+        context.progress(Progress(message="Reading", elapsed_s=0))
+        return [
+            await self.viewing.view(
+                path,
+                context,
+                model=model.facts,
+                region=inquiry.region,
+                images_in_request=len(inquiry.paths),
+                # What limner itself measures is the file, down to its EXIF.
+                as_it_is=model.api == EMBEDDED,
+            )
+            for path in inquiry.paths
+        ]
+
+    async def _inspect(
+        self,
+        found: FoundModel,
+        prompt: Prompt,
+        views: Sequence[LoadedPicture],
+        context: ToolContext,
+    ) -> Inspection:
+        """What the model said the last time, or says now."""
+        if self.memory is None:
+            return await self._ask(found.model, prompt, views, context)
+        key = self.memory.key(found.model.name, prompt)
+        if (known := await self.memory.recall(key)) is not None:
+            details = {**_details(found.model, views), "remembered": True}
+            return Inspection(text=known, details=details, cost_nano=0, cost_source="table")
+        inspection = await self._ask(found.model, prompt, views, context)
+        await self.memory.keep(key, inspection.text)
+        return inspection
+
+    async def _ask(
+        self,
+        model: KnownModel,
+        prompt: Prompt,
+        views: Sequence[LoadedPicture],
+        context: ToolContext,
+    ) -> Inspection:
+        quote = pricing.quote(
+            model,
+            input_tokens=_input_tokens(prompt, views),
+            output_tokens=prompt.max_output_tokens,
+        )
+        await may_spend(
+            quote.nano,
+            f"Asking {model.name}",
+            context,
+            self.approval,
+            has_session_cap=self.money.has_session_cap,
+        )
+        reservation = await reserve(
+            quote.nano,
+            self.money,
+            context,
+            self.approval,
+            tool=TOOL,
+            provider=model.provider,
+            model=model.id,
+            session_id=self.session_id,
+        )
+        spending = PaidCall(self.money, reservation, quote_source=quote.source)
+        try:
+            async with spending:
+                self.under_way.check_open()
+                await spending.send(None)
+                with spending.told_price():
+                    answer = await self._answer(model, prompt, context)
+                spending.price(*pricing.price(model, answer.usage, quote))
+                await spending.settle(None)
+                if not (text := answer.text.strip()):
+                    raise ModelBadAnswer(NO_TEXT, code="MODEL_NO_TEXT")
+        except asyncio.CancelledError as stop:
+            if (told := told_cost(stop)) is not None:
+                told.message, told.args = ABORTED, (ABORTED,)
+            raise
+        return Inspection(
+            text=text,
+            details=_details(model, views, answer),
+            cost_nano=spending.cost_nano,
+            cost_source=spending.cost_source,
+        )
+
+    async def _answer(self, model: KnownModel, prompt: Prompt, context: ToolContext) -> Answer:
+        began, so_far = time.monotonic(), ""
+
+        def tell(text: str) -> None:
+            nonlocal so_far
+            so_far += text
+            message = f"{model.name}: {so_far}" if so_far else f"Asking {model.name}"
+            context.progress(Progress(message=message, elapsed_s=time.monotonic() - began))
+
+        tell("")
+        try:
+            return await self.connect(model).ask(prompt, timeout_s=self.timeout_s, on_text=tell)
+        except ProviderError as error:
+            error.message = self._told(error)
+            error.args = (error.message,)
+            raise
+
+    def _told(self, error: ProviderError) -> str:
+        if isinstance(error, ModelTimeout):
+            return (
+                f"inspect_image request timed out after {self.timeout_s:g}s. Increase "
+                "tools.timeout_s or check the vision model provider."
+            )
+        return error.provider_message or FAILED
+
+
+@cache
+def system_prompt() -> str:
+    """What a model is told before the pictures and the question."""
+    return files("limner.tools").joinpath("inspect_image.md").read_text(encoding="utf-8").strip()
+
+
+def _prompt(inquiry: InspectRequest, views: Sequence[LoadedPicture], found: FoundModel) -> Prompt:
+    """One user message: the pictures, then the question, then how their pixels are to be read."""
+    pictures: dict[str, ModelPicture] = {}
+    content: list[dict[str, Any]] = []
+    for view in views:
+        for number, sight in enumerate(view.sights):
+            name = f"{view.handle}-{number}" if number else view.handle
+            pictures[name] = sight
+            content.append({"type": "input_image", "image_url": f"{HANDLE_URL}{name}"})
+    content.append({"type": "input_text", "text": inquiry.question})
+    if len(content) > 2 or inquiry.region is not None:
+        content.append({"type": "input_text", "text": _legend(views)})
+    return Prompt(
+        items=[{"type": "message", "role": "user", "content": content}],
+        pictures=pictures,
+        instructions=system_prompt(),
+        schema=inquiry.schema,
+        effort=found.effort,
+        max_output_tokens=MAX_OUTPUT_TOKENS,
+    )
+
+
+def _legend(views: Sequence[LoadedPicture]) -> str:
+    """Which picture is which, and how to name a point of the original."""
+    lines: list[str] = []
+    for view in views:
+        for number, fit in enumerate(view.fits):
+            part = fit.fit.part
+            lines.append(
+                f"Picture {len(lines) + 1}: {'a part of ' if number else ''}{view.path.name}, "
+                f"{part.width}x{part.height} from {part.x},{part.y} of "
+                f"{fit.fit.original_width}x{fit.fit.original_height}, shown at "
+                f"{fit.width}x{fit.height}. For a point of the original take x times "
+                f"{fit.fit.scale_x:.4g} plus {part.x}, and y times {fit.fit.scale_y:.4g} plus "
+                f"{part.y}."
+            )
+        if not view.fits:
+            lines.append(f"Picture {len(lines) + 1}: {view.path.name}.")
+    return "\n".join(lines)
+
+
+def _input_tokens(prompt: Prompt, views: Sequence[LoadedPicture]) -> int:
+    """The most the request can count."""
+    texts = [prompt.instructions or "", *_texts(prompt)]
+    # A token is at least one byte.
+    words = sum(len(text.encode(errors="replace")) for text in texts)
+    looks = sum(
+        len(view.sights) * UNKNOWN_TOKENS if view.tokens is None else view.tokens for view in views
+    )
+    return PROMPT_WRAPPING_TOKENS + words + looks
+
+
+def _texts(prompt: Prompt) -> list[str]:
+    parts = [part for item in prompt.items for part in item["content"]]
+    return [part["text"] for part in parts if "text" in part]
+
+
+def _details(
+    model: KnownModel, views: Sequence[LoadedPicture], answer: Answer | None = None
+) -> dict[str, Any]:
+    """The three promised members first; with several pictures, each has its own beside them."""
+    first, *others = [view.details for view in views]
+    told: dict[str, Any] = {"model": model.name, **first}
+    if others:
+        told["images"] = [first, *others]
+    if answer is not None and answer.usage is not None:
+        told["usage"] = {
+            k: v for k, v in msgspec.to_builtins(answer.usage).items() if v is not None
+        }
+    if answer is not None and answer.stop == "length":
+        told["stopped"] = "The answer was cut off at its longest."
+    return told

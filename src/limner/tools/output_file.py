@@ -1,0 +1,213 @@
+"""Poured bytes and a receipt -> a verified picture, a settled price, a file: in that order.
+
+Nothing that was paid for is lost here: the bytes are safe in the blob store before the ledger is
+settled, and the ledger is settled before the file appears. What the provider sent stays in the blob
+store as it came; the file is a copy, in the format that was asked for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from limner.catalogue.images import Size
+from limner.content import Picture
+from limner.errors import (
+    NANO_PER_USD,
+    BadProviderImage,
+    CostSource,
+    ImageError,
+    LimnerError,
+    OutputExists,
+    ReachDenied,
+    StorageError,
+)
+from limner.imaging.provenance import has_manifest
+from limner.money.paid_call import PaidCall
+from limner.pictures.labels import Label, is_copy, labelled
+from limner.pictures.request import ImageRequest, Receipt
+from limner.pictures.take import Pictures
+from limner.storage.blobs import BlobWriter
+from limner.storage.files import write_new, write_numbered
+from limner.storage.os_errors import disk_errors
+from limner.storage.temp_file import Source
+from limner.tools.planning import Plan
+
+PNG = "image/png"
+SUFFIXES = {PNG: ".png", "image/jpeg": ".jpg", "image/webp": ".webp"}
+
+
+class OutputBytes(msgspec.Struct, frozen=True, kw_only=True):
+    """A picture on its way to a file, and the bytes that the file is to have."""
+
+    picture: Picture
+    source: Source
+
+    @property
+    def suffix(self) -> str:
+        """The end of the name of such a file."""
+        return SUFFIXES[self.picture.mime]
+
+
+Write = Callable[[OutputBytes], Path]
+"""Writes a copy to where it is wanted, and tells where that is."""
+
+
+class GeneratedImage(msgspec.Struct, frozen=True, kw_only=True):
+    """A picture that is drawn, paid for and saved. ``image`` is the picture in the file.
+
+    It is ``untrusted`` where it was drawn from pictures of others, whose words may be in it.
+    """
+
+    path: Path
+    image: Picture
+    cost_nano: int
+    cost_source: CostSource
+    provider: str
+    model: str
+    prompt_used: str
+    extras: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
+    untrusted: bool = False
+
+    @property
+    def dimensions(self) -> Size:
+        """Width and height of the picture in the file, measured from its bytes."""
+        return Size(self.image.width, self.image.height)
+
+    @property
+    def cost_usd(self) -> float:
+        """What it cost in dollars."""
+        return self.cost_nano / NANO_PER_USD
+
+
+class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
+    """Brings pictures to the ground.
+
+    ``generated`` is for those without a place of their own. With ``metadata`` a PNG says by which
+    model and from which prompt it was made.
+    """
+
+    pictures: Pictures
+    generated: Path
+    clock: Callable[[], datetime]
+    metadata: bool
+
+    async def land(
+        self, plan: Plan, receipt: Receipt, sink: BlobWriter, *, spending: PaidCall, write: Write
+    ) -> GeneratedImage:
+        """Verify and store the bytes, settle the price, write the file.
+
+        Raises:
+            BadProviderImage: the bytes are not a picture.
+            LimnerError: the file could not be written; ``kept_at`` says where the picture is.
+        """
+        spending.price(receipt.cost_nano, receipt.cost_source)
+        request, service = plan.request, plan.choice.spec.name
+        lineage = {
+            "provider": service,
+            "model": request.model,
+            "prompt": request.prompt,
+            "seed": request.seed,
+            "parents": plan.parents,
+        }
+        try:
+            master = await self.pictures.take(sink, lineage=lineage)
+        except ImageError as error:
+            raise BadProviderImage(
+                f"{service} answered, but not with a picture: {error.message}",
+                extras={"provider": service},
+            ) from error
+        asked = (request.width, request.height)
+        try:
+            await spending.settle(master.handle)
+            image = await self.pictures.convert(
+                master,
+                to=plan.output_format,
+                cover=asked if plan.choice.model.fit_to_size else None,
+            )
+            copy = await asyncio.to_thread(self.copy_of, image, service, request)
+            path = await asyncio.to_thread(write, copy)
+        except LimnerError as error:
+            error.extras["kept_at"] = str(self.pictures.path(master))
+            raise
+        await spending.place(path)
+        extras: dict[str, Any] = dict(receipt.extras)
+        if plan.choice.notice is not None:
+            extras["notice"] = plan.choice.notice
+        if (master.width, master.height) != (image.width, image.height):
+            extras["drawn_size"] = str(Size(master.width, master.height))
+        return GeneratedImage(
+            path=path,
+            image=image,
+            cost_nano=spending.cost_nano,
+            cost_source=spending.cost_source,
+            provider=service,
+            model=request.model,
+            prompt_used=receipt.prompt_used,
+            extras=extras,
+            untrusted=plan.untrusted,
+        )
+
+    def copy_of(self, picture: Picture, service: str, request: ImageRequest) -> OutputBytes:
+        """The bytes of a picture as they are written.
+
+        A PNG gets a label, unless it carries a C2PA manifest: that vouches for every byte.
+
+        Raises:
+            StorageError: the picture's bytes are gone.
+        """
+        path = self.pictures.path(picture)
+        if not self.metadata or picture.mime != PNG or _has_manifest(path):
+            return OutputBytes(picture=picture, source=path)
+        label = Label(
+            prompt=request.prompt, model=f"{service}/{request.model}", handle=picture.handle
+        )
+        return OutputBytes(picture=picture, source=labelled(path, label))
+
+    def write(self, target: Path | None, copy: OutputBytes, *, overwrite: bool = False) -> Path:
+        """Write the file where it was asked for, or under a name of its own."""
+        if target is not None:
+            return write_new(target, copy.source, overwrite=overwrite)
+        stem = str(int(self.clock().timestamp() * 1000))
+        return write_numbered(self.generated, stem, copy.suffix, copy.source)
+
+    def write_somewhere(self, target: Path | None, copy: OutputBytes) -> Path:
+        """Where it was meant to go, or under a name of its own where that is not to be had."""
+        try:
+            return self.write(target, copy)
+        except OutputExists:
+            # A crash between writing a file and noting so leaves exactly what is wanted there.
+            if target is not None and _holds(target, copy.picture):
+                return target
+        except (ReachDenied, StorageError):
+            pass
+        return self.write(None, copy)
+
+    def written(self, target: Path | None, copy: OutputBytes, *, since_ms: int) -> Path:
+        """The file of a picture; one that was written but never noted is found, not doubled."""
+        if target is None:
+            for file in self.generated.glob(f"*{copy.suffix}"):
+                written_ms = file.stem.partition("-")[0]
+                is_late_enough = written_ms.isdecimal() and int(written_ms) >= since_ms
+                if is_late_enough and _holds(file, copy.picture):
+                    return file
+        return self.write_somewhere(target, copy)
+
+
+def _has_manifest(path: Path) -> bool:
+    with disk_errors(doing="read", path=path), path.open("rb") as file:
+        return has_manifest(file)
+
+
+def _holds(path: Path, picture: Picture) -> bool:
+    """Whether that picture is in a file, labelled or not: the setting may have changed since."""
+    try:
+        with path.open("rb") as file:
+            return is_copy(file, picture)
+    except OSError:
+        return False

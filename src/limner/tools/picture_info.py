@@ -1,0 +1,158 @@
+"""A handle or a path -> everything that is known of the picture there; nothing is taken in."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from io import BytesIO
+from pathlib import Path
+
+import msgspec
+
+from limner.content import Discreet, Picture
+from limner.errors import ImageError, ImageTooLarge, MissingExtra, StorageError
+from limner.imaging.png_chunks import PngText, texts
+from limner.imaging.pool import Imaging
+from limner.imaging.provenance import Manifest, has_manifest
+from limner.money.ledger import Money
+from limner.money.records import LedgerRow
+from limner.pictures.labels import own_handle
+from limner.pictures.lineage import Lineage
+from limner.pictures.take import MAX_PICTURE_BYTES, Pictures
+from limner.storage.blobs import is_handle
+from limner.storage.files import open_plain
+from limner.storage.os_errors import disk_errors
+from limner.tools.base import ToolContext
+from limner.tools.file_lookup import find_file
+
+
+class Provenance(msgspec.Struct, frozen=True, kw_only=True):
+    """A C2PA manifest that was found.
+
+    ``of_original`` says that it is not in the picture asked for, but in the one that was made of.
+    ``manifest`` is what it claims; without that, ``unread`` says why, and ``hint`` what to do.
+    """
+
+    of_original: bool
+    manifest: Manifest | None = None
+    unread: str | None = None
+    hint: str | None = None
+
+
+class PictureInfo(Discreet, frozen=True, kw_only=True):
+    """A picture and what is known of it.
+
+    Attributes:
+        data: its bytes, as they are at the place that was named.
+        mime: what they are.
+        width: pixels across, upright.
+        height: pixels down.
+        path: the file that was named; None where a handle was.
+        kept_at: where the store has it; None where it does not.
+        family: what it is in the store; None where it is not there.
+        purchases: the calls that brought it in, the last one first.
+        words: the texts in the file.
+        provenance: its C2PA manifest, if one was found.
+    """
+
+    unshown = ("data",)
+
+    data: bytes
+    mime: str
+    width: int
+    height: int
+    path: Path | None = None
+    kept_at: Path | None = None
+    family: Lineage | None = None
+    purchases: tuple[LedgerRow, ...] = ()
+    words: tuple[PngText, ...] = ()
+    provenance: Provenance | None = None
+
+
+class PictureInfoReader(msgspec.Struct, frozen=True, kw_only=True):
+    """Finds out what a picture is."""
+
+    pictures: Pictures
+    money: Money
+    imaging: Imaging
+
+    async def show(self, name: str, context: ToolContext) -> PictureInfo:
+        """What is known of the picture with that handle, or in that file.
+
+        Raises:
+            ReachDenied: the path is out of reach.
+            StorageError: there is no such picture or file, or it cannot be read.
+            ImageError: the file is no picture.
+        """
+        path, data, family = await self._find(name, context)
+        if family is None:
+            facts = await self.imaging.verify(data)
+            mime, width, height = facts.mime, facts.width, facts.height
+            kept_at, purchases = None, ()
+        else:
+            picture = family.record.picture
+            mime, width, height = picture.mime, picture.width, picture.height
+            kept_at = self.pictures.path(picture)
+            purchases = await self.money.purchases(family.master.picture.handle)
+        return PictureInfo(
+            data=data,
+            mime=mime,
+            width=width,
+            height=height,
+            path=path,
+            kept_at=kept_at,
+            family=family,
+            purchases=purchases,
+            words=texts(BytesIO(data)),
+            provenance=await self._provenance(data, mime, family),
+        )
+
+    async def _find(
+        self, name: str, context: ToolContext
+    ) -> tuple[Path | None, bytes, Lineage | None]:
+        if is_handle(name):
+            picture = await self.pictures.recall(name)
+            data = await self.pictures.original(picture)
+            return None, data, await self.pictures.family(name)
+        path = find_file(name, context)
+        data = await asyncio.to_thread(_bytes_in, path)
+        family = None
+        # A file that limner labelled elsewhere may have been taken in here as it is.
+        for handle in (own_handle(BytesIO(data)), hashlib.sha256(data).hexdigest()):
+            if family is None and handle is not None:
+                family = await self.pictures.family(handle)
+        return path, data, family
+
+    async def _provenance(
+        self, data: bytes, mime: str, family: Lineage | None
+    ) -> Provenance | None:
+        if has_manifest(BytesIO(data)):
+            return await self._read(data, mime, of_original=False)
+        if family is None or family.master is family.record:
+            return None
+        master = family.master.picture
+        original = await self._original(master)
+        if original is None or not has_manifest(BytesIO(original)):
+            return None
+        return await self._read(original, master.mime, of_original=True)
+
+    async def _original(self, picture: Picture) -> bytes | None:
+        try:
+            return await self.pictures.original(picture)
+        except StorageError:
+            return None
+
+    async def _read(self, data: bytes, mime: str, *, of_original: bool) -> Provenance:
+        try:
+            manifest = await self.imaging.read_manifest(data, mime=mime)
+        except (MissingExtra, ImageError) as error:
+            return Provenance(of_original=of_original, unread=error.message, hint=error.hint)
+        return Provenance(of_original=of_original, manifest=manifest)
+
+
+def _bytes_in(path: Path) -> bytes:
+    with open_plain(path) as file, disk_errors(doing="read", path=path):
+        data = file.read(MAX_PICTURE_BYTES + 1)
+    if len(data) > MAX_PICTURE_BYTES:
+        raise ImageTooLarge(f"The picture is larger than {MAX_PICTURE_BYTES:,} bytes.")
+    return data

@@ -1,0 +1,211 @@
+"""A path somebody chose -> a picture on its way to a model: checked, fitted, ready to be sent."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from limner.catalogue.sizes import Size
+from limner.catalogue.vision import VisionModel, tokens
+from limner.content import Picture, format_bytes
+from limner.errors import CorruptImage, ImageTooLarge, UnrecognizedImage
+from limner.imaging.fit import FitRequest, Region
+from limner.imaging.formats import BY_NAME, HEAD_BYTES, Format, sniff
+from limner.pictures.fitting import FittedImage, Fitting
+from limner.pictures.take import MAX_PICTURE_BYTES, Pictures
+from limner.storage.files import open_plain
+from limner.storage.os_errors import disk_errors
+from limner.tools.base import ToolContext
+from limner.tools.file_lookup import find_file
+from limner.tools.handles import Handles
+from limner.wires.base import ModelPicture
+
+MAX_INPUT_BYTES = 20 * 1024 * 1024
+UNDECODABLE = "The picture could not be decoded, so it was sent as it is."
+# What limner itself looks at is never made smaller or less sharp.
+WITHOUT_LOSS = FitRequest(
+    mode="fast",
+    max_width=16_384,
+    max_height=16_384,
+    max_bytes=MAX_PICTURE_BYTES,
+    formats=("image/png",),
+)
+ANIMATED = "An animation: only its first frame was sent."
+
+
+class LoadedPicture(msgspec.Struct, frozen=True, kw_only=True):
+    """One picture as a model gets it: its sight, and those of its tiles.
+
+    Attributes:
+        path: the file it came from, or its handle where it was named by that.
+        handle: the picture that the file holds.
+        sights: what is sent, the whole picture first.
+        fits: how the pixels of each sight map to the original's; empty where it was not fitted.
+        tokens: what looking at all of it takes, where that is known.
+        note: what the caller should know about it.
+    """
+
+    path: Path
+    handle: str
+    sights: tuple[ModelPicture, ...]
+    fits: tuple[FittedImage, ...] = ()
+    tokens: int | None = None
+    note: str | None = None
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """What a tool result says about it."""
+        told: dict[str, Any] = {
+            "imagePath": str(self.path),
+            "mimeType": self.sights[0].mime,
+            "image": self.handle,
+        }
+        if self.fits:
+            told |= _geometry(self.fits[0])
+        if len(self.fits) > 1:
+            told["tiles"] = [_geometry(tile) for tile in self.fits[1:]]
+        return told if self.note is None else told | {"note": self.note}
+
+
+class PictureLoader(msgspec.Struct, frozen=True, kw_only=True):
+    """How picture files are read here, as the settings `images.*` say."""
+
+    pictures: Pictures
+    handles: Handles
+    fitting: Fitting
+    accept: tuple[str, ...]
+    auto_resize: bool
+
+    async def view(
+        self,
+        text: str,
+        context: ToolContext,
+        *,
+        model: VisionModel,
+        region: Region | None,
+        images_in_request: int,
+        as_it_is: bool,
+    ) -> LoadedPicture:
+        """Read a picture file for a model.
+
+        Args:
+            text: the path as it was written, or a handle.
+            context: who asks, and how far they may read.
+            model: what it can read, and its limits.
+            region: only this part of the picture.
+            images_in_request: how many pictures go with it, this one included.
+            as_it_is: the model wants the file itself where it may have it.
+
+        Raises:
+            ReachDenied: the path is out of reach.
+            StorageError: there is no such file, or it cannot be read.
+            UnrecognizedImage: its first bytes are those of no picture that is accepted.
+            ImageTooLarge: it has too many bytes or pixels.
+            CorruptImage: a region was asked for, of a picture that cannot be decoded.
+        """
+        picture = await self.handles.find(text, session_id=context.session_id)
+        path = find_file(text, context) if picture is None else Path(picture.handle)
+        if picture is None:
+            form = await asyncio.to_thread(self._check, path)
+            try:
+                picture = await self.pictures.take_file(path)
+            except CorruptImage:
+                if region is not None:
+                    raise
+                return await _undecoded(path, form)
+        whole_file = as_it_is or not self.auto_resize
+        if whole_file and region is None and picture.mime in model.formats:
+            return await self._whole(path, picture, model)
+        if as_it_is and region is not None:
+            fit, data = await self.pictures.give(picture, replace(WITHOUT_LOSS, region=region))
+            fitted = FittedImage(data=data, fit=fit)
+        else:
+            fitted = await self.fitting.fit(
+                picture, model=model, region=region, images_in_request=images_in_request
+            )
+        return _fitted(path, picture, fitted)
+
+    async def _whole(self, path: Path, picture: Picture, model: VisionModel) -> LoadedPicture:
+        data = await self.pictures.original(picture)
+        look = tokens(model, Size(picture.width, picture.height))
+        return LoadedPicture(
+            path=path,
+            handle=picture.handle,
+            sights=(ModelPicture(mime=picture.mime, data=data),),
+            tokens=None if look is None else look.tokens,
+        )
+
+    def _check(self, path: Path) -> Format:
+        """The format of a file by its first bytes, if that and its length are accepted."""
+        with open_plain(path) as file, disk_errors(doing="read", path=path):
+            form = sniff(file.read(HEAD_BYTES))
+            size_bytes = os.fstat(file.fileno()).st_size
+        if form is None or form.name not in self.accept:
+            raise UnrecognizedImage(
+                f"inspect_image only supports {_listed(self.accept)} files detected by file "
+                "content.",
+                hint=None if form is None else f"{path.name} is {form.label}.",
+            )
+        if size_bytes > MAX_INPUT_BYTES:
+            raise ImageTooLarge(
+                f"Image file too large: {format_bytes(size_bytes)} exceeds "
+                f"{format_bytes(MAX_INPUT_BYTES)} limit."
+            )
+        return form
+
+
+def _fitted(path: Path, picture: Picture, fitted: FittedImage) -> LoadedPicture:
+    fits = (fitted, *fitted.tiles)
+    counts = [fit.tokens for fit in fits]
+    return LoadedPicture(
+        path=path,
+        handle=picture.handle,
+        sights=tuple(ModelPicture(mime=fit.mime, data=fit.data) for fit in fits),
+        fits=fits,
+        tokens=None if None in counts else sum(count or 0 for count in counts),
+        note=ANIMATED if fitted.fit.animated else None,
+    )
+
+
+async def _undecoded(path: Path, form: Format) -> LoadedPicture:
+    """The file as it is: whether it means anything is for the model to say."""
+
+    def read() -> bytes:
+        with open_plain(path) as file, disk_errors(doing="read", path=path):
+            return file.read(MAX_INPUT_BYTES)
+
+    data = await asyncio.to_thread(read)
+    return LoadedPicture(
+        path=path,
+        handle=hashlib.sha256(data).hexdigest(),
+        sights=(ModelPicture(mime=form.mime, data=data),),
+        note=UNDECODABLE,
+    )
+
+
+def _geometry(image: FittedImage) -> Mapping[str, Any]:
+    fit = image.fit
+    return {
+        "width": fit.width,
+        "height": fit.height,
+        "part": {
+            "x": fit.part.x,
+            "y": fit.part.y,
+            "width": fit.part.width,
+            "height": fit.part.height,
+        },
+        "scale": {"x": fit.scale_x, "y": fit.scale_y},
+    }
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    """``PNG, JPEG, GIF, and WEBP``, as the specification has it."""
+    titles = [BY_NAME[name].title.upper() for name in names]
+    return f"{', '.join(titles[:-1])}, and {titles[-1]}"

@@ -1,0 +1,167 @@
+"""An order for one picture or several, with others to turn to -> what could be drawn of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import PurePath
+
+import msgspec
+from msgspec.structs import replace
+
+from limner.errors import (
+    Cancelled,
+    InvalidSize,
+    LimnerError,
+    NoProvider,
+    ProviderError,
+    ProviderRefused,
+)
+from limner.money.paid_call import told_cost
+from limner.providers.choice import CANNOT
+from limner.tools.base import Question, ToolContext
+from limner.tools.consent import OverCap, may_spend
+from limner.tools.generation import ImageGenerator
+from limner.tools.output_file import GeneratedImage
+from limner.tools.planning import MAX_SEED, Order
+
+
+class PictureSet(msgspec.Struct, frozen=True, kw_only=True):
+    """The pictures of one order, and what became of those that are missing."""
+
+    images: tuple[GeneratedImage, ...]
+    failures: tuple[LimnerError, ...] = ()
+
+    @property
+    def cost_nano(self) -> int:
+        """What all of it cost, the failures included."""
+        return sum(part.cost_nano for part in (*self.images, *self.failures))
+
+
+async def draw_all(order: Order, drawing: ImageGenerator, context: ToolContext) -> PictureSet:
+    """Draw every picture of an order; those that fail take no other with them.
+
+    Raises:
+        LimnerError: nothing was drawn; the error carries what all of it cost.
+    """
+    if order.count == 1:
+        return PictureSet(images=(await _draw(order, drawing, context),))
+    agreed = await _ask_once(order, drawing, context)
+    tasks = [asyncio.ensure_future(_draw(single, drawing, agreed)) for single in _singles(order)]
+    try:
+        await asyncio.wait(tasks)
+    except asyncio.CancelledError as stop:
+        stop.args = (await _call_off(tasks),)
+        raise
+    failures = [error for task in tasks if (error := task.exception()) is not None]
+    told = tuple(error for error in failures if isinstance(error, LimnerError))
+    if len(told) < len(failures):
+        raise next(error for error in failures if not isinstance(error, LimnerError))
+    images = tuple(task.result() for task in tasks if task.exception() is None)
+    if not images:
+        told[0].charge(sum(error.cost_nano for error in told), told[0].cost_source)
+        raise told[0]
+    return PictureSet(images=images, failures=told)
+
+
+async def _draw(order: Order, drawing: ImageGenerator, context: ToolContext) -> GeneratedImage:
+    """One picture, from the next provider where one fails and it cost nothing."""
+    passed_over: list[dict[str, str]] = []
+    providers = [order.provider, *order.fallback]
+    while True:
+        provider = providers.pop(0)
+        try:
+            drawn = await drawing.draw(replace(order, provider=provider), context)
+        except LimnerError as error:
+            if not providers or not _may_turn_to_another(error):
+                raise
+            passed_over.append({"provider": provider, "code": error.code, "why": error.message})
+        else:
+            extras = {"passed_over": passed_over} if passed_over else {}
+            return replace(drawn, extras={**drawn.extras, **extras})
+
+
+def _may_turn_to_another(error: LimnerError) -> bool:
+    """Whether nothing was paid, and somebody else might succeed. A refusal is an answer."""
+    if isinstance(error, ProviderRefused) or error.billed:
+        return False
+    return isinstance(error, ProviderError | NoProvider | InvalidSize) or error.code == CANNOT
+
+
+async def _ask_once(order: Order, drawing: ImageGenerator, context: ToolContext) -> ToolContext:
+    """Put the price of the whole set to the user where one is to be asked, and no other."""
+    plan = await drawing.planner.plan(order, context, today=drawing.clock().date())
+    service = plan.choice.spec.name
+    await may_spend(
+        plan.quote.nano * order.count,
+        f"{order.count} pictures from {service}",
+        context,
+        drawing.planner.approval,
+        has_session_cap=drawing.money.has_session_cap,
+    )
+    agreed = _Agreed(ask=context.ask, each_nano=plan.quote.nano, count=order.count)
+    return replace(context, ask=agreed.answer)
+
+
+class _Agreed(msgspec.Struct, kw_only=True):
+    """What the user has said about the price of a set, for each picture of it."""
+
+    ask: Callable[[Question], Awaitable[bool]]
+    each_nano: int
+    count: int
+    over_caps: bool | None = None
+    asking: asyncio.Lock = msgspec.field(default_factory=asyncio.Lock)
+
+    async def answer(self, question: Question) -> bool:
+        """Ask only what is new: a place, a dearer picture, and once whether to pass a cap."""
+        amount_nano = question.amount_nano
+        if amount_nano is None or amount_nano > self.each_nano:
+            return await self.ask(question)
+        if not isinstance(question, OverCap):
+            return True
+        async with self.asking:
+            if self.over_caps is None:
+                text = f"{question.text} The answer holds for each of the {self.count} pictures."
+                whole = replace(question, text=text, amount_nano=amount_nano * self.count)
+                self.over_caps = await self.ask(whole)
+        return self.over_caps
+
+
+def _singles(order: Order) -> Sequence[Order]:
+    """The same order for each picture, with a name and a seed of its own."""
+    return [
+        replace(
+            order,
+            count=1,
+            output_path=_numbered(order.output_path, number),
+            seed=None if order.seed is None else (order.seed + number) % (MAX_SEED + 1),
+        )
+        for number in range(order.count)
+    ]
+
+
+def _numbered(path: str | None, number: int) -> str | None:
+    if path is None or number == 0:
+        return path
+    pure = PurePath(path)
+    return str(pure.with_name(f"{pure.stem}-{number}{pure.suffix}"))
+
+
+async def _call_off(tasks: Sequence[asyncio.Future[GeneratedImage]]) -> Cancelled:
+    """Cancel what is left of a set, and say what it cost."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+    stopped = Cancelled("The call was cancelled.")
+    stopped.charge(sum(map(_cost_of, tasks)), "unknown")
+    return stopped
+
+
+def _cost_of(task: asyncio.Future[GeneratedImage]) -> int:
+    try:
+        return task.result().cost_nano
+    except asyncio.CancelledError as stop:
+        told = told_cost(stop)
+        return 0 if told is None else told.cost_nano
+    except LimnerError as error:
+        return error.cost_nano

@@ -1,0 +1,58 @@
+"""The threads of a server, and a client beside them, without a wire in between."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from tests.acceptance.conftest import Studio
+
+from limner.frontends.appserver.client_requests import ClientRequests
+from limner.frontends.appserver.connection import ClientConnection
+from limner.frontends.appserver.dispatch import RpcCall
+from limner.frontends.appserver.threads import ThreadTable
+
+
+class Recording:
+    """A wire whose other end remembers."""
+
+    def __init__(self) -> None:
+        self.messages: list[bytes] = []
+
+    async def send(self, messages: list[bytes]) -> None:
+        self.messages += messages
+
+    def cut(self) -> None:
+        pass
+
+
+class Hall:
+    """Threads, and a client that has introduced itself."""
+
+    def __init__(self, studio: Studio, **how: float) -> None:
+        self.asking = ClientRequests(print)
+        self.lim = studio.open()
+        self.threads = ThreadTable(self.lim, asking=self.asking, log=print, **how)
+        self.wire = Recording()
+        self.client = ClientConnection(self.wire, asking=self.asking, log=print)
+        self.client.greet("c", "1", experimental=True, unwanted=())
+
+    def call(self, method: str) -> RpcCall:
+        """A request of the client."""
+        return RpcCall(self.client, 1, method)
+
+    async def aclose(self) -> None:
+        await self.threads.aclose()
+        await self.lim.aclose()
+
+
+async def rest() -> None:
+    """Let everything happen that is due."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    """Let things happen until something is so."""
+    while not is_so():
+        await rest()

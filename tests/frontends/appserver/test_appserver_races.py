@@ -1,0 +1,239 @@
+"""What happens to a thread at the same moment: opened and let go, begun and ended, asked twice."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import signal
+import weakref
+
+import pytest
+from tests.acceptance.conftest import Studio
+from tests.frontends.appserver.appserver_hall import Hall, rest, until
+from tests.servers.appserver_process import Client, Pipes, Stage, function, said
+from tests.servers.scripted import calls, says
+from tests.servers.wire import Gate
+
+from limner.agent.session import StoredItem
+from limner.frontends.appserver import thread_methods, thread_opener
+from limner.frontends.appserver.inputs import ParsedInput
+from limner.frontends.appserver.protocol.threads import (
+    ThreadArchiveParams,
+    ThreadDeleteParams,
+    ThreadResumeParams,
+)
+from limner.frontends.appserver.rpc import RpcError
+from limner.frontends.appserver.stored_turns import turns_of
+from limner.frontends.appserver.thread import LiveThread
+from limner.frontends.appserver.thread_history import kept_turns
+from limner.frontends.appserver.thread_opener import continued
+from limner.frontends.appserver.thread_state import ThreadState
+from limner.frontends.appserver.tool_specs import read_specs
+from limner.wires.items import message, text
+
+
+async def _words(thread: LiveThread) -> None:
+    """Something to say in a thread, so that it is one."""
+    await thread.session.append([message("user", text("hello"))])
+
+
+async def test_a_thread_that_is_resumed_as_it_is_let_go_stays_open(studio: Studio) -> None:
+    hall = Hall(studio, idle_s=0.0)
+    threads, client = hall.threads, hall.client
+    other, thread = await threads.begin(ThreadState()), await threads.begin(ThreadState())
+    await threads.close(other)
+    sessions = [(await threads.stored(one.id))[0] for one in (other, thread)]
+
+    async def resume() -> LiveThread:
+        found = await threads.load(sessions[1])
+        threads.listen(found, client)
+        found.audience.release(client)
+        return found
+
+    loading = asyncio.ensure_future(threads.load(sessions[0]))
+    await asyncio.sleep(0)
+    resuming = asyncio.ensure_future(resume())
+    await asyncio.sleep(0)
+    threads.rest(thread)
+    await loading
+    found = await resuming
+    await rest()
+    assert threads.get(thread.id) is found
+    await hall.aclose()
+
+
+async def test_a_thread_whose_resume_is_refused_is_not_kept_open(studio: Studio) -> None:
+    hall = Hall(studio, idle_s=0.0)
+    thread = await hall.threads.begin(ThreadState())
+    await hall.threads.close(thread)
+    wanted = ThreadResumeParams(thread_id=thread.id, config={"approval.policy": "whatever"})
+    with pytest.raises(RpcError, match="invalid config"):
+        await continued(hall.threads, wanted)
+    await until(lambda: not hall.threads.live)
+    await hall.aclose()
+
+
+async def test_a_client_that_a_thread_could_not_be_shown_does_not_listen_to_it(
+    studio: Studio,
+) -> None:
+    hall = Hall(studio)
+    thread = await hall.threads.begin(ThreadState())
+    with pytest.raises(LookupError), hall.threads.showing(thread, hall.client):
+        raise LookupError
+    assert len(thread.audience) == 0
+    with hall.threads.showing(thread, hall.client):
+        pass
+    with pytest.raises(LookupError), hall.threads.showing(thread, hall.client):
+        raise LookupError
+    assert hall.client in thread.audience  # it listened before
+    await hall.aclose()
+
+
+async def test_a_thread_that_was_let_go_is_not_kept_by_who_listened_once(studio: Studio) -> None:
+    hall = Hall(studio, idle_s=0.0)
+
+    async def visit() -> list[weakref.ref[LiveThread]]:
+        left, deleted = (
+            await hall.threads.begin(ThreadState()),
+            await hall.threads.begin(ThreadState()),
+        )
+        for thread in (left, deleted):
+            with hall.threads.showing(thread, hall.client):
+                pass
+        hall.threads.leave(left, hall.client)
+        wanted = ThreadDeleteParams(thread_id=deleted.id)
+        await thread_methods.delete(hall.threads, hall.call("thread/delete"), wanted)
+        return [weakref.ref(left), weakref.ref(deleted)]
+
+    gone = await visit()
+    await until(lambda: not hall.threads.live)
+    await rest()
+    gc.collect()
+    assert [one() for one in gone] == [None, None]
+    await hall.aclose()
+
+
+@pytest.mark.parametrize("archive_first", [True, False])
+async def test_a_thread_that_is_put_away_as_it_is_resumed_is_not_open(
+    studio: Studio, archive_first: bool
+) -> None:
+    hall = Hall(studio)
+    for _ in range(5):
+        thread = await hall.threads.begin(ThreadState())
+        await _words(thread)
+        await hall.threads.close(thread)
+        archiving = thread_methods.archive(
+            hall.threads, hall.call("thread/archive"), ThreadArchiveParams(thread_id=thread.id)
+        )
+        resuming = thread_opener.resume(
+            hall.threads, hall.call("thread/resume"), ThreadResumeParams(thread_id=thread.id)
+        )
+        both = (archiving, resuming) if archive_first else (resuming, archiving)
+        ends = await asyncio.gather(*both, return_exceptions=True)
+        assert all(end is None or isinstance(end, RpcError) for end in ends)
+        _, about = await hall.threads.stored(thread.id)
+        assert (about.archived_ms is not None, thread.id in hall.threads.live) == (True, False)
+    await hall.aclose()
+
+
+async def test_a_thread_that_is_being_let_go_begins_no_turn(studio: Studio) -> None:
+    hall = Hall(studio)
+    thread = await hall.threads.begin(ThreadState())
+    closing = asyncio.ensure_future(hall.threads.close(thread))
+    await asyncio.sleep(0)
+    with pytest.raises(RpcError, match="thread not found"):
+        await thread.say([], begun=print)
+    await closing
+    await hall.aclose()
+
+
+async def test_calls_that_another_resume_saw_to_are_not_made_again(studio: Studio) -> None:
+    hall = Hall(studio)
+    thread = await hall.threads.begin(ThreadState(tools=read_specs([function("shot")])))
+    call = {"type": "function_call", "call_id": "c1", "name": "shot", "arguments": "{}"}
+    await thread.session.append(
+        [{**one, "turn_id": "t"} for one in (message("user", text("go")), call)]
+    )
+    with hall.threads.showing(thread, hall.client):
+        pass
+    first, second = [await hall.threads.unfinished(thread) for _ in range(2)]
+    assert first is not None
+    assert second is not None
+    await thread.go_on(first)
+    await until(lambda: any(b"item/tool/call" in one for one in hall.wire.messages))
+    thread.interrupt()
+    await thread.ended()
+    await thread.go_on(second)
+    await rest()
+    asked = [one for one in hall.wire.messages if b"item/tool/call" in one]
+    assert (len(asked), thread.turn_id) == (1, None)
+    await hall.aclose()
+
+
+async def test_whoever_was_told_that_a_turn_goes_on_is_told_when_it_cannot(stage: Stage) -> None:
+    stage.script(calls(("shot", "{}")), says("ok"))
+    async with stage.process() as process:
+        client = Client(Pipes(process))
+        await client.greet()
+        thread = await client.start(dynamicTools=[function("shot")])
+        turn = await client.say(thread, "go")
+        await client.next("item/tool/call")
+        process.send_signal(signal.SIGKILL)
+        await process.wait()
+    key = stage.env.pop("TALKER")
+    async with stage.piped() as client:
+        resumed = await client.request("thread/resume", threadId=thread)
+        assert resumed["thread"]["status"]["type"] == "active"
+        told = await client.until("error")
+        assert (told["turnId"], told["willRetry"]) == (turn, False)
+        assert "TALKER" in json.dumps(told["error"])
+        assert (await client.until("thread/status/changed"))["status"] == {"type": "idle"}
+    # With the key it goes on after all.
+    stage.env["TALKER"] = key
+    async with stage.piped() as client:
+        await client.request("thread/resume", threadId=thread)
+        client.answer(await client.next("item/tool/call"), said("here"))
+        assert (await client.until("turn/completed"))["turn"]["id"] == turn
+    assert stage.outputs() == ["here"]
+
+
+async def test_turns_that_are_started_at_once_are_one(stage: Stage) -> None:
+    gate = Gate()
+    stage.script(says("One", gate=gate), says("Two"))
+    async with stage.piped() as client:
+        thread = await client.start()
+        wanted = [
+            ("turn/start", {"threadId": thread, "input": [{"type": "text", "text": words}]})
+            for words in ("first", "second")
+        ]
+        numbers = client.ask_at_once(*wanted)
+        begun = [(await client.answer_to(number))["turn"]["id"] for number in numbers]
+        gate.open()
+        await client.until("turn/completed")
+    assert begun[0] == begun[1]
+
+
+async def test_a_turn_that_is_interrupted_as_it_begins_ends(studio: Studio) -> None:
+    hall = Hall(studio)
+    thread = await hall.threads.begin(ThreadState())
+    words = ParsedInput(item=message("user", text("go")))
+    begun: list[str] = []
+    saying = asyncio.ensure_future(thread.say([words], begun=begun.append))
+    await asyncio.sleep(0)  # it is under way, and has not taken its first step
+    thread.interrupt()
+    await saying
+    await thread.ended()
+    (turn,) = await kept_turns(thread.session)
+    assert ([turn.id], turn.was_aborted) == (begun, True)
+    await hall.aclose()
+
+
+@pytest.mark.timeout(30)
+def test_a_history_of_many_messages_is_read_once() -> None:
+    said_by_user = [
+        StoredItem(seq=at, created_ms=0, item={**message("user", text("x"))})
+        for at in range(20_000)
+    ]
+    (turn,) = turns_of(said_by_user)
+    assert len(turn.items) == 20_000

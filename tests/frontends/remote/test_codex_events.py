@@ -1,0 +1,118 @@
+"""Notices of any shape -> events; and a turn that keeps what matters of any number of them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from limner.frontends.remote.events import (
+    Event,
+    ItemCompleted,
+    RawNotification,
+    TextDelta,
+    TurnCompleted,
+    read,
+)
+from limner.frontends.remote.turns import MAX_EVENTS, RemoteTurn, finished_items
+
+METHODS = (
+    "turn/started",
+    "turn/completed",
+    "item/started",
+    "item/completed",
+    "item/agentMessage/delta",
+    "thread/tokenUsage/updated",
+    "error",
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["turn", "item", "id", "delta", "itemId", "tokenUsage", "status", "items"]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+PARAMS = st.dictionaries(
+    st.sampled_from(["turn", "item", "itemId", "delta", "turnId", "tokenUsage"]), JSON, max_size=4
+)
+
+
+async def drained(turn: RemoteTurn) -> list[Event]:
+    return [event async for event in turn.events()]
+
+
+def delta(text: str, *, item_id: str = "m1") -> TextDelta:
+    return TextDelta(item_id=item_id, text=text, raw={})
+
+
+@given(st.sampled_from(METHODS), PARAMS)
+async def test_no_notice_whatever_its_shape_breaks_a_turn(
+    method: str, params: dict[str, Any]
+) -> None:
+    turn = RemoteTurn()
+    event = read(method, params)
+    assert getattr(event, "raw", None) is params
+    turn.is_about(params)
+    turn.tell(event)
+    turn.catch_up(finished_items(params))
+    turn.complete(params)
+    *_, last = await drained(turn)
+    assert isinstance(last, TurnCompleted)
+    assert last.result.status in {"completed", "interrupted", "failed"}
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.text(max_size=3)), max_size=30))
+async def test_pieces_that_nobody_fetched_become_one_and_lose_nothing(
+    pieces: list[tuple[str, str]],
+) -> None:
+    turn = RemoteTurn()
+    for item_id, text in pieces:
+        turn.tell(delta(text, item_id=item_id))
+    turn.end("completed", error=None)
+    told = [event for event in await drained(turn) if isinstance(event, TextDelta)]
+    for name in "ab":
+        whole = "".join(text for item_id, text in pieces if item_id == name)
+        assert "".join(one.text for one in told if one.item_id == name) == whole
+    assert all(one.item_id != other.item_id for one, other in pairwise(told))
+
+
+async def test_a_flood_that_nobody_fetches_is_bounded_and_still_ends() -> None:
+    turn = RemoteTurn()
+    for number in range(MAX_EVENTS + 50):
+        turn.tell(RawNotification(method="flood", raw={"number": number}))
+    item = {"type": "agentMessage", "id": "m", "text": "Done.", "phase": None}
+    turn.tell(ItemCompleted(item=item, raw={}))
+    turn.end("completed", error=None)
+    told = await drained(turn)
+    assert len(told) == MAX_EVENTS + 1
+    assert isinstance(told[-1], TurnCompleted)
+    assert told[-1].result.items == (item,)
+
+
+async def test_after_its_end_a_turn_hears_nothing_more() -> None:
+    turn = RemoteTurn()
+    turn.end("interrupted", error=None)
+    turn.end("completed", error=None)
+    turn.tell(delta("late"))
+    (only,) = await drained(turn)
+    assert isinstance(only, TurnCompleted)
+    assert only.result.status == "interrupted"
+
+
+def test_of_a_running_turn_the_items_that_are_surely_whole_are_known() -> None:
+    said = {"type": "agentMessage", "id": "1"}
+    done = {"type": "dynamicToolCall", "id": "2", "status": "completed"}
+    running = {"type": "dynamicToolCall", "id": "3", "status": "inProgress"}
+    failed = {"type": "dynamicToolCall", "id": "4", "status": "failed"}
+    saying = {"type": "agentMessage", "id": "5"}
+    turn = {"items": [said, done, running, failed, saying]}
+    assert finished_items(turn) == [said, done, failed]

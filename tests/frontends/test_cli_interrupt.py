@@ -1,0 +1,88 @@
+"""Ctrl-C: what was begun is called off where it can be, and what it cost is told."""
+
+from __future__ import annotations
+
+from tests.frontends.cli_process import CommandLine, Done
+from tests.servers.openai_server import OpenAIServer
+from tests.servers.replicate_server import ReplicateServer
+from tests.servers.wire import Gate, Reply
+
+PAID = ["generate", "a fox", "--provider", "openai-image"]
+FLUX = ["generate", "a fox", "--provider", "replicate-flux"]
+HELD = Reply(hold=Gate())
+
+
+def only_job(cli: CommandLine) -> str:
+    (job,) = cli.run("jobs", "list", "--json").json["jobs"]
+    return job["id"]
+
+
+async def test_interrupting_a_request_that_cannot_be_called_off_tells_what_it_may_cost(
+    cli: CommandLine, openai: OpenAIServer
+) -> None:
+    cli.studio.connect(openai)
+    openai.always("generate", HELD)
+    running = cli.start(*PAID)
+    await openai.wait_until("generate")
+    running.interrupt()
+    assert running.end() == Done(
+        status=130,
+        err="limner: The call was cancelled.\n"
+        "  It may have cost $0.013515.\n"
+        f"  Job: {only_job(cli)} (limner jobs list)\n",
+    )
+    assert cli.run("spend", "--json").json["unknown_usd"] == 0.013515
+
+
+async def test_an_interruption_is_one_json_object_too(
+    cli: CommandLine, openai: OpenAIServer
+) -> None:
+    cli.studio.connect(openai)
+    openai.always("generate", HELD)
+    running = cli.start(*PAID, "--json")
+    await openai.wait_until("generate")
+    running.interrupt()
+    done = running.end()
+    assert (done.status, done.err) == (130, "")
+    assert done.error == {
+        "code": "CANCELLED",
+        "message": "The call was cancelled.",
+        "retryable": False,
+        "billed": True,
+        "cost_usd": 0.013515,
+        "hint": None,
+        "job_id": only_job(cli),
+    }
+
+
+async def test_interrupting_flux_calls_the_prediction_off_and_costs_nothing(
+    cli: CommandLine, replicate: ReplicateServer
+) -> None:
+    cli.studio.connect(replicate)
+    replicate.looks = 1_000_000
+    running = cli.start(*FLUX)
+    await replicate.wait_until("look")
+    running.interrupt()
+    assert running.end() == Done(
+        status=130, err="limner: The call was cancelled.\n  It cost nothing.\n"
+    )
+    (prediction,) = replicate.predictions.values()
+    assert prediction["status"] == "canceled"
+    assert cli.run("spend", "--json").json["total_usd"] == 0
+
+
+async def test_a_second_interruption_does_not_wait_for_the_service(
+    cli: CommandLine, replicate: ReplicateServer
+) -> None:
+    cli.studio.connect(replicate)
+    replicate.looks = 1_000_000
+    replicate.always("cancel", HELD)
+    running = cli.start(*FLUX, "--json")
+    await replicate.wait_until("look")
+    running.interrupt()
+    await replicate.wait_until("cancel")
+    running.interrupt()
+    done = running.end()
+    assert (done.status, done.err) == (130, "")
+    assert (done.error["code"], done.error["cost_usd"]) == ("CANCELLED", 0.003)
+    assert done.error["job_id"] == only_job(cli)

@@ -1,0 +1,107 @@
+"""`limner jobs` and `limner spend`: what a process that died had bought."""
+
+from __future__ import annotations
+
+import pytest
+from tests.frontends.cli_process import CommandLine, Done
+from tests.servers.openai_server import OpenAIServer
+from tests.servers.replicate_server import ReplicateServer
+from tests.servers.wire import Gate, Reply
+
+FLUX = ["generate", "a fox", "--provider", "replicate-flux", "--out", "fox.png"]
+
+
+@pytest.fixture
+async def killed(cli: CommandLine, replicate: ReplicateServer) -> str:
+    """The job of a process that was killed while Flux was drawing for it."""
+    cli.studio.connect(replicate)
+    replicate.looks = 1_000_000
+    running = cli.start(*FLUX)
+    await replicate.wait_until("look")
+    running.kill()
+    replicate.looks = 1
+    (job,) = cli.run("jobs", "list", "--json").json["jobs"]
+    assert job.pop("created_ms") > 0
+    assert job == {
+        "id": job["id"],
+        "provider": "replicate-flux",
+        "model": "black-forest-labs/flux-schnell",
+        "remote_id": next(iter(replicate.predictions)),
+        "state": "open",
+        "quoted_usd": 0.003,
+    }
+    return job["id"]
+
+
+def test_where_nothing_was_left_behind_there_is_nothing_to_say(cli: CommandLine) -> None:
+    assert cli.run_all(["jobs", "list"], ["jobs", "recover"], ["spend"]) == [
+        Done(status=0, err="No job is open.\n"),
+        Done(status=0, err="Nothing to recover.\n"),
+        Done(status=0, out="$0.00 in all\n"),
+    ]
+
+
+@pytest.mark.slow
+def test_the_picture_of_a_killed_process_is_brought_in(cli: CommandLine, killed: str) -> None:
+    path = cli.studio.cwd / "fox.png"
+    assert cli.run("jobs", "list").out.split()[::4] == [killed, "open"]
+    assert cli.run("jobs", "recover") == Done(
+        status=0, out=f"{path}\n", err=f"{killed}: recovered to {path}\n"
+    )
+    assert path.read_bytes().startswith(b"\x89PNG")
+    assert cli.run("jobs", "list").err == "No job is open.\n"
+    spend = cli.run("spend", "--json").json
+    assert (spend["total_usd"], spend["unknown_usd"]) == (0.003, 0)
+
+
+def test_a_prediction_that_failed_meanwhile_costs_nothing(
+    cli: CommandLine, replicate: ReplicateServer, killed: str
+) -> None:
+    replicate.outcome, replicate.error = "failed", "out of memory"
+    done = cli.run("jobs", "recover", killed, "--json")
+    (outcome,) = done.json["jobs"]
+    assert (done.status, outcome["job"], outcome["state"]) == (3, killed, "failed")
+    assert outcome["error"]["billed"] is False
+    assert done.err == f"{killed}: {outcome['error']['message']}\n"
+    assert cli.run("spend", "--json").json["total_usd"] == 0
+
+
+def test_a_job_that_does_not_exist_is_named(cli: CommandLine) -> None:
+    assert cli.run("jobs", "recover", "job_0") == Done(
+        status=2,
+        err="limner: there is no open job 'job_0'\n  limner jobs list shows them\n",
+    )
+
+
+async def test_a_job_that_another_process_waits_for_is_left_alone(
+    cli: CommandLine, replicate: ReplicateServer
+) -> None:
+    cli.studio.connect(replicate)
+    replicate.looks = 1_000_000
+    running = cli.start(*FLUX)
+    await replicate.wait_until("look")
+    (outcome,) = cli.run("jobs", "recover", "--json").json["jobs"]
+    spend = cli.run("spend").out.splitlines()[:2]
+    running.kill()
+    assert (outcome["state"], outcome["reason"]) == ("waiting", "another process is waiting for it")
+    assert spend == ["$0.00 in all", "$0.003 more is set aside for calls in flight"]
+
+
+async def test_a_service_that_keeps_no_jobs_cannot_be_asked_and_stays_counted(
+    cli: CommandLine, openai: OpenAIServer
+) -> None:
+    cli.studio.connect(openai)
+    openai.always("generate", Reply(hold=Gate()))
+    running = cli.start("generate", "a fox", "--provider", "openai-image")
+    await openai.wait_until("generate")
+    running.kill()
+    done = cli.run("jobs", "recover")
+    assert (done.status, done.out) == (0, "")
+    assert done.err.endswith(": its service cannot be asked what became of it; it stays counted\n")
+    spend = cli.run("spend").out.splitlines()
+    assert spend[:2] == [
+        "$0.013515 in all",
+        "$0.013515 of it may not have been charged: limner jobs list",
+    ]
+    assert spend[-1].split()[::3] == ["$0.013515", "unknown"]
+    assert spend[-1].endswith("openai-image    OWNER_DIED")

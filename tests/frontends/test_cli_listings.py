@@ -1,0 +1,156 @@
+"""`limner models`, `assets`, `demo` and `doctor`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.frontends.cli_process import CommandLine, Done
+from tests.servers.openai_server import OpenAIServer
+
+from limner.illustrator import assets
+from limner.storage.keys import Keys
+
+
+def checks(done: Done) -> dict[str, bool]:
+    return {check["name"]: check["ok"] for check in done.json["checks"]}
+
+
+def failed(done: Done) -> dict[str, str]:
+    return {c["name"]: c["detail"] for c in done.json["checks"] if not c["ok"]}
+
+
+def test_models_says_what_is_usable_and_what_to_set(cli: CommandLine, openai: OpenAIServer) -> None:
+    def obstacles(done: Done) -> dict[str, Any]:
+        return {m["name"]: m["obstacle"] for m in done.json["models"] if m["retired"] is None}
+
+    without = obstacles(cli.run("models", "--json"))
+    assert without["openai-image/gpt-image-2.5-flare"] == "set OPENAI_API_KEY"
+    assert without["replicate-flux/black-forest-labs/flux-schnell"] == "set REPLICATE_API_TOKEN"
+    assert without["illustrator/limner-illustrator"] is None
+    cli.studio.connect(openai)
+    assert obstacles(cli.run("models", "--json"))["openai-image/gpt-image-2.5-flare"] is None
+
+
+def test_models_says_what_each_costs_by_which_rule_and_who_says_so(cli: CommandLine) -> None:
+    done = cli.run("models")
+    model, source = done.out.splitlines()[-2:]
+    assert model.split() == ["illustrator/limner-illustrator", "free", "current", "usable"]
+    assert source == "  free; limner.illustrator; read 2026-11-15"
+    lines = done.out.splitlines()
+    flux = next(number for number, line in enumerate(lines) if "flux-schnell" in line)
+    assert lines[flux].split()[1:] == ["$0.003", "current", "set", "REPLICATE_API_TOKEN"]
+    assert lines[flux + 1].startswith("  flat; https://replicate.com/pricing")
+    assert done.err.startswith("Prices are for the size nearest to 1024x1024 in standard quality")
+
+
+def test_assets_are_found_by_word(cli: CommandLine) -> None:
+    best, second = assets.search("robot", limit=2)
+    listed = cli.run("assets", "search", "robot", "--limit", "2")
+    assert [line.split()[0] for line in listed.out.splitlines()] == [best.name, second.name]
+    assert (listed.status, listed.err) == (0, "")
+
+
+def test_assets_that_nothing_matches_are_an_empty_answer(cli: CommandLine) -> None:
+    done = cli.run("assets", "search", "zorgblat")
+    assert done == Done(status=0, err="No picture matches 'zorgblat'.\n")
+
+
+def test_assets_says_whose_pictures_they_are(cli: CommandLine) -> None:
+    done = cli.run("assets", "licences")
+    assert done == Done(status=0, out=f"{assets.licences().rstrip()}\n")
+
+
+def test_assets_refuses_what_makes_no_sense(cli: CommandLine) -> None:
+    ended = cli.run_all(
+        ["assets", "search"],
+        ["assets", "search", "robot", "--limit", "-1"],
+        ["assets", "licences", "robot"],
+    )
+    assert [(done.status, done.err) for done in ended] == [
+        (2, "limner: say what to look for\n  For example: limner assets search robot\n"),
+        (2, "limner: --limit must be at least 1\n"),
+        (2, "limner: assets licences takes no word: it tells about all pictures\n"),
+    ]
+
+
+def test_the_demo_draws_offline_even_where_a_key_is_set(
+    cli: CommandLine, openai: OpenAIServer
+) -> None:
+    cli.studio.connect(openai)
+    done = cli.run("demo")
+    (path,) = cli.studio.files
+    assert (done.status, done.out.splitlines()[0]) == (0, str(path))
+    assert openai.requests == []
+
+
+def test_the_demo_looks_at_what_it_drew(cli: CommandLine) -> None:
+    inspection = cli.run("demo", "--json").json["inspection"]
+    assert inspection["details"]["model"] == "limner/eyes"
+    assert inspection["details"]["imagePath"] == str(cli.studio.files[0])
+    assert "1024 x 1024" in inspection["text"]
+
+
+def test_the_doctor_finds_a_fresh_machine_healthy(cli: CommandLine) -> None:
+    done = cli.run("doctor", "--json")
+    assert (done.status, done.json["ok"]) == (0, True)
+    assert checks(done) == dict.fromkeys(
+        [
+            "version",
+            "settings",
+            "home",
+            "database",
+            "imaging",
+            "assets",
+            "providers",
+            "vision",
+            "extras",
+        ],
+        True,
+    )
+
+
+def test_the_doctor_reports_wrong_settings_as_a_finding(cli: CommandLine) -> None:
+    done = cli.run("doctor", "--json", env={"LIMNER_IMAGES_EMBEDED": "false"})
+    assert done.status == 1
+    assert failed(done) == {
+        "settings": "LIMNER_IMAGES_EMBEDED is not a setting Did you mean LIMNER_IMAGES_EMBEDDED?"
+    }
+
+
+def test_the_doctor_finds_a_damaged_database_and_checks_the_rest(cli: CommandLine) -> None:
+    cli.studio.home.mkdir()
+    database = cli.studio.home / "limner.db"
+    database.write_text("not a database, and longer than its header " * 9)
+    done = cli.run("doctor")
+    assert done.status == 1
+    (line,) = [line for line in done.out.splitlines() if not line.startswith("ok  ")]
+    assert line.startswith(f"FAIL  database    The database '{database}' is damaged.")
+
+
+def test_the_doctor_finds_a_home_that_is_no_folder(cli: CommandLine) -> None:
+    cli.studio.home.touch()
+    done = cli.run("doctor", "--json")
+    assert (done.status, done.json["ok"]) == (1, False)
+    assert failed(done)["home"] == (
+        f"{cli.studio.home} is not a folder that may be written. Set LIMNER_HOME to one."
+    )
+
+
+def test_the_doctor_finds_that_nothing_can_draw_or_look(cli: CommandLine) -> None:
+    done = cli.run("doctor", "--json", env={"LIMNER_IMAGES_EMBEDDED": "false"})
+    assert done.status == 1
+    assert failed(done) == {
+        "providers": "Nothing here can draw. Set OPENAI_API_KEY or REPLICATE_API_TOKEN or "
+        "GEMINI_API_KEY or BFL_API_KEY or FAL_KEY or OPENROUTER_API_KEY.",
+        "vision": "Nothing here can look at pictures. Set OPENAI_API_KEY.",
+    }
+
+
+def test_the_doctor_finds_keys_that_others_can_read(cli: CommandLine) -> None:
+    keys = cli.studio.home / "keys.toml"
+    Keys(keys, env={}).set("OPENAI_API_KEY", "sk-0123456789")
+    keys.chmod(0o644)
+    done = cli.run("doctor", "--json")
+    assert done.status == 1
+    trouble = f"Others than its owner may use the key file '{keys}'. Run: chmod 600 '{keys}'"
+    assert failed(done) == {"providers": trouble, "vision": trouble}

@@ -1,0 +1,91 @@
+"""What `limner` says about itself."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from tests.frontends.cli_process import CommandLine, Done
+
+from limner import __version__
+from limner.frontends.cli.main import COMMANDS
+
+
+def test_the_overview_lists_every_command_and_examples(cli: CommandLine) -> None:
+    done = cli.run("--help")
+    assert (done.status, done.err) == (0, "")
+    listed = re.findall(r"^  ([\w-]+) ", done.out.split("commands:")[1].split("examples:")[0], re.M)
+    assert listed == [*COMMANDS]
+    assert done.out.count('  limner generate "') == 3
+
+
+def test_only_commands_that_exist_are_listed() -> None:
+    assert [*COMMANDS] == [
+        "chat",
+        "generate",
+        "edit",
+        "inspect",
+        "fit",
+        "show",
+        "models",
+        "spend",
+        "sessions",
+        "gc",
+        "jobs",
+        "mcp",
+        "app-server",
+        "codex",
+        "assets",
+        "keys",
+        "doctor",
+        "demo",
+    ]
+
+
+@pytest.mark.slow
+def test_every_command_has_a_help_text_with_an_example(cli: CommandLine) -> None:
+    helped = cli.run_all(*([command, "--help"] for command in COMMANDS))
+    for command, done in zip(COMMANDS, helped, strict=True):
+        assert (done.status, done.err) == (0, "")
+        usage, description, *_ = done.out.split("\n\n")
+        assert usage.startswith(f"usage: limner {command} [-h] ")
+        assert re.fullmatch(r"[A-Z].*\.(\n.*)*", description)
+        assert "--json" in done.out
+        assert f"\nexamples:\n  limner {command}" in done.out
+    assert not cli.studio.home.exists()
+
+
+def test_the_version_is_the_packages_own(cli: CommandLine) -> None:
+    assert cli.run("--version") == Done(status=0, out=f"limner {__version__}\n")
+
+
+def test_without_a_command_the_overview_is_no_result(cli: CommandLine) -> None:
+    assert cli.run() == Done(status=2, err=cli.run("--help").out)
+
+
+def test_an_unknown_command_is_told_in_the_words_of_every_failure(cli: CommandLine) -> None:
+    done = cli.run("paint")
+    assert (done.status, done.out) == (2, "")
+    first, second = done.err.splitlines()
+    assert first.startswith("limner: argument COMMAND: invalid choice: 'paint'")
+    assert second == "  See: limner --help"
+
+
+def test_an_unknown_option_is_told_in_json_where_json_was_asked_for(cli: CommandLine) -> None:
+    done = cli.run("generate", "a robot", "--sise", "512x512", "--json")
+    assert (done.status, done.err) == (2, "")
+    assert done.error == {
+        "code": "USAGE",
+        "message": "unrecognized arguments: --sise 512x512",
+        "retryable": False,
+        "billed": False,
+        "cost_usd": 0.0,
+        "hint": "See: limner generate --help",
+    }
+
+
+def test_an_option_cannot_be_abbreviated(cli: CommandLine) -> None:
+    assert cli.run("models", "--js") == Done(
+        status=2,
+        err="limner: unrecognized arguments: --js\n  See: limner models --help\n",
+    )
