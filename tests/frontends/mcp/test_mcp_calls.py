@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.fuzz import examples
 
 from limner.frontends.mcp.calls import SAME_CALL_S, CallStore, digest_of
 from limner.money.ledger import OWNER_DIED, Caps, Money, Reservation
@@ -59,6 +60,7 @@ async def reserved(money: Money) -> Reservation:
     )
 
 
+@settings(max_examples=examples(25))
 @given(st.dictionaries(st.text(), JSON), st.randoms())
 def test_the_order_of_arguments_makes_no_other_call(arguments: dict[str, Any], chance: Any) -> None:
     shuffled = [*arguments.items()]
@@ -68,18 +70,21 @@ def test_the_order_of_arguments_makes_no_other_call(arguments: dict[str, Any], c
     )
 
 
+@settings(max_examples=examples(25))
 @given(st.dictionaries(st.text(), JSON))
 def test_another_tool_makes_another_call(arguments: dict[str, Any]) -> None:
     other = digest_of("image_edit", arguments, cwd=HERE)
     assert digest_of("image_generate", arguments, cwd=HERE) != other
 
 
+@settings(max_examples=examples(25))
 @given(st.dictionaries(st.text(), JSON))
 def test_another_folder_makes_another_call(arguments: dict[str, Any]) -> None:
     other = digest_of("image_edit", arguments, cwd=HERE / "below")
     assert digest_of("image_edit", arguments, cwd=HERE) != other
 
 
+@settings(max_examples=examples(25))
 @given(st.dictionaries(st.text(), JSON), st.text())
 def test_one_more_argument_makes_another_call(arguments: dict[str, Any], name: str) -> None:
     more = {**arguments, f"{name}+": len(arguments)}
