@@ -11,8 +11,7 @@ import msgspec
 
 from limner.errors import InputInvalid, LimnerError
 from limner.frontends.appserver.connection import ClientConnection
-from limner.frontends.appserver.protocol.experimental import opt_in_needed
-from limner.frontends.appserver.protocol.params import decode_params
+from limner.frontends.appserver.protocol.params import decode_params, experimental_use
 from limner.net.jsonrpc import INVALID_REQUEST, RpcError, RpcRequest
 from limner.net.jsonrpc_lines import DescriptorTransport
 from limner.net.jsonrpc_peer import (
@@ -40,12 +39,14 @@ class RpcHandler(msgspec.Struct, frozen=True, kw_only=True):
         serve: gets the call and its params, and returns the result, unless it responds itself.
         params: the type of the params; None if the method takes none.
         experimental: only for clients that asked for what may still change.
+        experimental_fields: the members of its params that only those clients may use.
         opening: may come before the client has sent `initialize`.
     """
 
     serve: Serve
     params: Any = None
     experimental: bool = False
+    experimental_fields: frozenset[str] = frozenset()
     opening: bool = False
 
 
@@ -80,10 +81,10 @@ class Dispatcher(RequestServer):
         params = None if method.params is None else _params(method.params, request)
         if not method.opening:
             call.connection.require_initialized()
-        experimental = request.method if method.experimental else None
-        feature = experimental or opt_in_needed(request.method, request.params)
-        if feature is not None:
-            call.connection.require_experimental(feature)
+        used = request.method if method.experimental else None
+        used = used or experimental_use(request.method, request.params, method.experimental_fields)
+        if used is not None:
+            call.connection.require_experimental(used)
         try:
             return await method.serve(call, params)
         except LimnerError as failure:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 from limner.errors import UserError
 from limner.frontends.appserver.dispatch import Dispatcher, RpcHandler, serve_stdio
 from limner.frontends.appserver.log import Log
-from limner.frontends.appserver.methods import methods
+from limner.frontends.appserver.methods import handlers
 from limner.net.jsonrpc_lines import standard_streams
 from limner.net.jsonrpc_peer import PendingRequests
 from limner.settings import Settings, all_settings, load
@@ -90,7 +90,7 @@ def serve(listen: str, *, overrides: Iterable[str] = (), token_file: Path | None
         cwd=Path.cwd(),
         config=read_overrides(overrides),
     )
-    run(host, methods(host), listen=listen, token_file=token_file)
+    run(host, handlers(host), listen=listen, token_file=token_file)
 
 
 def run(
