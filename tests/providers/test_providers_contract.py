@@ -15,7 +15,8 @@ from tests.servers.openai_server import OpenAIServer
 from tests.servers.replicate_server import ReplicateServer
 from tests.servers.stage import LocalStage
 
-from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt, Sink
+from limner.net.sink import Sink
+from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt
 from limner.providers import openai_compatible, openai_dalle, openai_image, replicate_flux
 from limner.providers.base import BUILT_IN, load
 from limner.providers.openai_image import OpenAIImage

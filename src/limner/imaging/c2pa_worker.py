@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from io import BytesIO
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
@@ -18,6 +18,7 @@ from limner.errors import CorruptImage
 from limner.imaging.limits import WorkerLimits
 from limner.imaging.provenance import Ingredient, Manifest, State
 from limner.imaging.worker import Answer, Jobs, serve
+from limner.json_shapes import as_list, as_object
 
 MAX_CHARS = 200
 MAX_PROBLEMS = 20
@@ -54,8 +55,8 @@ class Claims:
 
 def manifest_of(told: Mapping[str, Any]) -> Manifest:
     """What the library's report says of the active manifest, whatever is missing from it."""
-    active = _object(_object(told, "manifests"), str(told.get("active_manifest")))
-    signature = _object(active, "signature_info")
+    active = as_object(as_object(told.get("manifests")).get(str(told.get("active_manifest"))))
+    signature = as_object(active.get("signature_info"))
     return Manifest(
         state=_STATES.get(str(told.get("validation_state")), "invalid"),
         claim_generator=_generator(active),
@@ -69,33 +70,27 @@ def manifest_of(told: Mapping[str, Any]) -> Manifest:
                 mime=_text(part.get("format")),
                 relationship=_text(part.get("relationship")),
             )
-            for part in _objects(active, "ingredients", most=MAX_INGREDIENTS)
+            for part in _objects(active.get("ingredients"), most=MAX_INGREDIENTS)
         ),
     )
 
 
 def _generator(active: Mapping[str, Any]) -> str | None:
-    for info in _objects(active, "claim_generator_info", most=1):
+    for info in _objects(active.get("claim_generator_info"), most=1):
         named = (_text(info.get("name")), _text(info.get("version")))
         return " ".join(filter(None, named)) or None
     return _text(active.get("claim_generator"))
 
 
 def _problems(told: Mapping[str, Any]) -> tuple[str, ...]:
-    results = _object(_object(told, "validation_results"), "activeManifest")
-    codes = (_text(row.get("code")) for row in _objects(results, "failure", most=MAX_PROBLEMS))
+    results = as_object(as_object(told.get("validation_results")).get("activeManifest"))
+    codes = (_text(row.get("code")) for row in _objects(results.get("failure"), most=MAX_PROBLEMS))
     return tuple(dict.fromkeys(code for code in codes if code and code != _NO_PROBLEM))
 
 
-def _object(within: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = within.get(key)
-    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def _objects(within: Mapping[str, Any], key: str, *, most: int) -> Iterator[Mapping[str, Any]]:
-    value = within.get(key)
-    rows = cast("list[object]", value) if isinstance(value, list) else []
-    yield from (cast("Mapping[str, Any]", row) for row in rows[:most] if isinstance(row, dict))
+def _objects(rows: object, *, most: int) -> Iterator[Mapping[str, Any]]:
+    """The JSON objects among the first ``most`` values of a list."""
+    yield from (as_object(row) for row in as_list(rows)[:most] if isinstance(row, dict))
 
 
 def _text(value: object) -> str | None:

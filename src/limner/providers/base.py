@@ -19,7 +19,8 @@ import msgspec
 from limner.catalogue.images import ImageModel
 from limner.net.clock import Clock
 from limner.net.redaction import redact
-from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt, RemoteJob, Sink
+from limner.net.sink import Sink
+from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt, RemoteJob
 
 # The order is the order of preference of `auto`; the embedded provider comes after all others.
 BUILT_IN = {

@@ -15,8 +15,9 @@ from limner.catalogue.images import image_models
 from limner.net.clock import Clock
 from limner.net.failures import Vendor
 from limner.net.service import Service
+from limner.net.sink import Sink
 from limner.net.websocket_client import can_listen, listen
-from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt, RemoteJob, Sink
+from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt, RemoteJob
 from limner.providers.base import Connection, ProviderSpec
 from limner.providers.comfyui_api import ComfyApi
 from limner.providers.comfyui_progress import ComfyProgress

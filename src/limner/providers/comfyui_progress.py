@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
+from limner.json_shapes import as_object
 from limner.net.clock import Clock
-from limner.net.json_shapes import as_object
 from limner.pictures.request import Progress, ProviderCallbacks, RemoteJob
 from limner.providers.local_server import fraction
 

@@ -11,11 +11,12 @@ from msgspec.structs import replace
 
 from limner.catalogue.images import image_models, other_image_model
 from limner.errors import BadProviderImage, ProviderBadRequest, ProviderError, ProviderRefused
+from limner.json_shapes import as_list, as_object
 from limner.net.failures import Vendor
 from limner.net.json_pictures import Marker
-from limner.net.json_shapes import as_list, as_object
 from limner.net.service import Service
-from limner.pictures.request import ImageRequest, RemoteJob, Sink
+from limner.net.sink import Sink
+from limner.pictures.request import ImageRequest, RemoteJob
 from limner.providers.base import Connection, ProviderSpec
 from limner.providers.jobs import CALL_OFF_S, JobProvider, JobStatus
 from limner.providers.model_inputs import ModelInputs, as_data_url

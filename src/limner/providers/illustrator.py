@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from limner.catalogue.images import image_models
-from limner.pictures.request import ImageRequest, Progress, ProviderCallbacks, Receipt, Sink
+from limner.net.sink import Sink
+from limner.pictures.request import ImageRequest, Progress, ProviderCallbacks, Receipt
 from limner.providers.base import Connection, ProviderSpec
 
 NAME = "illustrator"

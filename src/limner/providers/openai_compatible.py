@@ -13,7 +13,8 @@ from limner.catalogue.images import image_models
 from limner.errors import ProviderBadRequest
 from limner.net.failures import Vendor
 from limner.net.service import Service
-from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt, Sink
+from limner.net.sink import Sink
+from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt
 from limner.providers.base import Connection, ProviderSpec
 from limner.providers.openai_images import PICTURE_HOSTS, ImagesApi
 

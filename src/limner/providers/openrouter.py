@@ -16,18 +16,12 @@ from limner.catalogue.prices import ReportedPrice
 from limner.catalogue.sizes import AnySize
 from limner.dollars import MAX_USD
 from limner.errors import BadProviderImage, LimnerError
+from limner.json_shapes import as_list, as_object
 from limner.net.failures import Vendor
 from limner.net.json_pictures import PICTURE
-from limner.net.json_shapes import as_list, as_object
 from limner.net.service import Service, patiently
-from limner.pictures.request import (
-    ImageRequest,
-    Progress,
-    ProviderCallbacks,
-    Receipt,
-    Sink,
-    SourceImage,
-)
+from limner.net.sink import Sink
+from limner.pictures.request import ImageRequest, Progress, ProviderCallbacks, Receipt, SourceImage
 from limner.providers.base import Connection, ProviderSpec
 from limner.providers.model_inputs import COMMON_RATIOS, nearest_aspect_ratio
 

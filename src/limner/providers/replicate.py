@@ -8,7 +8,7 @@ from typing import Any
 
 from limner.catalogue.images import image_models, other_image_model
 from limner.errors import ProviderBadRequest
-from limner.net.json_shapes import as_list, as_object
+from limner.json_shapes import as_list, as_object
 from limner.providers.base import Connection, ProviderSpec
 from limner.providers.jobs import CALL_OFF_S, JobProvider
 from limner.providers.model_inputs import ModelInputs

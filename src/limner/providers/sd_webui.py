@@ -18,11 +18,12 @@ import msgspec
 
 from limner.catalogue.images import image_models
 from limner.errors import BadProviderImage, LimnerError
+from limner.json_shapes import as_list, as_object
 from limner.net.failures import Vendor
 from limner.net.json_pictures import PICTURE
-from limner.net.json_shapes import as_list, as_object
 from limner.net.service import Service, patiently
-from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt, Sink
+from limner.net.sink import Sink
+from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt
 from limner.providers.base import Connection, ProviderSpec
 from limner.providers.local_server import UNKNOWN_FATE, unknown_checkpoint
 from limner.providers.sd_webui_task import Task, Watch

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from limner.errors import LimnerError, ProviderBadRequest
+from limner.json_shapes import as_object
 from limner.net.clock import Clock
-from limner.net.json_shapes import as_object
 from limner.net.service import Service
 from limner.pictures.request import Progress, ProviderCallbacks
 from limner.providers.local_server import fraction

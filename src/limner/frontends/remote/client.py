@@ -24,7 +24,7 @@ from limner.frontends.remote.rpc import INVALID_PARAMS, METHOD_NOT_FOUND, Params
 from limner.frontends.remote.threads import Thread, ThreadOptions, named_in_protocol
 from limner.frontends.remote.tool_calls import ToolCallServer, specs
 from limner.frontends.remote.transports import Address, ServerCommand, Target
-from limner.net.json_shapes import as_list, as_object
+from limner.json_shapes import as_list, as_object
 from limner.storage.reach import Reach
 from limner.tools.base import Tool, ToolContext
 from limner.tools.function_tools import kept_in

@@ -12,7 +12,7 @@ import msgspec
 
 from limner.errors import LimnerError
 from limner.frontends.remote.transports import GONE, Link
-from limner.net.json_shapes import as_object
+from limner.json_shapes import as_object
 from limner.net.redaction import redact
 
 Params = Mapping[str, Any]
