@@ -89,8 +89,8 @@ def _problems(told: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _objects(rows: object, *, most: int) -> Iterator[Mapping[str, Any]]:
-    """The JSON objects among the first ``most`` values of a list."""
-    yield from (as_object(row) for row in as_list(rows)[:most] if isinstance(row, dict))
+    """The objects that say something, among the first ``most`` values of a JSON list."""
+    return filter(None, map(as_object, as_list(rows)[:most]))
 
 
 def _text(value: object) -> str | None:
