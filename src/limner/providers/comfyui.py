@@ -16,10 +16,10 @@ from uuid import uuid4
 import msgspec
 from msgspec.structs import replace
 
+from limner.net import websocket
 from limner.net.clock import Clock
 from limner.net.json_shapes import as_object
 from limner.net.service import Service
-from limner.net.websocket_client import can_listen, listen
 from limner.pictures.request import (
     ImageRequest,
     Progress,
@@ -57,7 +57,7 @@ class ComfyUI:
 
     def __init__(self, connection: Connection, *, listens: bool | None = None) -> None:
         self._connection = connection
-        self._listens = can_listen() if listens is None else listens
+        self._listens = websocket.is_installed() if listens is None else listens
 
     async def generate(self, request: ImageRequest, sink: Sink, desk: ProviderCallbacks) -> Receipt:
         """Draw one picture and write its bytes to the sink; raises as `Provider.generate`."""
@@ -103,7 +103,7 @@ class ComfyUI:
     async def _listen(self, client_id: str, progress: ComfyProgress) -> None:
         if self._listens:
             url = f"ws{self._connection.base_url.removeprefix('http')}/ws?clientId={client_id}"
-            await listen(url, progress.receive, {})
+            await websocket.listen(url, progress.receive, {})
 
 
 def _as_free(receipt: Receipt, job: ComfyJob) -> Receipt:
