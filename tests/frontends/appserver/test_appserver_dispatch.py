@@ -1,20 +1,19 @@
-"""Who serves a message, in which order, and what a client is told when nobody can."""
+"""Which method serves a message, in which order, and what a client is told if none can."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 import pytest
 
-from limner.frontends.appserver import connection as connections
-from limner.frontends.appserver.client_requests import ClientRequests
 from limner.frontends.appserver.connection import ClientConnection, broadcast
 from limner.frontends.appserver.dispatch import Dispatcher, RpcCall, RpcHandler
-from limner.frontends.appserver.rpc import MAX_VALUES, RpcError
+from limner.net.jsonrpc import MAX_VALUES, MessageHead, RpcError
+from limner.net.jsonrpc_peer import MAX_UNSENT_BYTES, PendingRequests
 
 Params = dict[str, Any]
 
@@ -28,13 +27,16 @@ class Recording:
         self.reading.set()
         self.gone = self.cut_off = False
 
-    async def send(self, messages: list[bytes]) -> None:
+    async def send(self, messages: Sequence[bytes]) -> None:
         await self.reading.wait()
         if self.gone:
             raise BrokenPipeError
         self.messages += map(json.loads, messages)
 
-    def cut(self) -> None:
+    async def receive(self) -> None:
+        raise AssertionError("the tests hand over the messages themselves")
+
+    def abort(self) -> None:
         self.cut_off = True
 
 
@@ -43,20 +45,20 @@ class Stage:
 
     def __init__(self, methods: Mapping[str, RpcHandler]) -> None:
         self.log: list[str] = []
-        asking = ClientRequests(self.log.append)
-        self.dispatcher = Dispatcher(methods, asking=asking, log=self.log.append)
+        pending = PendingRequests(self.log.append)
+        self.dispatcher = Dispatcher(methods, pending=pending, log=self.log.append)
         self.wire, self.client = self.join()
 
     def join(self, **greeting: Any) -> tuple[Recording, ClientConnection]:
         wire = Recording()
         client = self.dispatcher.connect(wire)
-        client.greet("probe", "1", **{"experimental": False, "unwanted": (), **greeting})
+        client.initialize("probe", "1", **{"experimental": False, "opted_out": (), **greeting})
         return wire, client
 
     async def say(self, *messages: object, client: ClientConnection | None = None) -> list[Any]:
         """Send messages, let everything come to rest, and return all that was received so far."""
         for message in messages:
-            await self.dispatcher.receive(client or self.client, json.dumps(message).encode())
+            await (client or self.client).receive(json.dumps(message).encode())
         await self.rest()
         return self.wire.messages
 
@@ -223,7 +225,7 @@ async def test_a_request_that_goes_on_after_its_answer_is_not_in_the_way() -> No
 
 async def test_opted_out_notifications_are_not_sent_and_no_others_are_missed() -> None:
     scene = stage()
-    wire, client = scene.join(unwanted=["item/agentMessage/delta"])
+    wire, client = scene.join(opted_out=["item/agentMessage/delta"])
     for method in ("item/agentMessage/delta", "item/agentMessage", "item/agentMessage/delta/x"):
         broadcast([client, scene.client], method, {})
     await scene.rest()
@@ -244,7 +246,7 @@ async def test_whoever_has_not_introduced_itself_is_told_nothing() -> None:
 
 async def test_introducing_oneself_twice_is_refused() -> None:
     with pytest.raises(RpcError, match=r"^Already initialized$"):
-        stage().client.greet("probe", "1", experimental=True, unwanted=())
+        stage().client.initialize("probe", "1", experimental=True, opted_out=())
 
 
 async def test_questions_count_from_zero_and_are_answered_by_id() -> None:
@@ -272,34 +274,34 @@ async def test_a_clients_error_reaches_whoever_asked() -> None:
 
 async def test_of_several_clients_the_first_answer_counts_and_others_may_join_later() -> None:
     scene = stage()
-    question = scene.dispatcher.asking.open("tool", {"x": 1})
+    question = scene.dispatcher.pending.open("tool", {"x": 1})
     question.send_to(scene.client)
     question.send_to(scene.client)
     wire, other = scene.join()
     question.send_to(other)
-    waiting = asyncio.create_task(question.answer())
+    waiting = asyncio.create_task(question.result())
     await scene.say()
     expected = [{"method": "tool", "id": 0, "params": {"x": 1}}]
     assert scene.wire.messages == wire.messages == expected
     await scene.say({"id": 0, "result": "mine"}, client=other)
     await scene.say({"id": 0, "result": "late"})
     assert bytes(await waiting) == b'"mine"'
-    assert scene.log == ["an answer to 0, which nobody is waiting for, is ignored"]
+    assert scene.log == ["an answer to 0, which is not expected, is ignored"]
     question.send_to(scene.join()[1])
     assert scene.wire.messages == expected
 
 
 async def test_only_those_who_were_asked_can_answer() -> None:
     scene = stage()
-    question = scene.dispatcher.asking.open("tool", {})
+    question = scene.dispatcher.pending.open("tool", {})
     question.send_to(scene.client)
-    waiting = asyncio.create_task(question.answer())
+    waiting = asyncio.create_task(question.result())
     _, stranger = scene.join()
     await scene.say({"id": 0, "result": "forged"}, {"id": "0", "result": 1}, client=stranger)
     assert not waiting.done()
     assert scene.log == [
-        "an answer to 0, which nobody is waiting for, is ignored",
-        "an answer to '0', which nobody is waiting for, is ignored",
+        "an answer to 0, which is not expected, is ignored",
+        "an answer to '0', which is not expected, is ignored",
     ]
     await scene.say({"id": 0, "result": "true"})
     assert bytes(await waiting) == b'"true"'
@@ -307,9 +309,9 @@ async def test_only_those_who_were_asked_can_answer() -> None:
 
 async def test_a_question_outlives_its_client_but_not_its_time() -> None:
     scene = stage()
-    question = scene.dispatcher.asking.open("tool", {})
+    question = scene.dispatcher.pending.open("tool", {})
     question.send_to(scene.client)
-    waiting = asyncio.create_task(question.answer())
+    waiting = asyncio.create_task(question.result())
     scene.client.close()
     scene.wire, heir = scene.join()
     question.send_to(heir)
@@ -318,9 +320,9 @@ async def test_a_question_outlives_its_client_but_not_its_time() -> None:
     ]
     assert bytes(await waiting) == b"1"
     with pytest.raises(TimeoutError):
-        await scene.dispatcher.asking.open("tool", {}).answer(timeout_s=0.01)
+        await scene.dispatcher.pending.open("tool", {}).result(timeout_s=0.01)
     await scene.say({"id": 1, "result": 1}, client=heir)
-    assert scene.log == ["an answer to 1, which nobody is waiting for, is ignored"]
+    assert scene.log == ["an answer to 1, which is not expected, is ignored"]
 
 
 async def test_asking_a_client_that_leaves_fails() -> None:
@@ -338,11 +340,11 @@ async def test_an_answer_too_long_to_be_read_fails_its_question() -> None:
     scene = stage()
     asked = asyncio.create_task(scene.client.request("tool", {}))
     await scene.rest()
-    scene.dispatcher.receive_oversized(scene.client, b'{"id":0,"result":{"contentItems":[')
+    await scene.client.receive(MessageHead(b'{"id":0,"result":{"contentItems":['))
     with pytest.raises(RpcError, match=r"^Invalid request: longer than 268,435,456 bytes$"):
         await asked
-    scene.dispatcher.receive_oversized(scene.client, b'{"id":4,"method":"m","params":"')
-    scene.dispatcher.receive_oversized(scene.client, b'{"params":"')
+    await scene.client.receive(MessageHead(b'{"id":4,"method":"m","params":"'))
+    await scene.client.receive(MessageHead(b'{"params":"'))
     await scene.rest()
     assert scene.wire.messages[1:] == [
         error(4, -32600, "Invalid request: longer than 268,435,456 bytes")
@@ -355,17 +357,17 @@ async def test_a_client_that_does_not_read_is_cut_off() -> None:
     scene.wire.reading.clear()
     told: list[str] = []
     scene.client.on_close(lambda: told.append("gone"))
-    text = "x" * (connections.MAX_BEHIND_BYTES // 4)
+    text = "x" * (MAX_UNSENT_BYTES // 4)
     for _ in range(4):
         scene.client.notify("m", text)
     assert not scene.client.closed
     scene.client.notify("m", "one more")
     assert (scene.client.closed, scene.wire.cut_off, told) == (True, True, ["gone"])
     (line,) = scene.log
-    assert line == "a client is cut off: it has left 256.0MB unread"
+    assert line == "the other side is cut off: it has left 256.0MB unread"
     scene.client.notify("m", "nobody hears this")
     scene.wire.reading.set()
-    await scene.client.flushed()
+    await scene.client.flush()
 
 
 async def test_a_client_that_is_gone_is_closed_when_it_is_written_to() -> None:
@@ -393,10 +395,10 @@ async def test_a_message_with_too_much_in_it_leaves_nobody_waiting() -> None:
     asked = asyncio.create_task(scene.client.request("tool", {}))
     await scene.rest()
     much = b"[" + b"[]," * MAX_VALUES + b"0]}"
-    await scene.dispatcher.receive(scene.client, b'{"id":0,"result":' + much)
+    await scene.client.receive(b'{"id":0,"result":' + much)
     with pytest.raises(RpcError, match=r"^Invalid request: more than 2,000,000 values$"):
         await asked
-    await scene.dispatcher.receive(scene.client, b'{"id":4,"method":"m","params":' + much)
+    await scene.client.receive(b'{"id":4,"method":"m","params":' + much)
     await scene.rest()
     assert scene.wire.messages[1:] == [
         error(4, -32600, "Invalid request: more than 2,000,000 values")
