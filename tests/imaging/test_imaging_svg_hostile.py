@@ -182,6 +182,7 @@ ENDLESS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("limits", "message"),
     [
