@@ -10,7 +10,6 @@ An empty variable counts as not set. The ``[[models]]`` of both files add up.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
@@ -22,6 +21,7 @@ from limner.errors import SettingsError
 from limner.settings.custom_models import take_own_models
 from limner.settings.documents import decode, parse_toml, read_bounded
 from limner.settings.fields import PREFIX, Entry, checked, entries_of, nearest
+from limner.settings.home import find_home
 from limner.settings.project_file import loosens
 from limner.settings.values import SECTIONS, Settings, all_settings
 
@@ -60,7 +60,7 @@ def load_with_sources(
     *, env: Mapping[str, str], cwd: Path, flags: Mapping[str, object] | None = None
 ) -> Loaded:
     """As `load`, with the source of each value: a file, a variable, ``flags`` or ``default``."""
-    home, strange = _home(env, cwd), cwd / "limner.toml"
+    home, strange = find_home(env, cwd=cwd), cwd / "limner.toml"
     files = {path: _read_toml(path) for path in (home / "config.toml", strange)}
     models = take_own_models(files, from_strangers=frozenset({strange}))
     known = all_settings()
@@ -96,25 +96,6 @@ def _warn(source: str, key: str) -> None:
         source,
         key,
     )
-
-
-def _home(env: Mapping[str, str], cwd: Path) -> Path:
-    named = env.get("LIMNER_HOME", "").strip()
-    try:
-        if not named:
-            return (_user_home(env) / ".limner").absolute()
-        if named == "~" or named.startswith("~/"):
-            return (_user_home(env) / named[2:]).absolute()
-        return (cwd / Path(named).expanduser()).absolute()
-    except RuntimeError as error:
-        raise SettingsError(
-            "limner's folder cannot be told: this user has no home folder",
-            hint="Set LIMNER_HOME to a folder that limner may write.",
-        ) from error
-
-
-def _user_home(env: Mapping[str, str]) -> Path:
-    return Path(env.get("USERPROFILE" if os.name == "nt" else "HOME") or Path.home())
 
 
 def _read_toml(path: Path) -> dict[str, object]:
