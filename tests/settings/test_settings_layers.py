@@ -248,7 +248,7 @@ def test_an_amount_nobody_could_mean_is_refused(place: Place, amount: str) -> No
         ("[tools]\ntimeout_s = nan", "tools.timeout_s must be a number of seconds above 0", None),
         (
             "[images]\nblockImages = true\nblock_images = true",
-            "images.block_images is there twice",
+            "images.block_images appears twice",
             None,
         ),
     ],
