@@ -127,7 +127,7 @@ class Components:
         self.looking = self._build_looking()
         self.ingress = Ingress(pictures=self.pictures)
         self.quarantine = Quarantine(store=self.store, clock=clock)
-        self.requests = self._build_requests()
+        self.prompts = self._build_prompts()
         self.sessions = Sessions(store=self.store, clock=clock)
         self.personalities = Personalities(home.personalities)
         self.conversations = self._build_conversations()
@@ -193,7 +193,7 @@ class Components:
             session_id=self.session_id,
         )
 
-    def _build_requests(self) -> PromptBuilder:
+    def _build_prompts(self) -> PromptBuilder:
         images = self.settings.images
         return PromptBuilder(
             store=self.store,
@@ -206,7 +206,7 @@ class Components:
     def _build_conversations(self) -> Conversations:
         agent = self.settings.agent
         thinking = ModelCaller(
-            requests=self.requests,
+            prompts=self.prompts,
             quarantine=self.quarantine,
             money=self.money,
             approval=self._consent,
@@ -227,9 +227,7 @@ class Components:
             ),
             parts=TurnParts(
                 thinking=thinking,
-                compaction=Compactor(
-                    thinking=thinking, requests=self.requests, at=agent.compact_at
-                ),
+                compaction=Compactor(thinking=thinking, prompts=self.prompts, at=agent.compact_at),
                 money=self.money,
                 drawn_here=self.pictures.drawn_here,
             ),

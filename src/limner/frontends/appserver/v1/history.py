@@ -13,7 +13,7 @@ import msgspec
 
 from limner.frontends.appserver.protocol.base import Shape
 from limner.frontends.appserver.protocol.params import read_params
-from limner.wires.items import Item, as_written
+from limner.wires.items import Item, flatten_output
 
 Status = Literal["completed", "in_progress", "incomplete"]
 Milliseconds = Annotated[int, msgspec.Meta(ge=0)]
@@ -225,4 +225,4 @@ def read_history(history: Sequence[Item]) -> list[dict[str, Any]]:
         InputInvalid: one is not of the schema; the message names the member.
     """
     read_params(History, {"history": list(history)})
-    return [as_written(item) for item in history]
+    return [flatten_output(item) for item in history]
