@@ -23,13 +23,13 @@ from limner.frontends.appserver.protocol.threads import (
     ThreadDeleteParams,
     ThreadResumeParams,
 )
-from limner.frontends.appserver.rpc import RpcError
 from limner.frontends.appserver.stored_turns import turns_of
 from limner.frontends.appserver.thread import LiveThread
 from limner.frontends.appserver.thread_history import kept_turns
 from limner.frontends.appserver.thread_opener import continued
 from limner.frontends.appserver.thread_state import ThreadState
 from limner.frontends.appserver.tool_specs import read_specs
+from limner.net.jsonrpc import RpcError
 from limner.wires.items import message, text_part
 
 

@@ -23,9 +23,9 @@ from limner.frontends.appserver.protocol.base import (
     TurnToolOutput,
     UserInput,
 )
-from limner.frontends.appserver.rpc import RpcError
 from limner.frontends.appserver.rpc_errors import INVALID_PARAMS, REMOTE_IMAGE, refusal
 from limner.frontends.appserver.tool_answers import NOT_INLINE, REMOTE_SOUND
+from limner.net.jsonrpc import RpcError
 from limner.pictures.placeholders import omitted, reason_of
 from limner.wires import item_views
 from limner.wires import items as made

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from limner.content import Discreet
-from limner.frontends.remote.rpc import Params
+from limner.frontends.remote.connection import Params
 from limner.net.json_shapes import as_object
 from limner.tools.base import Question
 

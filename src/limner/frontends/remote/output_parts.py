@@ -31,11 +31,11 @@ class OutputParts:
 
     Args:
         lim: whose pictures they are; asked for when the first one is there.
-        shares_files: whether the server can read the files that are here.
+        is_local: whether the server can read the files that are here.
     """
 
-    def __init__(self, lim: Callable[[], Limner], *, shares_files: bool) -> None:
-        self._lim, self._shares_files = lim, shares_files
+    def __init__(self, lim: Callable[[], Limner], *, is_local: bool) -> None:
+        self._lim, self._is_local = lim, is_local
 
     async def user_input(self, text: str, images: Sequence[Image]) -> list[dict[str, Any]]:
         """Words and pictures as the input of a turn; the pictures come first.
@@ -62,7 +62,7 @@ class OutputParts:
         return {"contentItems": items, "success": result.ok}
 
     async def _input(self, image: Image) -> dict[str, Any]:
-        if isinstance(image, Path) and self._shares_files:
+        if isinstance(image, Path) and self._is_local:
             return {"type": "localImage", "path": str(image.absolute())}
         sight = await self._sight(await self._taken(image))
         return {"type": "image", "url": f"data:{sight.mime};base64,{encode_base64(sight)}"}

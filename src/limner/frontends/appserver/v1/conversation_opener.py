@@ -21,7 +21,6 @@ from limner.frontends.appserver.protocol.threads import (
     ThreadResumeParams,
     ThreadStartParams,
 )
-from limner.frontends.appserver.rpc import RpcError
 from limner.frontends.appserver.rpc_errors import refusal
 from limner.frontends.appserver.stored_turns import each_once
 from limner.frontends.appserver.thread_opener import Opened, begun, continued, copied, with_history
@@ -42,6 +41,7 @@ from limner.frontends.appserver.v1.types import (
     ResumeConversationParams,
     ResumeConversationResponse,
 )
+from limner.net.jsonrpc import RpcError
 from limner.wires.item_views import handle_of
 from limner.wires.items import image_urls, replace_images
 
