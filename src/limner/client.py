@@ -50,7 +50,7 @@ from limner.tools.picture_set import PictureSet, draw_all
 from limner.tools.planning import Order, Plan
 from limner.tools.recovery import recover
 from limner.tools.registry import ToolRegistry
-from limner.wires.items import AttachedPicture
+from limner.wires.items import Shown
 
 # How the arguments of each drawing tool become an order.
 _ORDERS = {
@@ -213,7 +213,7 @@ class Limner(Components):
         """
         return await self.pictures.take_file(self._person_reach.resolve_read(path, cwd=self.cwd))
 
-    async def shown(self, image: str | Path | bytes) -> AttachedPicture:
+    async def shown(self, image: str | Path | bytes) -> Shown:
         """A picture that a person shows to a model: a file, or the bytes of one.
 
         Raises:

@@ -128,7 +128,7 @@ class Components:
         self.looking = self._build_looking()
         self.ingress = Ingress(pictures=self.pictures)
         self.quarantine = Quarantine(store=self.store, clock=clock)
-        self.prompts = self._build_prompts()
+        self.requests = self._build_prompts()
         self.sessions = Sessions(store=self.store, clock=clock)
         self.personalities = Personalities(home.personalities)
         self.conversations = self._build_conversations()
@@ -207,7 +207,7 @@ class Components:
     def _build_conversations(self) -> Conversations:
         agent = self.settings.agent
         thinking = ModelCaller(
-            prompts=self.prompts,
+            prompts=self.requests,
             quarantine=self.quarantine,
             money=self.money,
             approval=self._consent,
@@ -228,7 +228,7 @@ class Components:
             ),
             parts=TurnParts(
                 thinking=thinking,
-                compaction=Compactor(thinking=thinking, prompts=self.prompts, at=agent.compact_at),
+                compaction=Compactor(thinking=thinking, prompts=self.requests, at=agent.compact_at),
                 money=self.money,
                 drawn_here=self.pictures.drawn_here,
             ),

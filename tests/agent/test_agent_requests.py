@@ -52,7 +52,7 @@ def offers(lim: Limner) -> list[ToolOffer]:
 
 async def ready(lim: Limner, items: list[Any], *, to: str = MODELS[0], **rest: Any) -> BuiltPrompt:
     asked = model(lim, to)
-    made = await lim.prompts.build(Prompt(items=items, **rest), asked)
+    made = await lim.requests.build(Prompt(items=items, **rest), asked)
     body = msgspec.json.decode(wire(asked.api).request(asked.id, made.prompt).body)
     assert_legal(asked.api, body)
     return made
@@ -83,7 +83,7 @@ def outputs(made: BuiltPrompt) -> list[dict[str, Any]]:
 
 async def test_a_conversation_without_pictures_is_sent_as_it_is(lim: Limner) -> None:
     prompt = Prompt(items=[user(text("Hello."))], instructions="Be brief.")
-    assert await lim.prompts.build(prompt, model(lim)) == BuiltPrompt(prompt=prompt)
+    assert await lim.requests.build(prompt, model(lim)) == BuiltPrompt(prompt=prompt)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -176,7 +176,7 @@ async def test_bytes_are_counted_as_they_are_sent(lim: Limner) -> None:
     sizes = {one.size_bytes for one in pictures}
     prompt = Prompt(items=conversation(pictures))
     for count, room in ((4, 4 * max(sizes)), (1, 3 * max(sizes))):
-        made = await lim.prompts.build(prompt, narrow(model(lim), max_request_bytes=2 * room))
+        made = await lim.requests.build(prompt, narrow(model(lim), max_request_bytes=2 * room))
         assert made.sent == tuple(one.handle for one in pictures[-count:])
 
 
@@ -188,9 +188,9 @@ async def test_where_pictures_are_not_to_be_resized_they_go_as_they_are_if_they_
         fox = await take(lim, data)
         prompt = Prompt(items=[user(seen(fox))])
         free, bound = model(lim), narrow(model(lim), max_edge=1999)
-        whole = await lim.prompts.build(prompt, free)
+        whole = await lim.requests.build(prompt, free)
         assert whole.prompt.pictures == {fox.handle: ModelPicture(mime="image/png", data=data)}
-        fitted = await lim.prompts.build(prompt, bound)
+        fitted = await lim.requests.build(prompt, bound)
         assert fitted.prompt.pictures[fox.handle].data != data
 
 
@@ -198,7 +198,7 @@ async def test_pictures_that_cost_too_many_tokens_leave_too(lim: Limner) -> None
     pictures = [await take(lim, unique(size=(1500, 1500))) for _ in range(4)]
     known = model(lim)
     small = replace(known, facts=replace(known.facts, context_tokens=16_000))
-    made = await lim.prompts.build(Prompt(items=conversation(pictures)), small)
+    made = await lim.requests.build(Prompt(items=conversation(pictures)), small)
     # 47 x 47 patches at 1.2 tokens each: three of them are in half of the context.
     assert made.sent == (pictures[3].handle,)
 
