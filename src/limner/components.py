@@ -46,8 +46,9 @@ from limner.net.per_loop import PerLoop
 from limner.pictures.fitting import Fitting
 from limner.pictures.request import ImageRequest
 from limner.pictures.take import Pictures
-from limner.providers.base import Connection, Provider, ProviderSpec, all_specs
+from limner.providers.base import Connection, Provider, ProviderSpec
 from limner.providers.choice import Choice
+from limner.providers.specs import all_specs
 from limner.settings import Settings, load
 from limner.storage.blobs import Blobs
 from limner.storage.home import Home

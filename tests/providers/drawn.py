@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import pytest
 
@@ -53,6 +53,14 @@ class Drawn:
     @property
     def data(self) -> bytes:
         return bytes(self.sink.data)
+
+
+T = TypeVar("T")
+
+
+def impatient(provider: type[T]) -> type[T]:
+    """The provider with a short timeout for cancelling, so that tests need not wait."""
+    return type(provider.__name__, (provider,), {"cancel_timeout_s": 0.5})
 
 
 def source(data: bytes, *, mime: str = "image/png") -> SourceImage:

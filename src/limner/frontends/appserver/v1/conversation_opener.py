@@ -29,7 +29,7 @@ from limner.frontends.appserver.thread_state import ThreadState
 from limner.frontends.appserver.thread_views import opened
 from limner.frontends.appserver.threads import ThreadTable
 from limner.frontends.appserver.v1.event_translation import replayed
-from limner.frontends.appserver.v1.events import EventMsg, SessionConfigured, WarningTold
+from limner.frontends.appserver.v1.events import EventMsg, SessionConfigured, WarningEvent
 from limner.frontends.appserver.v1.history import read_history
 from limner.frontends.appserver.v1.rollout_files import RolloutFiles
 from limner.frontends.appserver.v1.subscriber import tell
@@ -228,5 +228,5 @@ def _tell_opened(
     warnings = list(made[1])
     if wanted is not None and wanted.include_apply_patch_tool:
         warnings.append(NO_PATCHES)
-    told = [WarningTold(message=warning) for warning in warnings]
+    told = [WarningEvent(message=warning) for warning in warnings]
     tell(call.connection, shown.thread.id, shown.configured, *told)

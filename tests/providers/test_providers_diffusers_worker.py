@@ -141,7 +141,7 @@ async def test_program_code_beside_the_weights_is_not_run(
     index |= {"_class_name": ["own", "Own"]} if place == "own.py" else {"unet": ["own", "Own"]}
     (folder / "model_index.json").write_text(json.dumps(index))
     (folder / place).write_text(f"open({str(marker)!r}, 'w')\n")
-    with pytest.raises(ProviderBadRequest, match=r"holds program code \(own\.py\)"):
+    with pytest.raises(ProviderBadRequest, match=r"contains program code \(own\.py\)"):
         await draw(folder).generate()
     assert not marker.exists()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -9,15 +11,8 @@ import pytest
 
 from limner.catalogue.images import image_models
 from limner.pictures.request import ImageRequest, Progress, Receipt
-from limner.providers import illustrator
-from limner.providers.base import (
-    BUILT_IN,
-    EMBEDDED,
-    Connection,
-    Resumable,
-    all_specs,
-    load,
-)
+from limner.providers.base import Connection, Resumable
+from limner.providers.specs import BUILT_IN, ILLUSTRATOR, BuiltInSpec, all_specs
 from limner.testing import FakeDesk, FakeSink
 
 
@@ -67,11 +62,19 @@ def test_the_order_of_preference_is_the_tables_and_the_embedded_one_is_last() ->
     assert list(all_specs(embedded=False)) == list(FACTS)[:-1]
 
 
-@pytest.mark.parametrize(("name", "reference"), (BUILT_IN | EMBEDDED).items())
-def test_a_spec_is_what_the_table_says_and_has_its_models(name: str, reference: str) -> None:
-    spec = load(reference)
-    assert (spec.name, spec.models) == (name, image_models(name))
+@pytest.mark.parametrize("spec", [*BUILT_IN.values(), ILLUSTRATOR], ids=lambda spec: spec.name)
+def test_a_spec_has_the_models_of_its_catalogue(spec: BuiltInSpec) -> None:
+    assert spec.models == image_models(spec.name)
     assert spec.models
+
+
+def test_the_table_is_read_without_importing_a_provider() -> None:
+    program = (
+        "import sys; from limner.providers.specs import all_specs; all_specs(embedded=True); "
+        "print(sorted(name for name in sys.modules if name.startswith('limner.providers.')))"
+    )
+    shown = subprocess.check_output([sys.executable, "-c", program], text=True)
+    assert shown.strip() == "['limner.providers.base', 'limner.providers.specs']"
 
 
 @pytest.mark.parametrize("name", FACTS)
@@ -94,7 +97,7 @@ async def test_the_illustrator_draws_here_and_for_nothing(
 ) -> None:
     sink, desk = FakeSink(), FakeDesk()
     request = ImageRequest(prompt="a fox", model="limner-illustrator", width=64, height=64)
-    receipt = await illustrator.SPEC.build(connect("")).generate(request, sink, desk.desk)
+    receipt = await ILLUSTRATOR.build(connect("")).generate(request, sink, desk.desk)
     assert receipt == Receipt(
         prompt_used="a fox", cost_nano=0, cost_source="table", extras={"matched": ["fox"]}
     )

@@ -36,7 +36,7 @@ from limner.errors import (
 )
 from limner.pictures.request import ImageRequest, Progress, Receipt, SourceImage
 from limner.providers.base import Connection
-from limner.providers.openai_image import OpenAIImage
+from limner.providers.openai import OpenAIImage
 from limner.testing import FakeClock, FakeDesk, FakeSink
 
 SHOWN = ImageRequest(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.providers.drawn import Drawn, source, stopped_clock
+from tests.providers.drawn import Drawn, impatient, source, stopped_clock
 from tests.servers.bfl_server import FIELDS, BflServer, complaint, error_reply
 from tests.servers.samples import KEY, PICTURE
 from tests.servers.stage import LocalStage
@@ -39,7 +38,7 @@ FOX, HAT, MASK = source(b"a fox"), source(b"a hat"), source(b"a mask")
 
 
 class TestBflFlux(ProviderContract):
-    spec = replace(bfl_flux.SPEC, build=functools.partial(BflFlux, call_off_s=0.5))
+    spec = replace(bfl_flux.SPEC, build=impatient(BflFlux))
 
     @contextmanager
     def stage(self) -> Iterator[LocalStage]:
@@ -132,7 +131,7 @@ async def test_a_mask_goes_to_the_model_that_fills_and_nothing_else_does(
         "mask": "YSBtYXNr",
     }
     before = len(server.requests)
-    with pytest.raises(ProviderBadRequest, match="only fills what a mask marks"):
+    with pytest.raises(ProviderBadRequest, match="only fills the area that a mask marks"):
         await flux().generate(replace(filling, mask=None))
     assert len(server.requests) == before
 

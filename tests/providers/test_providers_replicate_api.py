@@ -29,9 +29,10 @@ HOUR_MS = 3_600_000
 class Giving:
     """A drawing that is given up at some point."""
 
-    def __init__(self, connection: Connection, *, call_off_s: float = 10.0) -> None:
+    def __init__(self, connection: Connection, *, cancel_timeout_s: float = 10.0) -> None:
         self.desk, self.sink = FakeDesk(), FakeSink()
-        provider = ReplicateFlux(connection, call_off_s=call_off_s)
+        provider = ReplicateFlux(connection)
+        provider.cancel_timeout_s = cancel_timeout_s
         self._task = asyncio.ensure_future(provider.generate(REQUEST, self.sink, self.desk.desk))
 
     async def up(self) -> None:
@@ -119,7 +120,7 @@ async def test_giving_up_where_the_id_never_comes_finds_the_prediction_by_its_se
 ) -> None:
     prediction = replicate_server.add(MODEL, INPUTS)
     replicate_server.always("create", Reply(hold=Gate()))
-    giving = Giving(connect(replicate_server.base_url), call_off_s=2.0)
+    giving = Giving(connect(replicate_server.base_url), cancel_timeout_s=2.0)
     await replicate_server.wait_until("create")
     await giving.up()
     assert prediction["status"] == "canceled"
@@ -174,7 +175,7 @@ async def test_a_cancellation_that_is_not_answered_does_not_hold_the_caller(
     replicate_server.looks = 9
     for route in ("look", "cancel"):
         replicate_server.always(route, Reply(hold=Gate()))
-    giving = Giving(connect(replicate_server.base_url), call_off_s=0.2)
+    giving = Giving(connect(replicate_server.base_url), cancel_timeout_s=0.2)
     await replicate_server.wait_until("look")
     await giving.up()
     assert (len(replicate_server.sent("cancel")), giving.desk.withdrawn) == (1, 0)

@@ -15,14 +15,15 @@ from limner.catalogue.images import ImageModel, Size
 from limner.catalogue.prices import FlatPrice
 from limner.catalogue.sizes import AnySize, ListedSizes
 from limner.errors import InputInvalid, InvalidSize, LimnerError, NoProvider
-from limner.providers.base import Connection, Provider, ProviderSpec, all_specs
+from limner.providers.base import Connection, Provider, ProviderSpec
 from limner.providers.choice import Choice, DrawingNeeds, choose
+from limner.providers.specs import all_specs
 
 SPRING, AUTUMN = date(2026, 4, 1), date(2026, 11, 15)
 OPENAI, REPLICATE = {"OPENAI_API_KEY": "sk-1"}, {"REPLICATE_API_TOKEN": "r8-1"}
 SQUARE, SMALL, TALL = Size(1024, 1024), Size(512, 512), Size(1024, 1792)
 RETIRED = (
-    "DALL·E 3 was retired by its maker on 2026-05-12; this only works where a proxy still serves "
+    "DALL·E 3 was retired by its maker on 2026-05-12; this only works if a proxy still serves "
     "it. Its successor is openai-image/gpt-image-2.5-flare."
 )
 
@@ -179,7 +180,7 @@ def test_the_notice_for_a_model_without_a_successor_names_none() -> None:
     specs = with_studio(models=(made_model("studio", retired=SPRING),))
     assert chosen({"STUDIO_KEY": "k"}, specs=specs, provider="studio").notice == (
         "Brush 1 was retired by its maker on 2026-04-01; "
-        "this only works where a proxy still serves it."
+        "this only works if a proxy still serves it."
     )
 
 

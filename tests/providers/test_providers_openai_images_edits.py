@@ -21,7 +21,7 @@ from limner.catalogue.images import Size, image_models
 from limner.errors import ProviderBadRequest, ProviderRefused
 from limner.pictures.request import ImageRequest, Receipt, SourceImage
 from limner.providers.base import Connection
-from limner.providers.openai_image import OpenAIImage
+from limner.providers.openai import OpenAIImage
 from limner.testing import FakeDesk, FakeSink
 
 # Every byte there is, line ends and a boundary's dashes among them.
