@@ -106,7 +106,7 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
     money: Money
     approval: ApprovalPolicy
     connect: Callable[[KnownModel], Model]
-    under_way: InFlight
+    in_flight: InFlight
 
     async def think(
         self,
@@ -163,7 +163,7 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
         prompt, quote = await self._quoted(prompt, model, input_tokens, context)
         # Whatever can go wrong before anything is sent goes wrong here: the row counts as sent.
         asked = self.connect(model)
-        with self.under_way.working():
+        with self.in_flight.track():
             async with paid_call(
                 self.money,
                 quote,
@@ -192,7 +192,9 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
             return pricing.quote(model, input_tokens=input_tokens, output_tokens=output_tokens)
 
         tokens = prompt.max_output_tokens
-        left = await self.money.left(context.session_id or "", session_cap_nano=context.budget_nano)
+        left = await self.money.remaining(
+            context.session_id or "", session_cap_nano=context.budget_nano
+        )
         thousand = most(1_000).nano - most(0).nano
         if left is not None and thousand:
             # Rounded up for a thousand, so that the whole never costs more than is left.
