@@ -19,7 +19,7 @@ from limner.tools.base import ToolResult
 from limner.wires import codex_content
 from limner.wires import items as made
 from limner.wires.base import ModelPicture
-from limner.wires.content_parts import base64_of
+from limner.wires.content_parts import encode_base64
 
 Image = Path | bytes | Picture
 
@@ -55,7 +55,7 @@ class OutputParts:
         call = made.function_call(call_id=result.call_id, name=result.name, arguments="{}")
         (item,) = quoted([output_of(call, result, verbatim=verbatim)])
         output = item["output"]
-        parts = [made.text(output)] if isinstance(output, str) else output
+        parts = [made.text_part(output)] if isinstance(output, str) else output
         pictures = [one for one in result.content if isinstance(one, Picture)]
         sights, left_out = await self._sights(pictures)
         items = codex_content.write(parts, sights, omitted=left_out)
@@ -65,7 +65,7 @@ class OutputParts:
         if isinstance(image, Path) and self._is_local:
             return {"type": "localImage", "path": str(image.absolute())}
         sight = await self._sight(await self._taken(image))
-        return {"type": "image", "url": f"data:{sight.mime};base64,{base64_of(sight)}"}
+        return {"type": "image", "url": f"data:{sight.mime};base64,{encode_base64(sight)}"}
 
     async def _taken(self, image: Image) -> Picture:
         if isinstance(image, Picture):

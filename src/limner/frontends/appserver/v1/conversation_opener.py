@@ -43,7 +43,7 @@ from limner.frontends.appserver.v1.types import (
 )
 from limner.net.jsonrpc import RpcError
 from limner.wires.item_views import handle_of
-from limner.wires.items import image_urls, with_images
+from limner.wires.items import image_urls, replace_images
 
 NOTHING_NAMED = "either path, conversation id or non empty history must be provided"
 NO_PATCHES = "includeApplyPatchTool has no effect: there is no such tool here."
@@ -123,7 +123,7 @@ async def initial_messages(session: Session, inlining: PictureInliner) -> tuple[
     return tuple(
         event
         for one in stored
-        for event in replayed(replace(one, item=with_images(one.item, swaps)))
+        for event in replayed(replace(one, item=replace_images(one.item, swaps)))
     )
 
 
