@@ -18,7 +18,7 @@ from limner.agent.events import ItemAdded, TextDelta, ToolFinished, ToolStarted,
 from limner.frontends.remote.client import Client
 from limner.frontends.remote.events import TurnResult
 from limner.wires.base import ModelPicture
-from limner.wires.content_parts import base64_of
+from limner.wires.content_parts import encode_base64
 
 # What the model says to each request of the script, in its order.
 SAYINGS: Sequence[Saying] = (
@@ -51,7 +51,7 @@ def green() -> bytes:
     return file.getvalue()
 
 
-DATA_URL = f"data:image/png;base64,{base64_of(ModelPicture(mime='image/png', data=green()))}"
+DATA_URL = f"data:image/png;base64,{encode_base64(ModelPicture(mime='image/png', data=green()))}"
 
 
 @limner.tool

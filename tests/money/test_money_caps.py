@@ -30,7 +30,7 @@ async def test_a_refusal_names_the_amount_the_cap_what_is_left_and_the_setting(
     assert await refusal(money, 4 * CENT) == {
         "code": "BUDGET_EXCEEDED",
         "message": (
-            "This call may cost $0.04, but of the session budget of $0.10 only $0.02 is left"
+            "This call may cost $0.04, but only $0.02 of the session budget of $0.10 is left"
         ),
         "retryable": False,
         "billed": False,
@@ -172,7 +172,7 @@ async def test_what_is_left_is_the_least_that_any_cap_leaves(
     await money.reserve(4 * CENT, **CALL)
     await money.reserve(3 * CENT, **dict(CALL, session_id="t"))
     capped = Money(store, caps=caps, clock=clock)
-    assert await capped.left("s", session_cap_nano=own_cap) == left
+    assert await capped.remaining("s", session_cap_nano=own_cap) == left
     if left is not None:
         more = {"session_cap_nano": own_cap}
         assert (await refusal(capped, left + 1, **more))["left_usd"] == left / 1e9
@@ -198,7 +198,7 @@ async def test_what_the_user_let_go_over_a_cap_is_counted_like_everything_else(
     money = Money(store, caps=caps, clock=clock)
     await money.reserve(4 * CENT, **CALL, session_cap_nano=CENT, over_caps=True)
     assert (await money.spend()).in_flight_nano == 4 * CENT
-    assert await money.left("t") == 0
+    assert await money.remaining("t") == 0
 
 
 @pytest.mark.parametrize(("caps", "has_one"), [(Caps(session_nano=0), True), (Caps(), False)])

@@ -281,7 +281,7 @@ async def test_the_report_is_json_in_dollars(money: Money) -> None:
 async def test_the_spend_of_a_session_is_found_without_the_rows_of_others(
     money: Money, ledger_path: Path
 ) -> None:
-    await money.record(5, "table", session_id="s", tool="look")
+    await money.record_cost(5, "table", session_id="s", tool="look")
     with closing(sqlite3.connect(ledger_path)) as connection:
         steps = connection.execute(
             f"EXPLAIN QUERY PLAN {named_queries()['ledger_spent_in_session']}",

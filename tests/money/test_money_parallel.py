@@ -42,7 +42,7 @@ async def test_forty_calls_that_look_before_they_buy_never_spend_more_than_five_
     async def buy_what_is_left() -> int:
         bought = 0
         await looked.wait()
-        while left := await money.left(CALL["session_id"], session_cap_nano=own_cap):
+        while left := await money.remaining(CALL["session_id"], session_cap_nano=own_cap):
             quote = min(left, FOUR_CENTS)
             with contextlib.suppress(BudgetExceeded):
                 await money.reserve(quote, **CALL, session_cap_nano=own_cap)

@@ -100,7 +100,7 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
     money: Money
     approval: ApprovalPolicy
     memory: AnswerCache | None
-    under_way: InFlight
+    in_flight: InFlight
     block_images: bool
     timeout_s: float
     session_id: str
@@ -112,7 +112,7 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
             LimnerError: it failed; the message of each failure that the specification names is its
                 own, and the error carries the cost of what was spent before.
         """
-        with self.under_way.working():
+        with self.in_flight.track():
             found = self._model(inquiry, context)
             views = await self._views(inquiry, context, found.model)
             is_ours = await self.viewing.pictures.drawn_here(view.handle for view in views)
@@ -221,7 +221,7 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
             model=model.id,
             cancel_message=ABORTED,
         ) as call:
-            self.under_way.check_open()
+            self.in_flight.check_open()
             await call.send(None)
             answer = await self._answer(model, prompt, context)
             call.received(*pricing.price(model, answer.usage, quote))

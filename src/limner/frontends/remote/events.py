@@ -24,7 +24,7 @@ from limner.agent.events import (
     UsageUpdated,
 )
 from limner.errors import NANO_PER_USD
-from limner.net.json_shapes import as_list, as_object
+from limner.json_shapes import as_list, as_object
 from limner.tools.base import ToolCall, ToolResult
 from limner.wires.base import Usage
 from limner.wires.items import Item

@@ -19,7 +19,7 @@ from limner.tools.base import ToolResult
 from limner.wires import codex_content
 from limner.wires import items as made
 from limner.wires.base import ModelPicture
-from limner.wires.content_parts import base64_of
+from limner.wires.content_parts import encode_base64
 from limner.wires.items import Item
 
 Image = Path | bytes | Picture
@@ -56,7 +56,7 @@ class OutputParts:
         call = made.function_call(call_id=result.call_id, name=result.name, arguments="{}")
         (item,) = quoted([output_of(call, result, verbatim=verbatim)])
         output = item["output"]
-        parts = [made.text(output)] if isinstance(output, str) else output
+        parts = [made.text_part(output)] if isinstance(output, str) else output
         pictures = [one for one in result.content if isinstance(one, Picture)]
         fitted, omitted = await self._fit_all(pictures)
         content = codex_content.write(parts, fitted, omitted=omitted)
@@ -66,7 +66,7 @@ class OutputParts:
         if isinstance(image, Path) and self._is_local:
             return {"type": "localImage", "path": str(image.absolute())}
         fitted = await self._fit(await self._store(image))
-        return {"type": "image", "url": f"data:{fitted.mime};base64,{base64_of(fitted)}"}
+        return {"type": "image", "url": f"data:{fitted.mime};base64,{encode_base64(fitted)}"}
 
     async def _store(self, image: Image) -> Picture:
         if isinstance(image, Picture):

@@ -22,7 +22,7 @@ from limner.agent.events import (
 )
 from limner.errors import LimnerError
 from limner.frontends.remote.events import Params, RemoteEvent, TurnResult, read_event
-from limner.net.json_shapes import as_list, as_object
+from limner.json_shapes import as_list, as_object
 from limner.wires.base import Usage
 from limner.wires.items import Item
 
