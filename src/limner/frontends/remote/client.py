@@ -23,7 +23,7 @@ from limner.frontends.remote.output_parts import OutputParts
 from limner.frontends.remote.threads import Thread, ThreadOptions, named_in_protocol
 from limner.frontends.remote.tool_calls import ToolCallServer, specs
 from limner.frontends.remote.transports import ServerAddress, ServerCommand, Target
-from limner.net.json_shapes import as_list, as_object
+from limner.json_shapes import as_list, as_object
 from limner.net.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
 from limner.storage.reach import Reach
 from limner.tools.base import Tool, ToolContext

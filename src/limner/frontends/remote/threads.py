@@ -22,7 +22,7 @@ from limner.frontends.remote.output_parts import Image, OutputParts
 from limner.frontends.remote.tool_calls import ToolCallServer
 from limner.frontends.remote.transports import SERVER_GONE
 from limner.frontends.remote.turns import MAX_EVENTS, RemoteTurn, finished_items
-from limner.net.json_shapes import as_list, as_object
+from limner.json_shapes import as_list, as_object
 
 # How long a turn that nobody listens to any more may take to stop.
 LEAVE_TIMEOUT_S = 10.0
