@@ -12,18 +12,16 @@ from msgspec.structs import replace
 from limner.client import Limner
 from limner.frontends.mcp.call_ledger import CallLedger
 from limner.frontends.mcp.calls import CallStore
-from limner.frontends.mcp.image_fit import image_fit
 from limner.frontends.mcp.image_job import Resume, image_job
 from limner.frontends.mcp.resume import CallResumer
 from limner.frontends.mcp.running_calls import RunningCall, RunningCalls
 from limner.frontends.mcp.spend import spend
+from limner.frontends.mcp.tool_list import DECLARED, LASTING, RECALL
 from limner.money.ledger import Money
 from limner.tools.base import Outcome, Tool, ToolContext
 from limner.tools.handles import Handles
-from limner.tools.image_edit import image_edit
-from limner.tools.image_generate import image_generate
+from limner.tools.image_fit import image_fit
 from limner.tools.image_recall import image_recall
-from limner.tools.inspect_image import inspect_image
 from limner.tools.sources import SourceLoader
 
 FINISH = "finish_call"
