@@ -1,60 +1,76 @@
 # Everything here works on a fresh machine with python3, make and the package registries.
 .DEFAULT_GOAL := help
 PYTHON ?= python3
-VENV := .venv
+VENV ?= .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
+# The stamps name the Python, so that another one gets a new environment.
+VERSION := $(shell $(PYTHON) -c "import sys; print('%d.%d' % sys.version_info[:2])")
+RUN := $(VENV)/.stamp-run-$(VERSION)
+DEV := $(VENV)/.stamp-dev-$(VERSION)
+LOCAL := $(VENV)/.stamp-local-$(VERSION)
+ALL := $(filter all,$(REQUIRE))
+# ARGS may choose tests of one tier alone; pytest calls the other run, with no test, a failure.
+OR_NONE := || test $$? -eq 5
 
 help: ## List what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
-# The stamps are remade when pyproject.toml changes, so that a pull never runs on stale packages.
-$(VENV)/.stamp-run: pyproject.toml
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+# The stamps are remade when a dependency changes, so that a pull never runs on stale packages.
+$(RUN): pyproject.toml requirements/runtime.txt requirements/build.txt
+	@test -e $@ || $(PYTHON) -m venv --clear $(VENV)
+	$(PIP) --require-hashes -r requirements/build.txt
+	$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
-$(VENV)/.stamp-dev: $(VENV)/.stamp-run
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev
+$(DEV): $(RUN) requirements/dev.txt
+	$(PIP) --require-hashes -r requirements/dev.txt
 	@touch $@
 
-# What only the slow tests need: local image models, the real Codex, tmux and npm. It is large.
-$(VENV)/.stamp-local: $(VENV)/.stamp-dev scripts/components.sh
+# What only the slow tests need: local image models, the real Codex, tmux and npm. It is large. No
+# hash holds for every build of torch (see scripts/lock.py), so pip adds torch at the end.
+$(LOCAL): $(DEV) requirements/local.txt scripts/components.sh
 	sh scripts/components.sh
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group local
+	$(PIP) --require-hashes --no-deps -r requirements/local.txt
+	$(PIP) --group local
 	@touch $@
 
-setup: $(VENV)/.stamp-dev ## Install limner and the tools to work on it into .venv
+setup: $(DEV) ## Install limner and the tools to work on it into .venv
 
-demo: $(VENV)/.stamp-run ## Draw a picture offline, then look at it
+lock: ## Write the versions and hashes of all dependencies (ARGS=--upgrade takes the newest)
+	$(PYTHON) scripts/lock.py $(ARGS)
+
+demo: $(RUN) ## Draw a picture offline, then look at it
 	@$(BIN)/limner demo
 
-test: $(VENV)/$(if $(filter all,$(REQUIRE)),.stamp-local,.stamp-dev) ## Run the tests (REQUIRE=all runs the slow ones too and fails where a component is missing)
-	@$(PYTEST) $(if $(filter all,$(REQUIRE)),,-m "not slow") $(ARGS)
+# The slow tests measure time and memory, so they run one after the other.
+test: $(if $(ALL),$(LOCAL),$(DEV)) ## Run the tests (REQUIRE=all runs the slow ones too and fails if a component is missing)
+	@$(PYTEST) -m "not slow" --numprocesses auto --dist worksteal $(ARGS) $(if $(ALL),$(OR_NONE))
+	@$(if $(ALL),$(PYTEST) -m slow $(ARGS) $(OR_NONE))
 
-check: $(VENV)/.stamp-dev ## Lint, types, layers and documentation
+check: $(DEV) ## Lint, types, layers and documentation
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/reference.py --check
 
-format: $(VENV)/.stamp-dev ## Format the code and regenerate the reference pages
+format: $(DEV) ## Format the code and regenerate the reference pages
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format --quiet .
 	$(BIN)/python scripts/reference.py
 
-bench: $(VENV)/.stamp-dev ## Measure limner and its peers side by side
+bench: $(DEV) ## Measure limner and its peers side by side
 	$(BIN)/python -m benchmarks
 
-prices: $(VENV)/.stamp-dev ## List where our price rows and public price maps differ
+prices: $(DEV) ## List where our price rows and public price maps differ
 	@$(BIN)/python scripts/prices.py
 
-fuzz: $(VENV)/.stamp-dev ## Run the property tests and attackers for long
-	LIMNER_FUZZ=long $(PYTEST) -m "slow or not slow" -k "property or attacker or hostile or kill" --timeout=3600 $(ARGS)
+fuzz: $(DEV) ## Run the property tests and attackers for long
+	LIMNER_FUZZ=long $(PYTEST) -m "slow or not slow" -k "hypothesis or property or attacker or hostile or kill" --timeout=3600 $(ARGS)
 
 clean: ## Remove what make made
 	rm -rf $(VENV) dist build .bench .pytest_cache .ruff_cache .hypothesis
 
-.PHONY: help setup demo test check format bench prices fuzz clean
+.PHONY: help setup lock demo test check format bench prices fuzz clean

@@ -7,6 +7,8 @@ import signal
 from hypothesis import HealthCheck, settings
 from tests.fuzz import IS_LONG
 
+pytest_plugins = ["tests.left_out"]
+
 # A busy machine is slow, which is no fault of the code: no property test has a deadline.
 calm = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.register_profile("day", calm)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
+DAILY = {"draw", "look_and_measure"}
 
 
 # Large programs of others: an example that needs one says so, and acceptance tests run it with one.
@@ -25,7 +26,13 @@ def without_others(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "example",
+    [
+        pytest.param(path, id=path.stem, marks=[] if path.stem in DAILY else pytest.mark.slow)
+        for path in EXAMPLES
+    ],
+)
 def test_the_example_runs_and_makes_a_picture(
     example: Path, tmp_path: Path, without_others: Path
 ) -> None:

@@ -15,6 +15,7 @@ import pytest
 from PIL import Image
 from tests.servers.appserver_side import Side, TalkingServer, limner_side
 from tests.servers.codex_process import MODEL
+from tests.servers.components import skipped_without
 from tests.servers.scripted import calls, says
 
 pytestmark = pytest.mark.slow
@@ -27,9 +28,7 @@ CLIENTS = [
     pytest.param(
         [NODE, EXAMPLES / "app-server-client.mjs"],
         id="node",
-        marks=pytest.mark.skipif(
-            NODE is None and os.environ.get("REQUIRE") != "all", reason="there is no node"
-        ),
+        marks=skipped_without([] if NODE else ["node"]),
     ),
 ]
 

@@ -141,6 +141,7 @@ async def test_a_region_is_a_mask(desk: Studio, openai: OpenAIServer) -> None:
     assert (field, marked(data)) == ("mask", (100, 50, 300, 200))
 
 
+@pytest.mark.slow
 async def test_a_large_source_is_fitted_and_its_mask_with_it(
     desk: Studio, openai: OpenAIServer
 ) -> None:

@@ -118,11 +118,13 @@ async def test_an_installed_provider_draws_by_name_and_is_priced_and_settled(
     )
 
 
+@pytest.mark.slow
 async def test_an_installed_provider_is_chosen_by_its_models_name(installed: Studio) -> None:
     status, drawn = await generate(installed, "--model", "atelier/brush-1")
     assert (status, drawn["provider"], drawn["model"]) == (0, "atelier", "brush-1")
 
 
+@pytest.mark.slow
 async def test_auto_takes_an_installed_provider_after_the_built_in_ones(
     installed: Studio, openai: OpenAIServer
 ) -> None:
@@ -135,6 +137,7 @@ async def test_auto_takes_an_installed_provider_after_the_built_in_ones(
     assert (status, drawn["provider"]) == (0, "atelier")
 
 
+@pytest.mark.slow
 async def test_an_installed_provider_without_its_key_names_the_key(installed: Studio) -> None:
     del installed.env["ATELIER_KEY"]
     status, said = await generate(installed, "--provider", "atelier")
@@ -144,6 +147,7 @@ async def test_an_installed_provider_without_its_key_names_the_key(installed: St
     assert (status, drawn["provider"]) == (0, "illustrator")
 
 
+@pytest.mark.slow
 async def test_what_an_installed_provider_refuses_costs_nothing(installed: Studio) -> None:
     status, said = await limner("generate", "forbidden", env=installed.env, cwd=installed.cwd)
     error = said["error"]

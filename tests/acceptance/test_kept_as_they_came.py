@@ -120,6 +120,7 @@ async def test_a_picture_is_saved_in_another_format_and_kept_as_it_came(
         assert await lim.pictures.original(master) == openai.picture
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to", ["png", "webp"])
 @pytest.mark.parametrize("then", ["true", "false"])
 async def test_a_file_that_was_written_but_never_noted_is_found_whatever_the_settings_say_now(

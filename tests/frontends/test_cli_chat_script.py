@@ -260,6 +260,7 @@ MISTAKES = {
 }
 
 
+@pytest.mark.slow
 def test_mistakes_are_told_before_anything_is_said(cli: CommandLine) -> None:
     for words, done in zip(MISTAKES, cli.run_all(*map(list, MISTAKES)), strict=True):
         told = done.error["message"] if "--json" in words else done.err.removeprefix("limner: ")

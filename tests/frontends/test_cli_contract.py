@@ -54,6 +54,7 @@ def test_the_exit_status_says_how_the_service_failed(
     assert cli.studio.files == []
 
 
+@pytest.mark.slow
 def test_the_exit_status_says_what_kind_of_mistake_was_made(
     cli: CommandLine, openai: OpenAIServer
 ) -> None:
@@ -133,6 +134,7 @@ FAILING = {
 }
 
 
+@pytest.mark.slow
 def test_json_is_exactly_one_object_on_standard_output(cli: CommandLine) -> None:
     # `codex` becomes another program, whose output is its own.
     assert [*SUCCEEDING] == [*FAILING] == [name for name in COMMANDS if name != "codex"]
@@ -236,6 +238,7 @@ def test_closed_standard_input_is_an_empty_one(cli: CommandLine) -> None:
     assert "The value given for OPENAI_API_KEY is empty" in done.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "locale",
     [{"LC_ALL": "C"}, {"PYTHONIOENCODING": "ascii"}],

@@ -41,6 +41,7 @@ def test_where_nothing_was_left_behind_there_is_nothing_to_say(cli: CommandLine)
     ]
 
 
+@pytest.mark.slow
 def test_the_picture_of_a_killed_process_is_brought_in(cli: CommandLine, killed: str) -> None:
     path = cli.studio.cwd / "fox.png"
     assert cli.run("jobs", "list").out.split()[::4] == [killed, "open"]

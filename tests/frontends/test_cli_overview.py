@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from tests.frontends.cli_process import CommandLine, Done
 
 from limner import __version__
@@ -41,6 +42,7 @@ def test_only_commands_that_exist_are_listed() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_every_command_has_a_help_text_with_an_example(cli: CommandLine) -> None:
     helped = cli.run_all(*([command, "--help"] for command in COMMANDS))
     for command, done in zip(COMMANDS, helped, strict=True):

@@ -15,7 +15,7 @@ from limner.imaging.limits import DEFAULT_LIMITS
 from limner.imaging.svg import mentioned_assets
 from limner.imaging.svg.parser import read
 
-EXAMPLES = examples(300, 10_000)
+EXAMPLES = examples(100, 10_000)
 PHRASES = sorted(" ".join(words) for words in vocabulary.phrases())
 SCENE_WORDS = sorted(" ".join(words) for words in scenes.PLACE_PHRASES | scenes.HOUR_PHRASES)
 ATTACKS = [

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
+from tests.fuzz import examples
 
 from limner.errors import ImageTooLarge
 from limner.imaging.fit import FitRequest, Fitted, Region
@@ -195,7 +196,7 @@ def test_a_cut_header_is_for_a_worker(kind: str) -> None:
 
 
 @given(data=st.data(), kind=st.sampled_from(KINDS), mode=st.sampled_from(["L", "RGB"]))
-@settings(max_examples=300)
+@settings(max_examples=examples(100))
 def test_property_what_is_known_of_a_damaged_file_is_what_its_decoder_says_of_its_header(
     data: st.DataObject, kind: str, mode: str
 ) -> None:

@@ -29,7 +29,7 @@ from limner.imaging.pool import Imaging, Source
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc")
 
-CASES = 20_000 if IS_LONG else 660
+CASES = 20_000 if IS_LONG else 330
 
 
 def test_hostile_files_of_every_type_end_in_a_picture_or_a_clear_error(
@@ -67,6 +67,7 @@ print(hashlib.sha256(files).hexdigest())
 """
 
 
+@pytest.mark.slow
 def test_hostile_cases_are_the_same_in_every_process() -> None:
     files = b"".join(hostile_file(kind, n).data for kind in KINDS for n in range(9))
     folder = str(Path(hostile_host.__file__).parent)
@@ -154,6 +155,7 @@ def slay(pid: int) -> None:
     os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "reason"),
     [

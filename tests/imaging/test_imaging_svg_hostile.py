@@ -179,6 +179,7 @@ ENDLESS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("limits", "message"),
     [

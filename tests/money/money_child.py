@@ -46,7 +46,7 @@ async def main(path: Path, verb: str) -> None:
     else:
         reservation = await money.reserve(FOUR_CENTS, **CALL)
         if verb == "sent":
-            await money.sent(reservation, request_json="{}")
+            await money.mark_sent(reservation, request_json="{}")
         say(reservation.ledger_id)
     # Alive until told: a dead owner's reservation would be free for the others.
     sys.stdin.readline()

@@ -101,7 +101,7 @@ async def test_a_price_above_its_quote_is_recorded_and_never_leaves_less_than_no
 ) -> None:
     money = Money(store, caps=Caps(session_nano=10 * CENT), clock=clock)
     reservation = await money.reserve(9 * CENT, **CALL)
-    await money.sent(reservation, request_json="{}")
+    await money.mark_sent(reservation, request_json="{}")
     await money.settle(reservation, cost_nano=12 * CENT, cost_source="provider", picture="h")
     assert (await refusal(money, CENT))["left_usd"] == 0.0
     assert await money.spent() == 12 * CENT
@@ -135,7 +135,7 @@ async def test_settling_below_the_quote_and_releasing_make_room_again(
     money = Money(store, caps=Caps(session_nano=10 * CENT), clock=clock)
     cheap, free = [await money.reserve(5 * CENT, **CALL) for _ in range(2)]
     await refusal(money, CENT)
-    await money.sent(cheap, request_json="{}")
+    await money.mark_sent(cheap, request_json="{}")
     await money.settle(cheap, cost_nano=CENT, cost_source="computed", picture="h")
     await money.release(free)
     await money.reserve(9 * CENT, **CALL)
@@ -145,8 +145,8 @@ async def test_settling_below_the_quote_and_releasing_make_room_again(
 async def test_what_may_have_been_charged_stays_counted(store: Store, clock: Clock) -> None:
     money = Money(store, caps=Caps(session_nano=10 * CENT), clock=clock)
     reservation = await money.reserve(8 * CENT, **CALL)
-    await money.sent(reservation, request_json="{}")
-    await money.unknown(reservation, error_code="IMAGE_GEN_PROVIDER_UNAVAILABLE")
+    await money.mark_sent(reservation, request_json="{}")
+    await money.mark_unknown(reservation, error_code="IMAGE_GEN_PROVIDER_UNAVAILABLE")
     assert (await refusal(money, 4 * CENT))["left_usd"] == 0.02
     assert await money.spent() == 8 * CENT
 

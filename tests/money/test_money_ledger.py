@@ -28,13 +28,13 @@ CALL: dict[str, Any] = {
 
 Move = Callable[[Money, Reservation], Awaitable[Any]]
 MOVES: dict[str, Move] = {
-    "sent": lambda money, row: money.sent(row, request_json="{}"),
+    "sent": lambda money, row: money.mark_sent(row, request_json="{}"),
     "settled": lambda money, row: money.settle(
         row, cost_nano=CENT, cost_source="computed", picture="h"
     ),
     "released": lambda money, row: money.release(row, error_code="X"),
-    "unknown": lambda money, row: money.unknown(row, error_code="X"),
-    "placed": lambda money, row: money.place(row, "/tmp/fox.png"),
+    "unknown": lambda money, row: money.mark_unknown(row, error_code="X"),
+    "placed": lambda money, row: money.record_path(row, "/tmp/fox.png"),
 }
 ROADS: dict[str, list[str]] = {
     "reserved": [],
@@ -92,9 +92,9 @@ async def test_a_row_that_is_not_there_cannot_move(money: Money) -> None:
 async def test_a_finished_row_tells_the_whole_story(money: Money) -> None:
     reservation = await money.reserve(4 * CENT, **CALL)
     assert reservation == Reservation(ledger_id=1, quote_nano=4 * CENT, **CALL)
-    await money.sent(reservation, request_json="{}")
+    await money.mark_sent(reservation, request_json="{}")
     await money.settle(reservation, cost_nano=3 * CENT, cost_source="computed", picture="ab12")
-    await money.place(reservation, "/tmp/fox.png")
+    await money.record_path(reservation, "/tmp/fox.png")
     (row,) = (await money.spend()).recent
     assert row == LedgerRow(
         id=1,
@@ -131,7 +131,7 @@ async def test_a_failure_that_was_paid_for_keeps_its_cost_and_its_reason(money: 
 async def test_a_request_is_journalled_with_the_move_to_sent(money: Money) -> None:
     reservation = await money.reserve(4 * CENT, **CALL)
     assert await money.unfinished_jobs() == []
-    job_id = await money.sent(reservation, request_json='{"prompt": "a fox"}')
+    job_id = await money.mark_sent(reservation, request_json='{"prompt": "a fox"}')
     assert job_id.startswith("job_")
     job = JobRow(
         id=job_id,
@@ -155,9 +155,9 @@ async def test_a_request_is_journalled_with_the_move_to_sent(money: Money) -> No
 
 async def test_a_job_is_listed_until_its_picture_has_a_file(money: Money) -> None:
     reservation = await money.reserve(4 * CENT, **CALL)
-    job_id = await money.sent(reservation, request_json="{}")
+    job_id = await money.mark_sent(reservation, request_json="{}")
     await money.note_job(job_id, remote_id="abc", remote_url="http://127.0.0.1/abc")
-    await money.unknown(reservation, error_code="IMAGE_GEN_PROVIDER_UNAVAILABLE")
+    await money.mark_unknown(reservation, error_code="IMAGE_GEN_PROVIDER_UNAVAILABLE")
     (job,) = await money.unfinished_jobs()
     assert (job.remote_id, job.remote_url, job.state, job.in_flight) == (
         "abc",
@@ -168,7 +168,7 @@ async def test_a_job_is_listed_until_its_picture_has_a_file(money: Money) -> Non
     await money.settle(job.reservation, cost_nano=CENT, cost_source="table", picture="h")
     (job,) = await money.unfinished_jobs()
     assert (job.state, job.picture, job.cost_nano, job.in_flight) == ("settled", "h", CENT, True)
-    await money.place(job.reservation, "/tmp/fox.png")
+    await money.record_path(job.reservation, "/tmp/fox.png")
     assert await money.unfinished_jobs() == []
     found = await money.job(job_id)
     assert found is not None
@@ -178,7 +178,7 @@ async def test_a_job_is_listed_until_its_picture_has_a_file(money: Money) -> Non
 async def test_a_wrong_move_to_sent_leaves_no_job_behind(money: Money) -> None:
     reservation = await at(money, "released")
     with pytest.raises(StorageError):
-        await money.sent(reservation, request_json="{}")
+        await money.mark_sent(reservation, request_json="{}")
     assert await money.unfinished_jobs() == []
 
 
@@ -208,8 +208,8 @@ async def test_the_report_adds_up_by_state_day_model_and_session(
     await at(money, "reserved")
     clock.now = datetime(2026, 11, 16, tzinfo=UTC)
     other = await money.reserve(4 * CENT, **dict(CALL, session_id="t", model="m"))
-    await money.sent(other, request_json="{}")
-    await money.unknown(other, error_code=None)
+    await money.mark_sent(other, request_json="{}")
+    await money.mark_unknown(other, error_code=None)
     await at(money, "sent")
     spend = await money.spend(recent=2)
     assert (spend.settled_nano, spend.unknown_nano, spend.in_flight_nano, spend.total_nano) == (

@@ -45,7 +45,7 @@ async def test_the_calls_of_a_living_process_are_left_alone(
     money: Money, ledger_path: Path, state: str
 ) -> None:
     with child_that_is_at(state, ledger_path):
-        assert await money.recover_dead() == 0
+        assert await money.conclude_dead_calls() == 0
         assert await states(money) == [(state, FOUR_CENTS, None)]
 
 
@@ -62,7 +62,7 @@ async def test_the_calls_of_a_killed_process_are_concluded_once(
     with child_that_is_at(state, ledger_path) as child:
         child.kill()
         child.wait()
-    assert [await money.recover_dead(), await money.recover_dead()] == [1, 0]
+    assert [await money.conclude_dead_calls(), await money.conclude_dead_calls()] == [1, 0]
     assert await states(money) == [becomes]
 
 
@@ -73,7 +73,7 @@ async def test_a_killed_process_that_nobody_has_buried_is_dead(
     with child_that_is_at("sent", ledger_path) as child:
         child.kill()
         await asyncio.to_thread(os.waitid, os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-        assert await money.recover_dead() == 1
+        assert await money.conclude_dead_calls() == 1
 
 
 async def test_the_next_reservation_may_use_what_a_dead_process_never_sent(
@@ -122,16 +122,16 @@ async def test_a_living_process_with_the_owners_number_is_not_the_owner(
     money: Money, ledger_path: Path, change: str
 ) -> None:
     reservation = await money.reserve(FOUR_CENTS, **CALL)
-    await money.sent(reservation, request_json="{}")
+    await money.mark_sent(reservation, request_json="{}")
     with closing(sqlite3.connect(ledger_path)) as connection, connection:
         connection.execute(f"UPDATE ledger SET {change}")
-    assert await money.recover_dead() == 1
+    assert await money.conclude_dead_calls() == 1
     assert await states(money) == [("unknown", FOUR_CENTS, "OWNER_DIED")]
 
 
 async def test_a_call_taken_for_dead_may_still_be_settled_by_its_owner(money: Money) -> None:
     reservation = await money.reserve(FOUR_CENTS, **CALL)
-    await money.sent(reservation, request_json="{}")
-    await money.unknown(reservation, error_code="OWNER_DIED")
+    await money.mark_sent(reservation, request_json="{}")
+    await money.mark_unknown(reservation, error_code="OWNER_DIED")
     await money.settle(reservation, cost_nano=FOUR_CENTS, cost_source="table", picture="h")
     assert await states(money) == [("settled", FOUR_CENTS, None)]

@@ -149,6 +149,7 @@ async def test_tiles_are_off_unless_they_are_asked_for(lim: Limner, tmp_path: Pa
     assert (await lim.fit("page.png")).tiles == ()
 
 
+@pytest.mark.slow
 async def test_tiles_show_a_long_page_at_full_detail(tmp_path: Path) -> None:
     (tmp_path / "page.png").write_bytes(screenshot(1280, 9000))
     async with with_images(tmp_path, tile="auto") as lim:

@@ -7,11 +7,17 @@ from importlib.util import find_spec
 
 import pytest
 
+IS_ALL_REQUIRED = os.environ.get("REQUIRE") == "all"
+MISSING = "not installed: "
+
 
 def needs(*modules: str) -> pytest.MarkDecorator:
-    """Skips a test where a module is missing; where everything is required, it runs and fails."""
-    missing = [name for name in modules if find_spec(name) is None]
+    """Skips a test if a module is missing."""
+    return skipped_without([name for name in modules if find_spec(name) is None])
+
+
+def skipped_without(missing: list[str]) -> pytest.MarkDecorator:
+    """Skips a test that misses something; if everything is required, it runs and fails."""
     return pytest.mark.skipif(
-        bool(missing) and os.environ.get("REQUIRE") != "all",
-        reason=f"not installed: {', '.join(missing)}",
+        bool(missing) and not IS_ALL_REQUIRED, reason=MISSING + ", ".join(missing)
     )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests.servers.components import skipped_without
 
 INSTALL_S = 300.0
 
@@ -19,11 +19,8 @@ def folder_of(package: str) -> Path:
 
 
 def needs_npm(package: str) -> pytest.MarkDecorator:
-    """Skips a test where a package is not installed yet; where everything is required, it runs."""
-    missing = not folder_of(package).exists()
-    return pytest.mark.skipif(
-        missing and os.environ.get("REQUIRE") != "all", reason=f"not installed: {package}"
-    )
+    """Skips a test if a package is not installed yet."""
+    return skipped_without([] if folder_of(package).exists() else [package])
 
 
 def program(package: str, name: str) -> Path:

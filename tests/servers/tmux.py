@@ -13,14 +13,14 @@ from types import TracebackType
 from typing import Self
 
 import pytest
+from tests.servers.components import skipped_without
 
 GUARD_S = 60.0
 
 
 def needs_tmux() -> pytest.MarkDecorator:
-    """Skips a test where tmux is missing; where everything is required, it runs and fails."""
-    is_missing = shutil.which("tmux") is None and os.environ.get("REQUIRE") != "all"
-    return pytest.mark.skipif(is_missing, reason="not installed: tmux")
+    """Skips a test if tmux is missing."""
+    return skipped_without([] if shutil.which("tmux") else ["tmux"])
 
 
 class Tmux:

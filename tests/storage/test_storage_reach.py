@@ -413,7 +413,7 @@ def _landing(path: Path) -> Path | None:
 )
 @example(start="", parts=["a", "up", "..", "outside", "x.png"], joint="/", end="")
 @settings(
-    max_examples=examples(300, 3000),
+    max_examples=examples(100, 3000),
     suppress_health_check=SHARED_FIXTURE,
 )
 def test_property_nothing_allowed_lands_outside_the_roots_or_below_the_floor(

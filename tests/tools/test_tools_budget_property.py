@@ -4,8 +4,9 @@ import json
 import re
 from typing import Any
 
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.fuzz import examples
 
 from limner.content import Content, Picture, Text
 from limner.tools.base import ToolResult
@@ -69,6 +70,7 @@ def _has_no_mark(before: Any, after: Any) -> bool:
     return not (isinstance(last, str) and re.fullmatch(r"… \[[\d,]+ items? cut\]", last))
 
 
+@settings(max_examples=examples(25))
 @given(values, limits)
 def test_the_text_always_parses_and_keeps_within_the_limit(
     value: dict[str, Any], limit: int
@@ -80,6 +82,7 @@ def test_the_text_always_parses_and_keeps_within_the_limit(
     assert (cut > 0) == (text != to_json(value))
 
 
+@settings(max_examples=examples(25))
 @given(values, limits)
 def test_the_number_of_characters_cut_is_exact(value: dict[str, Any], limit: int) -> None:
     before = json.loads(to_json(value))
@@ -139,6 +142,7 @@ results = st.builds(success, values, contents) | st.builds(
 )
 
 
+@settings(max_examples=examples(25))
 @given(
     st.lists(st.tuples(results, st.integers(2, 1_500)), min_size=1, max_size=5),
     st.integers(0, 4_000),

@@ -23,7 +23,7 @@ from limner.agent.turn_config import TurnConfig
 from limner.agent.untrusted import RULE, fenced, is_untrusted
 from limner.catalogue.tokens import UNKNOWN_TOKENS
 from limner.errors import LimnerError, ProviderBadRequest, ProviderError
-from limner.tools.image_recall import TOOL as RECALL
+from limner.tools.image_recall import IMAGE_RECALL
 from limner.wires.base import Prompt
 from limner.wires.items import (
     Item,
@@ -99,7 +99,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
                 left.pop(handle, None)
         captions = await self.requests.captions(list(history), standing.found.model.name)
         allowed = standing.context.allowed
-        why = RECALLABLE if allowed is None or RECALL in allowed else LEFT
+        why = RECALLABLE if allowed is None or IMAGE_RECALL.name in allowed else LEFT
         notes = [_note(handle, captions.get(handle), why) for handle in left]
         told = "\n".join([f"<{SUMMARY}>", words, *notes, f"</{SUMMARY}>"])
         return Summary(

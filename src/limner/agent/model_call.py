@@ -17,9 +17,9 @@ from limner.models import pricing
 from limner.models.base import Model
 from limner.models.registry import FoundModel, KnownModel
 from limner.money.ledger import Money
-from limner.money.paid_call import PaidCall
+from limner.money.paid_call import paid_call
 from limner.tools.base import ApprovalPolicy, ToolContext
-from limner.tools.consent import reserve
+from limner.tools.consent import payer_for
 from limner.tools.in_flight import InFlight
 from limner.wires.base import Answer, Prompt, Usage
 
@@ -162,27 +162,22 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
         # Whatever can go wrong before anything is sent goes wrong here: the row counts as sent.
         asked = self.connect(model)
         with self.under_way.working():
-            reservation = await reserve(
-                quote.nano,
+            async with paid_call(
                 self.money,
-                context,
-                self.approval,
+                quote,
+                payer=payer_for(context, self.approval, self.money, what=None),
                 tool=TOOL,
                 provider=model.provider,
                 model=model.id,
                 sending=True,
-            )
-            async with PaidCall(
-                self.money, reservation, quote_source=quote.source, sent=True
-            ) as spending:
-                with spending.told_price():
-                    answer = await asked.ask(prompt, timeout_s=None, on_text=on_text)
-                spending.price(*pricing.price(model, answer.usage, quote))
-                await spending.settle(None)
+            ) as call:
+                answer = await asked.ask(prompt, timeout_s=None, on_text=on_text)
+                call.received(*pricing.price(model, answer.usage, quote))
+                await call.settle(None)
         usage = answer.usage
         return ModelReply(
             answer=answer,
-            cost_nano=spending.cost_nano,
+            cost_nano=call.cost_nano,
             gauge=None if usage is None else Gauge(model=model.name, weight=weight, usage=usage),
         )
 

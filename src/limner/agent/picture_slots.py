@@ -14,7 +14,7 @@ from limner.catalogue.vision import VisionModel, tokens
 from limner.content import Picture
 from limner.errors import ImageTooLarge, InputInvalid
 from limner.storage.blobs import is_handle
-from limner.tools.image_recall import TOOL as RECALL
+from limner.tools.image_recall import IMAGE_RECALL
 from limner.wires.item_views import Unknown, handle_of, parts
 from limner.wires.items import Item, Part, first_words, image_parts, is_image, with_parts
 
@@ -90,7 +90,7 @@ REFUSED = "not sent: the model's service refused it"
 GONE = "not sent: it is not stored here"
 UNFIT = "not sent: it could not be made ready for this model"
 LEFT = "no longer sent, to save room"
-RECALLABLE = f"{LEFT}; ask {RECALL} for it"
+RECALLABLE = f"{LEFT}; ask {IMAGE_RECALL.name} for it"
 
 
 class KnownPicture(msgspec.Struct, frozen=True, kw_only=True):

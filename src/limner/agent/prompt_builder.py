@@ -41,7 +41,7 @@ from limner.errors import ImageError, StorageError
 from limner.models.registry import KnownModel
 from limner.pictures.fitting import Fitting, request_for
 from limner.storage.store import Store
-from limner.tools.image_recall import TOOL as RECALL
+from limner.tools.image_recall import IMAGE_RECALL
 from limner.wires.base import ModelPicture, Prompt
 from limner.wires.items import Item, first_words
 
@@ -85,7 +85,9 @@ class PromptBuilder(msgspec.Struct, frozen=True, kw_only=True):
         loads: dict[str, Load] = {}
         if any(place.is_shown for place in places):
             budget = budget_for(model.facts)
-            left = RECALLABLE if any(tool.name == RECALL for tool in prompt.tools) else LEFT
+            left = (
+                RECALLABLE if any(tool.name == IMAGE_RECALL.name for tool in prompt.tools) else LEFT
+            )
             loads = {h: self._expected(one.picture, model.facts) for h, one in known.items()}
             places = _bounded(places, loads, budget, left)
             sights = await self._sights(places, known, model.facts, budget)

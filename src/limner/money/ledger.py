@@ -28,7 +28,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class Money:
     """The ledger of one limner home, and the caps on it.
 
-    The first use in a process concludes what processes that died have left: see `recover_dead`.
+    The first use in a process concludes the calls of processes that died: `conclude_dead_calls`.
     """
 
     def __init__(self, store: Store, *, caps: Caps, clock: Callable[[], datetime]) -> None:
@@ -118,7 +118,7 @@ class Money:
         await self._recover_once()
         await self._store.write(work)
 
-    async def sent(self, reservation: Reservation, *, request_json: str | None) -> str | None:
+    async def mark_sent(self, reservation: Reservation, *, request_json: str | None) -> str | None:
         """Note that the request is about to be sent; the answer is our id for the job.
 
         A request whose answer could never be fetched again is no job: it has no journal.
@@ -184,15 +184,15 @@ class Money:
         """Give the money back: nothing was sent, or the service does not charge for it."""
         await self._advance(reservation, to="released", error_code=error_code)
 
-    async def unknown(self, reservation: Reservation, *, error_code: str | None) -> None:
+    async def mark_unknown(self, reservation: Reservation, *, error_code: str | None) -> None:
         """Nobody knows whether it was charged: the quote stays counted."""
         await self._advance(reservation, to="unknown", error_code=error_code)
 
-    async def place(self, reservation: Reservation, path: str) -> None:
+    async def record_path(self, reservation: Reservation, path: str) -> None:
         """Record where the picture that was paid for was written."""
         await self._advance(reservation, to="placed", path=path)
 
-    async def recover_dead(self) -> int:
+    async def conclude_dead_calls(self) -> int:
         """Conclude the calls of processes that died, and say how many there were.
 
         What was not sent, or was free, is released; what was sent may have been charged, and
@@ -301,7 +301,7 @@ class Money:
 
     async def _recover_once(self) -> None:
         if not self._recovered:
-            await self.recover_dead()
+            await self.conclude_dead_calls()
 
     def _now_ms(self) -> int:
         return _milliseconds(self._clock())

@@ -19,14 +19,14 @@ The floor holds whatever the user says, and a session that is read-only writes n
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from limner.dollars import format_usd
 from limner.errors import ApprovalDenied, BudgetExceeded, ReachDenied
-from limner.money.ledger import Money, Reservation
+from limner.money.ledger import Money
+from limner.money.paid_call import Payer
 from limner.tools.base import ApprovalPolicy, Question, ToolContext
 
 _OUTSIDE = "after content from outside was read"
@@ -37,7 +37,7 @@ class OverCap(Question, frozen=True, kw_only=True):
     """Whether a call may go over a cap that leaves less than it costs."""
 
 
-async def may_spend(
+async def approve_spending(
     amount_nano: int,
     what: str,
     context: ToolContext,
@@ -78,55 +78,47 @@ async def may_spend(
     )
 
 
-async def reserve(
-    quote_nano: int,
-    money: Money,
+def payer_for(
     context: ToolContext,
     approval: ApprovalPolicy,
+    money: Money,
     *,
-    tool: str,
-    provider: str,
-    model: str,
+    what: str | None,
     session_id: str = "",
-    sending: bool = False,
-) -> Reservation:
-    """Set the quote aside under every cap, or over one where the user lets it.
+) -> Payer:
+    """Who pays for a call of this context, and how the user is asked about it.
 
     Args:
-        quote_nano: the most the call can cost.
-        money: whose ledger it is.
         context: who calls; what it says of approval and budget goes before the settings.
         approval: what the settings say.
-        tool: what is called.
-        provider: who will be paid.
-        model: what will be asked or drawn with.
-        session_id: whose budget pays for a call that names no session.
-        sending: the request goes out next and has no journal, so that it counts as sent.
-
-    Raises:
-        BudgetExceeded: a cap leaves less, and the user did not let it go over.
+        money: the ledger that the call is paid from.
+        what: what is paid for, to begin a sentence with; None asks only about caps.
+        session_id: the session that pays for a call that names none.
     """
-    set_aside = partial(
-        money.reserve,
-        quote_nano,
-        session_id=context.session_id or session_id,
-        tool=tool,
-        provider=provider,
-        model=model,
-        sending=sending,
-    )
-    try:
-        return await set_aside(session_cap_nano=context.budget_nano)
-    except BudgetExceeded as refused:
-        approval = context.approval or approval
-        text = f"{_warning(context)}{refused.message}. Go over it?"
+
+    async def approve(quote_nano: int) -> None:
+        if what is not None:
+            await approve_spending(
+                quote_nano, what, context, approval, has_session_cap=money.has_session_cap
+            )
+
+    async def approve_over_cap(refusal: BudgetExceeded, quote_nano: int) -> bool:
+        policy = context.approval or approval
+        text = f"{_warning(context)}{refusal.message}. Go over it?"
         question = OverCap(text=text, amount_nano=quote_nano)
-        if approval.policy != "on-failure" or not await _agrees(question, context, approval):
-            raise
-    return await set_aside(over_caps=True)
+        return policy.policy == "on-failure" and await _agrees(question, context, policy)
+
+    return Payer(
+        session_id=context.session_id or session_id,
+        budget_nano=context.budget_nano,
+        approve=approve,
+        approve_over_cap=approve_over_cap,
+        on_reserved=context.on_reserved,
+        on_sending=context.on_sending,
+    )
 
 
-async def writable(
+async def approve_write(
     path: str, context: ToolContext, approval: ApprovalPolicy, *, generated: Path
 ) -> Path:
     """The resolved path, if it may be written.

@@ -230,9 +230,7 @@ def _type_schema(kind: Any) -> dict[str, Any]:
     members = [one for one in get_args(kind) if one is not msgspec.UnsetType]
     if msgspec.UnsetType in get_args(kind):
         kind = Union[tuple(members)]  # noqa: UP007 - a union of types that are known only now
-    (schema,), definitions = msgspec.json.schema_components(
-        [kind], ref_template="#/$defs/{name}"
-    )
+    (schema,), definitions = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
     return _plain(inlined(schema, _without_words(definitions)))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 from msgspec import Meta
@@ -36,7 +36,9 @@ class DrawingInputs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DrawingArguments(DrawingOptions, frozen=True, kw_only=True):
-    """The arguments that every drawing tool has."""
+    """The arguments that every drawing tool has. ``tool`` is the name of the tool."""
+
+    tool: ClassVar[str]
 
     prompt: str
     output_path: (
@@ -102,9 +104,7 @@ class DrawingArguments(DrawingOptions, frozen=True, kw_only=True):
         """The drawing options that differ from their defaults, by name."""
         defaults = DrawingOptions()
         return {
-            name: value
-            for name, value in self.options.items()
-            if value != getattr(defaults, name)
+            name: value for name, value in self.options.items() if value != getattr(defaults, name)
         }
 
     @property
@@ -133,7 +133,7 @@ class CallerOptions(msgspec.Struct, frozen=True, kw_only=True):
             Meta(
                 description="Providers to try instead, one after the other, if the first fails "
                 "and that cost nothing.",
-                extra={"metavar": "NAMES"},
+                extra={"metavar": "NAMES", "separator": ","},
             ),
         ]
         | None
@@ -185,7 +185,6 @@ NO_OPTIONS = CallerOptions()
 
 
 def order_for(
-    tool: str,
     arguments: DrawingArguments,
     defaults: DrawingDefaults,
     options: CallerOptions = NO_OPTIONS,
@@ -206,7 +205,7 @@ def order_for(
     if arguments.provider is not None:
         provider, fallback = arguments.provider, ()
     return Order(
-        tool=tool,
+        tool=arguments.tool,
         arguments=arguments,
         inputs=inputs,
         size=size,

@@ -15,13 +15,13 @@ from typing import Any
 
 import msgspec
 
-from limner.money.ledger import Money, Reservation
-from limner.money.paid_call import PaidCall, to_the_end
+from limner.money.ledger import Money
+from limner.money.paid_call import PaidCall, finish_despite_cancellation, paid_call
 from limner.pictures.request import Progress, ProviderCallbacks
 from limner.providers.base import Provider
 from limner.providers.choice import Choice
 from limner.tools.base import ToolContext
-from limner.tools.consent import may_spend, reserve
+from limner.tools.consent import payer_for
 from limner.tools.drawing_arguments import Order
 from limner.tools.in_flight import InFlight
 from limner.tools.journal import journal_entry
@@ -54,46 +54,43 @@ class ImageGenerator(msgspec.Struct, frozen=True, kw_only=True):
         """
         with self.under_way.working():
             plan = await self.planner.plan(order, context, today=self.clock().date())
-            reservation = await self._reserve(order, plan, context)
-            spending = PaidCall(self.money, reservation, quote_source=plan.quote.source)
-            async with spending, self.turn():
+            async with self._paid_call(order, plan, context) as call, self.turn():
                 self.under_way.check_open()
                 provider = self.connect(plan.choice)
                 with self.landing.pictures.sink() as sink:
-                    await spending.send(journal_entry(plan))
-                    desk = desk_of(spending, context.progress)
-                    with spending.told_price():
-                        receipt = await provider.generate(plan.request, sink, desk)
+                    await call.send(journal_entry(plan))
+                    callbacks = provider_callbacks(call, context.progress)
+                    receipt = await provider.generate(plan.request, sink, callbacks)
                     write = partial(self.landing.write, plan.target, overwrite=plan.overwrite)
-                    return await to_the_end(
-                        self.landing.land(plan, receipt, sink, spending=spending, write=write)
+                    return await finish_despite_cancellation(
+                        self.landing.land(plan, receipt, sink, call=call, write=write)
                     )
 
-    async def _reserve(self, order: Order, plan: Plan, context: ToolContext) -> Reservation:
-        service, approval = plan.choice.spec.name, self.planner.approval
-        await may_spend(
-            plan.quote.nano,
-            f"A picture from {service}",
+    def _paid_call(
+        self, order: Order, plan: Plan, context: ToolContext
+    ) -> AbstractAsyncContextManager[PaidCall]:
+        service = plan.choice.spec.name
+        payer = payer_for(
             context,
-            approval,
-            has_session_cap=self.money.has_session_cap,
-        )
-        return await reserve(
-            plan.quote.nano,
+            self.planner.approval,
             self.money,
-            context,
-            approval,
+            what=f"A picture from {service}",
+            session_id=self.session_id,
+        )
+        return paid_call(
+            self.money,
+            plan.quote,
+            payer=payer,
             tool=order.tool,
             provider=service,
             model=plan.request.model,
-            session_id=self.session_id,
         )
 
 
-def desk_of(spending: PaidCall, progress: Callable[[Progress], None]) -> ProviderCallbacks:
-    """What a provider may tell while it works, connected to the books."""
+def provider_callbacks(call: PaidCall, progress: Callable[[Progress], None]) -> ProviderCallbacks:
+    """What a provider reports while it works, connected to the ledger."""
     return ProviderCallbacks(
-        journal=lambda job: spending.note_job(job.remote_id, job.url),
+        journal=lambda job: call.note_job(job.remote_id, job.url),
         progress=progress,
-        withdraw=spending.withdraw,
+        withdraw=call.withdraw,
     )

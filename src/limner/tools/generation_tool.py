@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from limner.errors import NANO_PER_USD, CostSource
-from limner.money.paid_call import told_cost
 from limner.tools.base import Outcome, Tool, ToolContext, ToolHints
 from limner.tools.declaration import Dimensions, Handle, ToolDeclaration
 from limner.tools.drawing_arguments import DrawingArguments, DrawingDefaults, order_for
@@ -22,7 +20,6 @@ D = TypeVar("D", bound=DrawingArguments)
 MAX_RESULT_CHARS = 1_000
 # Every call draws, and may pay, again; with `overwrite` it replaces a file.
 DRAWS = ToolHints(read_only=False, destructive=True, idempotent=False, open_world=True)
-
 
 
 class DrawingAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,14 +46,8 @@ def drawing_tool(
     """The tool of a declaration, which draws with ``generator``."""
 
     async def run(arguments: D, context: ToolContext) -> Outcome:
-        order = order_for(declaration.name, arguments, defaults)
-        try:
-            drawn = await draw_all(order, generator, context)
-        except asyncio.CancelledError as stop:
-            # The registry knows that it cancelled; it must also learn what that cost.
-            if (told := told_cost(stop)) is not None:
-                raise told from stop
-            raise
+        order = order_for(arguments, defaults)
+        drawn = await draw_all(order, generator, context)
         return Outcome(
             value=as_value(drawn),
             content=tuple(image.image for image in drawn.images),
@@ -89,11 +80,16 @@ def as_value(drawn: PictureSet) -> dict[str, Any]:
         for image in drawn.images
     ]
     if drawn.failures:
-        value["failed"] = [
-            {"code": error.code, "message": error.message, "cost_usd": error.cost_usd}
-            for error in drawn.failures
-        ]
+        value["failed"] = failures_value(drawn)
     return value
+
+
+def failures_value(drawn: PictureSet) -> list[dict[str, Any]]:
+    """The pictures of a set that are missing, each with its reason."""
+    return [
+        {"code": error.code, "message": error.message, "cost_usd": error.cost_usd}
+        for error in drawn.failures
+    ]
 
 
 def source_of(drawn: PictureSet) -> CostSource:

@@ -19,6 +19,8 @@ MAX_REFERENCES = 15
 class EditArguments(DrawingArguments, frozen=True, kw_only=True):
     """The arguments of `image_edit`."""
 
+    tool = "image_edit"
+
     image: Annotated[
         PathText,
         Meta(description="The picture to change: a file path, or the handle that came with it."),
@@ -59,7 +61,7 @@ class EditArguments(DrawingArguments, frozen=True, kw_only=True):
 
 
 IMAGE_EDIT = ToolDeclaration(
-    name="image_edit",
+    name=EditArguments.tool,
     title="Change a picture",
     description="Change a picture, or draw a new one from pictures: say in `prompt` what to change "
     "and what to keep. `mask` or `region` limits the change to a part; `references` are further "

@@ -16,6 +16,8 @@ from limner.tools.generation_tool import DRAWS, MAX_RESULT_CHARS, DrawingAnswer,
 class GenerateArguments(DrawingArguments, frozen=True, kw_only=True):
     """The arguments of `image_generate`."""
 
+    tool = "image_generate"
+
     prompt: Annotated[str, Meta(description="Text description of the image to generate.")]
     size: Annotated[
         str,
@@ -44,7 +46,7 @@ class GenerateArguments(DrawingArguments, frozen=True, kw_only=True):
 
 
 IMAGE_GENERATE = ToolDeclaration(
-    name="image_generate",
+    name=GenerateArguments.tool,
     title="Draw a picture",
     description="Draw one picture from a text prompt and save it as a PNG. Returns the path, the "
     "real dimensions, the cost in dollars, the provider and the prompt it used. On a machine "

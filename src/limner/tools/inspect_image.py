@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from limner.content import Text
-from limner.money.paid_call import told_cost
 from limner.tools.base import Outcome, Tool, ToolContext, ToolHints
 from limner.tools.declaration import ToolDeclaration
 from limner.tools.inspection import (
@@ -49,14 +47,8 @@ def inspect_image(inspector: Inspector) -> Tool:
     """The tool, which asks through ``inspector``."""
 
     async def run(arguments: InspectArguments, context: ToolContext) -> Outcome:
-        try:
-            request = InspectRequest(**msgspec.structs.asdict(arguments))
-            inspection = await inspector.look(request, context)
-        except asyncio.CancelledError as stop:
-            # The registry knows that it cancelled; it must also learn what that cost.
-            if (told := told_cost(stop)) is not None:
-                raise told from stop
-            raise
+        request = InspectRequest(**msgspec.structs.asdict(arguments))
+        inspection = await inspector.look(request, context)
         return Outcome(
             value=as_value(inspection),
             content=(Text(inspection.text),),

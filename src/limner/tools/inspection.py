@@ -6,7 +6,6 @@ Nothing is sent before its price is reserved.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -32,11 +31,11 @@ from limner.models import pricing
 from limner.models.base import Model
 from limner.models.registry import EMBEDDED, FoundModel, KnownModel, Registry
 from limner.money.ledger import Money
-from limner.money.paid_call import PaidCall, told_cost
+from limner.money.paid_call import paid_call
 from limner.pictures.request import Progress
 from limner.tools.answer_cache import AnswerCache
 from limner.tools.base import ApprovalPolicy, ToolContext
-from limner.tools.consent import may_spend, reserve
+from limner.tools.consent import payer_for
 from limner.tools.declaration import PathText
 from limner.tools.in_flight import InFlight
 from limner.tools.picture_loader import LoadedPicture, PictureLoader
@@ -257,43 +256,34 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
             input_tokens=_input_tokens(prompt, views),
             output_tokens=prompt.max_output_tokens,
         )
-        await may_spend(
-            quote.nano,
-            f"Asking {model.name}",
+        payer = payer_for(
             context,
             self.approval,
-            has_session_cap=self.money.has_session_cap,
-        )
-        reservation = await reserve(
-            quote.nano,
             self.money,
-            context,
-            self.approval,
+            what=f"Asking {model.name}",
+            session_id=self.session_id,
+        )
+        async with paid_call(
+            self.money,
+            quote,
+            payer=payer,
             tool=TOOL,
             provider=model.provider,
             model=model.id,
-            session_id=self.session_id,
-        )
-        spending = PaidCall(self.money, reservation, quote_source=quote.source)
-        try:
-            async with spending:
-                self.under_way.check_open()
-                await spending.send(None)
-                with spending.told_price():
-                    answer = await self._answer(model, prompt, context)
-                spending.price(*pricing.price(model, answer.usage, quote))
-                await spending.settle(None)
-                if not (text := answer.text.strip()):
-                    raise ModelBadAnswer(NO_TEXT, code="MODEL_NO_TEXT")
-        except asyncio.CancelledError as stop:
-            if (told := told_cost(stop)) is not None:
-                told.message, told.args = ABORTED, (ABORTED,)
-            raise
+            cancel_message=ABORTED,
+        ) as call:
+            self.under_way.check_open()
+            await call.send(None)
+            answer = await self._answer(model, prompt, context)
+            call.received(*pricing.price(model, answer.usage, quote))
+            await call.settle(None)
+            if not (text := answer.text.strip()):
+                raise ModelBadAnswer(NO_TEXT, code="MODEL_NO_TEXT")
         return Inspection(
             text=text,
             details=_details(model, views, answer),
-            cost_nano=spending.cost_nano,
-            cost_source=spending.cost_source,
+            cost_nano=call.cost_nano,
+            cost_source=call.cost_source,
         )
 
     async def _answer(self, model: KnownModel, prompt: Prompt, context: ToolContext) -> Answer:

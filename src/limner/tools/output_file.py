@@ -98,7 +98,7 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
     metadata: bool
 
     async def land(
-        self, plan: Plan, receipt: Receipt, sink: BlobWriter, *, spending: PaidCall, write: Write
+        self, plan: Plan, receipt: Receipt, sink: BlobWriter, *, call: PaidCall, write: Write
     ) -> GeneratedImage:
         """Verify and store the bytes, settle the price, write the file.
 
@@ -106,7 +106,7 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
             BadProviderImage: the bytes are not a picture.
             LimnerError: the file could not be written; ``kept_at`` says where the picture is.
         """
-        spending.price(receipt.cost_nano, receipt.cost_source)
+        call.received(receipt.cost_nano, receipt.cost_source)
         request, service = plan.request, plan.choice.spec.name
         lineage = {
             "provider": service,
@@ -124,7 +124,7 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
             ) from error
         asked = (request.width, request.height)
         try:
-            await spending.settle(master.handle)
+            await call.settle(master.handle)
             image = await self.pictures.convert(
                 master,
                 to=plan.output_format,
@@ -135,7 +135,7 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
         except LimnerError as error:
             error.extras["kept_at"] = str(self.pictures.path(master))
             raise
-        await spending.place(path)
+        await call.record_path(path)
         extras: dict[str, Any] = dict(receipt.extras)
         if plan.choice.notice is not None:
             extras["notice"] = plan.choice.notice
@@ -144,8 +144,8 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
         return GeneratedImage(
             path=path,
             image=image,
-            cost_nano=spending.cost_nano,
-            cost_source=spending.cost_source,
+            cost_nano=call.cost_nano,
+            cost_source=call.cost_source,
             provider=service,
             model=request.model,
             prompt_used=receipt.prompt_used,

@@ -17,11 +17,11 @@ from limner.errors import (
     ProviderError,
     ProviderRefused,
 )
-from limner.money.paid_call import told_cost
+from limner.money.paid_call import cancellation_cost
 from limner.pictures.request import MAX_SEED
 from limner.providers.choice import CANNOT
 from limner.tools.base import Question, ToolContext
-from limner.tools.consent import OverCap, may_spend
+from limner.tools.consent import OverCap, approve_spending
 from limner.tools.drawing_arguments import Order
 from limner.tools.generation import ImageGenerator
 from limner.tools.output_file import GeneratedImage
@@ -94,7 +94,7 @@ async def _ask_once(order: Order, drawing: ImageGenerator, context: ToolContext)
     count = order.arguments.n
     plan = await drawing.planner.plan(order, context, today=drawing.clock().date())
     service = plan.choice.spec.name
-    await may_spend(
+    await approve_spending(
         plan.quote.nano * count,
         f"{count} pictures from {service}",
         context,
@@ -167,7 +167,7 @@ def _cost_of(task: asyncio.Future[GeneratedImage]) -> int:
     try:
         return task.result().cost_nano
     except asyncio.CancelledError as stop:
-        told = told_cost(stop)
+        told = cancellation_cost(stop)
         return 0 if told is None else told.cost_nano
     except LimnerError as error:
         return error.cost_nano

@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -23,7 +24,7 @@ from limner.providers.base import ProviderSpec
 from limner.providers.choice import Choice, DrawingNeeds, choose
 from limner.storage.files import check_new
 from limner.tools.base import ApprovalPolicy, ToolContext
-from limner.tools.consent import writable
+from limner.tools.consent import approve_write
 from limner.tools.drawing_arguments import Order
 from limner.tools.sources import SourceLoader
 
@@ -113,7 +114,9 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
             some_name = context.reach.resolve_write(self.generated / "new.png", cwd=context.cwd)
             await asyncio.to_thread(check_new, some_name, overwrite=True)
             return None
-        path = await writable(arguments.output_path, context, self.approval, generated=self.generated)
+        path = await approve_write(
+            arguments.output_path, context, self.approval, generated=self.generated
+        )
         await asyncio.to_thread(check_new, path, overwrite=arguments.overwrite)
         return path
 
@@ -153,8 +156,9 @@ def _request(order: Order, model: ImageModel, size: Size) -> ImageRequest:
     arguments = order.arguments
     # A seed of our own makes a job whose id was lost findable among the service's jobs.
     seed = secrets.randbelow(MAX_SEED) if arguments.seed is None else arguments.seed
+    options: dict[str, Any] = {**arguments.options, "seed": seed}
     return ImageRequest(
-        **arguments.options | {"seed": seed},
+        **options,
         prompt=arguments.prompt,
         model=model.id,
         width=size.width,

@@ -8,11 +8,11 @@ from functools import partial
 
 from limner.catalogue.images import Size
 from limner.money.ledger import JobRow
-from limner.money.paid_call import PaidCall, to_the_end
+from limner.money.paid_call import finish_despite_cancellation, resumed_call
 from limner.pictures.request import Progress, RemoteJob
 from limner.providers.base import Resumable
 from limner.providers.choice import DrawingNeeds, choose
-from limner.tools.generation import ImageGenerator, desk_of
+from limner.tools.generation import ImageGenerator, provider_callbacks
 from limner.tools.journal import entry_of
 from limner.tools.output_file import GeneratedImage
 from limner.tools.planning import Plan, quote_of
@@ -45,15 +45,14 @@ async def recover(
         if job is None:
             return None
         landing, money = drawing.landing, drawing.money
-        spending = PaidCall(money, row.reservation, quote_source=plan.quote.source, job_id=row.id)
-        async with spending:
-            await spending.note_job(job.remote_id, job.url)
+        async with resumed_call(money, row, quote_source=plan.quote.source) as call:
+            await call.note_job(job.remote_id, job.url)
             with landing.pictures.sink() as sink:
-                desk = desk_of(spending, progress)
-                receipt = await provider.resume(job, plan.request, sink, desk)
+                callbacks = provider_callbacks(call, progress)
+                receipt = await provider.resume(job, plan.request, sink, callbacks)
                 write = partial(landing.write_somewhere, plan.target)
-                return await to_the_end(
-                    landing.land(plan, receipt, sink, spending=spending, write=write)
+                return await finish_despite_cancellation(
+                    landing.land(plan, receipt, sink, call=call, write=write)
                 )
 
 
@@ -73,7 +72,7 @@ async def _write_again(row: JobRow, handle: str, drawing: ImageGenerator) -> Gen
         copy = await asyncio.to_thread(landing.copy_of, image, row.provider, request)
         written = partial(landing.written, since_ms=row.created_ms)
         path = await asyncio.to_thread(written, entry.path, copy)
-        await drawing.money.place(row.reservation, str(path))
+        await drawing.money.record_path(row.reservation, str(path))
     return GeneratedImage(
         path=path,
         image=image,

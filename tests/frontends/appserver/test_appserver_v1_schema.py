@@ -21,7 +21,7 @@ from limner.frontends.appserver.protocol.params import decode_params
 from limner.frontends.appserver.v1.history import read_history
 from limner.frontends.appserver.v1.types import ResumeConversationParams
 
-SENT = examples(1_000, 5_000)
+SENT = examples(300, 5_000)
 SCHEMA = Draft7Validator(ROOT)
 
 Json = dict[str, Any]

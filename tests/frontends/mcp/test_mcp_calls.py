@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.fuzz import examples
 
 from limner.frontends.mcp.calls import SAME_CALL_S, CallStore, digest_of
 from limner.money.ledger import OWNER_DIED, Caps, Money, Reservation
@@ -59,6 +60,7 @@ async def reserved(money: Money) -> Reservation:
     )
 
 
+@settings(max_examples=examples(25))
 @given(st.dictionaries(st.text(), JSON), st.randoms())
 def test_the_order_of_arguments_makes_no_other_call(arguments: dict[str, Any], chance: Any) -> None:
     shuffled = [*arguments.items()]
@@ -68,18 +70,21 @@ def test_the_order_of_arguments_makes_no_other_call(arguments: dict[str, Any], c
     )
 
 
+@settings(max_examples=examples(25))
 @given(st.dictionaries(st.text(), JSON))
 def test_another_tool_makes_another_call(arguments: dict[str, Any]) -> None:
     other = digest_of("image_edit", arguments, cwd=HERE)
     assert digest_of("image_generate", arguments, cwd=HERE) != other
 
 
+@settings(max_examples=examples(25))
 @given(st.dictionaries(st.text(), JSON))
 def test_another_folder_makes_another_call(arguments: dict[str, Any]) -> None:
     other = digest_of("image_edit", arguments, cwd=HERE / "below")
     assert digest_of("image_edit", arguments, cwd=HERE) != other
 
 
+@settings(max_examples=examples(25))
 @given(st.dictionaries(st.text(), JSON), st.text())
 def test_one_more_argument_makes_another_call(arguments: dict[str, Any], name: str) -> None:
     more = {**arguments, f"{name}+": len(arguments)}
@@ -90,7 +95,7 @@ def test_one_more_argument_makes_another_call(arguments: dict[str, Any], name: s
 async def test_a_call_is_found_with_what_it_paid_for(calls: CallStore, money: Money) -> None:
     reservation = await reserved(money)
     await calls.note("call_1", tool="image_generate", digest="d", ledger_id=reservation.ledger_id)
-    job_id = await money.sent(reservation, request_json="{}")
+    job_id = await money.mark_sent(reservation, request_json="{}")
     (row,) = await calls.rows("call_1")
     assert (row.tool, row.state, row.provider, row.quoted_nano, row.job_id) == (
         "image_generate",
@@ -112,8 +117,8 @@ async def died(money: Money, calls: CallStore) -> None:
     """A call whose process died after it had sent its request."""
     reservation = await reserved(money)
     await calls.note("call_1", tool="image_generate", digest="d", ledger_id=reservation.ledger_id)
-    await money.sent(reservation, request_json="{}")
-    await money.unknown(reservation, error_code=OWNER_DIED)
+    await money.mark_sent(reservation, request_json="{}")
+    await money.mark_unknown(reservation, error_code=OWNER_DIED)
 
 
 async def test_a_repetition_finds_the_call_whose_answer_nobody_got(
@@ -136,10 +141,10 @@ async def test_an_error_is_no_answer_while_the_service_can_be_asked_for_the_pict
 ) -> None:
     reservation = await reserved(money)
     await calls.note("call_1", tool="image_generate", digest="d", ledger_id=reservation.ledger_id)
-    job_id = await money.sent(reservation, request_json="{}")
+    job_id = await money.mark_sent(reservation, request_json="{}")
     assert job_id is not None
     await money.note_job(job_id, remote_id="p1", remote_url="https://example.com/p1")
-    await money.unknown(reservation, error_code="IMAGE_GEN_PROVIDER_UNAVAILABLE")
+    await money.mark_unknown(reservation, error_code="IMAGE_GEN_PROVIDER_UNAVAILABLE")
     await calls.delivered("call_1")
     assert await calls.undelivered("d", but="call_9") == "call_1"
     await money.settle(reservation, cost_nano=1, cost_source="table", picture="f" * 64)

@@ -64,6 +64,7 @@ def test_a_token_and_an_issuer_are_two_ways_of_which_one_is_taken() -> None:
         HttpOptions(host="127.0.0.1", port=0, token="t" * 20, oauth=oauth)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "says"),
     [

@@ -12,6 +12,7 @@ from tests.frontends.mcp.config_texts import (
     toml_files,
     without_blanks,
 )
+from tests.fuzz import examples
 
 from limner.errors import InputInvalid
 from limner.frontends.mcp import config_json, config_toml
@@ -22,6 +23,7 @@ JSON, TOML = ("mcpServers", OURS), ("mcp_servers", OURS)
 VALUE = {"command": "limner", "args": ["mcp"]}
 INLINE = '"limner": {"command": "limner", "args": ["mcp"]}'
 thorough = settings(
+    max_examples=examples(30),
     # Odd files are many small choices, which takes longer than hypothesis likes.
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

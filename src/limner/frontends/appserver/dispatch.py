@@ -13,8 +13,7 @@ from limner.errors import InputInvalid, LimnerError
 from limner.frontends.appserver.client_requests import ClientRequests
 from limner.frontends.appserver.connection import MAX_UNANSWERED, ClientConnection, MessageSender
 from limner.frontends.appserver.line_reader import HEAD_BYTES
-from limner.frontends.appserver.protocol.experimental import opt_in_needed
-from limner.frontends.appserver.protocol.params import decode_params
+from limner.frontends.appserver.protocol.params import decode_params, experimental_use
 from limner.frontends.appserver.rpc import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
@@ -84,12 +83,14 @@ class RpcHandler(msgspec.Struct, frozen=True, kw_only=True):
         serve: gets the call and its params, and returns the answer, unless it gave it already.
         params: the type they are read as; None where the method takes none.
         experimental: only for clients that asked for what may still change.
+        experimental_fields: the members of its params that only those clients may use.
         opening: may come before the client has introduced itself.
     """
 
     serve: Serve
     params: Any = None
     experimental: bool = False
+    experimental_fields: frozenset[str] = frozenset()
     opening: bool = False
 
 
@@ -200,9 +201,10 @@ class Dispatcher:
         params = None if method.params is None else _params(method.params, request)
         if not method.opening:
             call.connection.require_greeting()
-        gated = request.method if method.experimental else None
-        if (thing := gated or opt_in_needed(request.method, request.params)) is not None:
-            call.connection.require_experimental(thing)
+        used = request.method if method.experimental else None
+        used = used or experimental_use(request.method, request.params, method.experimental_fields)
+        if used is not None:
+            call.connection.require_experimental(used)
         return await method.serve(call, params)
 
     def _unknown(self, method: str) -> RpcError:

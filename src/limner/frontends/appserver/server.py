@@ -16,7 +16,7 @@ from limner.errors import UserError
 from limner.frontends.appserver.client_requests import ClientRequests
 from limner.frontends.appserver.dispatch import Dispatcher, RpcHandler
 from limner.frontends.appserver.log import Log
-from limner.frontends.appserver.methods import methods
+from limner.frontends.appserver.methods import handlers
 from limner.frontends.appserver.stdio import protocol_streams, serve_stdio
 from limner.settings import Settings, all_settings, load
 
@@ -90,7 +90,7 @@ def serve(listen: str, *, overrides: Iterable[str] = (), token_file: Path | None
         cwd=Path.cwd(),
         config=read_overrides(overrides),
     )
-    run(host, methods(host), listen=listen, token_file=token_file)
+    run(host, handlers(host), listen=listen, token_file=token_file)
 
 
 def run(

@@ -90,8 +90,8 @@ def running(work: RunningCall) -> dict[str, Any]:
         "tool": work.tool,
         "elapsed_s": round(work.elapsed_s, 1),
         "message": work.message,
-        "hint": f'It goes on and is not lost: call {IMAGE_JOB.name} with {{"id": "{work.id}"}} for the '
-        "picture. Making the same call again joins it and pays nothing more.",
+        "hint": f'It goes on and is not lost: call {IMAGE_JOB.name} with {{"id": "{work.id}"}} for '
+        "the picture. Making the same call again joins it and pays nothing more.",
     }
 
 

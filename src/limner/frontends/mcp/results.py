@@ -15,11 +15,11 @@ import msgspec
 
 from limner.content import Picture
 from limner.errors import ImageError, LimnerError, StorageError
-from limner.tools.image_fit import IMAGE_FIT
 from limner.imaging.fit import FitRequest
 from limner.pictures.placeholders import reason_of
 from limner.pictures.take import Pictures
 from limner.tools.base import ToolResult
+from limner.tools.image_fit import IMAGE_FIT
 from limner.wires import items, mcp_content
 from limner.wires.base import HANDLE_URL, ModelPicture
 

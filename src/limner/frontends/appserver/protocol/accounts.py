@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
 
-from limner.frontends.appserver.protocol.base import Count, Shape
+from limner.frontends.appserver.protocol.base import Count, Method, Shape
 
 GoalStatus = Literal["active", "paused", "blocked", "usageLimited", "budgetLimited", "complete"]
 Modality = Literal["text", "image", "audio"]
@@ -265,3 +266,71 @@ class ThreadGoalClearResponse(Shape):
     """Whether it had one."""
 
     cleared: bool
+
+
+_KEYS = "Keys come from the environment or `limner keys set`."
+
+METHODS: Mapping[str, Method] = {
+    "initialize": Method(
+        params=InitializeParams,
+        result=InitializeResponse,
+        handler="handshake:initialize",
+        needs_initialize=False,
+    ),
+    "model/list": Method(
+        params=ModelListParams,
+        result=ModelListResponse,
+        handler="account_methods:model_list",
+        note="The ids are `provider/id`, as everywhere in limner.",
+    ),
+    "account/read": Method(
+        params=GetAccountParams,
+        result=GetAccountResponse,
+        handler="account_methods:account_read",
+        note=_KEYS,
+    ),
+    "account/login/start": Method(
+        params=LoginAccountParams,
+        result=LoginAccountResponse,
+        handler="account_methods:login_start",
+        note=f"Only `apiKey`. {_KEYS}",
+    ),
+    "account/login/cancel": Method(
+        params=CancelLoginAccountParams,
+        result=CancelLoginAccountResponse,
+        handler="account_methods:login_cancel",
+    ),
+    "account/logout": Method(
+        params=None,
+        result=LogoutAccountResponse,
+        handler="account_methods:logout",
+        note=_KEYS,
+    ),
+    "account/rateLimits/read": Method(
+        params=None,
+        result=GetAccountRateLimitsResponse,
+        handler="account_methods:rate_limits_read",
+    ),
+    "config/read": Method(
+        params=ConfigReadParams,
+        result=ConfigReadResponse,
+        handler="account_methods:config_read",
+        note="Only what limner has a setting for.",
+    ),
+    "thread/goal/set": Method(
+        params=ThreadGoalSetParams,
+        result=ThreadGoalSetResponse,
+        handler="account_methods:goal_set",
+        note="The goal is stored and sent to clients. It starts no turn.",
+    ),
+    "thread/goal/get": Method(
+        params=ThreadGoalGetParams,
+        result=ThreadGoalGetResponse,
+        handler="account_methods:goal_get",
+    ),
+    "thread/goal/clear": Method(
+        params=ThreadGoalClearParams,
+        result=ThreadGoalClearResponse,
+        handler="account_methods:goal_clear",
+    ),
+}

@@ -36,7 +36,33 @@ class Shape(msgspec.Struct, metaclass=_Kind, frozen=True, rename="camel"):
 
 
 class Empty(Shape):
-    """An answer that says only that it was done."""
+    """A result without members: the request was carried out."""
+
+
+class Method(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of the method table. Schemas, dispatch and the reference page derive from it.
+
+    Attributes:
+        params: the type of its params; None if it takes none.
+        result: the type of its result.
+        handler: the function that serves it, as ``module:function`` in this package.
+        note: how it differs from the Codex app-server, for the reference page.
+        is_ours: only limner has this method.
+        is_experimental: a client needs the capability `experimentalApi` to call it.
+        experimental_fields: the members of its params that need this capability.
+        our_fields: the members of its params that only limner has.
+        needs_initialize: a client has to send `initialize` first.
+    """
+
+    params: Any
+    result: type[Shape]
+    handler: str
+    note: str = ""
+    is_ours: bool = False
+    is_experimental: bool = False
+    experimental_fields: frozenset[str] = frozenset()
+    our_fields: frozenset[str] = frozenset()
+    needs_initialize: bool = True
 
 
 class Granular(Shape, rename=None):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -10,6 +11,8 @@ from limner.frontends.appserver.protocol.base import (
     AskForApproval,
     Count,
     Direction,
+    Empty,
+    Method,
     Personality,
     Reviewer,
     SandboxMode,
@@ -345,3 +348,127 @@ class ThreadToolsSetParams(Shape):
 
     thread_id: str
     dynamic_tools: Annotated[list[Any], msgspec.Meta(description="As in thread/start.")]
+
+
+_TOOLS = "`dynamicTools` is read here too, and replaces the tools that the thread had."
+_PICTURES = (
+    "Pictures are inline, the newest first, up to 32 MiB of base64 in one response. Older ones "
+    "are named `limner://image/<sha256>`."
+)
+_OPENING = frozenset({"path", "permissions", "runtimeWorkspaceRoots"})
+
+METHODS: Mapping[str, Method] = {
+    "thread/start": Method(
+        params=ThreadStartParams,
+        result=ThreadStartResponse,
+        handler="thread_opener:start",
+        experimental_fields=frozenset(
+            {
+                "allowProviderModelFallback",
+                "daybreakEnabled",
+                "dynamicTools",
+                "environments",
+                "experimentalRawEvents",
+                "historyMode",
+                "mockExperimentalField",
+                "multiAgentMode",
+                "permissions",
+                "projectId",
+                "runtimeWorkspaceRoots",
+                "selectedCapabilityRoots",
+            }
+        ),
+    ),
+    "thread/resume": Method(
+        params=ThreadResumeParams,
+        result=ThreadResumeResponse,
+        handler="thread_opener:resume",
+        note=f"{_TOOLS} {_PICTURES}",
+        experimental_fields=_OPENING | {"dynamicTools", "history", "initialTurnsPage"},
+        our_fields=frozenset({"dynamicTools"}),
+    ),
+    "thread/fork": Method(
+        params=ThreadForkParams,
+        result=ThreadForkResponse,
+        handler="thread_opener:fork",
+        note=f"{_TOOLS} {_PICTURES}",
+        experimental_fields=_OPENING
+        | {"beforeTurnId", "deferGoalContinuation", "dynamicTools", "experimentalPredictionMode"},
+        our_fields=frozenset({"dynamicTools"}),
+    ),
+    "thread/list": Method(
+        params=ThreadListParams,
+        result=ThreadListResponse,
+        handler="thread_methods:list_threads",
+        experimental_fields=frozenset({"ancestorThreadId", "parentThreadId", "projectId"}),
+    ),
+    "thread/loaded/list": Method(
+        params=ThreadLoadedListParams,
+        result=ThreadLoadedListResponse,
+        handler="thread_methods:loaded_list",
+    ),
+    "thread/read": Method(
+        params=ThreadReadParams,
+        result=ThreadReadResponse,
+        handler="thread_methods:read",
+        note=_PICTURES,
+    ),
+    "thread/turns/list": Method(
+        params=ThreadTurnsListParams,
+        result=ThreadTurnsListResponse,
+        handler="thread_methods:turns_list",
+        note=_PICTURES,
+    ),
+    "thread/items/list": Method(
+        params=ThreadItemsListParams,
+        result=ThreadItemsListResponse,
+        handler="thread_methods:items_list",
+        note=_PICTURES,
+    ),
+    "thread/archive": Method(
+        params=ThreadArchiveParams,
+        result=Empty,
+        handler="thread_methods:archive",
+    ),
+    "thread/unarchive": Method(
+        params=ThreadUnarchiveParams,
+        result=ThreadUnarchiveResponse,
+        handler="thread_methods:unarchive",
+    ),
+    "thread/delete": Method(
+        params=ThreadDeleteParams,
+        result=Empty,
+        handler="thread_methods:delete",
+    ),
+    "thread/name/set": Method(
+        params=ThreadSetNameParams,
+        result=Empty,
+        handler="thread_methods:set_name",
+    ),
+    "thread/compact/start": Method(
+        params=ThreadCompactStartParams,
+        result=Empty,
+        handler="thread_methods:compact",
+    ),
+    "thread/inject_items": Method(
+        params=ThreadInjectItemsParams,
+        result=Empty,
+        handler="thread_methods:inject_items",
+        note="A picture that cannot be stored is replaced by a text that says why.",
+    ),
+    "thread/unsubscribe": Method(
+        params=ThreadUnsubscribeParams,
+        result=ThreadUnsubscribeResponse,
+        handler="thread_methods:unsubscribe",
+    ),
+    "thread/tools/set": Method(
+        params=ThreadToolsSetParams,
+        result=Empty,
+        handler="thread_methods:tools_set",
+        note="Replaces the client's tools of an open thread.",
+        is_ours=True,
+        is_experimental=True,
+        experimental_fields=frozenset({"dynamicTools"}),
+        our_fields=frozenset({"dynamicTools"}),
+    ),
+}

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from limner.frontends.appserver.protocol.base import (
     AskForApproval,
+    Empty,
+    Method,
     Personality,
     Reviewer,
     SandboxPolicy,
@@ -102,3 +105,34 @@ class TurnInterruptParams(Shape):
 
     thread_id: str
     turn_id: str
+
+
+METHODS: Mapping[str, Method] = {
+    "turn/start": Method(
+        params=TurnStartParams,
+        result=TurnStartResponse,
+        handler="turn_methods:start",
+        note="`file:` URLs and other URLs that are not data URLs are refused like remote URLs.",
+        experimental_fields=frozenset(
+            {
+                "additionalContext",
+                "collaborationMode",
+                "cyberAccessProgram",
+                "environments",
+                "multiAgentMode",
+                "permissions",
+                "responsesapiClientMetadata",
+                "runtimeWorkspaceRoots",
+            }
+        ),
+    ),
+    "turn/steer": Method(
+        params=TurnSteerParams,
+        result=TurnSteerResponse,
+        handler="turn_methods:steer",
+        experimental_fields=frozenset({"additionalContext", "responsesapiClientMetadata"}),
+    ),
+    "turn/interrupt": Method(
+        params=TurnInterruptParams, result=Empty, handler="turn_methods:interrupt"
+    ),
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -9,9 +10,11 @@ import msgspec
 from limner.frontends.appserver.protocol.base import (
     Count,
     DangerFullAccess,
+    Empty,
     ExternalSandbox,
     ImageInput,
     LocalImageInput,
+    Method,
     ReadOnly,
     SandboxMode,
     SandboxPolicy,
@@ -289,3 +292,57 @@ class SendUserTurnParams(Shape):
     effort: str | None = None
     summary: Summary | None = None
     output_schema: Any = None
+
+
+METHODS: Mapping[str, Method] = {
+    "newConversation": Method(
+        params=NewConversationParams,
+        result=NewConversationResponse,
+        handler="v1.conversation_opener:new",
+    ),
+    "resumeConversation": Method(
+        params=ResumeConversationParams,
+        result=ResumeConversationResponse,
+        handler="v1.conversation_opener:resume",
+    ),
+    "forkConversation": Method(
+        params=ForkConversationParams,
+        result=ForkConversationResponse,
+        handler="v1.conversation_opener:fork",
+    ),
+    "listConversations": Method(
+        params=ListConversationsParams,
+        result=ListConversationsResponse,
+        handler="v1.methods:list_conversations",
+    ),
+    "archiveConversation": Method(
+        params=ArchiveConversationParams,
+        result=Empty,
+        handler="v1.methods:archive",
+    ),
+    "sendUserMessage": Method(
+        params=SendUserMessageParams,
+        result=Empty,
+        handler="v1.methods:send_message",
+    ),
+    "sendUserTurn": Method(
+        params=SendUserTurnParams,
+        result=Empty,
+        handler="v1.methods:send_turn",
+    ),
+    "interruptConversation": Method(
+        params=InterruptConversationParams,
+        result=InterruptConversationResponse,
+        handler="v1.methods:interrupt",
+    ),
+    "addConversationListener": Method(
+        params=AddConversationListenerParams,
+        result=AddConversationSubscriptionResponse,
+        handler="v1.methods:add_listener",
+    ),
+    "removeConversationListener": Method(
+        params=RemoveConversationListenerParams,
+        result=Empty,
+        handler="v1.methods:remove_listener",
+    ),
+}

@@ -1,4 +1,4 @@
-"""The guide "Which door?": what it shows is run as it stands there; its links lead somewhere."""
+"""The guide "Which interface?": its commands and programs run as written, and its links work."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.servers.components import needs
 from tests.servers.model_server import Saying
 from tests.servers.scripted import calls, says
 
-GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "which-door.md"
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "which-interface.md"
 GUARD_S = 60.0
 # Programs on the page may wait at their outermost level, as in a notebook.
 RUN = """\

@@ -14,8 +14,11 @@ import pytest
 from money_child import CALL, FOUR_CENTS
 from money_clock import Clock
 
+from limner.catalogue.prices import Quote
 from limner.errors import (
+    ApprovalDenied,
     BadProviderImage,
+    BudgetExceeded,
     Cancelled,
     CorruptImage,
     LimnerError,
@@ -25,7 +28,14 @@ from limner.errors import (
     UserError,
 )
 from limner.money.ledger import Caps, JobRow, Money
-from limner.money.paid_call import PaidCall, to_the_end, told_cost
+from limner.money.paid_call import (
+    PaidCall,
+    Payer,
+    cancellation_cost,
+    finish_despite_cancellation,
+    paid_call,
+    resumed_call,
+)
 from limner.storage.store import Store
 
 PICTURE = "f" * 64
@@ -38,16 +48,16 @@ async def begin(money: Money, *, quote_nano: int = FOUR_CENTS) -> PaidCall:
 
 
 async def again(money: Money) -> PaidCall:
-    """The spending of whoever recovers the only job."""
+    """The call of a process that recovers the only job."""
     (job,) = await money.unfinished_jobs()
-    return PaidCall(money, job.reservation, quote_source="table", job_id=job.id)
+    return resumed_call(money, job, quote_source="table")
 
 
-async def end_of(spending: PaidCall, story: Callable[[PaidCall], Awaitable[None]]) -> Any:
+async def end_of(call: PaidCall, story: Callable[[PaidCall], Awaitable[None]]) -> Any:
     """The error that a call ends with."""
     try:
-        async with spending:
-            await story(spending)
+        async with call:
+            await story(call)
     except BaseException as error:
         return error
     raise AssertionError("it ended well")
@@ -59,8 +69,8 @@ async def row(money: Money) -> tuple[Any, ...]:
 
 
 def sent_and_then(error: BaseException) -> Callable[[PaidCall], Awaitable[None]]:
-    async def story(spending: PaidCall) -> None:
-        await spending.send("{}")
+    async def story(call: PaidCall) -> None:
+        await call.send("{}")
         raise error
 
     return story
@@ -144,34 +154,34 @@ ENDINGS = {
 async def test_a_call_that_fails_leaves_its_row_decided_and_tells_its_cost(
     money: Money, ending: Ending
 ) -> None:
-    async def story(spending: PaidCall) -> None:
+    async def story(call: PaidCall) -> None:
         if ending.sent:
-            await spending.send("{}")
+            await call.send("{}")
         if ending.job:
-            await spending.note_job("p1", "https://example.com/p1")
+            await call.note_job("p1", "https://example.com/p1")
         if ending.withdrawn:
-            spending.withdraw()
+            call.withdraw()
         if ending.answered:
-            spending.price(ending.priced, "computed")
+            call.received(ending.priced, "computed")
         raise ending.error
 
-    spending = await begin(money)
-    error = await end_of(spending, story)
+    call = await begin(money)
+    error = await end_of(call, story)
     assert error is ending.error
     assert await row(money) == ending.row
     assert (error.billed, error.cost_nano, error.cost_source) == ending.told
     is_open = ending.told[2] == "unknown"
-    assert error.extras == ({"job_id": spending.job_id} if is_open else {})
-    again = f"`limner jobs recover {spending.job_id}` fetches it without paying again."
+    assert error.extras == ({"job_id": call.job_id} if is_open else {})
+    again = f"`limner jobs recover {call.job_id}` fetches it without paying again."
     assert error.hint == (again if is_open and ending.job else None)
 
 
 async def test_a_call_that_succeeds_is_settled_with_its_picture_and_path(money: Money) -> None:
-    async with await begin(money) as spending:
-        await spending.send("{}")
-        spending.price(None, "provider")
-        await spending.settle(PICTURE)
-        await spending.place(Path("/pictures/fox.png"))
+    async with await begin(money) as call:
+        await call.send("{}")
+        call.received(None, "provider")
+        await call.settle(PICTURE)
+        await call.record_path(Path("/pictures/fox.png"))
     assert await row(money) == (
         "settled",
         FOUR_CENTS,
@@ -183,9 +193,9 @@ async def test_a_call_that_succeeds_is_settled_with_its_picture_and_path(money: 
 
 
 async def test_what_fails_after_the_settlement_was_paid_for(money: Money) -> None:
-    async def story(spending: PaidCall) -> None:
-        await spending.send("{}")
-        await spending.settle(PICTURE)
+    async def story(call: PaidCall) -> None:
+        await call.send("{}")
+        await call.settle(PICTURE)
         raise StorageError("the disk is full")
 
     error = await end_of(await begin(money), story)
@@ -206,7 +216,7 @@ async def test_what_is_free_is_released_however_it_ends(money: Money) -> None:
 
 
 async def cancelled(
-    spending: PaidCall, *, withdrawn: bool = False, times: int = 1, path: Path | None = None
+    call: PaidCall, *, withdrawn: bool = False, times: int = 1, path: Path | None = None
 ) -> Cancelled:
     """What a call is told that is cancelled, once or more often, while the service works.
 
@@ -214,15 +224,15 @@ async def cancelled(
     """
     working = asyncio.Event()
 
-    async def call() -> None:
-        async with spending:
-            await spending.send("{}")
+    async def wait() -> None:
+        async with call:
+            await call.send("{}")
             if withdrawn:
-                spending.withdraw()
+                call.withdraw()
             working.set()
             await asyncio.Event().wait()
 
-    task = asyncio.create_task(call())
+    task = asyncio.create_task(wait())
     await working.wait()
     with nullcontext() if path is None else locked(path):
         for _ in range(times):
@@ -242,7 +252,7 @@ async def outcome(task: asyncio.Task[Any]) -> Any:
 
 
 def told(stop: asyncio.CancelledError) -> Cancelled:
-    cost = told_cost(stop)
+    cost = cancellation_cost(stop)
     assert cost is not None
     return cost
 
@@ -263,10 +273,10 @@ def locked(path: Path) -> Generator[None]:
 
 
 async def test_a_cancellation_stays_one_and_tells_what_it_may_have_cost(money: Money) -> None:
-    spending = await begin(money)
-    error = await cancelled(spending)
+    call = await begin(money)
+    error = await cancelled(call)
     assert (error.billed, error.cost_nano, error.cost_source) == (True, FOUR_CENTS, "unknown")
-    assert error.extras == {"job_id": spending.job_id}
+    assert error.extras == {"job_id": call.job_id}
     assert await row(money) == ("unknown", FOUR_CENTS, "unknown", "CANCELLED", None, None)
 
 
@@ -289,14 +299,14 @@ async def test_a_failure_that_is_cancelled_while_it_is_recorded_still_tells_its_
 ) -> None:
     sent, failing = asyncio.Event(), asyncio.Event()
 
-    async def call(spending: PaidCall) -> None:
-        async with spending:
-            await spending.send("{}")
+    async def fail(call: PaidCall) -> None:
+        async with call:
+            await call.send("{}")
             sent.set()
             await failing.wait()
             raise ProviderUnavailable("lost", may_be_billed=True)
 
-    task = asyncio.create_task(call(await begin(money)))
+    task = asyncio.create_task(fail(await begin(money)))
     await sent.wait()
     with locked(ledger_path):
         failing.set()
@@ -311,10 +321,10 @@ async def test_a_failure_that_is_cancelled_while_it_is_recorded_still_tells_its_
 async def test_a_cancellation_after_the_picture_was_written_says_where_it_is(
     money: Money,
 ) -> None:
-    async def story(spending: PaidCall) -> None:
-        await spending.send("{}")
-        await spending.settle(PICTURE)
-        await spending.place(Path("/pictures/fox.png"))
+    async def story(call: PaidCall) -> None:
+        await call.send("{}")
+        await call.settle(PICTURE)
+        await call.record_path(Path("/pictures/fox.png"))
         raise asyncio.CancelledError
 
     error = told(await end_of(await begin(money), story))
@@ -322,8 +332,8 @@ async def test_a_cancellation_after_the_picture_was_written_says_where_it_is(
 
 
 def test_a_cancellation_from_elsewhere_tells_nothing() -> None:
-    assert told_cost(asyncio.CancelledError()) is None
-    assert told_cost(asyncio.CancelledError("why")) is None
+    assert cancellation_cost(asyncio.CancelledError()) is None
+    assert cancellation_cost(asyncio.CancelledError("why")) is None
 
 
 def lose_the_ledger(path: Path) -> None:
@@ -344,8 +354,8 @@ def lose_the_ledger(path: Path) -> None:
 async def test_a_ledger_that_cannot_be_written_does_not_hide_what_went_wrong(
     money: Money, ledger_path: Path, error: LimnerError, cost: tuple[bool, int, str]
 ) -> None:
-    async def story(spending: PaidCall) -> None:
-        await spending.send("{}")
+    async def story(call: PaidCall) -> None:
+        await call.send("{}")
         lose_the_ledger(ledger_path)
         raise error
 
@@ -357,8 +367,8 @@ async def test_a_ledger_that_cannot_be_written_does_not_hide_what_went_wrong(
 async def test_a_ledger_that_cannot_be_written_does_not_hide_a_cancellation(
     money: Money, ledger_path: Path
 ) -> None:
-    async def story(spending: PaidCall) -> None:
-        await spending.send("{}")
+    async def story(call: PaidCall) -> None:
+        await call.send("{}")
         lose_the_ledger(ledger_path)
         raise asyncio.CancelledError
 
@@ -369,11 +379,11 @@ async def test_a_ledger_that_cannot_be_written_does_not_hide_a_cancellation(
 async def test_a_settlement_that_fails_is_told_with_its_price(
     money: Money, ledger_path: Path
 ) -> None:
-    async def story(spending: PaidCall) -> None:
-        await spending.send("{}")
-        spending.price(FIVE_CENTS, "computed")
+    async def story(call: PaidCall) -> None:
+        await call.send("{}")
+        call.received(FIVE_CENTS, "computed")
         lose_the_ledger(ledger_path)
-        await spending.settle(PICTURE)
+        await call.settle(PICTURE)
 
     error = await end_of(await begin(money), story)
     assert error.message == "Ledger row 1 is missing: it cannot become settled."
@@ -385,13 +395,13 @@ async def test_a_settlement_that_fails_once_is_made_up_for_with_its_picture(
 ) -> None:
     """The row is out of reach when the picture is settled, and back a moment later."""
 
-    async def story(spending: PaidCall) -> None:
-        await spending.send("{}")
-        await spending.note_job("p1", "https://example.com/p1")
-        spending.price(FIVE_CENTS, "computed")
+    async def story(call: PaidCall) -> None:
+        await call.send("{}")
+        await call.note_job("p1", "https://example.com/p1")
+        call.received(FIVE_CENTS, "computed")
         rename(ledger_path, "id = 1", to="id = 2")
         try:
-            await spending.settle(PICTURE)
+            await call.settle(PICTURE)
         finally:
             rename(ledger_path, "id = 2", to="id = 1")
 
@@ -414,11 +424,11 @@ def rename(path: Path, which: str, *, to: str) -> None:
 async def test_a_path_that_cannot_be_recorded_does_not_spoil_the_picture(
     money: Money, ledger_path: Path
 ) -> None:
-    async with await begin(money) as spending:
-        await spending.send("{}")
-        await spending.settle(PICTURE)
+    async with await begin(money) as call:
+        await call.send("{}")
+        await call.settle(PICTURE)
         lose_the_ledger(ledger_path)
-        await spending.place(Path("/pictures/fox.png"))
+        await call.record_path(Path("/pictures/fox.png"))
 
 
 async def left_open(money: Money) -> JobRow:
@@ -448,9 +458,9 @@ async def test_the_second_of_two_who_recover_a_job_hears_that_it_is_there(money:
 async def test_a_picture_that_is_broken_when_it_is_asked_for_again_stays_so(money: Money) -> None:
     await left_open(money)
 
-    async def story(spending: PaidCall) -> None:
-        await spending.note_job("p1", "https://example.com/p1")
-        spending.price(None, "table")
+    async def story(call: PaidCall) -> None:
+        await call.note_job("p1", "https://example.com/p1")
+        call.received(None, "table")
         raise CorruptImage("broken")
 
     error = await end_of(await again(money), story)
@@ -462,7 +472,7 @@ async def test_two_who_recover_a_failed_job_both_hear_that_it_failed(money: Mone
     await left_open(money)
     first, second = await again(money), await again(money)
 
-    async def story(spending: PaidCall) -> None:
+    async def story(call: PaidCall) -> None:
         raise ProviderUnavailable("the prediction failed")
 
     failures = [await end_of(first, story), await end_of(second, story)]
@@ -477,9 +487,9 @@ async def test_work_to_the_end_returns_what_it_makes_and_raises_what_it_meets() 
     async def meet() -> int:
         raise KeyError("oops")
 
-    assert await to_the_end(make()) == 7
+    assert await finish_despite_cancellation(make()) == 7
     with pytest.raises(KeyError):
-        await to_the_end(meet())
+        await finish_despite_cancellation(meet())
 
 
 async def test_a_cap_counts_what_failed_and_may_be_billed(store: Store, clock: Clock) -> None:
@@ -487,3 +497,140 @@ async def test_a_cap_counts_what_failed_and_may_be_billed(store: Store, clock: C
     await left_open(money)
     with pytest.raises(LimnerError, match="session"):
         await begin(money)
+
+
+QUOTE = Quote(nano=FOUR_CENTS, source="table", exact=True)
+BOUGHT = {"tool": "image_generate", "provider": "acme", "model": "m"}
+
+
+class Follower:
+    """Approves as it is told to, and notes each step in order."""
+
+    def __init__(self, *, approves: bool = True, goes_over: bool = False) -> None:
+        self.steps: list[Any] = []
+        self._approves, self._goes_over = approves, goes_over
+
+    def payer(self, *, budget_nano: int | None = None) -> Payer:
+        return Payer(
+            session_id="s1",
+            budget_nano=budget_nano,
+            approve=self.approve,
+            approve_over_cap=self.approve_over_cap,
+            on_reserved=self.on_reserved,
+            on_sending=lambda: self.steps.append("sending"),
+        )
+
+    async def approve(self, quote_nano: int) -> None:
+        self.steps.append(("approve", quote_nano))
+        if not self._approves:
+            raise ApprovalDenied("no")
+
+    async def approve_over_cap(self, refusal: BudgetExceeded, quote_nano: int) -> bool:
+        self.steps.append((refusal.extras["cap"], quote_nano))
+        return self._goes_over
+
+    async def on_reserved(self, ledger_id: int) -> None:
+        self.steps.append(("reserved", ledger_id))
+
+
+async def test_a_paid_call_asks_then_reserves_then_sends_then_settles(money: Money) -> None:
+    follower = Follower()
+    async with paid_call(money, QUOTE, payer=follower.payer(), **BOUGHT) as call:
+        assert (await row(money))[:2] == ("reserved", FOUR_CENTS)
+        await call.send("{}")
+        assert (await row(money))[:2] == ("sent", FOUR_CENTS)
+        call.received(FIVE_CENTS, "provider")
+        await call.settle(PICTURE)
+    assert follower.steps == [("approve", FOUR_CENTS), ("reserved", 1), "sending"]
+    assert (call.cost_nano, call.cost_source) == (FIVE_CENTS, "provider")
+    assert await row(money) == ("settled", FIVE_CENTS, "provider", None, PICTURE, None)
+
+
+async def test_a_call_without_a_journal_is_reserved_as_sent(money: Money) -> None:
+    follower = Follower()
+    async with paid_call(money, QUOTE, payer=follower.payer(), sending=True, **BOUGHT) as call:
+        assert (await row(money))[:2] == ("sent", FOUR_CENTS)
+        await call.settle(None)
+    assert follower.steps == [("approve", FOUR_CENTS), ("reserved", 1), "sending"]
+    assert (await row(money))[:2] == ("settled", FOUR_CENTS)
+
+
+async def test_what_is_not_approved_leaves_no_row(money: Money) -> None:
+    follower = Follower(approves=False)
+    with pytest.raises(ApprovalDenied):
+        async with paid_call(money, QUOTE, payer=follower.payer(), **BOUGHT):
+            raise AssertionError("the body must not run")
+    assert (follower.steps, (await money.spend()).recent) == ([("approve", FOUR_CENTS)], ())
+
+
+@pytest.mark.parametrize("goes_over", [True, False])
+async def test_a_cap_that_refuses_is_put_to_the_payer_once(money: Money, goes_over: bool) -> None:
+    follower = Follower(goes_over=goes_over)
+    payer = follower.payer(budget_nano=FOUR_CENTS - 1)
+    refused = nullcontext() if goes_over else pytest.raises(BudgetExceeded)
+    with refused:
+        async with paid_call(money, QUOTE, payer=payer, **BOUGHT) as call:
+            await call.send(None)
+            await call.settle(None)
+    asked = [("approve", FOUR_CENTS), ("session", FOUR_CENTS)]
+    bought = [("reserved", 1), "sending"]
+    assert follower.steps == asked + (bought if goes_over else [])
+    assert len((await money.spend()).recent) == goes_over
+
+
+@pytest.mark.parametrize("sending", [True, False])
+async def test_a_reservation_that_cannot_be_followed_is_released_and_nothing_is_sent(
+    money: Money, sending: bool
+) -> None:
+    async def fail(ledger_id: int) -> None:
+        raise StorageError(f"row {ledger_id} cannot be noted")
+
+    payer = Payer(session_id="s1", on_reserved=fail)
+    with pytest.raises(StorageError, match="row 1 cannot be noted") as caught:
+        async with paid_call(money, QUOTE, payer=payer, sending=sending, **BOUGHT):
+            raise AssertionError("the body must not run")
+    assert (caught.value.billed, caught.value.cost_nano) == (False, 0)
+    assert await row(money) == ("released", 0, "table", "STORAGE_FAILED", None, None)
+
+
+async def test_a_request_that_cannot_be_journalled_was_not_sent(
+    money: Money, ledger_path: Path
+) -> None:
+    """The disk is full at the journal: the user must not hear of a possible charge."""
+
+    async def story(call: PaidCall) -> None:
+        lose_the_ledger(ledger_path)
+        await call.send("{}")
+
+    error = await end_of(await begin(money), story)
+    assert isinstance(error, StorageError)
+    assert (error.billed, error.cost_nano, error.cost_source) == (False, 0, "table")
+
+
+async def test_a_refusal_that_is_charged_for_is_settled_at_its_price(money: Money) -> None:
+    refusal = ProviderRefused("no")
+    refusal.charge(FIVE_CENTS, "computed")
+    assert await end_of(await begin(money), sent_and_then(refusal)) is refusal
+    assert (refusal.billed, refusal.cost_nano, refusal.cost_source) == (
+        True,
+        FIVE_CENTS,
+        "computed",
+    )
+    assert await row(money) == (
+        "settled",
+        FIVE_CENTS,
+        "computed",
+        "IMAGE_GEN_REJECTED",
+        None,
+        None,
+    )
+
+
+async def test_a_cancelled_call_says_so_in_the_words_of_its_tool(money: Money) -> None:
+    with pytest.raises(asyncio.CancelledError) as caught:
+        async with paid_call(
+            money, QUOTE, payer=Payer(session_id="s1"), cancel_message="aborted.", **BOUGHT
+        ):
+            raise asyncio.CancelledError
+    error = told(caught.value)
+    assert (error.message, error.billed, error.cost_nano) == ("aborted.", False, 0)
