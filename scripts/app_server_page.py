@@ -154,4 +154,5 @@ def _members(kind: Any, *, sent: bool = False) -> str:
 
 
 def _summary(kind: Any) -> str:
-    return (kind.__doc__ or "").strip().splitlines()[0].replace("``", "`")
+    """The first line of a type's docstring. A type whose name says everything has none."""
+    return (kind.__doc__ or "").strip().partition("\n")[0].replace("``", "`")

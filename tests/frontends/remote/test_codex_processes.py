@@ -16,10 +16,9 @@ import limner
 from limner import Limner, LimnerError
 from limner.errors import MissingExtra
 from limner.frontends.remote.client import OWN_SERVER
-from limner.frontends.remote.connection import Request, ServerConnection
+from limner.frontends.remote.connection import Params, Request, ServerConnection
 from limner.frontends.remote.discovery import find_codex
-from limner.frontends.remote.events import Reconnected, TurnCompleted
-from limner.frontends.remote.rpc import Params
+from limner.frontends.remote.events import Reconnected, TurnResult
 from limner.frontends.remote.transports import ServerCommand
 from limner.net.clock import Clock
 
@@ -62,16 +61,16 @@ class Owner:
     def __init__(self) -> None:
         self.buried: asyncio.Future[LimnerError] = asyncio.get_running_loop().create_future()
 
-    def hear(self, method: str, params: Params) -> None:
+    def on_notification(self, method: str, params: Params) -> None:
         pass
 
-    async def answer(self, method: str, params: Params) -> Any:
+    async def on_request(self, method: str, params: Params) -> Any:
         raise AssertionError(method)
 
-    async def revive(self, reason: str, request: Request) -> None:
+    async def on_reconnect(self, reason: str, request: Request) -> None:
         raise AssertionError(reason)
 
-    def bury(self, error: LimnerError) -> None:
+    def on_lost(self, error: LimnerError) -> None:
         self.buried.set_result(error)
 
 
@@ -102,10 +101,10 @@ async def test_one_that_dies_is_started_again_and_its_last_words_are_told_withou
         first = (await thread.run("pid")).text
         reconnected, completed = [event async for event in thread.stream("die")]
         assert reconnected == Reconnected(reason=reason, goes_on=False)
-        assert isinstance(completed, TurnCompleted)
-        assert completed.result.status == "interrupted"
-        assert completed.result.error is not None
-        assert completed.result.error.message.endswith(reason)
+        assert isinstance(completed, TurnResult)
+        assert completed.status == "interrupted"
+        assert completed.error is not None
+        assert completed.error.message.endswith(reason)
         assert (await thread.run("pid")).text != first
 
 
@@ -203,7 +202,7 @@ def test_a_codex_that_is_not_there_is_an_error_that_says_how_to_install_it(
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MissingExtra) as missing:
         limner.connect(codex="codex-that-nobody-has")
-    assert missing.value.message == "There is no program 'codex-that-nobody-has' here."
+    assert missing.value.message == "The program 'codex-that-nobody-has' is not installed."
     assert missing.value.hint == (
         "Install Codex: npm install -g @openai/codex, or pip install openai-codex."
     )

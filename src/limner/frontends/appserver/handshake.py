@@ -15,8 +15,8 @@ from limner.frontends.appserver.protocol.accounts import (
     InitializeResponse,
 )
 from limner.frontends.appserver.protocol.base import PROTOCOL_VERSION
-from limner.frontends.appserver.rpc import INVALID_REQUEST, RpcError
 from limner.frontends.appserver.server import Host
+from limner.net.jsonrpc import INVALID_REQUEST, RpcError
 
 # Upstream sends the name of its client in an HTTP header, which cannot contain these.
 _NOT_IN_A_HEADER = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
@@ -32,11 +32,11 @@ async def initialize(host: Host, call: RpcCall, params: InitializeParams) -> Ini
             INVALID_REQUEST,
             f"Invalid clientInfo.name: '{client.name}'. Must be a valid HTTP header value.",
         )
-    call.connection.greet(
+    call.connection.initialize(
         client.name,
         client.version,
         experimental=capabilities.experimental_api,
-        unwanted=capabilities.opt_out_notification_methods or (),
+        opted_out=capabilities.opt_out_notification_methods or (),
     )
     # A turn will follow: load what it needs while the client prepares it.
     asyncio.get_running_loop().call_later(WARM_AFTER_S, host.warm)

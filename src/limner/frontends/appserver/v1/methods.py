@@ -68,7 +68,7 @@ async def send_turn(threads: ThreadTable, call: RpcCall, params: types.SendUserT
         input=_inputs(params.items),
         cwd=params.cwd,
         approval_policy=params.approval_policy,
-        sandbox_policy=None if params.sandbox_policy is None else params.sandbox_policy.now,
+        sandbox_policy=None if params.sandbox_policy is None else params.sandbox_policy.to_v2(),
         model=params.model,
         effort=params.effort,
         summary=params.summary,
@@ -124,7 +124,7 @@ def _dismiss(threads: ThreadTable, name: str) -> bool:
 
 
 def _inputs(items: tuple[types.InputItem, ...]) -> tuple[Any, ...]:
-    return tuple(item.given for item in items)
+    return tuple(item.to_v2() for item in items)
 
 
 async def _summary(thread: Thread, files: RolloutFiles) -> types.ConversationSummary:
