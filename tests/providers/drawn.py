@@ -8,12 +8,12 @@ from typing import Protocol, TypeVar
 import pytest
 
 from limner.net.clock import Clock
+from limner.net.sink import Sink
 from limner.pictures.request import (
     ImageRequest,
     ProviderCallbacks,
     Receipt,
     RemoteJob,
-    Sink,
     SourceImage,
 )
 from limner.testing import FakeDesk, FakeSink

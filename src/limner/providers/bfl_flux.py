@@ -18,7 +18,8 @@ from limner.net.failures import MAX_MESSAGE_CHARS
 from limner.net.http import parse_url
 from limner.net.json_shapes import as_list, as_object
 from limner.net.service import Service
-from limner.pictures.request import ImageRequest, RemoteJob, Sink
+from limner.net.sink import Sink
+from limner.pictures.request import ImageRequest, RemoteJob
 from limner.providers.base import Connection
 from limner.providers.jobs import JobProvider, JobStatus
 from limner.providers.model_inputs import ModelInputs, as_base64
@@ -177,7 +178,7 @@ class BflFlux(JobProvider):
             )
         if task.status not in REFUSED | FAILED:
             return None
-        reason = self.service.for_reader(_reason(task))[:MAX_MESSAGE_CHARS]
+        reason = self.service.safe_text(_reason(task))[:MAX_MESSAGE_CHARS]
         text = f"Black Forest Labs says {task.status}{f': {reason}' if reason else ''}"
         if task.status in REFUSED:
             return ProviderRefused(text, hint=self.service.vendor.rephrase, extras=extras)

@@ -20,13 +20,13 @@ from limner.net import websocket
 from limner.net.clock import Clock
 from limner.net.json_shapes import as_object
 from limner.net.service import Service
+from limner.net.sink import Sink
 from limner.pictures.request import (
     ImageRequest,
     Progress,
     ProviderCallbacks,
     Receipt,
     RemoteJob,
-    Sink,
 )
 from limner.providers.base import Connection
 from limner.providers.comfyui_api import ComfyJob

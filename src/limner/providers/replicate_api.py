@@ -15,7 +15,8 @@ from limner.net.failures import MAX_MESSAGE_CHARS
 from limner.net.json_pictures import PICTURE, Marker
 from limner.net.json_shapes import as_list, as_object
 from limner.net.service import Service
-from limner.pictures.request import ImageRequest, RemoteJob, Sink
+from limner.net.sink import Sink
+from limner.pictures.request import ImageRequest, RemoteJob
 from limner.providers.base import Connection
 from limner.providers.jobs import JobProvider, JobStatus
 from limner.providers.model_inputs import ModelInputs, as_data_url
@@ -198,7 +199,7 @@ class Predictions(JobProvider):
 
     def _failure(self, prediction: Prediction) -> ProviderError:
         reason = prediction.error if isinstance(prediction.error, str) else "no reason given"
-        shown = self.service.for_reader(reason)[:MAX_MESSAGE_CHARS]
+        shown = self.service.safe_text(reason)[:MAX_MESSAGE_CHARS]
         text = f"Replicate says the prediction is {prediction.status}: {shown}"
         extras = {"provider_code": prediction.status}
         if any(refusal in reason for refusal in REFUSALS):
