@@ -34,7 +34,7 @@ from limner.agent.session_import import SessionImporter
 from limner.agent.sessions import Sessions
 from limner.agent.turn_config import TurnConfigBuilder
 from limner.dollars import usd_to_nano
-from limner.imaging.formats import accepted
+from limner.imaging.formats import accepted_formats
 from limner.imaging.pool import Imaging
 from limner.models import offline
 from limner.models.base import Model
@@ -180,14 +180,12 @@ class Components:
                 pictures=self.pictures,
                 handles=self.handles,
                 fitting=self.fitting,
-                accept=accepted(images.accept),
+                accept=accepted_formats(images.accept),
                 auto_resize=images.auto_resize,
             ),
             money=self.money,
             approval=self._consent,
-            memory=AnswerCache(store=self.store, clock=self.clock)
-            if images.cache_answers
-            else None,
+            cache=AnswerCache(store=self.store, clock=self.clock) if images.cache_answers else None,
             in_flight=self._in_flight,
             block_images=images.block_images,
             timeout_s=self.settings.tools.timeout_s,
@@ -206,7 +204,7 @@ class Components:
 
     def _build_conversations(self) -> Conversations:
         agent = self.settings.agent
-        thinking = ModelCaller(
+        model_caller = ModelCaller(
             prompts=self.requests,
             quarantine=self.quarantine,
             money=self.money,
@@ -227,8 +225,10 @@ class Components:
                 max_calls=agent.max_calls,
             ),
             parts=TurnParts(
-                thinking=thinking,
-                compaction=Compactor(thinking=thinking, prompts=self.requests, at=agent.compact_at),
+                model_caller=model_caller,
+                compaction=Compactor(
+                    model_caller=model_caller, prompts=self.requests, at=agent.compact_at
+                ),
                 money=self.money,
                 drawn_here=self.pictures.drawn_here,
             ),

@@ -3,14 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
 from limner.content import Discreet
 from limner.errors import CostSource
 
+MAX_SEED = 2**31 - 1
+
+Quality = Literal["standard", "hd"]
 Background = Literal["transparent", "opaque"]
+
+
+class DrawingOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What a caller can ask of the model that draws: a new option is a field here.
+
+    Each field is an argument of the drawing tools, a keyword in Python, a flag of the command line
+    and a field of `ImageRequest`, so that a provider reads it as ``request.<name>``. A model gets
+    an option only if its row in the catalogue says that it honours it; otherwise the call is
+    refused before it costs anything. ``extra`` says how the flag differs from the field's name.
+    """
+
+    quality: Annotated[Quality, Meta(description="standard or hd.")] = "standard"
+    seed: (
+        Annotated[
+            int,
+            Meta(
+                description="The same seed draws the same picture again, if the model has seeds.",
+                ge=0,
+                le=MAX_SEED,
+                extra={"metavar": "N"},
+            ),
+        ]
+        | None
+    ) = None
+    background: (
+        Annotated[Background, Meta(description="transparent or opaque, if the model can.")] | None
+    ) = None
+    negative_prompt: (
+        Annotated[
+            str,
+            Meta(
+                description="What should not be in the picture.",
+                extra={"flag": "--negative", "metavar": "WORDS"},
+            ),
+        ]
+        | None
+    ) = None
 
 
 class SourceImage(Discreet, frozen=True, kw_only=True):
@@ -28,19 +69,15 @@ class SourceImage(Discreet, frozen=True, kw_only=True):
     data: bytes
 
 
-class ImageRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One picture to draw. Everything it asks for is already known to fit the model.
+class ImageRequest(DrawingOptions, frozen=True, kw_only=True):
+    """One picture to draw. The chosen model can do everything that it asks for.
 
     Attributes:
         prompt: what to draw, or what to change.
         model: the vendor's id of the model.
         width: pixels across.
         height: pixels down.
-        quality: the tool's word; the catalogue has the vendor's.
-        seed: for the same picture again.
         svg: a document to render instead.
-        background: None leaves it to the model.
-        negative_prompt: what should not be in the picture.
         sources: pictures to draw from. The first is the one to change, the others are references.
         mask: a PNG of the size of the first source, transparent where that may change.
         partial_pictures: how many unfinished pictures to show on the way; they may cost.
@@ -50,11 +87,7 @@ class ImageRequest(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     width: int
     height: int
-    quality: str = "standard"
-    seed: int | None = None
     svg: str | None = None
-    background: Background | None = None
-    negative_prompt: str | None = None
     sources: tuple[SourceImage, ...] = ()
     mask: SourceImage | None = None
     partial_pictures: int = 0

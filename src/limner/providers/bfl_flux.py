@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from limner.errors import BadProviderImage, ProviderError, ProviderRefused, ProviderUnavailable
+from limner.json_shapes import as_list, as_object
 from limner.net.failures import MAX_MESSAGE_CHARS
 from limner.net.http import parse_url
-from limner.net.json_shapes import as_list, as_object
 from limner.net.service import Service
 from limner.net.sink import Sink
 from limner.pictures.request import ImageRequest, RemoteJob

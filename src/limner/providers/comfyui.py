@@ -16,9 +16,9 @@ from uuid import uuid4
 import msgspec
 from msgspec.structs import replace
 
+from limner.json_shapes import as_object
 from limner.net import websocket
 from limner.net.clock import Clock
-from limner.net.json_shapes import as_object
 from limner.net.service import Service
 from limner.net.sink import Sink
 from limner.pictures.request import (

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from limner.catalogue.images import ImageModel
 from limner.errors import BadProviderImage, ProviderUnavailable
+from limner.json_shapes import as_list, as_object
 from limner.net.failures import MAX_MESSAGE_CHARS
 from limner.net.http import MultipartForm, Upload
-from limner.net.json_shapes import as_list, as_object
 from limner.net.service import Service
 from limner.net.sink import Sink
 from limner.pictures.request import ImageRequest, RemoteJob

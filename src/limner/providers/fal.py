@@ -10,8 +10,8 @@ import msgspec
 from msgspec.structs import replace
 
 from limner.errors import BadProviderImage, ProviderBadRequest, ProviderError, ProviderRefused
+from limner.json_shapes import as_list, as_object
 from limner.net.json_pictures import Marker
-from limner.net.json_shapes import as_list, as_object
 from limner.net.service import Service
 from limner.net.sink import Sink
 from limner.pictures.request import ImageRequest, RemoteJob

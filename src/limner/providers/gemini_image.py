@@ -17,9 +17,9 @@ from limner.catalogue.images import ImageModel
 from limner.catalogue.prices import MAX_TOKENS, AreaTokensPrice
 from limner.catalogue.sizes import Size, SizeRange
 from limner.errors import BadProviderImage, LimnerError, ProviderRefused
+from limner.json_shapes import as_list, as_object
 from limner.net.failures import MAX_MESSAGE_CHARS
 from limner.net.json_pictures import PICTURE
-from limner.net.json_shapes import as_list, as_object
 from limner.net.service import Service, send_with_retries, versioned
 from limner.net.sink import Sink
 from limner.pictures.request import (

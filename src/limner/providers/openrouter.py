@@ -13,8 +13,8 @@ import msgspec
 from limner.catalogue.images import ImageModel, Size
 from limner.dollars import MAX_USD
 from limner.errors import BadProviderImage, LimnerError
+from limner.json_shapes import as_list, as_object
 from limner.net.json_pictures import PICTURE
-from limner.net.json_shapes import as_list, as_object
 from limner.net.service import Service, send_with_retries
 from limner.net.sink import Sink
 from limner.pictures.request import (

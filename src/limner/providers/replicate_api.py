@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 
 from limner.errors import BadProviderImage, ProviderError, ProviderRefused, ProviderUnavailable
+from limner.json_shapes import as_list, as_object
 from limner.net.failures import MAX_MESSAGE_CHARS
 from limner.net.json_pictures import PICTURE, Marker
-from limner.net.json_shapes import as_list, as_object
 from limner.net.service import Service
 from limner.net.sink import Sink
 from limner.pictures.request import ImageRequest, RemoteJob

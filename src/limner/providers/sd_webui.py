@@ -20,9 +20,9 @@ from typing import Any
 import msgspec
 
 from limner.errors import BadProviderImage, LimnerError, ProviderBadRequest
+from limner.json_shapes import as_list, as_object
 from limner.net.clock import Clock
 from limner.net.json_pictures import PICTURE
-from limner.net.json_shapes import as_list, as_object
 from limner.net.service import Service, send_with_retries
 from limner.net.sink import Sink
 from limner.pictures.request import ImageRequest, Progress, ProviderCallbacks, Receipt
