@@ -185,9 +185,7 @@ class Components:
             ),
             money=self.money,
             approval=self._consent,
-            memory=AnswerCache(store=self.store, clock=self.clock)
-            if images.cache_answers
-            else None,
+            cache=AnswerCache(store=self.store, clock=self.clock) if images.cache_answers else None,
             in_flight=self._in_flight,
             block_images=images.block_images,
             timeout_s=self.settings.tools.timeout_s,

@@ -21,7 +21,7 @@ from limner.agent.prompt_builder import PromptBuilder
 from limner.agent.turn_config import TurnConfig
 from limner.agent.untrusted import RULE, fenced, is_untrusted
 from limner.errors import LimnerError, ProviderBadRequest, ProviderError
-from limner.tools.image_recall import TOOL as RECALL
+from limner.tools.image_recall import IMAGE_RECALL
 from limner.wires.base import Prompt
 from limner.wires.items import (
     Item,
@@ -98,7 +98,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
                 left.pop(handle, None)
         captions = await self.prompts.captions(list(history), standing.found.model.name)
         allowed = standing.context.allowed
-        why = RECALLABLE if allowed is None or RECALL in allowed else LEFT_OUT
+        why = RECALLABLE if allowed is None or IMAGE_RECALL.name in allowed else LEFT_OUT
         notes = [picture_note(handle, captions.get(handle), why) for handle in left]
         told = "\n".join([f"<{SUMMARY}>", words, *notes, f"</{SUMMARY}>"])
         return Summary(

@@ -3,14 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
 from limner.content import Discreet
 from limner.errors import CostSource
 
+MAX_SEED = 2**31 - 1
+
+Quality = Literal["standard", "hd"]
 Background = Literal["transparent", "opaque"]
+
+
+class DrawingOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What a caller can ask of the model that draws: a new option is a field here.
+
+    Each field is an argument of the drawing tools, a keyword in Python, a flag of the command line
+    and a field of `ImageRequest`, so that a provider reads it as ``request.<name>``. A model gets
+    an option only if its row in the catalogue says that it honours it; otherwise the call is
+    refused before it costs anything. ``extra`` says how the flag differs from the field's name.
+    """
+
+    quality: Annotated[Quality, Meta(description="standard or hd.")] = "standard"
+    seed: (
+        Annotated[
+            int,
+            Meta(
+                description="The same seed draws the same picture again, if the model has seeds.",
+                ge=0,
+                le=MAX_SEED,
+                extra={"metavar": "N"},
+            ),
+        ]
+        | None
+    ) = None
+    background: (
+        Annotated[Background, Meta(description="transparent or opaque, if the model can.")] | None
+    ) = None
+    negative_prompt: (
+        Annotated[
+            str,
+            Meta(
+                description="What should not be in the picture.",
+                extra={"flag": "--negative", "metavar": "WORDS"},
+            ),
+        ]
+        | None
+    ) = None
 
 
 class SourceImage(Discreet, frozen=True, kw_only=True):
@@ -28,7 +69,7 @@ class SourceImage(Discreet, frozen=True, kw_only=True):
     data: bytes
 
 
-class ImageRequest(msgspec.Struct, frozen=True, kw_only=True):
+class ImageRequest(DrawingOptions, frozen=True, kw_only=True):
     """One picture to draw. The options have been checked against the model before.
 
     Attributes:
@@ -36,11 +77,7 @@ class ImageRequest(msgspec.Struct, frozen=True, kw_only=True):
         model: the vendor's id of the model.
         width: pixels across.
         height: pixels down.
-        quality: the word of the tool; the catalogue maps it to the vendor's.
-        seed: gives the same picture again.
         svg: a document to render instead.
-        background: None leaves it to the model.
-        negative_prompt: what the picture should not show.
         sources: pictures to draw from. The first is edited, the others are references.
         mask: a PNG with the size of the first source; transparent pixels may change.
         partial_pictures: how many unfinished pictures to send; they may cost money.
@@ -50,11 +87,7 @@ class ImageRequest(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     width: int
     height: int
-    quality: str = "standard"
-    seed: int | None = None
     svg: str | None = None
-    background: Background | None = None
-    negative_prompt: str | None = None
     sources: tuple[SourceImage, ...] = ()
     mask: SourceImage | None = None
     partial_pictures: int = 0
