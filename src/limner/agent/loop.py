@@ -262,7 +262,7 @@ class Turn:
         usage, self.prompt_count = reply.answer.usage, reply.prompt_count
         if usage is None:
             return
-        self._total = self._total.plus(usage)
+        self._total = self._total + usage
         self._tell(
             UsageUpdated(
                 last=usage,
