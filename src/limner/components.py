@@ -240,7 +240,7 @@ class Components:
         return Inspector(
             registry=self.models,
             connect=partial(self._model, kind=TOOL),
-            viewing=PictureLoader(
+            loader=PictureLoader(
                 pictures=self.pictures,
                 handles=self.handles,
                 fitting=self.fitting,
@@ -331,8 +331,10 @@ class Components:
                 max_calls=agent.max_calls,
             ),
             parts=TurnParts(
-                thinking=caller,
-                compaction=Compactor(thinking=caller, prompts=self.requests, at=agent.compact_at),
+                model_caller=caller,
+                compaction=Compactor(
+                    model_caller=caller, prompts=self.requests, at=agent.compact_at
+                ),
                 money=self.money,
                 drawn_here=self.pictures.drawn_here,
             ),
