@@ -26,7 +26,7 @@ async def main():
     picture = sys.stdin.buffer.read()
     async with Imaging(workers=1) as imaging:
         try:
-            await imaging.read_text(picture)
+            await imaging.recognize_text(picture)
         except MissingExtra as error:
             refusal = error.as_json()
         eyes = Eyes(imaging)
@@ -61,6 +61,6 @@ def test_without_the_extra_pixels_still_answer_and_the_command_is_named(tmp_path
         "Answer: The text cannot be read here: reading text needs limner[eyes]; "
         "run: pip install 'limner[eyes]'."
     )
-    assert codes.startswith("Answer: Codes cannot be read here")
+    assert codes.startswith("Answer: Codes cannot be decoded here")
     assert "run: pip install 'limner[eyes]'" in codes
     assert width.startswith("Answer: The picture is 300 x 100 pixels")

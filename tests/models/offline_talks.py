@@ -8,25 +8,25 @@ import msgspec
 
 from limner.models.offline.model import answer
 from limner.models.offline.router import OfflineCall
-from limner.tools import image_edit, image_generate, image_recall, inspect_image, inspection
+from limner.tools.image_edit import IMAGE_EDIT
+from limner.tools.image_generate import IMAGE_GENERATE
+from limner.tools.image_recall import IMAGE_RECALL
+from limner.tools.inspect_image import INSPECT_IMAGE
 from limner.wires import items
 from limner.wires.base import Prompt, ToolOffer
 
 ROBOT, CAT, PHOTO = "ab" * 32, "cd" * 32, "ef" * 32
 
-SCHEMAS = {
-    image_generate.TOOL: image_generate.SCHEMA,
-    image_edit.TOOL: image_edit.SCHEMA,
-    inspection.TOOL: inspect_image.SCHEMA,
-    image_recall.TOOL: image_recall.SCHEMA,
-}
-OFFERS = [ToolOffer(name=name, description="", schema=schema) for name, schema in SCHEMAS.items()]
+TOOLS = (IMAGE_GENERATE, IMAGE_EDIT, INSPECT_IMAGE, IMAGE_RECALL)
+OFFERS = [ToolOffer(name=tool.name, description="", schema=tool.schema) for tool in TOOLS]
 
 Step = tuple[str, dict[str, Any]] | str
 
 
 def user(words: str, *handles: str) -> dict[str, Any]:
-    return items.message("user", *(items.picture(handle) for handle in handles), items.text(words))
+    return items.message(
+        "user", *(items.image_part(handle) for handle in handles), items.text_part(words)
+    )
 
 
 def called(name: str, call_id: str, **arguments: Any) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def answered(
     call_id: str, value: object, *handles: str, success: bool | None = True
 ) -> dict[str, Any]:
     words = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    parts = [items.text(words), *(items.picture(handle) for handle in handles)]
+    parts = [items.text_part(words), *(items.image_part(handle) for handle in handles)]
     return items.function_call_output(call_id=call_id, parts=parts, success=success)
 
 
@@ -62,7 +62,7 @@ def turn(prompt: str, handle: str, *, arguments: Any = None, **facts: Any) -> li
         user(f"draw {prompt}"),
         called("image_generate", call_id, prompt=prompt, **(arguments or {})),
         answered(call_id, drawn(prompt, handle, **facts), handle),
-        items.message("assistant", items.text("Here it is.")),
+        items.message("assistant", items.text_part("Here it is.")),
     ]
 
 

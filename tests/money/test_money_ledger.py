@@ -1,4 +1,4 @@
-"""The life of a row, the journal of jobs, and what `limner spend` is told."""
+"""The life of a row, the journal of jobs, and what `limner spend` shows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MOVES: dict[str, Move] = {
     "unknown": lambda money, row: money.mark_unknown(row, error_code="X"),
     "placed": lambda money, row: money.record_path(row, "/tmp/fox.png"),
 }
-ROADS: dict[str, list[str]] = {
+PATHS: dict[str, list[str]] = {
     "reserved": [],
     "sent": ["sent"],
     "settled": ["sent", "settled"],
@@ -56,19 +56,19 @@ LEGAL = {
 }
 
 
-def test_the_clock_of_these_tests_is_this_many_milliseconds() -> None:
+def test_the_clock_of_these_tests_has_this_time_in_milliseconds() -> None:
     assert Clock().now == datetime.fromtimestamp(NOW_MS / 1000, UTC)
 
 
 async def at(money: Money, state: str) -> Reservation:
     reservation = await money.reserve(4 * CENT, **CALL)
-    for move in ROADS[state]:
+    for move in PATHS[state]:
         await MOVES[move](money, reservation)
     return reservation
 
 
 @pytest.mark.parametrize("move", MOVES)
-@pytest.mark.parametrize("state", ROADS)
+@pytest.mark.parametrize("state", PATHS)
 async def test_a_row_only_moves_forward(money: Money, state: str, move: str) -> None:
     reservation = await at(money, state)
     before = (await money.spend()).recent
@@ -83,13 +83,13 @@ async def test_a_row_only_moves_forward(money: Money, state: str, move: str) -> 
         assert (await money.spend()).recent == before
 
 
-async def test_a_row_that_is_not_there_cannot_move(money: Money) -> None:
-    stranger = Reservation(ledger_id=7, quote_nano=0, **CALL)
+async def test_a_row_that_does_not_exist_cannot_change(money: Money) -> None:
+    missing = Reservation(ledger_id=7, quote_nano=0, **CALL)
     with pytest.raises(StorageError, match="Ledger row 7 is missing"):
-        await money.release(stranger)
+        await money.release(missing)
 
 
-async def test_a_finished_row_tells_the_whole_story(money: Money) -> None:
+async def test_a_finished_row_has_price_picture_and_path(money: Money) -> None:
     reservation = await money.reserve(4 * CENT, **CALL)
     assert reservation == Reservation(ledger_id=1, quote_nano=4 * CENT, **CALL)
     await money.mark_sent(reservation, request_json="{}")
@@ -182,7 +182,7 @@ async def test_a_wrong_move_to_sent_leaves_no_job_behind(money: Money) -> None:
     assert await money.unfinished_jobs() == []
 
 
-async def test_an_unknown_job_is_none_and_cannot_be_noted(money: Money) -> None:
+async def test_a_job_that_does_not_exist_is_none_and_cannot_be_noted(money: Money) -> None:
     assert await money.job("job_0") is None
     with pytest.raises(StorageError, match="There is no job 'job_0'"):
         await money.note_job("job_0", remote_id="abc", remote_url="http://127.0.0.1/abc")
@@ -278,10 +278,10 @@ async def test_the_report_is_json_in_dollars(money: Money) -> None:
     }
 
 
-async def test_the_spend_of_a_session_is_found_without_the_rows_of_others(
+async def test_the_spend_of_a_session_does_not_read_the_rows_of_others(
     money: Money, ledger_path: Path
 ) -> None:
-    await money.record(5, "table", session_id="s", tool="look")
+    await money.record_cost(5, "table", session_id="s", tool="look")
     with closing(sqlite3.connect(ledger_path)) as connection:
         steps = connection.execute(
             f"EXPLAIN QUERY PLAN {named_queries()['ledger_spent_in_session']}",

@@ -1,4 +1,4 @@
-"""Every way a call can end: what the ledger says afterwards, and what the error is told."""
+"""Every way a call can end: the row in the ledger, and the cost in the error."""
 
 from __future__ import annotations
 
@@ -82,12 +82,12 @@ class Ending:
 
     error: BaseException
     row: tuple[Any, ...]
-    told: tuple[bool, int, str]
+    cost: tuple[bool, int, str]
     sent: bool = True
     job: bool = False
     withdrawn: bool = False
     priced: int | None = None
-    answered: bool = False
+    received: bool = False
 
 
 ENDINGS = {
@@ -95,63 +95,63 @@ ENDINGS = {
         error=StorageError("no room"),
         sent=False,
         row=("released", 0, "table", "STORAGE_FAILED", None, None),
-        told=(False, 0, "table"),
+        cost=(False, 0, "table"),
     ),
     "the service refused": Ending(
         error=ProviderRefused("no"),
         row=("released", 0, "table", "IMAGE_GEN_REJECTED", None, None),
-        told=(False, 0, "table"),
+        cost=(False, 0, "table"),
     ),
     "the service withdrew": Ending(
         error=ProviderUnavailable("cancelled", may_be_billed=True),
         withdrawn=True,
         row=("released", 0, "table", "IMAGE_GEN_PROVIDER_UNAVAILABLE", None, None),
-        told=(False, 0, "table"),
+        cost=(False, 0, "table"),
     ),
     "it may be billed": Ending(
         error=ProviderUnavailable("lost", may_be_billed=True),
         row=("unknown", FOUR_CENTS, "unknown", "IMAGE_GEN_PROVIDER_UNAVAILABLE", None, None),
-        told=(True, FOUR_CENTS, "unknown"),
+        cost=(True, FOUR_CENTS, "unknown"),
     ),
     "an answer without a picture": Ending(
         error=BadProviderImage("no picture"),
         row=("settled", FOUR_CENTS, "table", "IMAGE_GEN_BAD_RESPONSE", None, None),
-        told=(True, FOUR_CENTS, "table"),
+        cost=(True, FOUR_CENTS, "table"),
     ),
     "an answer with a price and a broken picture": Ending(
         error=CorruptImage("broken"),
-        answered=True,
+        received=True,
         priced=FIVE_CENTS,
         row=("settled", FIVE_CENTS, "computed", "IMAGE_CORRUPT", None, None),
-        told=(True, FIVE_CENTS, "computed"),
+        cost=(True, FIVE_CENTS, "computed"),
     ),
     "a full disk after the answer": Ending(
         error=StorageError("full"),
-        answered=True,
+        received=True,
         priced=FIVE_CENTS,
         row=("settled", FIVE_CENTS, "computed", "STORAGE_FAILED", None, None),
-        told=(True, FIVE_CENTS, "computed"),
+        cost=(True, FIVE_CENTS, "computed"),
     ),
     "a full disk after the answer of a job that can be asked again": Ending(
         error=StorageError("full"),
         job=True,
-        answered=True,
+        received=True,
         priced=FIVE_CENTS,
         row=("unknown", FOUR_CENTS, "unknown", "STORAGE_FAILED", None, None),
-        told=(True, FOUR_CENTS, "unknown"),
+        cost=(True, FOUR_CENTS, "unknown"),
     ),
     "a broken picture of a job that can be asked again": Ending(
         error=CorruptImage("broken"),
         job=True,
-        answered=True,
+        received=True,
         row=("unknown", FOUR_CENTS, "unknown", "IMAGE_CORRUPT", None, None),
-        told=(True, FOUR_CENTS, "unknown"),
+        cost=(True, FOUR_CENTS, "unknown"),
     ),
 }
 
 
 @pytest.mark.parametrize("ending", ENDINGS.values(), ids=ENDINGS)
-async def test_a_call_that_fails_leaves_its_row_decided_and_tells_its_cost(
+async def test_a_call_that_fails_concludes_its_row_and_its_error_has_the_cost(
     money: Money, ending: Ending
 ) -> None:
     async def story(call: PaidCall) -> None:
@@ -161,7 +161,7 @@ async def test_a_call_that_fails_leaves_its_row_decided_and_tells_its_cost(
             await call.note_job("p1", "https://example.com/p1")
         if ending.withdrawn:
             call.withdraw()
-        if ending.answered:
+        if ending.received:
             call.received(ending.priced, "computed")
         raise ending.error
 
@@ -169,8 +169,8 @@ async def test_a_call_that_fails_leaves_its_row_decided_and_tells_its_cost(
     error = await end_of(call, story)
     assert error is ending.error
     assert await row(money) == ending.row
-    assert (error.billed, error.cost_nano, error.cost_source) == ending.told
-    is_open = ending.told[2] == "unknown"
+    assert (error.billed, error.cost_nano, error.cost_source) == ending.cost
+    is_open = ending.cost[2] == "unknown"
     assert error.extras == ({"job_id": call.job_id} if is_open else {})
     again = f"`limner jobs recover {call.job_id}` fetches it without paying again."
     assert error.hint == (again if is_open and ending.job else None)
@@ -203,7 +203,7 @@ async def test_what_fails_after_the_settlement_was_paid_for(money: Money) -> Non
     assert await row(money) == ("settled", FOUR_CENTS, "table", None, PICTURE, None)
 
 
-async def test_a_crash_nobody_foresaw_may_have_been_billed(money: Money) -> None:
+async def test_an_unexpected_crash_may_have_been_billed(money: Money) -> None:
     error = KeyError("oops")
     assert await end_of(await begin(money), sent_and_then(error)) is error
     assert await row(money) == ("unknown", FOUR_CENTS, "unknown", "KeyError", None, None)
@@ -218,7 +218,7 @@ async def test_what_is_free_is_released_however_it_ends(money: Money) -> None:
 async def cancelled(
     call: PaidCall, *, withdrawn: bool = False, times: int = 1, path: Path | None = None
 ) -> Cancelled:
-    """What a call is told that is cancelled, once or more often, while the service works.
+    """The cost of a call that is cancelled, once or several times, while the provider works.
 
     With the path of the ledger, another process is writing to it all the while.
     """
@@ -241,7 +241,7 @@ async def cancelled(
         assert path is None or not task.done()
     await asyncio.wait([task])
     assert task.cancelled()
-    return told(await outcome(task))
+    return cost_of(await outcome(task))
 
 
 async def outcome(task: asyncio.Task[Any]) -> Any:
@@ -251,7 +251,7 @@ async def outcome(task: asyncio.Task[Any]) -> Any:
         return stop
 
 
-def told(stop: asyncio.CancelledError) -> Cancelled:
+def cost_of(stop: asyncio.CancelledError) -> Cancelled:
     cost = cancellation_cost(stop)
     assert cost is not None
     return cost
@@ -272,7 +272,7 @@ def locked(path: Path) -> Generator[None]:
         other.execute("COMMIT")
 
 
-async def test_a_cancellation_stays_one_and_tells_what_it_may_have_cost(money: Money) -> None:
+async def test_a_cancellation_stays_a_cancellation_and_has_the_cost(money: Money) -> None:
     call = await begin(money)
     error = await cancelled(call)
     assert (error.billed, error.cost_nano, error.cost_source) == (True, FOUR_CENTS, "unknown")
@@ -280,13 +280,13 @@ async def test_a_cancellation_stays_one_and_tells_what_it_may_have_cost(money: M
     assert await row(money) == ("unknown", FOUR_CENTS, "unknown", "CANCELLED", None, None)
 
 
-async def test_a_cancellation_that_the_service_confirmed_costs_nothing(money: Money) -> None:
+async def test_a_cancellation_that_the_provider_confirmed_costs_nothing(money: Money) -> None:
     error = await cancelled(await begin(money), withdrawn=True)
     assert (error.billed, error.cost_nano) == (False, 0)
     assert await row(money) == ("released", 0, "table", "CANCELLED", None, None)
 
 
-async def test_cancelling_again_and_again_leaves_no_row_undecided(
+async def test_cancelling_several_times_still_concludes_the_row(
     money: Money, ledger_path: Path
 ) -> None:
     error = await cancelled(await begin(money), times=5, path=ledger_path)
@@ -294,7 +294,7 @@ async def test_cancelling_again_and_again_leaves_no_row_undecided(
     assert await row(money) == ("unknown", FOUR_CENTS, "unknown", "CANCELLED", None, None)
 
 
-async def test_a_failure_that_is_cancelled_while_it_is_recorded_still_tells_its_cost(
+async def test_a_failure_that_is_cancelled_while_it_is_recorded_still_has_its_cost(
     money: Money, ledger_path: Path
 ) -> None:
     sent, failing = asyncio.Event(), asyncio.Event()
@@ -313,12 +313,12 @@ async def test_a_failure_that_is_cancelled_while_it_is_recorded_still_tells_its_
         await some_steps()
         task.cancel()
         await some_steps()
-    error = told(await outcome(task))
+    error = cost_of(await outcome(task))
     assert (error.billed, error.cost_nano) == (True, FOUR_CENTS)
     assert (await row(money))[:2] == ("unknown", FOUR_CENTS)
 
 
-async def test_a_cancellation_after_the_picture_was_written_says_where_it_is(
+async def test_a_cancellation_after_the_picture_was_written_has_its_path(
     money: Money,
 ) -> None:
     async def story(call: PaidCall) -> None:
@@ -327,11 +327,11 @@ async def test_a_cancellation_after_the_picture_was_written_says_where_it_is(
         await call.record_path(Path("/pictures/fox.png"))
         raise asyncio.CancelledError
 
-    error = told(await end_of(await begin(money), story))
+    error = cost_of(await end_of(await begin(money), story))
     assert (error.cost_nano, error.extras) == (FOUR_CENTS, {"path": "/pictures/fox.png"})
 
 
-def test_a_cancellation_from_elsewhere_tells_nothing() -> None:
+def test_a_cancellation_outside_of_a_paid_call_has_no_cost() -> None:
     assert cancellation_cost(asyncio.CancelledError()) is None
     assert cancellation_cost(asyncio.CancelledError("why")) is None
 
@@ -351,7 +351,7 @@ def lose_the_ledger(path: Path) -> None:
     ],
     ids=lambda value: type(value).__name__,
 )
-async def test_a_ledger_that_cannot_be_written_does_not_hide_what_went_wrong(
+async def test_a_ledger_that_cannot_be_written_does_not_hide_the_first_error(
     money: Money, ledger_path: Path, error: LimnerError, cost: tuple[bool, int, str]
 ) -> None:
     async def story(call: PaidCall) -> None:
@@ -372,13 +372,11 @@ async def test_a_ledger_that_cannot_be_written_does_not_hide_a_cancellation(
         lose_the_ledger(ledger_path)
         raise asyncio.CancelledError
 
-    error = told(await end_of(await begin(money), story))
+    error = cost_of(await end_of(await begin(money), story))
     assert (error.cost_nano, sorted(error.extras)) == (FOUR_CENTS, ["job_id", "unrecorded"])
 
 
-async def test_a_settlement_that_fails_is_told_with_its_price(
-    money: Money, ledger_path: Path
-) -> None:
+async def test_a_settlement_that_fails_has_its_price(money: Money, ledger_path: Path) -> None:
     async def story(call: PaidCall) -> None:
         await call.send("{}")
         call.received(FIVE_CENTS, "computed")
@@ -390,7 +388,7 @@ async def test_a_settlement_that_fails_is_told_with_its_price(
     assert (error.billed, error.cost_nano, error.cost_source) == (True, FIVE_CENTS, "computed")
 
 
-async def test_a_settlement_that_fails_once_is_made_up_for_with_its_picture(
+async def test_a_settlement_that_fails_once_is_repeated_with_its_picture(
     money: Money, ledger_path: Path
 ) -> None:
     """The row is out of reach when the picture is settled, and back a moment later."""
@@ -421,7 +419,7 @@ def rename(path: Path, which: str, *, to: str) -> None:
         other.execute(f"UPDATE ledger SET {to} WHERE {which}")
 
 
-async def test_a_path_that_cannot_be_recorded_does_not_spoil_the_picture(
+async def test_a_path_that_cannot_be_recorded_is_not_a_failure(
     money: Money, ledger_path: Path
 ) -> None:
     async with await begin(money) as call:
@@ -438,7 +436,7 @@ async def left_open(money: Money) -> JobRow:
     return job
 
 
-async def test_the_second_of_two_who_recover_a_job_hears_that_it_is_there(money: Money) -> None:
+async def test_the_second_of_two_processes_that_recover_a_job_pays_nothing(money: Money) -> None:
     await left_open(money)
     first = await again(money)
 
@@ -455,7 +453,7 @@ async def test_the_second_of_two_who_recover_a_job_hears_that_it_is_there(money:
     assert await row(money) == ("settled", FOUR_CENTS, "table", None, PICTURE, None)
 
 
-async def test_a_picture_that_is_broken_when_it_is_asked_for_again_stays_so(money: Money) -> None:
+async def test_a_picture_that_is_broken_when_it_is_fetched_again_is_final(money: Money) -> None:
     await left_open(money)
 
     async def story(call: PaidCall) -> None:
@@ -468,7 +466,7 @@ async def test_a_picture_that_is_broken_when_it_is_asked_for_again_stays_so(mone
     assert await row(money) == ("settled", FOUR_CENTS, "table", "IMAGE_CORRUPT", None, None)
 
 
-async def test_two_who_recover_a_failed_job_both_hear_that_it_failed(money: Money) -> None:
+async def test_two_processes_that_recover_a_failed_job_both_get_the_failure(money: Money) -> None:
     await left_open(money)
     first, second = await again(money), await again(money)
 
@@ -480,7 +478,7 @@ async def test_two_who_recover_a_failed_job_both_hear_that_it_failed(money: Mone
     assert (await row(money))[0] == "released"
 
 
-async def test_work_to_the_end_returns_what_it_makes_and_raises_what_it_meets() -> None:
+async def test_work_that_finishes_despite_cancellation_returns_or_raises_as_usual() -> None:
     async def make() -> int:
         return 7
 
@@ -504,7 +502,7 @@ BOUGHT = {"tool": "image_generate", "provider": "acme", "model": "m"}
 
 
 class Follower:
-    """Approves as it is told to, and notes each step in order."""
+    """Approves or refuses, and notes each step in order."""
 
     def __init__(self, *, approves: bool = True, goes_over: bool = False) -> None:
         self.steps: list[Any] = []
@@ -632,5 +630,5 @@ async def test_a_cancelled_call_says_so_in_the_words_of_its_tool(money: Money) -
             money, QUOTE, payer=Payer(session_id="s1"), cancel_message="aborted.", **BOUGHT
         ):
             raise asyncio.CancelledError
-    error = told(caught.value)
+    error = cost_of(caught.value)
     assert (error.message, error.billed, error.cost_nano) == ("aborted.", False, 0)

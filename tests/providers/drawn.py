@@ -8,14 +8,8 @@ from typing import Protocol, TypeVar
 import pytest
 
 from limner.net.clock import Clock
-from limner.pictures.request import (
-    ImageRequest,
-    ProviderCallbacks,
-    Receipt,
-    RemoteJob,
-    Sink,
-    SourceImage,
-)
+from limner.net.sink import Sink
+from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt, RemoteJob, SourceImage
 from limner.testing import FakeDesk, FakeSink
 
 

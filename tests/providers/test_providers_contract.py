@@ -15,7 +15,8 @@ from tests.servers.openai_server import OpenAIServer
 from tests.servers.replicate_server import ReplicateServer
 from tests.servers.stage import LocalStage
 
-from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt, Sink
+from limner.net.sink import Sink
+from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt
 from limner.providers.openai import OpenAIImage
 from limner.providers.replicate_flux import ReplicateFlux
 from limner.providers.specs import BUILT_IN

@@ -97,7 +97,7 @@ async def test_a_no_to_money_is_an_error_that_says_what_can_be_changed(desk: Des
     error = caught.value
     assert (error.code, error.billed, error.exit_status) == ("APPROVAL_DENIED", False, 5)
     assert error.message == (
-        "A picture from acme costs $0.04, which needs the user's approval, and there was none."
+        "A picture from acme costs $0.04 and needs the user's approval; it was not given."
     )
     assert error.hint == "Raise approval.above_usd, or change approval.policy."
 
@@ -227,8 +227,8 @@ async def test_a_payment_denied_after_content_from_outside_says_why_and_what_to_
             4 * CENT, "A picture", context, approval(policy), has_session_cap=False
         )
     assert (caught.value.message, caught.value.hint) == (
-        "A picture costs $0.04, which after content from outside was read needs the user's "
-        "approval, and there was none.",
+        "A picture costs $0.04 and needs the user's approval after content from outside was read; "
+        "it was not given.",
         "Set a budget for the session (budget.session_usd), or let the user approve the call.",
     )
     question = Question(
@@ -277,8 +277,8 @@ async def test_a_write_that_is_denied_says_why_and_where_it_would_go_unasked(
     with pytest.raises(ApprovalDenied) as caught:
         await approve_write("fox.png", context, approval(policy), generated=desk.generated)
     assert (caught.value.message, caught.value.hint) == (
-        f'write of "{desk.work / "fox.png"}"{because} needs the user\'s approval, and there was '
-        "none.",
+        f'write of "{desk.work / "fox.png"}" needs the user\'s approval{because}; it was not '
+        "given.",
         "Without output_path the picture is saved in the generated folder.",
     )
 

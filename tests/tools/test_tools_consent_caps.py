@@ -20,7 +20,7 @@ from limner.tools.consent import OverCap, payer_for
 
 CENT = 10_000_000
 QUOTE = Quote(nano=4 * CENT, source="table", exact=True)
-REFUSED = "This call may cost $0.04, but of the {} budget of $0.03 only $0.03 is left"
+REFUSED = "This call may cost $0.04, but only $0.03 of the {} budget of $0.03 is left"
 
 
 @dataclass
@@ -111,7 +111,7 @@ async def test_the_policy_of_the_conversation_decides_about_caps_too(store: Stor
 async def test_where_every_cap_leaves_room_nobody_is_asked(store: Store) -> None:
     money, user = money_of(store, call_nano=4 * CENT, session_nano=4 * CENT), User(answer=False)
     await buy(money, user, budget_nano=4 * CENT)
-    assert (user.asked, await money.left("own")) == ([], 0)
+    assert (user.asked, await money.remaining("own")) == ([], 0)
 
 
 async def test_a_call_is_paid_for_by_the_session_it_names(store: Store) -> None:

@@ -15,7 +15,7 @@ from tests.wires.wire_prompts import ALL_WIRES, FOX, every_wire, image, prompt, 
 from limner.errors import InputInvalid
 from limner.wires.base import HANDLE_URL, ModelPicture, Prompt
 from limner.wires.content_parts import PartSupport, PlacedPicture
-from limner.wires.turns import UserTurn, legal_id, turns
+from limner.wires.turns import UserTurn, build_turns, legal_id
 
 
 @every_wire
@@ -86,13 +86,13 @@ def test_the_detail_of_an_item_holds_where_the_picture_has_none() -> None:
         items=[user(image("a", detail="low"), image("b", detail="low"))],
         pictures={"a": sharp, "b": plain},
     )
-    assert turns(asked, PartSupport()) == [
+    assert build_turns(asked, PartSupport()) == [
         UserTurn(
             role="user",
             parts=[
-                PlacedPicture(handle="a", sight=sharp),
+                PlacedPicture(handle="a", image=sharp),
                 PlacedPicture(
-                    handle="b", sight=ModelPicture(mime="image/png", data=b"y", detail="low")
+                    handle="b", image=ModelPicture(mime="image/png", data=b"y", detail="low")
                 ),
             ],
         )
@@ -103,7 +103,7 @@ def test_the_detail_of_an_item_holds_where_the_picture_has_none() -> None:
 def test_a_sound_is_named_and_what_is_beside_it_is_sent(api: str) -> None:
     sound = {"type": "input_audio", "audio_url": "data:audio/wav;base64,AAAA"}
     sent = ALL_WIRES[api].request("m", prompt(user(sound, image(FOX)))).body
-    assert b"a sound is not sent" in sent
+    assert b"audio is not sent" in sent
     assert base64.b64encode(b"\x89PNG fox") in sent
 
 

@@ -205,7 +205,8 @@ class PaidCall:
                 raise
             self._concluded, self.cost_nano = True, 0
             raise UserError(
-                f"The picture of {self.job_id} was already brought in.", code=ALREADY_RECEIVED
+                f"Another process has already fetched the picture of {self.job_id}.",
+                code=ALREADY_RECEIVED,
             ) from error
 
     async def record_path(self, path: Path) -> None:

@@ -25,7 +25,7 @@ from limner.errors import (
     ProviderRefused,
     ProviderUnavailable,
 )
-from limner.net.json_shapes import as_list, as_object
+from limner.json_shapes import as_list, as_object
 from limner.net.redaction import redact
 
 MAX_MESSAGE_CHARS = 300

@@ -14,7 +14,8 @@ import msgspec
 
 from limner.catalogue.images import ImageModel
 from limner.net.clock import Clock
-from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt, RemoteJob, Sink
+from limner.net.sink import Sink
+from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt, RemoteJob
 
 
 class Provider(Protocol):

@@ -14,11 +14,12 @@ from typing import Any, TypeVar
 import msgspec
 
 from limner.errors import BadProviderImage, ProviderError, ProviderRefused, ProviderUnavailable
+from limner.json_shapes import as_list, as_object
 from limner.net.failures import MAX_MESSAGE_CHARS
 from limner.net.http import parse_url
-from limner.net.json_shapes import as_list, as_object
 from limner.net.service import Service
-from limner.pictures.request import ImageRequest, RemoteJob, Sink
+from limner.net.sink import Sink
+from limner.pictures.request import ImageRequest, RemoteJob
 from limner.providers.base import Connection
 from limner.providers.jobs import JobProvider, JobStatus
 from limner.providers.model_inputs import ModelInputs, as_base64

@@ -16,18 +16,12 @@ from uuid import uuid4
 import msgspec
 from msgspec.structs import replace
 
+from limner.json_shapes import as_object
 from limner.net import websocket
 from limner.net.clock import Clock
-from limner.net.json_shapes import as_object
 from limner.net.service import Service
-from limner.pictures.request import (
-    ImageRequest,
-    Progress,
-    ProviderCallbacks,
-    Receipt,
-    RemoteJob,
-    Sink,
-)
+from limner.net.sink import Sink
+from limner.pictures.request import ImageRequest, Progress, ProviderCallbacks, Receipt, RemoteJob
 from limner.providers.base import Connection
 from limner.providers.comfyui_api import ComfyJob
 from limner.providers.comfyui_workflow import Workflow, built_in, load_workflow

@@ -13,11 +13,12 @@ from msgspec.structs import replace
 
 from limner.catalogue.images import ImageModel
 from limner.errors import BadProviderImage, ProviderUnavailable
+from limner.json_shapes import as_list, as_object
 from limner.net.failures import MAX_MESSAGE_CHARS
-from limner.net.json_shapes import as_list, as_object
 from limner.net.request_body import MultipartForm, Upload
 from limner.net.service import Service
-from limner.pictures.request import ImageRequest, RemoteJob, Sink
+from limner.net.sink import Sink
+from limner.pictures.request import ImageRequest, RemoteJob
 from limner.providers.comfyui_workflow import Workflow, upload_name, workflow_values
 from limner.providers.jobs import JobProvider, JobStatus
 from limner.providers.local_server import unknown_checkpoint

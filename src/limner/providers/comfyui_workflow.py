@@ -18,7 +18,7 @@ from typing import Any, cast
 import msgspec
 
 from limner.errors import SettingsError, UserError
-from limner.net.json_shapes import as_list, as_object
+from limner.json_shapes import as_list, as_object
 from limner.pictures.request import ImageRequest, SourceImage
 
 PLACES = (

@@ -28,7 +28,8 @@ from limner.errors import (
 from limner.imaging import pipe
 from limner.net.failures import MAX_MESSAGE_CHARS
 from limner.net.redaction import redact
-from limner.pictures.request import ImageRequest, Progress, ProviderCallbacks, Receipt, Sink
+from limner.net.sink import Sink
+from limner.pictures.request import ImageRequest, Progress, ProviderCallbacks, Receipt
 from limner.providers.base import Connection
 from limner.providers.local_server import parse_fraction
 from limner.providers.specs import BUILT_IN

@@ -10,10 +10,11 @@ import msgspec
 from msgspec.structs import replace
 
 from limner.errors import BadProviderImage, ProviderBadRequest, ProviderError, ProviderRefused
+from limner.json_shapes import as_list, as_object
 from limner.net.json_pictures import Marker
-from limner.net.json_shapes import as_list, as_object
 from limner.net.service import Service
-from limner.pictures.request import ImageRequest, RemoteJob, Sink
+from limner.net.sink import Sink
+from limner.pictures.request import ImageRequest, RemoteJob
 from limner.providers.base import Connection
 from limner.providers.jobs import JobProvider, JobStatus
 from limner.providers.model_inputs import ModelInputs, as_data_url

@@ -17,18 +17,12 @@ from limner.catalogue.images import ImageModel
 from limner.catalogue.prices import MAX_TOKENS, AreaTokensPrice
 from limner.catalogue.sizes import Size, SizeRange
 from limner.errors import BadProviderImage, LimnerError, ProviderRefused
+from limner.json_shapes import as_list, as_object
 from limner.net.failures import MAX_MESSAGE_CHARS
 from limner.net.json_pictures import PICTURE
-from limner.net.json_shapes import as_list, as_object
 from limner.net.service import Service, patiently, versioned
-from limner.pictures.request import (
-    ImageRequest,
-    Progress,
-    ProviderCallbacks,
-    Receipt,
-    Sink,
-    SourceImage,
-)
+from limner.net.sink import Sink
+from limner.pictures.request import ImageRequest, Progress, ProviderCallbacks, Receipt, SourceImage
 from limner.providers.base import Connection
 from limner.providers.model_inputs import COMMON_RATIOS, aspect_of, nearest_aspect_ratio
 from limner.providers.specs import BUILT_IN

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from limner.pictures.request import ImageRequest, Progress, ProviderCallbacks, Receipt, Sink
+from limner.net.sink import Sink
+from limner.pictures.request import ImageRequest, Progress, ProviderCallbacks, Receipt
 from limner.providers.base import Connection
 
 

@@ -26,14 +26,8 @@ from limner.errors import (
 )
 from limner.net.json_pictures import PICTURE, Marker
 from limner.net.service import Service, patiently
-from limner.pictures.request import (
-    ImageRequest,
-    Progress,
-    ProviderCallbacks,
-    Receipt,
-    RemoteJob,
-    Sink,
-)
+from limner.net.sink import Sink
+from limner.pictures.request import ImageRequest, Progress, ProviderCallbacks, Receipt, RemoteJob
 
 DEADLINE_S = 120.0
 FIRST_POLL_S = 0.5

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from limner.catalogue.images import cost_of_usage
 from limner.net.service import Service
-from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt, Sink
+from limner.net.sink import Sink
+from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt
 from limner.providers.base import Connection
 from limner.providers.openai_images import PICTURE_HOSTS, ImagesApi
 from limner.providers.specs import BUILT_IN

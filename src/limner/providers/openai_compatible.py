@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from limner.errors import ProviderBadRequest
 from limner.net.http import parse_url
 from limner.net.service import Service
-from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt, Sink
+from limner.net.sink import Sink
+from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt
 from limner.providers.base import Connection
 from limner.providers.openai_images import PICTURE_HOSTS, ImagesApi
 from limner.providers.specs import BUILT_IN

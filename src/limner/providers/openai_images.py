@@ -9,13 +9,14 @@ from typing import Any
 import msgspec
 
 from limner.errors import BadProviderImage, ProviderError, ProviderUnavailable
+from limner.json_shapes import as_list, as_object
 from limner.net.clock import Clock
 from limner.net.failures import MAX_MESSAGE_CHARS, MAY_BE_BILLED
 from limner.net.json_pictures import PICTURE, picture_events, read_json_with_pictures
-from limner.net.json_shapes import as_list, as_object
 from limner.net.request_body import MultipartForm, Upload
 from limner.net.service import Service, patiently
-from limner.pictures.request import ImageRequest, Progress, ProviderCallbacks, Sink
+from limner.net.sink import Sink
+from limner.pictures.request import ImageRequest, Progress, ProviderCallbacks
 
 # The vendor's own client has the same timeout: a large picture at the best quality takes minutes.
 READ_TIMEOUT_S = 600.0

@@ -13,17 +13,11 @@ import msgspec
 from limner.catalogue.images import ImageModel, Size
 from limner.dollars import MAX_USD
 from limner.errors import BadProviderImage, LimnerError
+from limner.json_shapes import as_list, as_object
 from limner.net.json_pictures import PICTURE
-from limner.net.json_shapes import as_list, as_object
 from limner.net.service import Service, patiently
-from limner.pictures.request import (
-    ImageRequest,
-    Progress,
-    ProviderCallbacks,
-    Receipt,
-    Sink,
-    SourceImage,
-)
+from limner.net.sink import Sink
+from limner.pictures.request import ImageRequest, Progress, ProviderCallbacks, Receipt, SourceImage
 from limner.providers.base import Connection
 from limner.providers.model_inputs import COMMON_RATIOS, nearest_aspect_ratio
 from limner.providers.specs import BUILT_IN

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from limner.errors import ProviderBadRequest
-from limner.net.json_shapes import as_list, as_object
+from limner.json_shapes import as_list, as_object
 from limner.providers.base import Connection
 from limner.providers.model_inputs import ModelInputs
 from limner.providers.replicate_api import POLL_TIMEOUT_S, Predictions, Runnable

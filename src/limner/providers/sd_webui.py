@@ -20,11 +20,12 @@ from typing import Any
 import msgspec
 
 from limner.errors import BadProviderImage, LimnerError, ProviderBadRequest
+from limner.json_shapes import as_list, as_object
 from limner.net.clock import Clock
 from limner.net.json_pictures import PICTURE
-from limner.net.json_shapes import as_list, as_object
 from limner.net.service import Service, patiently
-from limner.pictures.request import ImageRequest, Progress, ProviderCallbacks, Receipt, Sink
+from limner.net.sink import Sink
+from limner.pictures.request import ImageRequest, Progress, ProviderCallbacks, Receipt
 from limner.providers.base import Connection
 from limner.providers.jobs import CANCEL_TIMEOUT_S, run_shielded
 from limner.providers.local_server import parse_fraction, unknown_checkpoint

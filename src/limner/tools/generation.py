@@ -1,8 +1,8 @@
-"""An order -> a paid-for picture on disk: the one way every generated picture takes.
+"""An order -> a paid picture on disk: the one way of every generated picture.
 
-Everything that can be checked is checked first, nothing is sent before it is reserved and
-journalled, and whatever happens then, leaving the `PaidCall` block decides the row. A crash
-between any two lines leaves a row that says how far it came; `recovery` takes it from there.
+Everything that can be checked is checked first. Nothing is sent before it is reserved and
+journalled. Leaving the `paid_call` block decides the ledger row. A crash between any two lines
+leaves a row that says how far the call came, and `recovery` continues from there.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from limner.providers.base import Provider
 from limner.providers.choice import Choice
 from limner.tools.base import ToolContext
 from limner.tools.consent import payer_for
+from limner.tools.drawing_arguments import Order
 from limner.tools.in_flight import InFlight
-from limner.tools.journal import journal_entry
+from limner.tools.journal import encode_entry
 from limner.tools.output_file import GeneratedImage, OutputWriter
-from limner.tools.planning import Order, Plan, Planner
+from limner.tools.planning import Plan, Planner
 
 
 class ImageGenerator(msgspec.Struct, frozen=True, kw_only=True):
     """Draws orders.
 
-    ``connect`` builds the provider of a choice. ``turn`` is entered for as long as a request is
-    with a provider, and bounds how many are there at once. ``session_id`` is whose budget pays
-    for a call that names no session.
+    ``connect`` builds the provider of a choice. ``slot`` limits how many requests are with
+    providers at once. ``session_id`` is the session that pays for a call that names none.
     """
 
     planner: Planner
     connect: Callable[[Choice], Provider]
-    turn: Callable[[], AbstractAsyncContextManager[Any]]
-    landing: OutputWriter
+    slot: Callable[[], AbstractAsyncContextManager[Any]]
+    output: OutputWriter
     money: Money
-    under_way: InFlight
+    in_flight: InFlight
     session_id: str
     clock: Callable[[], datetime]
 
@@ -49,20 +49,20 @@ class ImageGenerator(msgspec.Struct, frozen=True, kw_only=True):
         """Plan, ask, reserve, send, verify, settle, save.
 
         Raises:
-            LimnerError: it failed; the error carries the cost of what was spent before.
+            LimnerError: it failed; the error carries what was spent.
         """
-        with self.under_way.working():
+        with self.in_flight.track():
             plan = await self.planner.plan(order, context, today=self.clock().date())
-            async with self._paid_call(order, plan, context) as call, self.turn():
-                self.under_way.check_open()
+            async with self._paid_call(order, plan, context) as call, self.slot():
+                self.in_flight.check_open()
                 provider = self.connect(plan.choice)
-                with self.landing.pictures.sink() as sink:
-                    await call.send(journal_entry(plan))
+                with self.output.pictures.sink() as sink:
+                    await call.send(encode_entry(plan))
                     callbacks = provider_callbacks(call, context.progress)
                     receipt = await provider.generate(plan.request, sink, callbacks)
-                    write = partial(self.landing.write, plan.target, overwrite=plan.overwrite)
+                    write = partial(self.output.write, plan.target, overwrite=plan.overwrite)
                     return await finish_despite_cancellation(
-                        self.landing.land(plan, receipt, sink, call=call, write=write)
+                        self.output.save(plan, receipt, sink, call=call, write=write)
                     )
 
     def _paid_call(

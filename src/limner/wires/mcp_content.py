@@ -1,4 +1,4 @@
-"""MCP's content blocks <-> the parts of an output: what tools of that protocol give back."""
+"""MCP's content blocks <-> the parts of an output."""
 
 from __future__ import annotations
 
@@ -9,8 +9,15 @@ import msgspec
 
 from limner.errors import InputInvalid
 from limner.wires.base import ModelPicture
-from limner.wires.content_parts import Part, PartSupport, PartWriter, PlacedPicture, base64_of, flat
-from limner.wires.incoming_media import Incoming, Omitted, RawAudio, picture_of
+from limner.wires.content_parts import (
+    Part,
+    PartSupport,
+    PartWriter,
+    PlacedPicture,
+    encode_base64,
+    join_text,
+)
+from limner.wires.incoming_media import Incoming, Omitted, RawAudio, parse_picture
 from limner.wires.item_views import ContentPart, InputAudio, parts
 from limner.wires.items import Item
 
@@ -21,33 +28,33 @@ def write(
     """The parts of an output as the ``content`` of a result.
 
     Raises:
-        InputInvalid: a part has no place, or a picture is not there.
+        InputInvalid: a part cannot be sent, or a picture is not loaded.
     """
-    placing = PartWriter(pictures, omitted=omitted, takes=PartSupport())
-    return [block for part in parts(content) for block in _blocks(part, placing)]
+    writer = PartWriter(pictures, omitted=omitted, takes=PartSupport())
+    return [block for part in parts(content) for block in _blocks(part, writer)]
 
 
 def read(content: Sequence[Any]) -> list[Incoming]:
-    """What is in the ``content`` of a result; a block that cannot be taken says why.
+    """The content of a result; a block that limner does not take states why.
 
     Raises:
-        InputInvalid: something is no content block.
+        InputInvalid: a value is not a content block.
     """
-    return [_incoming(block) for block in content]
+    return [_parse(block) for block in content]
 
 
-def _blocks(part: ContentPart, placing: PartWriter) -> list[dict[str, Any]]:
+def _blocks(part: ContentPart, writer: PartWriter) -> list[dict[str, Any]]:
     if isinstance(part, InputAudio) and part.audio_url is not None:
         kind, comma, data = part.audio_url.partition(";base64,")
         if comma:
             return [{"type": "audio", "data": data, "mimeType": kind.removeprefix("data:")}]
-    return [_block(placed) for placed in placing.parts([part])]
+    return [_block(written) for written in writer.write([part])]
 
 
 def _block(part: Part) -> dict[str, Any]:
     if not isinstance(part, PlacedPicture):
-        return {"type": "text", "text": flat([part])}
-    return {"type": "image", "data": base64_of(part.sight), "mimeType": part.sight.mime}
+        return {"type": "text", "text": join_text([part])}
+    return {"type": "image", "data": encode_base64(part.image), "mimeType": part.image.mime}
 
 
 class _Resource(msgspec.Struct, rename="camel"):
@@ -67,16 +74,16 @@ class _Block(msgspec.Struct, rename="camel"):
     resource: _Resource | None = None
 
 
-def _incoming(found: Any) -> Incoming:
+def _parse(value: Any) -> Incoming:
     try:
-        block = msgspec.convert(found, _Block)
+        block = msgspec.convert(value, _Block)
     except msgspec.ValidationError as problem:
-        raise InputInvalid(f"A content block is not one: {problem}"[:300]) from problem
+        raise InputInvalid(f"A content block is invalid: {problem}"[:300]) from problem
     match block.type:
         case "text":
             return block.text
         case "image":
-            return picture_of(f"data:{block.mime_type};base64,{block.data}")
+            return parse_picture(f"data:{block.mime_type};base64,{block.data}")
         case "audio":
             return RawAudio(url=f"data:{block.mime_type};base64,{block.data}")
         case "resource_link":
@@ -92,5 +99,5 @@ def _embedded(resource: _Resource) -> Incoming:
         return resource.text
     mime = resource.mime_type or ""
     if resource.blob is not None and mime.startswith("image/"):
-        return picture_of(f"data:{mime};base64,{resource.blob}")
+        return parse_picture(f"data:{mime};base64,{resource.blob}")
     return Omitted(why=f"the resource {resource.uri[:80]!r} is {mime[:80] or 'of no known type'}")

@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 
-from limner.agent.audio import sound
 from limner.agent.sessions import new_id
 from limner.client import Limner
 from limner.errors import ImageError, InputInvalid, LimnerError
@@ -84,11 +83,11 @@ async def parse_tool_output(output: TurnToolOutput, *, lim: Limner) -> ParsedInp
         StorageError: a picture cannot be stored.
     """
     sent = output.output
-    parts = [wire_items.text(sent)] if isinstance(sent, str) else sent
+    parts = [wire_items.text_part(sent)] if isinstance(sent, str) else sent
     check_length(str(part.get("text", "")) for part in parts)
     check_items([wire_items.message("user", *parts)], name="toolOutput.output")
     entered = await lim.ingress.parts(parts, source=f"the tool {output.name}")
-    headline = wire_items.text(f"The tool {output.name} says:")
+    headline = wire_items.text_part(f"The tool {output.name} says:")
     item = {
         **wire_items.message("user", headline, *entered.items),
         "id": new_id(),
@@ -154,7 +153,7 @@ def _check_url(url: str) -> None:
 async def _parts(one: UserInput, *, lim: Limner, cwd: Path, number: int) -> list[Part]:
     match one:
         case TextInput():
-            return [wire_items.text(one.text)]
+            return [wire_items.text_part(one.text)]
         case ImageInput():
             if not isinstance(one.url, str):
                 raise invalid_request(_NO_FILE_IDS)
@@ -165,11 +164,11 @@ async def _parts(one: UserInput, *, lim: Limner, cwd: Path, number: int) -> list
         case AudioInput():
             if one.url.lstrip()[:5].lower() != "data:":
                 raise invalid_request(REMOTE_SOUND)
-            return [sound(one.url.lstrip())]
+            return [wire_items.audio_part(one.url.lstrip())]
         case LocalAudioInput():
             return [await _local_audio(lim, cwd / one.path)]
         case SkillInput() | MentionInput():
-            return [wire_items.text(f"[{one.name}]({one.path})")]
+            return [wire_items.text_part(f"[{one.name}]({one.path})")]
 
 
 async def _local_image(one: LocalImageInput, *, lim: Limner, path: Path, number: int) -> list[Part]:
@@ -178,24 +177,26 @@ async def _local_image(one: LocalImageInput, *, lim: Limner, path: Path, number:
         shown, _ = await lim.shown(path)
         inside = _picture(f"{HANDLE_URL}{shown.handle}", one.detail)
     except ImageError as error:
-        inside = wire_items.text(omitted(reason_of(error)))
+        inside = wire_items.text_part(omitted(reason_of(error)))
     except LimnerError as error:
         return [
-            wire_items.text(f"limner could not read the local image at `{path}`: {error.message}")
+            wire_items.text_part(
+                f"limner could not read the local image at `{path}`: {error.message}"
+            )
         ]
     return [
-        wire_items.text(f'<image name=[Image #{number}] path="{path}">'),
+        wire_items.text_part(f'<image name=[Image #{number}] path="{path}">'),
         inside,
-        wire_items.text("</image>"),
+        wire_items.text_part("</image>"),
     ]
 
 
 async def _local_audio(lim: Limner, path: Path) -> Part:
     """The sound in a file; if it cannot be read, the reason."""
     try:
-        return sound(await lim.heard(path))
+        return wire_items.audio_part(await lim.heard(path))
     except LimnerError as error:
-        return wire_items.text(
+        return wire_items.text_part(
             f"limner could not read the local audio at `{path}`: {error.message}"
         )
 

@@ -33,7 +33,7 @@ from limner.frontends.appserver.thread_options import ThreadOptions, resolve_opt
 from limner.frontends.appserver.thread_state import ThreadState
 from limner.frontends.appserver.thread_views import opened_view
 from limner.frontends.appserver.threads import ThreadTable
-from limner.wires.items import Item, message, text
+from limner.wires.items import Item, message, text_part
 
 SOURCE = "the history of a client"
 
@@ -279,7 +279,7 @@ async def _close_last_turn(copy: Session) -> None:
     """Mark a turn as interrupted if it was running when it was copied: the copy does not run it."""
     turns = await read_turns(copy)
     if turns and turns[-1].unanswered and not turns[-1].was_aborted:
-        end = {**message("user", text(INTERRUPTED)), "id": new_id(), "turn_id": turns[-1].id}
+        end = {**message("user", text_part(INTERRUPTED)), "id": new_id(), "turn_id": turns[-1].id}
         await copy.append([end])
 
 

@@ -18,7 +18,7 @@ from limner.money.records import JobRow
 from limner.pictures.request import Progress
 from limner.tools.base import Outcome
 from limner.tools.generation_tool import as_value, source_of
-from limner.tools.journal import entry_of
+from limner.tools.journal import decode_entry
 from limner.tools.output_file import GeneratedImage
 from limner.tools.picture_set import PictureSet
 
@@ -131,7 +131,7 @@ class CallResumer(msgspec.Struct, frozen=True, kw_only=True):
         return drawn
 
     async def _written(self, job: JobRow, path: str) -> GeneratedImage:
-        request = entry_of(job).request
+        request = decode_entry(job).request
         return GeneratedImage(
             path=Path(path),
             image=await self._picture_at(path, job.picture or ""),

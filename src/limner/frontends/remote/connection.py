@@ -15,8 +15,8 @@ from msgspec import Raw
 from limner import __version__
 from limner.errors import LimnerError
 from limner.frontends.remote.transports import SERVER_GONE, ServerTransport, Target
+from limner.json_shapes import as_object
 from limner.net.clock import Clock
-from limner.net.json_shapes import as_object
 from limner.net.jsonrpc import INVALID_PARAMS, Notification, RpcError
 from limner.net.jsonrpc_peer import (
     IncomingCall,

@@ -50,7 +50,7 @@ from limner.frontends.appserver.v1.types import (
 )
 from limner.net.jsonrpc import RpcError
 from limner.wires.item_views import handle_of
-from limner.wires.items import image_urls, with_images
+from limner.wires.items import image_urls, replace_images
 
 NOTHING_NAMED = "either path, conversation id or non empty history must be provided"
 NO_PATCHES = "includeApplyPatchTool has no effect: there is no such tool here."
@@ -133,7 +133,7 @@ async def initial_messages(session: Session, inliner: PictureInliner) -> tuple[E
     return tuple(
         event
         for one in stored
-        for event in item_to_events(replace(one, item=with_images(one.item, swaps)))
+        for event in item_to_events(replace(one, item=replace_images(one.item, swaps)))
     )
 
 

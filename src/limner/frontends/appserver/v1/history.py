@@ -15,7 +15,7 @@ import fastjsonschema
 
 from limner.errors import InputInvalid
 from limner.frontends.appserver.protocol.params import MAX_SHOWN_CHARS, describe, one_of
-from limner.wires.items import Item, as_written
+from limner.wires.items import Item, flatten_output
 
 _OUTPUT = "function_call_output"
 _TYPES = {
@@ -35,7 +35,7 @@ def read_history(history: Sequence[Item]) -> list[dict[str, Any]]:
     """
     for number, item in enumerate(history):
         _check(item, f"history[{number}]")
-    return [as_written(item) for item in history]
+    return [flatten_output(item) for item in history]
 
 
 def _check(item: Item, path: str) -> None:

@@ -70,5 +70,5 @@ def test_other_bytes_get_no_pixels_and_end_the_keeping() -> None:
 def test_what_was_kept_can_be_forgotten() -> None:
     fresh, data = PixelCache(), FILES["png"]
     fresh.keep(data, *open_picture(data, limits=DEFAULT_LIMITS))
-    fresh.forget()
+    fresh.clear()
     assert fresh.take(data) is None

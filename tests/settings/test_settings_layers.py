@@ -248,7 +248,7 @@ def test_an_amount_nobody_could_mean_is_refused(place: Place, amount: str) -> No
         ("[tools]\ntimeout_s = nan", "tools.timeout_s must be a number of seconds above 0", None),
         (
             "[images]\nblockImages = true\nblock_images = true",
-            "images.block_images is there twice",
+            "images.block_images appears twice",
             None,
         ),
     ],
@@ -340,28 +340,6 @@ def test_variables_that_are_no_settings_are_left_alone(place: Place) -> None:
     assert place.load(LIMNER_FUZZ="long", LIMNER_SOMETHING="x", OTHER="y") == Settings(
         home=place.home
     )
-
-
-@pytest.mark.parametrize(
-    ("env", "home"),
-    [
-        ({"HOME": "/h"}, "/h/.limner"),
-        ({"HOME": "/h", "LIMNER_HOME": "  "}, "/h/.limner"),
-        ({"HOME": "/h", "LIMNER_HOME": "/elsewhere"}, "/elsewhere"),
-        ({"LIMNER_HOME": "/elsewhere"}, "/elsewhere"),
-        ({"HOME": "/h", "LIMNER_HOME": "~"}, "/h"),
-        ({"HOME": "/h", "LIMNER_HOME": "~/pictures"}, "/h/pictures"),
-        ({"HOME": "/h", "LIMNER_HOME": "here"}, "/project/here"),
-    ],
-)
-def test_the_home_is_where_the_environment_says(env: dict[str, str], home: str) -> None:
-    assert load(env=env, cwd=Path("/project")).home == Path(home)
-
-
-def test_a_home_that_cannot_be_told_is_an_error_that_says_what_to_set() -> None:
-    with pytest.raises(SettingsError) as caught:
-        load(env={"LIMNER_HOME": "~nobody-of-this-name/x"}, cwd=Path("/"))
-    assert caught.value.hint == "Set LIMNER_HOME to a folder that limner may write."
 
 
 def test_every_setting_is_documented() -> None:

@@ -10,7 +10,7 @@ import pytest
 # Small blocks are kept by the C library when they are freed; the last one holds the heap's end.
 PROGRAM = """
 import os
-from limner.imaging.sandbox import share_one_heap, wait_for
+from limner.imaging.sandbox import share_one_heap, wait_for_job
 
 def resident_mib():
     with open("/proc/self/statm") as statm:
@@ -24,10 +24,10 @@ with open(reading, "rb") as jobs:
     del blocks
     kept = resident_mib()
     os.write(writing, b"job")
-    wait_for(jobs, at_rest=lambda: print("at rest"), idle_s=60)
+    wait_for_job(jobs, on_idle=lambda: print("at rest"), idle_s=60)
     at_once = resident_mib()
     jobs.read1()
-    wait_for(jobs, at_rest=lambda: print("at rest"), idle_s=0)
+    wait_for_job(jobs, on_idle=lambda: print("at rest"), idle_s=0)
     print(at_once >= kept, resident_mib() < kept - 40)
 """
 

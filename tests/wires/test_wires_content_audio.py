@@ -23,12 +23,12 @@ from tests.wires.wire_prompts import (
 )
 
 from limner.errors import InputInvalid
-from limner.wires.audio import DecodedAudio, read_sound
+from limner.wires.content_parts import AudioClip, parse_audio_url
 
 WAV = "data:audio/wav;base64,UklGRg=="
 MP3 = "data:Audio/MPEG;base64,SUQz"
 FILM = "data:video/mp4;base64,AAAA"
-NOTE = "a sound, returned by image_generate (c1):"
+NOTE = "an audio clip, returned by image_generate (c1):"
 
 
 def sound(url: str = WAV) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def test_chat_gets_the_formats_it_has_names_for_and_those_of_tools_after_them() 
     sent = body("openai-chat", RETURNED)
     assert_legal("openai-chat", sent)
     told, shown = sent["messages"][-2:]
-    assert told["content"] == f"Done:\n[picture limner://image/{FOX}]\n[a sound]"
+    assert told["content"] == f"Done:\n[picture limner://image/{FOX}]\n[an audio clip]"
     assert shown["content"][2:] == [{"type": "text", "text": NOTE}, wav]
 
 
@@ -84,7 +84,7 @@ def test_gemini_gets_them_inline_and_those_of_tools_beside_the_output(model: str
 
 @pytest.mark.parametrize("api", ["anthropic-messages", "bedrock-converse"])
 def test_an_api_without_a_form_for_sounds_gets_words(api: str) -> None:
-    words = "[a sound is not sent: the service has no form for it]"
+    words = "[audio is not sent: the service has no format for it]"
     for asked, count in ((SAID, 2), (RETURNED, 1)):
         sent = body(api, asked)
         if api == "anthropic-messages":
@@ -95,21 +95,21 @@ def test_an_api_without_a_form_for_sounds_gets_words(api: str) -> None:
 @every_wire
 def test_a_model_that_does_not_hear_gets_words(api: str) -> None:
     sent = json.dumps(body(api, prompt(user(sound(), text("?")))))
-    assert "[a sound is not sent: this model takes none]" in sent
+    assert "[audio is not sent: this model takes none]" in sent
     assert "UklGRg==" not in sent
 
 
 @pytest.mark.parametrize("api", ["openai-chat", "gemini-generate-content", "openai-responses"])
 def test_what_is_no_sound_becomes_words_and_no_error(api: str) -> None:
     sent = json.dumps(body(api, prompt(user(sound(FILM), sound("https://x")), takes_audio=True)))
-    assert sent.count("[a sound is not sent: its address is no data URL of a sound]") == 2
+    assert sent.count("[audio is not sent: its URL is not a data URL of audio]") == 2
 
 
 def test_a_type_that_the_service_does_not_list_becomes_words_that_say_so() -> None:
     asked = prompt(user(sound("data:audio/ogg;base64,T2dnUw==")), takes_audio=True)
     (message,) = body("openai-chat", asked)["messages"]
     assert message["content"][0]["text"] == (
-        "[a sound is not sent: it is audio/ogg, and the service takes audio/mp3, audio/wav]"
+        "[audio is not sent: it is audio/ogg, and the service takes audio/mp3, audio/wav]"
     )
 
 
@@ -117,13 +117,13 @@ def test_a_type_that_the_service_does_not_list_becomes_words_that_say_so() -> No
 def test_a_sound_in_a_models_own_words_is_named(api: str) -> None:
     own = {"role": "assistant", "content": [sound()]}
     sent = json.dumps(body(api, prompt(user(text("Hi")), own, user(text("?")), takes_audio=True)))
-    assert "[a sound is not sent: a model's own words cannot carry one]" in sent
+    assert "[audio is not sent: a model's own text cannot contain one]" in sent
 
 
 def test_instructions_with_a_sound_keep_it_where_the_api_has_a_place() -> None:
     rules = {"type": "message", "role": "developer", "content": [text("Rule."), sound()]}
     sent = body("openai-chat", prompt(rules, user(text("Hi")), takes_audio=True))
-    assert sent["messages"][0] == {"role": "system", "content": "Rule.\n[a sound]"}
+    assert sent["messages"][0] == {"role": "system", "content": "Rule.\n[an audio clip]"}
     assert sent["messages"][1]["content"][1]["type"] == "input_audio"
 
 
@@ -140,14 +140,14 @@ def test_the_output_of_a_command_keeps_its_sound() -> None:
 
 def test_parameters_of_the_type_stay_and_its_data_is_not_shown() -> None:
     url = "DATA:audio/webm; codecs=opus ;BASE64,AAAA"
-    heard = read_sound(url)
+    heard = parse_audio_url(url)
     assert (heard.url, heard.mime, heard.base64, heard.size_bytes) == (url, "audio/webm", "AAAA", 3)
-    assert repr(heard) == "DecodedAudio(mime='audio/webm')"
+    assert repr(heard) == "AudioClip(mime='audio/webm')"
 
 
 @given(st.text() | st.from_regex(r"data:audio/[a-z]{1,5}(;base64)?,[A-Za-z0-9]{0,9}"))
 def test_property_an_address_is_a_sound_as_it_came_or_refused(url: str) -> None:
     with suppress(InputInvalid):
-        heard = read_sound(url)
-        assert heard == DecodedAudio(url=url, mime=heard.mime)
+        heard = parse_audio_url(url)
+        assert heard == AudioClip(url=url, mime=heard.mime)
         assert url.endswith(f",{heard.base64}")

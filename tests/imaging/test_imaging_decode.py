@@ -85,7 +85,7 @@ async def test_a_format_without_its_extra_names_the_command_that_installs_it(nam
     async with Imaging(workers=1, accept=ALL) as pool:
         assert await refused(pool, FILES[name]) == (
             UnrecognizedImage,
-            f"this is {LABELS[name]}, and the package that reads it is not installed",
+            f"this is {LABELS[name]}, and the package that decodes it is not installed",
             command,
         )
         assert corners(await pool.convert(FILES["avif"])) == CORNERS

@@ -212,7 +212,7 @@ USES = b"".join(
     for level in range(1, 12)
 )
 DRAWINGS: dict[bytes, tuple[type[ImageError], str]] = {
-    b"<svg><g id='g0'/>" + USES + b"</svg>": (ImageTooLarge, "stands for more than 200,000"),
+    b"<svg><g id='g0'/>" + USES + b"</svg>": (ImageTooLarge, "expands to more than 200,000"),
     b"<!DOCTYPE svg [<!ENTITY a 'ha'>]><svg>&a;</svg>": (UnsafeSvg, "remove <!DOCTYPE>"),
     b"<?xml-stylesheet href='a.css'?><svg/>": (UnsafeSvg, "remove <.xml-stylesheet.>"),
     b"<svg><image href='file:///etc/passwd'/></svg>": (UnsafeSvg, "remove <image>"),
@@ -243,14 +243,14 @@ async def test_hostile_a_drawing_from_a_file_meets_the_rules_of_every_drawing(
 LOCKED = """
 import os, sys
 from limner.imaging import pixels
-from limner.imaging.formats import accepted
+from limner.imaging.formats import accepted_formats
 from limner.imaging.limits import WorkerLimits
-from limner.imaging.sandbox import lock_down
-from limner.imaging.decode import prepare
+from limner.imaging.sandbox import enter_sandbox
+from limner.imaging.decode import load_decoders
 
-limits = WorkerLimits(accept=accepted([sys.argv[1]]))
-prepare(limits)
-lock_down(limits)
+limits = WorkerLimits(accept=accepted_formats([sys.argv[1]]))
+load_decoders(limits)
+enter_sandbox(limits)
 if os.getuid() == 0:
     os.setgid(65534)
     os.setuid(65534)

@@ -17,20 +17,20 @@ from limner.imaging.fit import FitRequest, Fitted
 from limner.imaging.fit.encoders import Candidate, is_flat
 from limner.imaging.fit.engine import Engine
 from limner.imaging.fit.ladder import descend
-from limner.imaging.fit.request import inside, scaled
+from limner.imaging.fit.request import scale_by_percent, scale_into
 from limner.imaging.fit.source import DecodedSource
 from limner.imaging.limits import DEFAULT_LIMITS
 
 
 @pytest.fixture(scope="module")
-def aside() -> Iterator[ThreadPoolExecutor]:
+def thread() -> Iterator[ThreadPoolExecutor]:
     with ThreadPoolExecutor(1) as pool:
         yield pool
 
 
 @pytest.fixture(scope="module")
-def engine(aside: ThreadPoolExecutor) -> Engine:
-    return Engine(aside=aside, limits=DEFAULT_LIMITS)
+def engine(thread: ThreadPoolExecutor) -> Engine:
+    return Engine(thread=thread, limits=DEFAULT_LIMITS)
 
 
 def encoded(image: Image.Image, kind: str = "PNG", **how: Any) -> bytes:
@@ -127,7 +127,7 @@ def test_the_fast_path_needs_the_picture_to_be_upright(engine: Engine) -> None:
 def test_the_width_is_brought_in_first_then_the_height_rounded_half_up(
     size: tuple[int, int], sent: tuple[int, int]
 ) -> None:
-    assert inside(size, 1568, 1568) == sent
+    assert scale_into(size, 1568, 1568) == sent
 
 
 def test_the_first_pass_keeps_the_smallest_of_png_jpeg_and_webp(engine: Engine) -> None:
@@ -167,7 +167,7 @@ def test_the_dimension_ladder_is_100_75_50_35_25_percent_with_a_floor_of_100_pix
 
     # The step of 100 percent is the quality ladder itself.
     assert ((100, *PERCENTS), MIN_EDGE) == ((100, 75, 50, 35, 25), 100)
-    assert [scaled((1568, 1045), percent) for percent in PERCENTS] == [
+    assert [scale_by_percent((1568, 1045), percent) for percent in PERCENTS] == [
         (1176, 784),
         (784, 523),
         (549, 366),
@@ -228,18 +228,18 @@ def exhaustive(source: DecodedSource, request: FitRequest) -> tuple[str, int, tu
             (len(encoded(image, "WEBP", quality=webp, method=2)), 2, "image/webp"),
         ]
 
-    size = inside((source.part.width, source.part.height), request.max_width, request.max_height)
-    image = source.at(size)
+    size = request.size_for(source.part)
+    image = source.at_size(size)
     png = len(encoded(image, "PNG", compress_level=4 if is_flat(image) else 1))
     size_bytes, _, mime = min([(png, 0, "image/png"), *lossy(image, 75, webp=72)])
     best = (mime, size_bytes, size)
     if size_bytes <= request.max_bytes:
         return best
     for percent in (100, 100, 75, 50, 35, 25):
-        smaller = scaled(size, percent)
+        smaller = scale_by_percent(size, percent)
         if percent < 100 and min(smaller) < 100:
             break
-        image = source.at(smaller)
+        image = source.at_size(smaller)
         for quality in (70, 60, 50, 40):
             size_bytes, _, mime = min(lossy(image, quality, webp=quality))
             if size_bytes <= request.max_bytes:
@@ -275,8 +275,8 @@ def test_property_the_choice_is_that_of_trying_every_rung(
     data: bytes, edge: int, max_bytes: int
 ) -> None:
     request = FitRequest(max_width=edge, max_height=edge, max_bytes=max_bytes)
-    with ThreadPoolExecutor(1) as aside:
-        chosen = descend(DecodedSource(data, region=None, limits=DEFAULT_LIMITS), request, aside)
+    with ThreadPoolExecutor(1) as thread:
+        chosen = descend(DecodedSource(data, region=None, limits=DEFAULT_LIMITS), request, thread)
     again = DecodedSource(data, region=None, limits=DEFAULT_LIMITS)
     assert (chosen.mime, len(chosen.data), chosen.size) == exhaustive(again, request)
     assert shape(chosen.data)[1] == chosen.size
@@ -290,7 +290,7 @@ def test_property_the_choice_is_that_of_trying_every_rung(
 def test_property_a_size_stays_in_the_box_and_in_proportion(
     width: int, height: int, box: tuple[int, int]
 ) -> None:
-    small = inside((width, height), *box)
+    small = scale_into((width, height), *box)
     assert small[0] <= min(width, box[0])
     assert small[1] <= min(height, box[1])
     assert min(small) >= 1

@@ -17,7 +17,7 @@ from tests.fuzz import examples
 from limner.errors import ImageTooLarge
 from limner.imaging.fit import FitRequest, Fitted, Region
 from limner.imaging.fit.engine import Engine
-from limner.imaging.fit.passthrough import as_it_is
+from limner.imaging.fit.passthrough import pass_through
 from limner.imaging.limits import DEFAULT_LIMITS, WorkerLimits
 from limner.imaging.pool import Imaging
 
@@ -35,12 +35,12 @@ def picture(width: int = 40, height: int = 30, *, mode: str = "RGB") -> Image.Im
 
 
 def known(data: bytes, **asked: Any) -> Fitted | None:
-    return as_it_is(data, FitRequest(**asked), max_pixels=DEFAULT_LIMITS.max_pixels)
+    return pass_through(data, FitRequest(**asked), max_pixels=DEFAULT_LIMITS.max_pixels)
 
 
 def by_the_worker(data: bytes, **asked: Any) -> Fitted:
-    with ThreadPoolExecutor(1) as aside:
-        return Engine(aside=aside, limits=DEFAULT_LIMITS).fit(data, FitRequest(**asked))[0]
+    with ThreadPoolExecutor(1) as thread:
+        return Engine(thread=thread, limits=DEFAULT_LIMITS).fit(data, FitRequest(**asked))[0]
 
 
 def with_chunk(png: bytes, kind: bytes, body: bytes) -> bytes:
@@ -83,9 +83,9 @@ def test_a_request_that_changes_the_picture_is_for_a_worker(asked: dict[str, Any
 
 def test_the_pixel_cap_holds_without_a_worker_too() -> None:
     data = encoded(picture(), "PNG")
-    assert as_it_is(data, FitRequest(), max_pixels=1199) is None
-    with ThreadPoolExecutor(1) as aside, pytest.raises(ImageTooLarge):
-        Engine(aside=aside, limits=WorkerLimits(max_pixels=1199)).fit(data, FitRequest())
+    assert pass_through(data, FitRequest(), max_pixels=1199) is None
+    with ThreadPoolExecutor(1) as thread, pytest.raises(ImageTooLarge):
+        Engine(thread=thread, limits=WorkerLimits(max_pixels=1199)).fit(data, FitRequest())
 
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])

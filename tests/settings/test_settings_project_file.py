@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from limner.errors import SettingsError
 from limner.settings import all_settings, load, load_with_sources
-from limner.settings.project_file import GUARDED, NOT_THEIRS, STRICTEST_FIRST
+from limner.settings.project_file import GUARDED, STRICTEST_FIRST, USERS_ONLY
 
-HELD = sorted(GUARDED | NOT_THEIRS)
+HELD = sorted(GUARDED | USERS_ONLY)
 
 
 def toml(value: object) -> str:
@@ -146,7 +146,7 @@ def test_a_key_that_is_ignored_is_still_checked(folders: tuple[Path, Path]) -> N
     path.write_text('[approval]\npolicy = "never"\n"Policy" = "never"\n')
     with pytest.raises(SettingsError) as twice:
         held(home, cwd, "approval.policy")
-    assert twice.value.message == f"{path}: approval.policy is there twice"
+    assert twice.value.message == f"{path}: approval.policy appears twice"
     path.write_text("[agent]\nmax_calls = 100000\n")
     with pytest.raises(SettingsError) as wrong:
         held(home, cwd, "agent.max_calls")
@@ -168,7 +168,7 @@ counts = st.integers(1, 1024)
 def values_of(key: str) -> st.SearchStrategy[Any]:
     if key in STRICTEST_FIRST:
         return st.sampled_from(STRICTEST_FIRST[key])
-    if key in NOT_THEIRS:
+    if key in USERS_ONLY:
         return st.sampled_from(["limner", "alt-text"])
     return dollars if key.endswith("_usd") else counts
 
@@ -198,7 +198,7 @@ def test_whatever_the_folder_asks_for_nothing_becomes_looser(
         before, _ = held(home, cwd, key)
         written(cwd, "limner.toml", key, asked)
         after, _ = held(home, cwd, key)
-    if key in NOT_THEIRS:
+    if key in USERS_ONLY:
         assert after == before
     else:
         assert strictness(key, after) == max(strictness(key, before), strictness(key, asked))

@@ -18,7 +18,7 @@ def after_the_main_thread(code: str) -> str:
     program = """
         import contextlib, threading
         from concurrent.futures import CancelledError, ThreadPoolExecutor
-        from limner.thread_pool import Threads
+        from limner.thread_pool import ThreadPool
 
         def wait_and_go_on():
             with contextlib.suppress(RuntimeError):
@@ -76,8 +76,8 @@ def test_a_pool_takes_functions_after_the_end_of_the_main_thread() -> None:
             except ZeroDivisionError as error:
                 print(error)
 
-        from limner.thread_pool import Threads
-        used, fresh = Threads(2, name="used"), Threads(2, name="fresh")
+        from limner.thread_pool import ThreadPool
+        used, fresh = ThreadPool(2, name="used"), ThreadPool(2, name="fresh")
         used.submit(int).result()
     """
     assert after_the_main_thread(code) == ("used\nfresh\ninteger division or modulo by zero\n")
@@ -86,7 +86,7 @@ def test_a_pool_takes_functions_after_the_end_of_the_main_thread() -> None:
 def test_one_worker_is_one_at_a_time_after_the_end_of_the_main_thread_too() -> None:
     code = """
         def late():
-            pool, busy = Threads(1, name="one"), threading.Lock()
+            pool, busy = ThreadPool(1, name="one"), threading.Lock()
 
             def alone():
                 with contextlib.ExitStack() as stack:
@@ -103,7 +103,7 @@ def test_one_worker_is_one_at_a_time_after_the_end_of_the_main_thread_too() -> N
 def test_shutting_down_waits_and_cancelling_counts_after_the_end_of_the_main_thread() -> None:
     code = """
         def late():
-            pool, begun, gate = Threads(1, name="one"), threading.Event(), threading.Event()
+            pool, begun, gate = ThreadPool(1, name="one"), threading.Event(), threading.Event()
             pool.submit(lambda: (begun.set(), gate.wait(), print("first")))
             begun.wait()
             waiting = pool.submit(print, "never")

@@ -1,4 +1,4 @@
-"""A value of a stranger's JSON -> the shape it was promised to have, or an empty one."""
+"""A value of untrusted JSON -> an object or a list; an empty one if it is something else."""
 
 from __future__ import annotations
 
