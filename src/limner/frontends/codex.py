@@ -17,7 +17,7 @@ from limner.frontends.remote.client import connect
 from limner.frontends.remote.discovery import find_codex
 from limner.frontends.remote.threads import Thread, ThreadOptions
 from limner.tools.base import Tool
-from limner.tools.image_recall import TOOL as RECALL_TOOL
+from limner.tools.image_recall import IMAGE_RECALL
 
 RECALL = (
     "Look again at a picture that another of these tools returned earlier in this conversation. "
@@ -73,6 +73,6 @@ async def codex_thread(
 def _tools_of(lim: Limner) -> list[Tool]:
     """limner's tools; image_recall is described for a conversation that Codex stores."""
     return [
-        replace(tool, description=RECALL) if tool.name == RECALL_TOOL else tool
+        replace(tool, description=RECALL) if tool.name == IMAGE_RECALL.name else tool
         for tool in lim.conversation_tools()
     ]

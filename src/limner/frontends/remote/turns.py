@@ -82,7 +82,7 @@ class RemoteTurn:
             case TurnStarted():
                 self.id = self.id or event.turn_id
             case UsageUpdated():
-                self._usage = self._usage.plus(event.last)
+                self._usage = self._usage + event.last
                 event = replace(event, spent_nano=self.spent_nano)
             case ToolFinished(raw=None):
                 self.cost_nano += event.result.cost_nano
