@@ -176,7 +176,7 @@ class Limner(Components):
         given = {"path": path, "question": question, **options}
         _refuse_unknown("inspect", given, InspectRequest)
         person = self.person(**_hooks(given))
-        return await self.looking.look(_read(InspectRequest, given), person)
+        return await self.looking.inspect(_read(InspectRequest, given), person)
 
     async def fit(
         self,

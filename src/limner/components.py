@@ -176,7 +176,7 @@ class Components:
         return Inspector(
             registry=self.models,
             connect=partial(self._model, kind=INSPECT),
-            viewing=PictureLoader(
+            loader=PictureLoader(
                 pictures=self.pictures,
                 handles=self.handles,
                 fitting=self.fitting,
