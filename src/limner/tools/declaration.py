@@ -38,7 +38,13 @@ class Dimensions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ToolDeclaration(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
-    """Everything that is known of a tool without the parts that it runs on."""
+    """Everything that is known of a tool without the parts that it runs on.
+
+    Attributes:
+        first: the arguments that come first in the schema.
+        pays: a call may cost money, and the tool writes the cost to the ledger itself.
+        in_conversation: the tool needs a conversation that limner stores.
+    """
 
     name: str
     title: str
@@ -49,6 +55,8 @@ class ToolDeclaration(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
     max_result_chars: int
     toolset: str = "image"
     first: tuple[str, ...] = ()
+    pays: bool = False
+    in_conversation: bool = False
 
     @property
     def schema(self) -> Mapping[str, Any]:
@@ -61,7 +69,6 @@ class ToolDeclaration(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
         *,
         timeout_s: float | None = None,
         parts: Callable[[Mapping[str, Any]], int] = lambda _: 1,
-        keeps_books: bool = False,
     ) -> Tool:
         """The tool itself, which calls ``run`` with its arguments as the Struct."""
 
@@ -81,7 +88,7 @@ class ToolDeclaration(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
             max_result_chars=self.max_result_chars,
             timeout_s=timeout_s,
             parts=parts,
-            keeps_books=keeps_books,
+            keeps_books=self.pays,
         )
 
 

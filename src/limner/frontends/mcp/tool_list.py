@@ -15,11 +15,11 @@ from msgspec.structs import replace
 from limner.frontends.mcp.image_job import IMAGE_JOB, RunningAnswer
 from limner.frontends.mcp.spend import SPEND
 from limner.tools.base import Tool
-from limner.tools.built_in import BUILT_IN
+from limner.tools.built_in import declarations
+from limner.tools.built_in.image_recall import IMAGE_RECALL
 from limner.tools.declaration import ToolDeclaration, answer_schema
 from limner.tools.function_tools import load_plugin_tools
 from limner.tools.image_fit import IMAGE_FIT
-from limner.tools.image_recall import IMAGE_RECALL
 from limner.wires.base import HANDLE_URL
 
 # A client's model sees no note in place of a picture, as in a conversation that is kept here.
@@ -28,10 +28,11 @@ RECALL = replace(
     description="Look again at a picture that a tool here made or found: give its handle, and the "
     "picture comes back. Free of charge.",
 )
+BUILT_IN = tuple(tool for tool in declarations().values() if not tool.in_conversation)
 DECLARED: tuple[ToolDeclaration[Any], ...] = (*BUILT_IN, IMAGE_FIT, IMAGE_JOB, RECALL, SPEND)
 # These may cost money: they outlive their caller, a repeated call joins them, and one that takes
 # long answers with a job.
-LASTING = frozenset(tool.name for tool in BUILT_IN)
+LASTING = frozenset(tool.name for tool in BUILT_IN if tool.pays)
 
 
 @cache

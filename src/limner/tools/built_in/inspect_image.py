@@ -9,12 +9,12 @@ import msgspec
 
 from limner.content import Text
 from limner.tools.base import Outcome, Tool, ToolContext, ToolHints
+from limner.tools.built_in import ToolParts
 from limner.tools.declaration import ToolDeclaration
 from limner.tools.inspection import (
     TOOL,
     InspectArguments,
     Inspection,
-    Inspector,
     InspectRequest,
 )
 
@@ -40,11 +40,13 @@ INSPECT_IMAGE = ToolDeclaration(
     answer=InspectionAnswer,
     hints=ToolHints(read_only=True, destructive=False, idempotent=False, open_world=True),
     max_result_chars=40_000,
+    pays=True,
 )
 
 
-def inspect_image(inspector: Inspector) -> Tool:
-    """The tool, which asks through ``inspector``."""
+def build(parts: ToolParts) -> Tool:
+    """Build the tool."""
+    inspector = parts.inspector
 
     async def run(arguments: InspectArguments, context: ToolContext) -> Outcome:
         request = InspectRequest(**msgspec.structs.asdict(arguments))
@@ -57,7 +59,7 @@ def inspect_image(inspector: Inspector) -> Tool:
             untrusted=inspection.untrusted,
         )
 
-    return INSPECT_IMAGE.tool(run, timeout_s=inspector.timeout_s + SPARE_S, keeps_books=True)
+    return INSPECT_IMAGE.tool(run, timeout_s=inspector.timeout_s + SPARE_S)
 
 
 def as_value(inspection: Inspection) -> dict[str, Any]:
