@@ -327,3 +327,9 @@ class Cancelled(LimnerError):
 
     code = "CANCELLED"
     exit_status = 130
+
+
+def cancellation_cost(cancellation: BaseException) -> Cancelled | None:
+    """The cost in an ``asyncio.CancelledError``; None if no paid call was cancelled."""
+    cost = cancellation.args[0] if cancellation.args else None
+    return cost if isinstance(cost, Cancelled) else None
