@@ -141,7 +141,7 @@ async def test_flow_1_block_images_rejects_immediately(
 async def test_flow_2_a_missing_registry_is_an_error(desk: Studio) -> None:
     async with desk.open() as lim:
         bare: Inspector = replace(lim.looking, registry=None)
-        lim.looking = bare
+        lim.components.looking = bare
         result = await call_with(lim, desk.context(), path="missing.png")
     assert error(result) == "Model registry is unavailable for inspect_image."
 
@@ -453,7 +453,7 @@ async def test_a_file_that_is_not_there_is_said_to_be_missing(desk: Studio) -> N
     result = await call(desk, path="missing.png")
     assert (result.domain_code, error(result)) == (
         "FILE_NOT_FOUND",
-        f"Could not read {str(desk.cwd / 'missing.png')!r}: it is not there.",
+        f"Could not read {str(desk.cwd / 'missing.png')!r}: it does not exist.",
     )
 
 
