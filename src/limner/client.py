@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
-from functools import cache, cached_property, wraps
+from functools import cache, cached_property
+from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, cast, overload
@@ -57,12 +58,8 @@ _HOOKS = ("progress", "ask")
 
 def _forward(part: cached_property[T]) -> cached_property[T]:
     """A part of the components as an attribute of `Limner`."""
-
-    @wraps(part.func)
-    def get(self: Limner) -> T:
-        return getattr(self.components, part.func.__name__)
-
-    return cast("cached_property[T]", property(get))
+    get = attrgetter(f"components.{part.func.__name__}")
+    return cast("cached_property[T]", property(get, doc=part.func.__doc__))
 
 
 class Limner:
@@ -390,13 +387,13 @@ class Limner:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
+    def __aexit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
-    ) -> None:
-        await self.aclose()
+    ) -> Coroutine[Any, Any, None]:
+        return self.components.aclose()
 
     async def _draw(
         self, function: str, kind: type[DrawingArguments], given: Mapping[str, Any]

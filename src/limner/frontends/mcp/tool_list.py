@@ -17,7 +17,7 @@ from limner.frontends.mcp.spend import SPEND
 from limner.tools.base import Tool
 from limner.tools.built_in import declarations
 from limner.tools.built_in.image_recall import IMAGE_RECALL
-from limner.tools.declaration import ToolDeclaration, answer_schema
+from limner.tools.declaration import ToolDeclaration, answer_schema, tool_schemas
 from limner.tools.function_tools import load_plugin_tools
 from limner.tools.image_fit import IMAGE_FIT
 from limner.wires.base import HANDLE_URL
@@ -67,6 +67,7 @@ def templates() -> list[types.ResourceTemplate]:
 
 def _as_mcp(tool: ToolDeclaration[Any] | Tool) -> types.Tool:
     title = tool.title or tool.name
+    arguments, answer = tool_schemas(tool)
     annotations: dict[str, Any] = {"title": title}
     if tool.hints is not None:
         annotations |= {
@@ -79,17 +80,16 @@ def _as_mcp(tool: ToolDeclaration[Any] | Tool) -> types.Tool:
         name=tool.name,
         title=title,
         description=tool.description,
-        input_schema=dict(tool.schema),
-        output_schema=_output_schema(tool),
+        input_schema=dict(arguments),
+        output_schema=_output_schema(tool.name, answer),
         annotations=types.ToolAnnotations.model_validate(annotations),
     )
 
 
-def _output_schema(tool: ToolDeclaration[Any] | Tool) -> dict[str, Any] | None:
-    if tool.answer is None:
+def _output_schema(name: str, schema: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if schema is None:
         return None
-    schema = answer_schema(tool.answer)
-    if tool.name not in LASTING:
-        return schema
+    if name not in LASTING:
+        return dict(schema)
     running = answer_schema(RunningAnswer)["properties"]
     return {**schema, "properties": schema["properties"] | running}
