@@ -66,7 +66,7 @@ ways = st.sampled_from(EVERY_WAY)
 
 
 def look(rule: TokenRule, size: str, detail: str = "auto") -> tuple[int, str]:
-    seen = rule.look(parse_size(size), detail)
+    seen = rule.count(parse_size(size), detail)
     return seen.tokens, str(seen.size)
 
 
@@ -218,7 +218,7 @@ def test_exactly_30000_patches_are_taken() -> None:
 def test_a_detail_the_model_does_not_have_is_refused_naming_those_it_has(
     rule: TokenRule, detail: str, hint: str
 ) -> None:
-    for ask in (rule.look, rule.useful):
+    for ask in (rule.count, rule.useful):
         with pytest.raises(InputInvalid) as caught:
             ask(Size(10, 10), detail)
         assert (caught.value.field, caught.value.hint) == ("detail", hint)
@@ -262,7 +262,7 @@ def test_property_the_size_sent_is_seen_as_it_is_and_stays_within_the_budget(
 ) -> None:
     rule, detail = way
     sent = rule.useful(size, detail)
-    seen = rule.look(sent, detail)
+    seen = rule.count(sent, detail)
     assert (seen.size, rule.useful(sent, detail)) == (sent, sent)
     assert 1 <= sent.width <= size.width
     assert 1 <= sent.height <= size.height
@@ -277,11 +277,11 @@ def test_property_shrinking_first_changes_neither_what_is_seen_nor_what_it_takes
 ) -> None:
     rule, detail = way
     try:
-        unshrunk = rule.look(size, detail)
+        unshrunk = rule.count(size, detail)
     except ImageTooLarge:
         return
     sent = rule.useful(size, detail)
-    assert rule.look(sent, detail).tokens == unshrunk.tokens
+    assert rule.count(sent, detail).tokens == unshrunk.tokens
     if not isinstance(rule, MediaResolution):
         assert sent == unshrunk.size
 
@@ -294,7 +294,7 @@ def test_property_of_two_pictures_seen_whole_the_larger_never_takes_less(
     smaller = Size(min(one.width, other.width), min(one.height, other.height))
     larger = Size(max(one.width, other.width), max(one.height, other.height))
     assume(rule.useful(smaller, detail) == smaller and rule.useful(larger, detail) == larger)
-    assert rule.look(smaller, detail).tokens <= rule.look(larger, detail).tokens
+    assert rule.count(smaller, detail).tokens <= rule.count(larger, detail).tokens
 
 
 @given(ways, sizes)
@@ -305,7 +305,7 @@ def test_property_a_picture_on_its_side_takes_as_much(
     sent = rule.useful(size, detail)
     turned = rule.useful(Size(size.height, size.width), detail)
     assert turned == Size(sent.height, sent.width)
-    assert rule.look(turned, detail).tokens == rule.look(sent, detail).tokens
+    assert rule.count(turned, detail).tokens == rule.count(sent, detail).tokens
 
 
 @given(large_sizes, st.sampled_from([1_536, 2_500, 6_144, 8_000]))

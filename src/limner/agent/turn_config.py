@@ -79,7 +79,7 @@ class TurnConfigBuilder(msgspec.Struct, frozen=True, kw_only=True):
             UserError: there is no such model, or its key is missing.
         """
         who = self.personalities.get(terms.personality or self.personality)
-        resolved = self.registry.resolve_talker(named=terms.model or who.model)
+        resolved = self.registry.resolve_conversation_model(named=terms.model or who.model)
         found = FoundModel(model=resolved.model, effort=resolved.effort)
         budget_usd = who.budget_usd if terms.budget_usd is None else terms.budget_usd
         toolset = who.toolset if terms.toolset is None else terms.toolset
