@@ -214,7 +214,7 @@ class Components:
         )
         return Conversations(
             sessions=self.sessions,
-            standings=TurnConfigBuilder(
+            turn_configs=TurnConfigBuilder(
                 registry=self.models,
                 personalities=self.personalities,
                 approval=self._consent,
@@ -226,7 +226,7 @@ class Components:
             ),
             parts=TurnParts(
                 model_caller=model_caller,
-                compaction=Compactor(
+                compactor=Compactor(
                     model_caller=model_caller, prompts=self.requests, at=agent.compact_at
                 ),
                 money=self.money,

@@ -124,10 +124,10 @@ class LiveThread:
         self._conversation = Conversation(
             session,
             lease=lease,
-            terms=kept.terms,
+            options=kept.terms,
             cwd=self.cwd,
             tools=lambda: self._equipment.registry,
-            standings=conversations.standings,
+            turn_configs=conversations.turn_configs,
             parts=conversations.parts,
         )
 
@@ -223,7 +223,9 @@ class LiveThread:
             self.interrupt()
             await asyncio.wait({now.task})
         await self._take(
-            lambda telling: self._conversation.compact(tell=telling.tell, turn_id=telling.turn_id),
+            lambda telling: self._conversation.compact(
+                on_event=telling.tell, turn_id=telling.turn_id
+            ),
             begun=begun,
             can_be_joined=False,
         )
@@ -303,7 +305,7 @@ class LiveThread:
         telling = TurnNotifications(self._scene(), named, begun=has_begun)
         for one in said:
             telling.expect(one.item, one.given)
-        self._conversation.terms, self._conversation.cwd = self._terms(), self.cwd
+        self._conversation.options, self._conversation.cwd = self._terms(), self.cwd
         task = self._task = asyncio.ensure_future(self._follow(work(telling), telling))
         self._under_way = RunningTurn(
             id=named, task=task, telling=telling, can_be_joined=can_be_joined
@@ -323,7 +325,7 @@ class LiveThread:
     ) -> TurnEnded:
         return await self._conversation.run(
             items,
-            tell=telling.tell,
+            on_event=telling.tell,
             ask=self._tools.ask,
             turn_id=telling.turn_id,
             schema=schema,

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from limner.agent.conversation import TERMS
+from limner.agent.conversation import OPTIONS_KEY
 from limner.agent.session_options import SessionOptions
 from limner.errors import InputInvalid
 from limner.frontends.appserver.protocol.accounts import ThreadGoal
@@ -66,9 +66,11 @@ class ThreadState(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def read(cls, settings: Mapping[str, Any]) -> ThreadState:
         """From the settings of a session; what is not of the right shape there holds nothing."""
-        others = {name: settings[name] for name in settings if name not in (TERMS, TOOLS, REST)}
+        others = {
+            name: settings[name] for name in settings if name not in (OPTIONS_KEY, TOOLS, REST)
+        }
         return cls(
-            terms=_converted(settings.get(TERMS), SessionOptions) or SessionOptions(),
+            terms=_converted(settings.get(OPTIONS_KEY), SessionOptions) or SessionOptions(),
             tools=_tools(settings.get(TOOLS)),
             rest=_converted(settings.get(REST), ThreadExtras) or ThreadExtras(),
             others=others,
@@ -78,7 +80,7 @@ class ThreadState(msgspec.Struct, frozen=True, kw_only=True):
         """As a session keeps it."""
         return {
             **self.others,
-            TERMS: msgspec.to_builtins(self.terms),
+            OPTIONS_KEY: msgspec.to_builtins(self.terms),
             **({TOOLS: write_specs(self.tools)} if self.tools else {}),
             REST: msgspec.to_builtins(self.rest),
         }

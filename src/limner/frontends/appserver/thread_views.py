@@ -116,7 +116,7 @@ async def opened(thread: LiveThread, *, lim: Limner, turns: Sequence[Turn] = ())
 def _held(kept: ThreadState, lim: Limner) -> Mapping[str, Any]:
     """When the user is asked and what may be written, as the next turn will have it."""
     try:
-        standing = lim.conversations.standings
+        standing = lim.conversations.turn_configs
         who = lim.personalities.get(kept.terms.personality or standing.personality)
         policy = kept.terms.approval or who.approval or standing.approval.policy
         sandbox = kept.terms.sandbox or who.sandbox or standing.sandbox

@@ -76,7 +76,7 @@ class ChatAgent:
         """What holds from the next message on."""
         if self.session_id is None:
             return self._wishes.terms
-        return (await self.agent.conversation()).terms
+        return (await self.agent.conversation()).options
 
     async def change(self, changes: SessionOptions) -> KnownModel:
         """Let something else hold from the next message on, and tell who answers then.
@@ -137,8 +137,8 @@ class ChatAgent:
         raise UserError("No session is stored here yet.", hint="Begin one: limner chat")
 
     def _answering(self, terms: SessionOptions) -> KnownModel:
-        standings = self._lim.conversations.standings
-        return standings.of(terms, session_id="", cwd=self._lim.cwd).found.model
+        turn_configs = self._lim.conversations.turn_configs
+        return turn_configs.build(terms, session_id="", cwd=self._lim.cwd).found.model
 
     def _agent(self, session: str | None) -> Agent:
         terms = self._wishes.terms
