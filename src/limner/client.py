@@ -5,28 +5,23 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from functools import cache, cached_property
+from datetime import datetime
+from decimal import Decimal
+from functools import cache, cached_property, wraps
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, cast, overload
 
 import msgspec
 from msgspec.structs import replace
 
-from limner.agent.audio import read_file
-from limner.agent.gc import FreedSpace
-from limner.agent.session_export import ExportedSession
-from limner.agent.session_import import ImportedSession
-from limner.catalogue.vision import vision_model
-from limner.components import Components
+from limner.components import Components, utc_now
 from limner.content import Picture
-from limner.imaging.fit import Region
-from limner.money.ledger import JobRow
-from limner.pictures.fitting import FittedImage
 from limner.pictures.request import Progress
+from limner.settings import Settings
 from limner.storage.reach import Reach
 from limner.tools.base import Question, Tool, ToolContext, ask_nobody, tell_nobody
-from limner.tools.declaration import ToolDeclaration, read_arguments
+from limner.tools.declaration import read_arguments
 from limner.tools.drawing_arguments import (
     NO_OPTIONS,
     CallerOptions,
@@ -35,35 +30,42 @@ from limner.tools.drawing_arguments import (
     Order,
     order_for,
 )
-from limner.tools.function_tools import (
-    FunctionTool,
-    ToolOptions,
-    function_tool,
-    kept_in,
-    plugin_tools,
-)
 from limner.tools.generation_tool import failures_value
-from limner.tools.image_edit import IMAGE_EDIT, EditArguments, image_edit
-from limner.tools.image_generate import IMAGE_GENERATE, GenerateArguments, image_generate
-from limner.tools.image_recall import IMAGE_RECALL, image_recall
-from limner.tools.inspect_image import INSPECT_IMAGE, inspect_image
-from limner.tools.inspection import Inspection, InspectRequest
-from limner.tools.options import EditOptions, GenerateOptions, InspectOptions
+from limner.tools.image_edit import EditArguments
+from limner.tools.image_generate import GenerateArguments
 from limner.tools.output_file import GeneratedImage
 from limner.tools.picture_set import PictureSet, draw_all
 from limner.tools.planning import Plan
-from limner.tools.recovery import recover
-from limner.tools.registry import ToolRegistry
-from limner.wires.items import Shown
 
-# The tools of every `Limner`, in the order a model sees them.
-BUILT_IN: tuple[ToolDeclaration[Any], ...] = (IMAGE_GENERATE, IMAGE_EDIT, INSPECT_IMAGE)
+if TYPE_CHECKING:
+    from limner.agent.gc import FreedSpace
+    from limner.agent.session_export import ExportedSession
+    from limner.agent.session_import import ImportedSession
+    from limner.imaging.fit import Region
+    from limner.money.ledger import JobRow
+    from limner.pictures.fitting import FittedImage
+    from limner.tools.function_tools import FunctionTool, ToolOptions
+    from limner.tools.inspection import Inspection
+    from limner.tools.options import EditOptions, GenerateOptions, InspectOptions
+    from limner.tools.registry import ToolRegistry
+    from limner.wires.items import Shown
 
 S = TypeVar("S", bound=msgspec.Struct)
+T = TypeVar("T")
 _HOOKS = ("progress", "ask")
 
 
-class Limner(Components):
+def _forward(part: cached_property[T]) -> cached_property[T]:
+    """A part of the components as an attribute of `Limner`."""
+
+    @wraps(part.func)
+    def get(self: Limner) -> T:
+        return getattr(self.components, part.func.__name__)
+
+    return cast("cached_property[T]", property(get))
+
+
+class Limner:
     """Pictures for a program: makes them, looks at them, keeps them, counts what they cost.
 
     Use it as ``async with limner.Limner() as lim`` so that its helpers are stopped at the end; the
@@ -76,8 +78,46 @@ class Limner(Components):
         env: where keys and base addresses come from.
         cwd: what relative paths are relative to.
         clock: the time, for prices that change and models that retire.
-        observe: gets one redacted line for each HTTP request and answer.
+        observe: gets one redacted line for each HTTP request and response.
     """
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        budget_usd: Decimal | float | str | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        clock: Callable[[], datetime] = utc_now,
+        observe: Callable[[str], None] | None = None,
+    ) -> None:
+        self.components = parts = Components(
+            settings, budget_usd=budget_usd, env=env, cwd=cwd, clock=clock, observe=observe
+        )
+        self.env, self.cwd, self.clock = parts.env, parts.cwd, parts.clock
+        self.settings, self.home, self.session_id = parts.settings, parts.home, parts.session_id
+
+    conversations = _forward(Components.conversations)
+    drawing = _forward(Components.drawing)
+    exporting = _forward(Components.exporting)
+    fitting = _forward(Components.fitting)
+    garbage = _forward(Components.garbage)
+    handles = _forward(Components.handles)
+    imaging = _forward(Components.imaging)
+    importing = _forward(Components.importing)
+    ingress = _forward(Components.ingress)
+    keys = _forward(Components.keys)
+    looking = _forward(Components.looking)
+    models = _forward(Components.models)
+    money = _forward(Components.money)
+    personalities = _forward(Components.personalities)
+    pictures = _forward(Components.pictures)
+    quarantine = _forward(Components.quarantine)
+    requests = _forward(Components.requests)
+    sessions = _forward(Components.sessions)
+    showing = _forward(Components.showing)
+    specs = _forward(Components.specs)
+    store = _forward(Components.store)
 
     @overload
     async def generate(
@@ -161,7 +201,9 @@ class Limner(Components):
     async def recover(
         self, job: JobRow, *, progress: Callable[[Progress], None] = tell_nobody
     ) -> GeneratedImage | None:
-        """Bring in the picture of an unfinished job, or None where its service cannot be asked."""
+        """Bring in the picture of an unfinished job, or None if its service cannot be asked."""
+        from limner.tools.recovery import recover
+
         return await recover(job, self.drawing, progress=progress)
 
     async def inspect(
@@ -173,10 +215,12 @@ class Limner(Components):
             LimnerError: with code, retryable, billed and cost.
             TypeError: there is no such option.
         """
+        from limner.tools.inspection import InspectRequest
+
         given = {"path": path, "question": question, **options}
         _refuse_unknown("inspect", given, InspectRequest)
         person = self.person(**_hooks(given))
-        return await self.looking.look(_read(InspectRequest, given), person)
+        return await self.looking.inspect(_read(InspectRequest, given), person)
 
     async def fit(
         self,
@@ -194,6 +238,8 @@ class Limner(Components):
             ReachDenied: the path is below the floor.
             StorageError: the file cannot be read.
         """
+        from limner.catalogue.vision import vision_model
+
         seer = None if model is None else vision_model(model)
         picture = await self.take(path)
         return await self.fitting.fit(picture, model=seer, region=region, page=page)
@@ -227,6 +273,8 @@ class Limner(Components):
             ReachDenied: the path is below the floor.
             StorageError: there is no such file, or it cannot be read.
         """
+        from limner.agent.audio import read_file
+
         file = self._person_reach.resolve_read(path, cwd=self.cwd)
         return await asyncio.to_thread(read_file, file)
 
@@ -271,16 +319,14 @@ class Limner(Components):
 
     def tools(self) -> list[Tool]:
         """The tools a model can call, those of installed packages last."""
-        defaults = self._drawing_defaults()
-        return [
-            image_generate(self.drawing, defaults),
-            image_edit(self.drawing, defaults),
-            inspect_image(self.looking),
-            *self._plugins,
-        ]
+        from limner.tools.built_in import built_in_tools
+
+        own = built_in_tools(self.drawing, self.looking, self._drawing_defaults())
+        return [*own, *self._plugins]
 
     def conversation_tools(self) -> list[Tool]:
         """The tools for a model whose conversation is kept here: it can look at pictures again."""
+        from limner.tools.image_recall import image_recall
 
         return [*self.tools(), image_recall(self.pictures, handles=self.handles)]
 
@@ -293,6 +339,9 @@ class Limner(Components):
         return self._registry(self.tools(), more)
 
     def _registry(self, own: Iterable[Tool], more: Iterable[Tool]) -> ToolRegistry:
+        from limner.tools.function_tools import kept_in
+        from limner.tools.registry import ToolRegistry
+
         tools = [*own, *(kept_in(lambda: self.pictures, tool) for tool in more)]
         return ToolRegistry(tools, timeout_s=self.settings.tools.timeout_s)
 
@@ -317,9 +366,19 @@ class Limner(Components):
 
     @cached_property
     def _plugins(self) -> list[Tool]:
+        from limner.tools.built_in import NAMES
+        from limner.tools.function_tools import plugin_tools
+
         # Loaded once, so that one that is broken is logged once.
-        taken = [tool.name for tool in (*BUILT_IN, IMAGE_RECALL)]
-        return plugin_tools(taken=taken, pictures=lambda: self.pictures)
+        return plugin_tools(taken=NAMES, pictures=lambda: self.pictures)
+
+    def warm(self) -> None:
+        """Do now what the first request in this event loop would wait for: read certificates."""
+        self.components.warm()
+
+    async def aclose(self) -> None:
+        """Wait for calls in flight, then stop the workers and close connections and database."""
+        await self.components.aclose()
 
     async def __aenter__(self) -> Self:
         return self
@@ -410,6 +469,8 @@ def tool(
         TypeError: a parameter has no type, or there is no word on what the function does.
         ValueError: services take no tool of that name.
     """
+
+    from limner.tools.function_tools import function_tool
 
     def decorate(function: Callable[..., Any]) -> FunctionTool:
         return function_tool(function, pictures=lambda: _of_this_program().pictures, **options)

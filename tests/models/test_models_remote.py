@@ -300,7 +300,7 @@ async def test_a_server_that_is_not_there_was_sent_nothing(
 ) -> None:
     error = await failing(connect("openai-responses", "http://127.0.0.1:9/v1"), ProviderUnavailable)
     assert (error.code, error.may_be_billed, error.retryable) == ("MODEL_UNAVAILABLE", False, True)
-    assert error.hint == "Check the network, and OPENAI_BASE_URL where it is set."
+    assert error.hint == "Check the network, and OPENAI_BASE_URL if it is set."
     assert time.slept == [0.5, 1.0, 2.0]
 
 

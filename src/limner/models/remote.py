@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable, Generator
 from contextlib import aclosing, contextmanager
 
-import httpx2
 import msgspec
 from msgspec.structs import replace
 
@@ -17,8 +16,9 @@ from limner.models.pricing import cost_of
 from limner.models.registry import KnownModel
 from limner.net.clock import Clock
 from limner.net.failures import MAX_MESSAGE_CHARS, MAY_BE_BILLED, Vendor
-from limner.net.service import Service, patiently, versioned
-from limner.net.sse import Events
+from limner.net.http import HttpClient, HttpResponse
+from limner.net.service import Service, send_with_retries, versioned
+from limner.net.sse import EventStream
 from limner.wires.base import Answer, ModelRequest, Prompt, StreamReader, Usage, Wire, wire
 
 # A model may think for minutes before its first word, and not every service says so meanwhile.
@@ -31,7 +31,7 @@ REPHRASE = "Ask in other words, about another picture, or another model."
 class ModelConnection(msgspec.Struct, frozen=True, kw_only=True):
     """How one model's service is reached, in the event loop it is used in."""
 
-    http: httpx2.AsyncClient
+    http: HttpClient
     key: str
     base_url: str
     clock: Clock = msgspec.field(default_factory=Clock)
@@ -57,7 +57,7 @@ class RemoteModel:
         self,
         model: KnownModel,
         *,
-        http: httpx2.AsyncClient,
+        http: HttpClient,
         key: str,
         kind: str,
         clock: Clock | None = None,
@@ -121,7 +121,7 @@ class RemoteModel:
         failure: ProviderError | None = None
         try:
             async with asyncio.timeout(timeout_s):
-                await patiently(attempt, self._service.clock)
+                await send_with_retries(attempt, self._service.clock)
         except TimeoutError:
             failure = self._too_late(timeout_s)
         except ProviderError as error:
@@ -134,7 +134,7 @@ class RemoteModel:
         return answer
 
     async def _follow(
-        self, response: httpx2.Response, reader: StreamReader, on_text: Callable[[str], None]
+        self, response: HttpResponse, reader: StreamReader, on_text: Callable[[str], None]
     ) -> None:
         kind = response.headers.get("content-type", "").partition(";")[0].strip()
         if kind not in ("", "text/event-stream"):
@@ -143,7 +143,7 @@ class RemoteModel:
                 hint=f"Check that {self._model.base_url_from} is the address of its API.",
                 may_be_billed=self._paid,
             )
-        events, chars = Events(), 0
+        events, chars = EventStream(), 0
         async with aclosing(response.aiter_bytes()) as chunks:
             async for chunk in chunks:
                 for event in events.feed(chunk):
@@ -161,14 +161,14 @@ class RemoteModel:
         error = (
             self._refused(answer)
             if answer.stop == "refusal"
-            else self._service.failure_within_answer(answer.code, answer.message, paid=self._paid)
+            else self._service.reported_error(answer.code, answer.message, paid=self._paid)
         )
         if answer.usage is not None:
             self._charge(error, answer.usage)
         raise error
 
     def _refused(self, answer: Answer) -> ProviderRefused:
-        said = None if answer.message is None else self._service.for_reader(answer.message)
+        said = None if answer.message is None else self._service.safe_text(answer.message)
         why = said or answer.code
         return ProviderRefused(
             f"{self.name} will not answer this{f': {why[:MAX_MESSAGE_CHARS]}' if why else ''}",

@@ -1,4 +1,4 @@
-"""What is asked of a provider, and what it answers: the values both sides share."""
+"""The request to an image provider, its receipt, and the callbacks while it works."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ class DrawingOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SourceImage(Discreet, frozen=True, kw_only=True):
-    """A picture to draw from: verified, and fitted to what the service takes.
+    """A source picture: verified, and fitted to the limits of the service.
 
-    ``handle`` names the picture it was made of.
+    ``handle`` names the picture it was made from.
     """
 
     unshown = ("data",)
@@ -70,7 +70,7 @@ class SourceImage(Discreet, frozen=True, kw_only=True):
 
 
 class ImageRequest(DrawingOptions, frozen=True, kw_only=True):
-    """One picture to draw. The chosen model can do everything that it asks for.
+    """One picture to draw. The options have been checked against the model before.
 
     Attributes:
         prompt: what to draw, or what to change.
@@ -78,9 +78,9 @@ class ImageRequest(DrawingOptions, frozen=True, kw_only=True):
         width: pixels across.
         height: pixels down.
         svg: a document to render instead.
-        sources: pictures to draw from. The first is the one to change, the others are references.
-        mask: a PNG of the size of the first source, transparent where that may change.
-        partial_pictures: how many unfinished pictures to show on the way; they may cost.
+        sources: pictures to draw from. The first is edited, the others are references.
+        mask: a PNG with the size of the first source; transparent pixels may change.
+        partial_pictures: how many unfinished pictures to send; they may cost money.
     """
 
     prompt: str
@@ -94,10 +94,10 @@ class ImageRequest(DrawingOptions, frozen=True, kw_only=True):
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):
-    """What the provider said about a picture whose bytes are in the sink.
+    """What the provider reports about a picture whose bytes are in the sink.
 
-    ``cost_nano`` is None where the provider does not say and the catalogue's price holds.
-    ``extras`` are facts for the caller (matched words, a seed), all JSON values.
+    ``cost_nano`` is None if the provider does not report a cost; then the price of the catalogue
+    applies. ``extras`` are facts for the caller (matched words, a seed), all JSON values.
     """
 
     prompt_used: str
@@ -107,14 +107,14 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RemoteJob(msgspec.Struct, frozen=True, kw_only=True):
-    """How a provider finds its own work again: an id it gave, and the address to ask."""
+    """A job at a provider: its id, and the address that reports its status."""
 
     remote_id: str
     url: str
 
 
 class Progress(Discreet, frozen=True, kw_only=True):
-    """One line about slow work, for the person waiting.
+    """One line about a slow request, for the user.
 
     ``picture`` is an unfinished picture, as untrusted as the finished one.
     """
@@ -128,11 +128,11 @@ class Progress(Discreet, frozen=True, kw_only=True):
 
 
 class ProviderCallbacks(msgspec.Struct, frozen=True, kw_only=True):
-    """What a provider may tell its caller while it works.
+    """The callbacks of a provider's caller.
 
-    ``journal`` must be awaited as soon as a job has an id and before waiting for it: from then
-    on a crash loses nothing. ``progress`` may be called as often as there is news. ``withdraw``
-    is called when the provider has confirmed that a cancelled job will not be charged.
+    ``journal`` must be awaited as soon as a job has an id, before the provider waits for it: then
+    a crash cannot lose the job. ``progress`` may be called at any time. ``withdraw`` is called
+    when the service has confirmed that it will not charge for a cancelled job.
     """
 
     journal: Callable[[RemoteJob], Awaitable[None]]

@@ -9,8 +9,6 @@ from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeVar, cast
 
-import httpx2
-
 from limner.catalogue.prices import Free
 from limner.errors import (
     BadProviderImage,
@@ -23,7 +21,7 @@ from limner.errors import (
     ProviderRateLimited,
     ProviderUnavailable,
 )
-from limner.net.http import Http
+from limner.net.http import Http, HttpClient, HttpRequest
 from limner.pictures.request import ImageRequest, Receipt
 from limner.providers.base import Connection, ProviderSpec
 from limner.testing.fakes import FakeClock, FakeDesk, FakeSink
@@ -103,7 +101,7 @@ STATUSES = (
 class _Run:
     """One provider, built for one test."""
 
-    http: httpx2.AsyncClient
+    http: HttpClient
     time: FakeClock
     desk: FakeDesk
     sink: FakeSink
@@ -312,7 +310,7 @@ class ProviderContract:
         return error
 
 
-async def _hurry(request: httpx2.Request) -> None:
+async def _hurry(request: HttpRequest) -> None:
     request.extensions["timeout"]["read"] = SHORT_S
 
 

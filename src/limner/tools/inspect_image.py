@@ -48,7 +48,7 @@ def inspect_image(inspector: Inspector) -> Tool:
 
     async def run(arguments: InspectArguments, context: ToolContext) -> Outcome:
         request = InspectRequest(**msgspec.structs.asdict(arguments))
-        inspection = await inspector.look(request, context)
+        inspection = await inspector.inspect(request, context)
         return Outcome(
             value=as_value(inspection),
             content=(Text(inspection.text),),

@@ -287,7 +287,7 @@ def overrides(tmp_path: Path, *words: str) -> tuple[int, str]:
         (
             ["--config", "model=o3", "app-server"],
             0,
-            "limner: --config model is no setting of limner's\n",
+            "limner: --config model is not a setting of limner\n",
         ),
         (
             ["--config", "images.fit=loose", "app-server"],
@@ -313,7 +313,7 @@ def overrides(tmp_path: Path, *words: str) -> tuple[int, str]:
         (
             ["app-server", "--listen", "http://x"],
             2,
-            "limner: --listen cannot be 'http://x'\n  Say stdio://, ws://IP:PORT or unix://PATH.\n",
+            "limner: --listen cannot be 'http://x'\n  Use stdio://, ws://IP:PORT or unix://PATH.\n",
         ),
     ],
 )

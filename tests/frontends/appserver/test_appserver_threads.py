@@ -120,7 +120,7 @@ async def test_config_holds_for_one_thread_and_what_it_cannot_change_is_told(sta
         assert (await client.turn(await client.start(), "hi"))["status"] == "completed"
         code, words = await client.refusal("thread/start", config={"budget.session_usd": "much"})
     assert [told["message"] for told in client.told("warning")] == [
-        "config.images.fit holds for the whole server and is ignored for this thread.",
+        "config.images.fit applies to the whole server and is ignored for this thread.",
         "config.web_search is not known here and is ignored for this thread.",
     ]
     assert (code, words.startswith("invalid config.budget.session_usd: ")) == (-32600, True)

@@ -128,7 +128,7 @@ def test_beyond_this_machine_nobody_is_served_without_a_token(tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     ("content", "reason"),
-    [(None, "cannot be read: [Errno 2] No such file or directory: "), (" \n", "holds no token")],
+    [(None, "cannot be read: [Errno 2] No such file or directory: "), (" \n", "contains no token")],
 )
 def test_a_token_file_without_a_token_is_a_mistake(
     tmp_path: Path, content: str | None, reason: str
@@ -331,7 +331,7 @@ def test_an_address_is_read_and_shown_alike(text: str, address: Tcp | Unix) -> N
 def test_what_is_no_address_is_a_mistake(text: str) -> None:
     with pytest.raises(UserError) as told:
         read_address(text, home=Path("/"))
-    assert told.value.hint == "Say stdio://, ws://IP:PORT or unix://PATH."
+    assert told.value.hint == "Use stdio://, ws://IP:PORT or unix://PATH."
 
 
 @given(st.text(max_size=40).map("ws://".__add__) | st.text(max_size=40))

@@ -49,7 +49,7 @@ def run(args: Namespace) -> CommandResult:
         observe = waiting.say if args.debug else None
         async with Limner(budget_usd=args.budget, observe=observe) as lim, waiting.shown():
             person = lim.person(progress=waiting.progress, ask=ask)
-            return _told(args, await lim.looking.look(request, person))
+            return _told(args, await lim.looking.inspect(request, person))
 
     return wait_for(work)
 

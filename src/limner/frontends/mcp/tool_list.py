@@ -12,10 +12,10 @@ from typing import Any
 import mcp_types as types
 from msgspec.structs import replace
 
-from limner.client import BUILT_IN
 from limner.frontends.mcp.image_job import IMAGE_JOB, RunningAnswer
 from limner.frontends.mcp.spend import SPEND
 from limner.tools.base import Tool
+from limner.tools.built_in import BUILT_IN
 from limner.tools.declaration import ToolDeclaration, answer_schema
 from limner.tools.function_tools import load_plugin_tools
 from limner.tools.image_fit import IMAGE_FIT

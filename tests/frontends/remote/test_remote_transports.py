@@ -1,4 +1,4 @@
-"""A server that is started here: what it is given, what it says, and what becomes of it."""
+"""A server that the client starts: its environment, its end, and its restart."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ SERVER = dedent(
 
 
 class Owner:
-    """Who has a connection, and only wants to know when it is over."""
+    """The owner of a connection, which only waits for its end."""
 
     def __init__(self) -> None:
-        self.buried: asyncio.Future[LimnerError] = asyncio.get_running_loop().create_future()
+        self.lost: asyncio.Future[LimnerError] = asyncio.get_running_loop().create_future()
 
     def on_notification(self, method: str, params: Params) -> None:
         pass
@@ -71,7 +71,7 @@ class Owner:
         raise AssertionError(reason)
 
     def on_lost(self, error: LimnerError) -> None:
-        self.buried.set_result(error)
+        self.lost.set_result(error)
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def command(tmp_path: Path) -> list[str]:
     return [sys.executable, str(tmp_path / "server.py")]
 
 
-async def test_it_gets_the_environment_it_is_given_and_goes_when_the_client_does(
+async def test_a_server_gets_its_environment_and_ends_with_the_client(
     command: list[str], lim: Limner
 ) -> None:
     async with limner.connect(command=command, env={"WHO": "a stand-in"}, lim=lim) as client:
@@ -92,7 +92,7 @@ async def test_it_gets_the_environment_it_is_given_and_goes_when_the_client_does
         os.kill(pid, 0)
 
 
-async def test_one_that_dies_is_started_again_and_its_last_words_are_told_without_secrets(
+async def test_a_server_that_dies_is_started_again_and_its_stderr_is_shown_without_secrets(
     command: list[str], lim: Limner
 ) -> None:
     reason = "the server ended with status 3: out of paper, token=•••"
@@ -108,18 +108,18 @@ async def test_one_that_dies_is_started_again_and_its_last_words_are_told_withou
         assert (await thread.run("pid")).text != first
 
 
-async def test_one_that_is_killed_is_started_again(command: list[str], lim: Limner) -> None:
+async def test_a_server_that_is_killed_is_started_again(command: list[str], lim: Limner) -> None:
     async with limner.connect(command=command, lim=lim) as client:
         thread = await client.thread()
         first = (await thread.run("pid")).text
         os.kill(int(first), signal.SIGKILL)
-        # The first may be lost with the link, if nobody had noticed yet that it is.
+        # The first turn may be lost, if the client had not yet noticed the end.
         _, last = [await thread.run("pid"), await thread.run("pid")]
         assert (last.status, last.text == first) == ("completed", False)
 
 
 @pytest.mark.slow
-async def test_one_that_does_not_end_by_itself_is_ended(tmp_path: Path, lim: Limner) -> None:
+async def test_a_server_that_does_not_end_by_itself_is_stopped(tmp_path: Path, lim: Limner) -> None:
     stubborn = SERVER + "import signal\nwhile True:\n    signal.pause()\n"
     (tmp_path / "server.py").write_text(stubborn)
     command = [sys.executable, str(tmp_path / "server.py")]
@@ -130,7 +130,7 @@ async def test_one_that_does_not_end_by_itself_is_ended(tmp_path: Path, lim: Lim
         os.kill(pid, 0)
 
 
-async def test_one_that_stays_away_is_tried_for_half_a_minute_and_given_up(
+async def test_a_server_that_stays_away_is_tried_for_half_a_minute(
     command: list[str],
 ) -> None:
     pauses: list[float] = []
@@ -149,7 +149,7 @@ async def test_one_that_stays_away_is_tried_for_half_a_minute_and_given_up(
     try:
         program.unlink()
         await connection.request("turn/start", {"input": [{"text": "die"}]})
-        error = await owner.buried
+        error = await owner.lost
         with pytest.raises(LimnerError) as gone:
             await connection.request("thread/start", {})
     finally:
@@ -159,7 +159,7 @@ async def test_one_that_stays_away_is_tried_for_half_a_minute_and_given_up(
     assert f"{program} cannot be started" in error.message
 
 
-async def test_one_that_cannot_be_started_is_an_error_at_once(lim: Limner) -> None:
+async def test_a_server_that_cannot_be_started_is_an_error_at_once(lim: Limner) -> None:
     with pytest.raises(LimnerError) as missing:
         async with limner.connect(command=["/no/such/program"], lim=lim):
             pass
@@ -167,7 +167,7 @@ async def test_one_that_cannot_be_started_is_an_error_at_once(lim: Limner) -> No
     assert "/no/such/program cannot be started" in missing.value.message
 
 
-async def test_one_that_ends_at_its_start_is_an_error_with_its_last_words(lim: Limner) -> None:
+async def test_a_server_that_ends_at_its_start_is_an_error_with_its_stderr(lim: Limner) -> None:
     words = [sys.executable, "-c", "import sys; sys.exit('no settings')"]
     with pytest.raises(LimnerError) as ended:
         async with limner.connect(command=words, lim=lim):
@@ -177,14 +177,14 @@ async def test_one_that_ends_at_its_start_is_an_error_with_its_last_words(lim: L
     )
 
 
-def test_our_own_server_is_the_one_that_is_installed_wherever_it_is_started() -> None:
+def test_the_default_server_is_the_installed_limner() -> None:
     assert list(OWN_SERVER) == [
         *(sys.executable, "-P", "-m"),
         *("limner", "app-server"),
     ]
 
 
-def test_codex_is_found_on_the_path_or_by_its_own(
+def test_codex_is_found_on_the_path_or_by_its_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     codex = tmp_path / "codex"
@@ -196,7 +196,7 @@ def test_codex_is_found_on_the_path_or_by_its_own(
     assert find_codex(codex) == str(codex)
 
 
-def test_a_codex_that_is_not_there_is_an_error_that_says_how_to_install_it(
+def test_a_missing_codex_is_an_error_that_says_how_to_install_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))

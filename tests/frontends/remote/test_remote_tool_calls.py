@@ -68,11 +68,11 @@ async def called(server: StandIn, client: Client, tool: limner.Tool, **arguments
     return server.replies[0]
 
 
-async def test_words_are_answered_as_text(server: StandIn, client: Client) -> None:
+async def test_a_text_is_returned_as_text(server: StandIn, client: Client) -> None:
     assert await called(server, client, words, of="foxes") == text_answer("About foxes.")
 
 
-async def test_a_picture_is_answered_as_a_data_url_in_its_place(
+async def test_a_picture_is_returned_as_a_data_url_in_its_place(
     server: StandIn, client: Client
 ) -> None:
     url = f"data:image/png;base64,{encode_base64(ModelPicture(mime='image/png', data=red()))}"
@@ -104,9 +104,7 @@ async def test_a_large_picture_is_fitted_to_what_models_take(
     assert image["imageUrl"] == f"data:{fitted.mime};base64,{encode_base64(sight)}"
 
 
-async def test_pictures_stay_here_where_the_settings_say_so(
-    server: StandIn, tmp_path: Path
-) -> None:
+async def test_blocked_pictures_are_not_sent(server: StandIn, tmp_path: Path) -> None:
     env = {
         "HOME": str(tmp_path),
         "LIMNER_HOME": str(tmp_path),
@@ -121,9 +119,7 @@ async def test_pictures_stay_here_where_the_settings_say_so(
     assert "images.block_images keeps pictures from models" in second["text"]
 
 
-async def test_a_tool_that_breaks_is_told_in_words_without_secrets(
-    server: StandIn, client: Client
-) -> None:
+async def test_the_error_of_a_tool_is_sent_without_secrets(server: StandIn, client: Client) -> None:
     reply = await called(server, client, breaks)
     (item,) = reply["result"]["contentItems"]
     error = json.loads(item["text"])["error"]
@@ -134,7 +130,7 @@ async def test_a_tool_that_breaks_is_told_in_words_without_secrets(
     )
 
 
-async def test_a_tool_that_is_not_here_is_told_in_words(server: StandIn, client: Client) -> None:
+async def test_an_unknown_tool_is_an_error_in_the_result(server: StandIn, client: Client) -> None:
     thread = await client.thread(tools=[words])
 
     async def story() -> None:
@@ -163,7 +159,7 @@ async def test_a_tool_that_is_not_here_is_told_in_words(server: StandIn, client:
         {},
     ],
 )
-async def test_a_call_that_is_none_gets_an_error(
+async def test_malformed_params_of_a_call_get_an_error(
     server: StandIn, client: Client, params: dict[str, Any]
 ) -> None:
     await client.thread(tools=[words])
@@ -365,7 +361,7 @@ ASKING: list[tuple[str, dict[str, Any], Any, str, Any, Any]] = [
 
 
 @pytest.mark.parametrize(("method", "asked", "kind", "text", "yes", "no"), ASKING)
-async def test_what_only_the_user_decides_is_put_to_the_user(
+async def test_the_user_is_asked_for_approval(
     server: StandIn, lim: Limner, method: str, asked: Any, kind: Any, text: str, yes: Any, no: Any
 ) -> None:
     put: list[ApprovalRequest] = []

@@ -1,4 +1,4 @@
-"""Notices of any shape -> events; and a turn that keeps what matters of any number of them."""
+"""Notifications of any shape -> events; a turn keeps a bounded number of them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def delta(text: str, *, item_id: str = "m1") -> TextDelta:
 
 
 @given(st.sampled_from(METHODS), PARAMS)
-async def test_no_notice_whatever_its_shape_breaks_a_turn(
+async def test_no_notification_of_any_shape_breaks_a_turn(
     method: str, params: dict[str, Any]
 ) -> None:
     turn = RemoteTurn()
@@ -65,7 +65,7 @@ async def test_no_notice_whatever_its_shape_breaks_a_turn(
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.text(max_size=3)), max_size=30))
-async def test_pieces_that_nobody_fetched_become_one_and_lose_nothing(
+async def test_unfetched_pieces_of_a_message_are_joined(
     pieces: list[tuple[str, str]],
 ) -> None:
     turn = RemoteTurn()
@@ -79,7 +79,7 @@ async def test_pieces_that_nobody_fetched_become_one_and_lose_nothing(
     assert all(one.item_id != other.item_id for one, other in pairwise(told))
 
 
-async def test_a_flood_that_nobody_fetches_is_bounded_and_still_ends() -> None:
+async def test_unfetched_events_are_bounded_and_the_turn_still_ends() -> None:
     turn = RemoteTurn()
     for number in range(MAX_EVENTS + 50):
         turn.add(RawNotification(method="flood", raw={"number": number}))
@@ -92,7 +92,7 @@ async def test_a_flood_that_nobody_fetches_is_bounded_and_still_ends() -> None:
     assert told[-1].items == (item,)
 
 
-async def test_after_its_end_a_turn_hears_nothing_more() -> None:
+async def test_a_turn_adds_no_event_after_its_end() -> None:
     turn = RemoteTurn()
     turn.end("interrupted", error=None)
     turn.end("completed", error=None)
@@ -102,7 +102,7 @@ async def test_after_its_end_a_turn_hears_nothing_more() -> None:
     assert only.status == "interrupted"
 
 
-def test_of_a_running_turn_the_items_that_are_surely_whole_are_known() -> None:
+def test_the_finished_items_of_a_running_turn_are_known() -> None:
     said = {"type": "agentMessage", "id": "1"}
     done = {"type": "dynamicToolCall", "id": "2", "status": "completed"}
     running = {"type": "dynamicToolCall", "id": "3", "status": "inProgress"}

@@ -1,4 +1,4 @@
-"""A link that is lost: it comes back with its threads, or says for good that it does not."""
+"""A lost connection: it comes back with its threads, or ends with an error."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LATER = {"type": "agentMessage", "id": "m2", "text": "And blue.", "phase": None}
 
 
 def latest(server: StandIn, status: str, *items: Any) -> None:
-    """What the server says of its newest turn from now on."""
+    """The newest turn that the server lists from now on."""
     turn = {"id": f"turn{server.turns}", "status": status, "items": list(items), "error": None}
     server.answers["thread/turns/list"] = lambda _: {"data": [turn]}
 
@@ -33,7 +33,7 @@ async def test_a_turn_that_the_server_kept_running_goes_on(server: StandIn, thre
         latest(server, "inProgress", MESSAGE, {**LATER, "text": "And"})
         await server.drop()
         await server.until(lambda: server.sent("thread/turns/list") != [])
-        # It was told twice: in the list of what happened meanwhile, and now.
+        # The client has seen it already, in the list of the newest turn.
         await server.notify("item/completed", turnId="turn1", item=MESSAGE)
         await server.notify("item/completed", turnId="turn1", item=LATER)
         await server.finish()
@@ -60,7 +60,9 @@ async def test_a_turn_that_the_server_kept_running_goes_on(server: StandIn, thre
     ]
 
 
-async def test_a_turn_that_ended_meanwhile_is_told_whole(server: StandIn, thread: Thread) -> None:
+async def test_a_turn_that_ended_meanwhile_has_all_its_items(
+    server: StandIn, thread: Thread
+) -> None:
     async def story() -> None:
         latest(server, "completed", MESSAGE)
         await server.drop()
@@ -93,7 +95,9 @@ async def test_a_turn_that_was_lost_ends_as_interrupted_and_says_why(
     assert (await thread.run("And now?")).status == "completed"
 
 
-async def test_between_turns_the_next_one_tells_of_it(server: StandIn, client: Client) -> None:
+async def test_the_next_turn_begins_with_a_reconnected_event(
+    server: StandIn, client: Client
+) -> None:
     thread = await client.thread(developer_instructions="Be brief.")
     server.stories += [server.finish, server.finish, server.finish]
     await thread.run("One")
@@ -107,7 +111,7 @@ async def test_between_turns_the_next_one_tells_of_it(server: StandIn, client: C
     ]
 
 
-async def test_a_thread_that_never_ran_is_started_anew(server: StandIn, client: Client) -> None:
+async def test_a_thread_without_a_turn_is_started_again(server: StandIn, client: Client) -> None:
     thread = await client.thread()
     server.answers["thread/start"] = lambda _: thread_answer("t5")
     await server.drop()
@@ -120,7 +124,7 @@ async def test_a_thread_that_never_ran_is_started_anew(server: StandIn, client: 
 ENDED = {"id": "turn1", "status": "completed", "items": [], "error": None}
 
 
-async def test_a_call_that_the_server_asks_for_again_is_not_run_again(
+async def test_a_call_that_the_server_repeats_does_not_run_again(
     server: StandIn, client: Client
 ) -> None:
     runs: list[str] = []
@@ -186,7 +190,7 @@ async def test_the_tools_of_a_turn_that_was_lost_are_stopped(
     await stopped.wait()
 
 
-async def test_a_thread_that_cannot_be_taken_up_is_lost_alone(
+async def test_a_thread_that_cannot_be_resumed_is_lost_alone(
     server: StandIn, client: Client
 ) -> None:
     def resume(params: Any) -> Any:

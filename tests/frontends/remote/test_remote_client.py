@@ -54,7 +54,7 @@ def turn_result(**fields: Any) -> TurnResult:
     return TurnResult(**{**usual, "is_cut": False, "cost_nano": 0, "spent_nano": 0, **fields})
 
 
-async def test_the_server_is_greeted_and_told_that_experiments_are_welcome(
+async def test_the_client_initializes_with_the_experimental_api(
     server: StandIn, client: Client
 ) -> None:
     await server.until(lambda: len(server.asked) == 2)
@@ -99,7 +99,7 @@ async def test_a_thread_is_started_with_its_options_and_tools(
     ]
 
 
-async def test_a_turn_is_told_event_by_event_and_summed_up(server: StandIn, thread: Thread) -> None:
+async def test_a_turn_yields_its_events_and_a_result(server: StandIn, thread: Thread) -> None:
     last = counted(inputTokens=3, outputTokens=2, totalTokens=5)
     total = counted(inputTokens=7, outputTokens=2, totalTokens=9)
     notices: list[tuple[str, dict[str, Any]]] = [
@@ -145,7 +145,7 @@ async def test_a_turn_is_told_event_by_event_and_summed_up(server: StandIn, thre
     assert server.sent("turn/start") == [{"threadId": "t1", "input": said, "effort": "low"}]
 
 
-async def test_the_text_is_the_final_answer_and_never_an_aside(
+async def test_the_text_is_the_final_answer_and_never_commentary(
     server: StandIn, thread: Thread
 ) -> None:
     said = [
@@ -181,9 +181,7 @@ async def test_a_turn_that_fails_is_a_result_with_the_reason(
     )
 
 
-async def test_what_another_turn_is_told_of_is_not_taken_for_this_one(
-    server: StandIn, thread: Thread
-) -> None:
+async def test_notifications_of_another_turn_are_ignored(server: StandIn, thread: Thread) -> None:
     async def story() -> None:
         await server.notify("turn/started", turn={"id": "turn1"})
         await server.notify("item/completed", turnId="turn0", item={**MESSAGE, "text": "Old."})
@@ -195,7 +193,7 @@ async def test_what_another_turn_is_told_of_is_not_taken_for_this_one(
     assert (await thread.run("Hello")).items == ()
 
 
-async def test_a_refusal_has_the_servers_words(server: StandIn, thread: Thread) -> None:
+async def test_a_refusal_has_the_servers_message(server: StandIn, thread: Thread) -> None:
     def refuse(_: Any) -> Any:
         raise Refusal("remote image URLs are not supported")
 
@@ -209,7 +207,7 @@ async def test_a_refusal_has_the_servers_words(server: StandIn, thread: Thread) 
     )
 
 
-async def test_pictures_go_along_as_bytes_and_files_as_data_urls_to_a_server_elsewhere(
+async def test_a_remote_server_gets_pictures_as_data_urls(
     server: StandIn, thread: Thread, tmp_path: Path
 ) -> None:
     file = tmp_path / "red.png"
@@ -221,7 +219,7 @@ async def test_pictures_go_along_as_bytes_and_files_as_data_urls_to_a_server_els
     assert asked["input"] == [image, image, {"type": "text", "text": "Same?"}]
 
 
-async def test_a_server_on_this_machine_is_told_the_path(tmp_path: Path, lim: Limner) -> None:
+async def test_a_local_server_gets_the_path_of_a_picture(tmp_path: Path, lim: Limner) -> None:
     async with (
         StandIn(tmp_path / "socket") as server,
         limner.connect(server.url, lim=lim) as client,
@@ -233,7 +231,7 @@ async def test_a_server_on_this_machine_is_told_the_path(tmp_path: Path, lim: Li
         assert asked["input"] == [{"type": "localImage", "path": str(Path("red.png").absolute())}]
 
 
-async def test_bytes_that_are_no_picture_never_reach_the_server(
+async def test_bytes_that_are_not_a_picture_never_reach_the_server(
     server: StandIn, thread: Thread
 ) -> None:
     with pytest.raises(LimnerError) as refused:
@@ -272,7 +270,7 @@ async def test_without_a_turn_there_is_nothing_to_steer_or_interrupt(thread: Thr
         await thread.interrupt()
 
 
-async def test_who_stops_listening_interrupts_the_turn_and_can_start_another(
+async def test_a_caller_that_leaves_the_loop_interrupts_the_turn_and_can_start_another(
     server: StandIn, thread: Thread
 ) -> None:
     async def story() -> None:
@@ -333,7 +331,7 @@ async def test_a_thread_is_used_once_and_a_failed_resume_leaves_nothing(
 
 
 @pytest.mark.parametrize("method", ["currentTime/read", "item/tool/requestUserInput", "made/up"])
-async def test_a_request_that_nobody_here_can_answer_gets_a_polite_error(
+async def test_an_unknown_request_gets_an_error(
     server: StandIn, thread: Thread, method: str
 ) -> None:
     await server.request(method, {"threadId": "t1"}, number=5)
@@ -341,7 +339,9 @@ async def test_a_request_that_nobody_here_can_answer_gets_a_polite_error(
     assert await server.reply(5) == {"error": {"code": -32601, "message": message}}
 
 
-async def test_a_token_is_shown_to_the_server_and_no_origin(server: StandIn, lim: Limner) -> None:
+async def test_a_token_is_sent_to_the_server_without_an_origin(
+    server: StandIn, lim: Limner
+) -> None:
     async with limner.connect(server.url, token="s3cret-token", lim=lim):
         pass
     (headers,) = server.headers
@@ -350,7 +350,7 @@ async def test_a_token_is_shown_to_the_server_and_no_origin(server: StandIn, lim
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1", "ws://", "unix://", "127.0.0.1:4500", ""])
-def test_an_address_of_another_kind_is_refused(url: str) -> None:
+def test_an_address_with_another_scheme_is_refused(url: str) -> None:
     with pytest.raises(InputInvalid) as refused:
         limner.connect(url)
     assert refused.value.field == "url"
@@ -361,7 +361,7 @@ def test_two_servers_at_once_are_refused() -> None:
         limner.connect("ws://127.0.0.1:1", command=["codex"])
 
 
-async def test_a_server_that_is_not_there_is_an_error_at_once(tmp_path: Path, lim: Limner) -> None:
+async def test_a_missing_server_is_an_error_at_once(tmp_path: Path, lim: Limner) -> None:
     with pytest.raises(LimnerError) as missing:
         async with limner.connect(f"unix://{tmp_path}/nobody", lim=lim):
             pass

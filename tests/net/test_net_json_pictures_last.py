@@ -60,7 +60,7 @@ async def test_without_a_picture_nothing_is_poured() -> None:
 
 async def test_a_picture_that_breaks_off_leaves_the_sink_empty() -> None:
     sink = FakeSink()
-    with pytest.raises(ProviderUnavailable, match="broke off"):
+    with pytest.raises(ProviderUnavailable, match="is incomplete"):
         await read_last(answer([b"draft", b"picture"])[:-60], [], sink)
     assert bytes(sink.data) == b""
 
@@ -92,7 +92,7 @@ def test_a_large_picture_is_held_on_disk_and_comes_back_whole() -> None:
         picture.restart()
         for at in range(0, len(large), 1_000_003):
             picture.write(large[at : at + 1_000_003])
-        picture.pour(sink)
+        picture.copy_to(sink)
     assert bytes(sink.data) == large
 
 
