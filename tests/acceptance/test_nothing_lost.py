@@ -20,8 +20,13 @@ from tests.servers.replicate_server import ReplicateServer
 from tests.servers.wire import Gate, json_reply
 
 from limner import GeneratedImage, Limner, LimnerError
-from limner.errors import ApprovalDenied, Cancelled, ProviderRefused, StorageError
-from limner.money.paid_call import cancellation_cost
+from limner.errors import (
+    ApprovalDenied,
+    Cancelled,
+    ProviderRefused,
+    StorageError,
+    cancellation_cost,
+)
 
 FOUR_CENTS = 40_000_000
 

@@ -453,7 +453,7 @@ async def test_a_file_that_is_not_there_is_said_to_be_missing(desk: Studio) -> N
     result = await call(desk, path="missing.png")
     assert (result.domain_code, error(result)) == (
         "FILE_NOT_FOUND",
-        f"Could not read {str(desk.cwd / 'missing.png')!r}: it is not there.",
+        f"Could not read {str(desk.cwd / 'missing.png')!r}: it does not exist.",
     )
 
 

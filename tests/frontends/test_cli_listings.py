@@ -152,5 +152,5 @@ def test_the_doctor_finds_keys_that_others_can_read(cli: CommandLine) -> None:
     keys.chmod(0o644)
     done = cli.run("doctor", "--json")
     assert done.status == 1
-    trouble = f"Others than its owner may use the key file '{keys}'. Run: chmod 600 '{keys}'"
+    trouble = f"Other users than its owner can use the key file '{keys}'. Run: chmod 600 '{keys}'"
     assert failed(done) == {"providers": trouble, "vision": trouble}

@@ -118,7 +118,7 @@ class GarbageCollector(msgspec.Struct, frozen=True, kw_only=True):
             handle
             for handle, row in rows.items()
             if handle not in live
-            and (row["created_ms"] >= since_ms or (self.blobs.touched_s(handle) or 0) >= since_s)
+            and (row["created_ms"] >= since_ms or (self.blobs.stored_at_s(handle) or 0) >= since_s)
         }
         garbage = rows.keys() - live - made.kept_with(young)
         if among is not None:
@@ -135,7 +135,7 @@ class GarbageCollector(msgspec.Struct, frozen=True, kw_only=True):
         return sorted(
             handle
             for handle in self.blobs.handles()
-            if handle not in found.known and (self.blobs.touched_s(handle) or since_s) < since_s
+            if handle not in found.known and (self.blobs.stored_at_s(handle) or since_s) < since_s
         )
 
     def _sizes(self, handles: Iterable[str]) -> list[int]:
@@ -145,7 +145,9 @@ class GarbageCollector(msgspec.Struct, frozen=True, kw_only=True):
         self, handles: Sequence[str], since_s: float, progress: Callable[[int, int], None]
     ) -> list[int]:
         def some(chunk: Sequence[str]) -> list[int]:
-            return [self.blobs.remove_untouched(handle, since_s=since_s) for handle in chunk]
+            return [
+                self.blobs.remove_unless_stored_since(handle, since_s=since_s) for handle in chunk
+            ]
 
         sizes: list[int] = []
         for start in range(0, len(handles), _FILES_AT_ONCE):

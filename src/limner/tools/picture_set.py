@@ -16,8 +16,8 @@ from limner.errors import (
     NoProvider,
     ProviderError,
     ProviderRefused,
+    cancellation_cost,
 )
-from limner.money.paid_call import cancellation_cost
 from limner.pictures.request import MAX_SEED
 from limner.providers.choice import CANNOT
 from limner.tools.base import Question, ToolContext

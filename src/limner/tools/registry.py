@@ -11,8 +11,7 @@ from difflib import get_close_matches
 
 from msgspec.structs import replace
 
-from limner.errors import Cancelled, LimnerError, ToolTimeout
-from limner.money.paid_call import cancellation_cost
+from limner.errors import Cancelled, LimnerError, ToolTimeout, cancellation_cost
 from limner.net.per_loop import PerLoop
 from limner.net.redaction import redact
 from limner.tools import arguments, result_budget

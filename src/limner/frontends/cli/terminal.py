@@ -12,9 +12,8 @@ from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
-from limner.errors import Cancelled
+from limner.errors import Cancelled, cancellation_cost
 from limner.frontends.cli.stderr import CLEAR_LINE, harmless, is_live, say, size, write
-from limner.money.paid_call import cancellation_cost
 from limner.pictures.request import Progress
 from limner.tools.base import Question
 
@@ -30,24 +29,24 @@ def wait_for(work: Callable[[], Awaitable[T]]) -> T:
     Raises:
         Cancelled: it was interrupted; the error says what that cost, where anybody knows.
     """
-    told: Cancelled | None = None
+    cancelled: Cancelled | None = None
 
     async def main() -> T:
-        nonlocal told
+        nonlocal cancelled
         try:
             return await work()
         except asyncio.CancelledError as stop:
-            told = cancellation_cost(stop)
+            cancelled = cancellation_cost(stop)
             raise
 
     try:
         return asyncio.run(main())
     except KeyboardInterrupt as stop:
-        if told is None:
-            told = Cancelled("Interrupted.", hint="limner spend shows what was spent.")
-        elif not told.billed:
-            told.hint = "It cost nothing."
-        raise told from stop
+        if cancelled is None:
+            cancelled = Cancelled("Interrupted.", hint="limner spend shows what was spent.")
+        elif not cancelled.billed:
+            cancelled.hint = "It cost nothing."
+        raise cancelled from stop
 
 
 async def ask(question: Question) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from limner.errors import StorageError
-from limner.storage.store import MAX_TOGETHER, Store, Transaction
+from limner.storage.store import MAX_BATCH, Store, Transaction
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ async def test_readers_keep_their_place_among_the_writes(store: Store) -> None:
 
 
 async def test_more_than_go_together_all_arrive(store: Store) -> None:
-    count = 2 * MAX_TOGETHER + 1
+    count = 2 * MAX_BATCH + 1
     async with held(store):
         tasks = [
             await queued(store.write(lambda tx, name=str(number): touch(tx, name)))

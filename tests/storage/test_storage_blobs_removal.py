@@ -38,9 +38,9 @@ def test_old_bytes_are_removed_and_young_ones_stay(blobs: Blobs) -> None:
     old, young = blobs.add(b"old"), blobs.add(b"young!")
     make_old(blobs, old)
     since_s = time.time() - 500
-    assert blobs.remove_untouched(old, since_s=since_s) == 3
-    assert blobs.remove_untouched(young, since_s=since_s) == 0
-    assert blobs.remove_untouched("0" * 64, since_s=since_s) == 0
+    assert blobs.remove_unless_stored_since(old, since_s=since_s) == 3
+    assert blobs.remove_unless_stored_since(young, since_s=since_s) == 0
+    assert blobs.remove_unless_stored_since("0" * 64, since_s=since_s) == 0
     assert list(blobs.handles()) == [young]
     assert blobs.read(young) == b"young!"
 
@@ -50,11 +50,11 @@ def test_bytes_that_are_taken_in_again_are_young_again(blobs: Blobs) -> None:
     make_old(blobs, handle)
     since_s = time.time() - 500
     assert blobs.add(b"pixels") == handle
-    touched_s = blobs.touched_s(handle)
-    assert touched_s is not None
-    assert touched_s > since_s
-    assert blobs.remove_untouched(handle, since_s=since_s) == 0
-    assert blobs.touched_s("0" * 64) is None
+    stored_at_s = blobs.stored_at_s(handle)
+    assert stored_at_s is not None
+    assert stored_at_s > since_s
+    assert blobs.remove_unless_stored_since(handle, since_s=since_s) == 0
+    assert blobs.stored_at_s("0" * 64) is None
 
 
 def test_whoever_takes_bytes_in_while_they_are_removed_has_them(blobs: Blobs) -> None:
@@ -64,8 +64,8 @@ def test_whoever_takes_bytes_in_while_they_are_removed_has_them(blobs: Blobs) ->
 
     def remove() -> None:
         while not stop.is_set():
-            if blobs.touched_s(handle) is not None:
-                blobs.remove_untouched(handle, since_s=time.time() - 500)
+            if blobs.stored_at_s(handle) is not None:
+                blobs.remove_unless_stored_since(handle, since_s=time.time() - 500)
 
     remover = threading.Thread(target=remove)
     remover.start()
