@@ -56,9 +56,7 @@ def drawing_tool(
             untrusted=any(image.untrusted for image in drawn.images),
         )
 
-    return declaration.tool(
-        run, parts=lambda arguments: int(arguments.get("n", 1)), keeps_books=True
-    )
+    return declaration.tool(run, parts=lambda arguments: int(arguments.get("n", 1)))
 
 
 def as_value(drawn: PictureSet) -> dict[str, Any]:

@@ -231,7 +231,7 @@ async def test_thoughts_summaries_and_uncalled_outputs_are_shown(
         (HistoryContext(running="t1"), "inProgress", "inProgress"),
     ],
 )
-async def test_a_call_that_nobody_answered_is_open_or_lost(
+async def test_a_call_without_an_answer_is_open_or_failed(
     lim: Limner, session: Session, told: HistoryContext, turn_status: str, call_status: str
 ) -> None:
     await keep(session, "t1", user(text("go")), called("c1", "shot"))
@@ -243,7 +243,7 @@ async def test_a_call_that_nobody_answered_is_open_or_lost(
     assert call.content_items == (None if call_status == "inProgress" else ())
 
 
-async def test_a_call_that_is_told_twice_is_shown_once(lim: Limner, session: Session) -> None:
+async def test_a_call_that_is_stored_twice_is_shown_once(lim: Limner, session: Session) -> None:
     await keep(session, None, called("c1", "shot"), called("c1", "shot"), answered("c1"))
     (call,) = await shown(lim, session)
     assert (call.id, call.status) == ("c1", "completed")
@@ -263,7 +263,7 @@ async def test_an_answer_that_comes_in_a_later_turn_belongs_to_its_call(
     assert [turn.last_seq for turn in await read_turns(session)] == [1, 3]
 
 
-async def test_an_aborted_turn_is_interrupted_and_says_so_to_nobody_else(
+async def test_an_aborted_turn_is_interrupted_and_its_mark_is_not_shown(
     lim: Limner, session: Session
 ) -> None:
     await keep(session, "t1", user(text("go")), called("c1", "shot"))
@@ -279,7 +279,7 @@ async def test_an_aborted_turn_is_interrupted_and_says_so_to_nobody_else(
     assert (call.status, call.content_items) == ("failed", (InputText(text="cancelled"),))
 
 
-async def test_a_history_from_elsewhere_is_told_apart_by_who_speaks(
+async def test_an_imported_history_is_split_into_turns_by_role(
     lim: Limner, session: Session
 ) -> None:
     context = "<environment_context>\n<cwd>/desk</cwd>\n</environment_context>"

@@ -104,7 +104,7 @@ async def test_sounds_of_a_user_are_passed_on_those_in_files_too(hearing: Stage)
     assert again[:2] == [{"type": "audio", "url": SOUND}] * 2
 
 
-async def test_a_model_that_does_not_hear_is_told_so_and_history_keeps_the_sound(
+async def test_a_model_without_audio_reads_a_text_and_the_history_keeps_the_sound(
     stage: Stage,
 ) -> None:
     stage.script(says("ok"))

@@ -11,7 +11,7 @@ from limner.frontends.appserver.thread_state import ThreadState
 from limner.net.jsonrpc import RpcError
 
 
-async def test_a_thread_is_let_go_when_nobody_listens_and_nothing_happens(studio: Studio) -> None:
+async def test_a_thread_without_subscribers_and_turns_is_closed(studio: Studio) -> None:
     hall = Hall(studio, idle_s=0.0)
     threads, client = hall.threads, hall.client
     thread = await threads.create(ThreadState())

@@ -122,7 +122,7 @@ TOLD: dict[str, tuple[notifications.Notice, list[dict[str, Any]]]] = {
 
 
 @pytest.mark.parametrize("name", TOLD)
-def test_a_notification_is_told_in_the_words_of_the_first_protocol(name: str) -> None:
+def test_a_notification_becomes_events_of_the_first_protocol(name: str) -> None:
     notice, expected = TOLD[name]
     assert sent(to_events(notice)) == expected
     assert turn_of(notice) == ("t" if expected else "")

@@ -70,7 +70,7 @@ async def test_a_thread_that_is_let_go_is_free_for_other_processes(stage: Stage)
         assert (await other.turn(thread, "two"))["status"] == "completed"
 
 
-async def test_a_chat_is_told_which_process_has_its_session(stage: Stage) -> None:
+async def test_a_chat_reads_which_process_has_its_session(stage: Stage) -> None:
     async with stage.process() as process:
         client = Client(Pipes(process))
         await client.greet()

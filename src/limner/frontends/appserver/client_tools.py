@@ -17,8 +17,8 @@ MAX_FOUND = 8
 MAX_NAMED = 50
 
 DESCRIPTION = (
-    "Find tools that you have not been told of. Say in a few words what you want to do; what fits "
-    "comes back with its description and parameters, and can be called from then on."
+    "Find tools that are not in your list yet. Describe in a few words what you want to do. Tools "
+    "that match come back with their description and parameters, and can be called from then on."
 )
 SCHEMA: Mapping[str, Any] = {
     "type": "object",

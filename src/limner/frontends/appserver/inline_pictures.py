@@ -53,13 +53,13 @@ class PictureInliner(msgspec.Struct, frozen=True, kw_only=True):
         return [inline_urls(item, urls) for item in self._with_sounds(items)]
 
     def _with_sounds(self, items: Sequence[ThreadItem]) -> list[ThreadItem]:
-        room, kept = self.max_chars, list[ThreadItem]()
+        room, fitting = self.max_chars, list[ThreadItem]()
         for item in reversed(items):
             chars = _sound_chars(item)
             fits = chars <= room
             room -= chars if fits else 0
-            kept.append(item if fits else _without_sounds(item))
-        return kept[::-1]
+            fitting.append(item if fits else _without_sounds(item))
+        return fitting[::-1]
 
     async def load(self, wanted: Sequence[str]) -> dict[str, str]:
         """The data URLs of pictures by the URLs of their handles; the last one is loaded first."""
@@ -112,8 +112,8 @@ def inline_urls(item: ThreadItem, urls: Mapping[str, str]) -> ThreadItem:
                 for url in _urls(item)
                 if url in urls
             }
-            kept = replace_images({"output": item.output}, swaps)
-            return replace(item, output=cast("str | list[dict[str, Any]]", kept["output"]))
+            inlined = replace_images({"output": item.output}, swaps)
+            return replace(item, output=cast("str | list[dict[str, Any]]", inlined["output"]))
         case ImageGeneration() if handle_of(item.result) is not None:
             # This member cannot have a URL: it is base64 or empty.
             return replace(item, result=urls.get(item.result, "").partition(",")[2])
@@ -127,8 +127,8 @@ def _sound_chars(item: ThreadItem) -> int:
         case UserMessage():
             return sum(len(one.url) for one in item.content if isinstance(one, AudioInput))
         case DynamicToolCall():
-            said = item.content_items or ()
-            return sum(len(one.audio_url) for one in said if isinstance(one, InputAudio))
+            content = item.content_items or ()
+            return sum(len(one.audio_url) for one in content if isinstance(one, InputAudio))
         case FunctionCallOutput() if not isinstance(item.output, str):
             return sum(len(str(part.get("audio_url"))) for part in item.output if is_audio(part))
         case _:
@@ -143,10 +143,10 @@ def _without_sounds(item: ThreadItem) -> ThreadItem:
             content = (left_out if isinstance(one, AudioInput) else one for one in item.content)
             return replace(item, content=tuple(content))
         case DynamicToolCall():
-            said = item.content_items or ()
-            words = InputText(text=LEFT_OUT)
-            kept = (words if isinstance(one, InputAudio) else one for one in said)
-            return replace(item, content_items=tuple(kept))
+            content = item.content_items or ()
+            left_out = InputText(text=LEFT_OUT)
+            rest = (left_out if isinstance(one, InputAudio) else one for one in content)
+            return replace(item, content_items=tuple(rest))
         case FunctionCallOutput() if not isinstance(item.output, str):
             parts = [text_part(LEFT_OUT) if is_audio(part) else part for part in item.output]
             return replace(item, output=parts)

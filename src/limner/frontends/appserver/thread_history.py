@@ -86,7 +86,7 @@ class ThreadHistory(msgspec.Struct, frozen=True, kw_only=True):
         )
         turns = await self._views(sorted(page.data, key=_age), context, view or "summary")
         by_id = {turn.id: turn for turn in turns}
-        data = tuple(by_id[kept.id] for kept in page.data)
+        data = tuple(by_id[stored.id] for stored in page.data)
         return TurnsPage(data=data, next_cursor=page.next, backwards_cursor=page.back)
 
     async def items_page(
@@ -104,10 +104,10 @@ class ThreadHistory(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             InputInvalid: there is no such turn, or the cursor is not one of this thread.
         """
-        kept = [turn for turn in await read_turns(session) if turn_id in (None, turn.id)]
-        if turn_id is not None and not kept:
+        stored = [turn for turn in await read_turns(session) if turn_id in (None, turn.id)]
+        if turn_id is not None and not stored:
             raise InputInvalid(f"turn not found: {turn_id[:80]}", field="turnId")
-        entries = [(turn.id, item) for turn in kept for item in _items(turn, context)]
+        entries = [(turn.id, item) for turn in stored for item in _items(turn, context)]
         page = _page(
             entries,
             key=_key,
@@ -134,14 +134,14 @@ class ThreadHistory(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     async def _views(
-        self, kept: Sequence[StoredTurn], context: HistoryContext, view: ItemsView
+        self, stored: Sequence[StoredTurn], context: HistoryContext, view: ItemsView
     ) -> tuple[Turn, ...]:
         """The turns as clients see them; the input and the result have the oldest first."""
-        chosen = [_selected(_items(turn, context), view) for turn in kept]
-        inlined = iter(await self.inliner.inline([item for items in chosen for item in items]))
+        selected = [_selected(_items(turn, context), view) for turn in stored]
+        inlined = iter(await self.inliner.inline([item for items in selected for item in items]))
         return tuple(
             _turn(turn, context, view, tuple(next(inlined) for _ in items))
-            for turn, items in zip(kept, chosen, strict=True)
+            for turn, items in zip(stored, selected, strict=True)
         )
 
 

@@ -107,8 +107,8 @@ def _shortened(parts: Sequence[Item]) -> Iterator[Item]:
 
 def refused(message: str) -> ClientAnswer:
     """The client answered with an error; the model reads its message, without keys."""
-    words = " ".join(redact(message[: 4 * MAX_MESSAGE_CHARS]).split())[:MAX_MESSAGE_CHARS]
-    return _failed(f"{REFUSED}: {words}" if words else REFUSED)
+    reason = " ".join(redact(message[: 4 * MAX_MESSAGE_CHARS]).split())[:MAX_MESSAGE_CHARS]
+    return _failed(f"{REFUSED}: {reason}" if reason else REFUSED)
 
 
 def timed_out(seconds: float) -> ClientAnswer:
@@ -123,12 +123,12 @@ def cancelled() -> ClientAnswer:
     )
 
 
-def _failed(words: str) -> ClientAnswer:
+def _failed(text: str) -> ClientAnswer:
     return ClientAnswer(
         status="failed",
         success=False,
-        content_items=(InputText(text=words),),
-        parts=(wire_items.text_part(words),),
+        content_items=(InputText(text=text),),
+        parts=(wire_items.text_part(text),),
     )
 
 
