@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from limner.agent.conversation import Conversation
 from limner.agent.events import Event, TurnEnded
-from limner.agent.session_options import read_terms
+from limner.agent.session_options import parse_options
 from limner.client import Limner
 from limner.errors import UserError
 from limner.net.per_loop import PerLoop
@@ -70,7 +70,7 @@ class Agent:
             "approval": approval,
             "budget_usd": None if budget_usd is None else str(budget_usd),
         }
-        self._terms = read_terms({name: one for name, one in asked.items() if one is not None})
+        self._options = parse_options({name: one for name, one in asked.items() if one is not None})
         self.limner = Limner() if lim is None else lim
         self._owns_limner = lim is None
         self._opening = PerLoop(asyncio.Lock)
@@ -107,7 +107,7 @@ class Agent:
         conversation = await self.conversation()
         item = user_message(words, [await self.limner.shown(image) for image in images])
         happening = _events(
-            lambda tell: conversation.run([item], tell=tell, ask=self._ask, schema=schema)
+            lambda emit: conversation.run([item], on_event=emit, ask=self._ask, schema=schema)
         )
         # Whoever leaves has left the turn too, and not only asked it to end some time.
         async with aclosing(happening) as events:
@@ -117,7 +117,7 @@ class Agent:
     async def compact(self) -> AsyncGenerator[Event]:
         """Have the conversation summed up; raises as `run`."""
         conversation = await self.conversation()
-        happening = _events(lambda tell: conversation.compact(tell=tell))
+        happening = _events(lambda emit: conversation.compact(on_event=emit))
         async with aclosing(happening) as events:
             async for event in events:
                 yield event
@@ -174,9 +174,9 @@ class Agent:
         conversations = self.limner.conversations
         if self._session_id is None:
             cwd = self.limner.cwd if self._cwd is None else self._cwd
-            return await conversations.begin(self._terms, cwd=cwd, tools=self._tools)
+            return await conversations.create(self._options, cwd=cwd, tools=self._tools)
         return await conversations.open(
-            self._session_id, tools=self._tools, changes=self._terms, cwd=self._cwd
+            self._session_id, tools=self._tools, changes=self._options, cwd=self._cwd
         )
 
     def _tools(self) -> ToolRegistry:

@@ -320,7 +320,7 @@ class Components:
         )
         return Conversations(
             sessions=self.sessions,
-            standings=TurnConfigBuilder(
+            turn_configs=TurnConfigBuilder(
                 registry=self.models,
                 personalities=self.personalities,
                 approval=self._approval,
@@ -332,7 +332,7 @@ class Components:
             ),
             parts=TurnParts(
                 model_caller=caller,
-                compaction=Compactor(
+                compactor=Compactor(
                     model_caller=caller, prompts=self.requests, at=agent.compact_at
                 ),
                 money=self.money,

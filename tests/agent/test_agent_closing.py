@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.agent.rollout_samples import call, output, said
 
-from limner.agent.history_repair import ABORTED, closed
+from limner.agent.history_repair import ABORTED, repair_history
 
 KINDS = {
     "function_call": "function_call_output",
@@ -26,28 +26,31 @@ def test_a_whole_history_is_sent_as_it_is() -> None:
         output("a"),
         said("ok", role="assistant"),
     ]
-    assert closed(items) == items
+    assert repair_history(items) == items
 
 
 def test_a_call_that_nobody_answered_is_answered_as_aborted() -> None:
     items = [said("go"), call("a")]
-    assert closed(items) == [*items, output("a", ABORTED)]
+    assert repair_history(items) == [*items, output("a", ABORTED)]
 
 
 def test_every_kind_of_call_gets_an_output_of_its_kind() -> None:
     for kind, answer in KINDS.items():
         made = {"type": kind, "call_id": "c"}
-        assert closed([made]) == [made, {"type": answer, "call_id": "c", "output": "aborted"}]
+        assert repair_history([made]) == [
+            made,
+            {"type": answer, "call_id": "c", "output": "aborted"},
+        ]
 
 
 def test_a_shell_call_of_old_is_known_by_its_own_id() -> None:
     made = {"type": "local_shell_call", "id": "lsh_1", "call_id": None}
-    assert closed([made]) == [made, output("lsh_1", ABORTED)]
+    assert repair_history([made]) == [made, output("lsh_1", ABORTED)]
 
 
 def test_calls_made_together_stay_together() -> None:
     items = [said("go"), call("a"), call("b"), output("b"), said("next")]
-    assert closed(items) == [
+    assert repair_history(items) == [
         said("go"),
         call("a"),
         call("b"),
@@ -59,23 +62,23 @@ def test_calls_made_together_stay_together() -> None:
 
 def test_an_aborted_call_is_told_before_the_user_speaks_again() -> None:
     items = [said("go"), call("a"), said("are you there?")]
-    assert closed(items) == [*items[:2], output("a", ABORTED), items[2]]
+    assert repair_history(items) == [*items[:2], output("a", ABORTED), items[2]]
 
 
 def test_an_output_without_its_call_is_not_sent() -> None:
-    assert closed([output("a"), said("hello")]) == [said("hello")]
-    assert closed([output("a"), call("a")]) == [call("a"), output("a", ABORTED)]
-    assert closed([{"type": "function_call_output", "output": "of nothing"}]) == []
+    assert repair_history([output("a"), said("hello")]) == [said("hello")]
+    assert repair_history([output("a"), call("a")]) == [call("a"), output("a", ABORTED)]
+    assert repair_history([{"type": "function_call_output", "output": "of nothing"}]) == []
 
 
 def test_a_second_output_of_a_call_is_not_sent() -> None:
     items = [call("a"), output("a", "first"), output("a", "second")]
-    assert closed(items) == items[:2]
+    assert repair_history(items) == items[:2]
 
 
 def test_an_output_of_another_kind_does_not_answer_a_call() -> None:
     made = {"type": "custom_tool_call", "call_id": "a", "name": "apply_patch", "input": ""}
-    assert closed([made, output("a")]) == [
+    assert repair_history([made, output("a")]) == [
         made,
         {"type": "custom_tool_call_output", "call_id": "a", "output": "aborted"},
     ]
@@ -83,12 +86,12 @@ def test_an_output_of_another_kind_does_not_answer_a_call() -> None:
 
 def test_one_id_is_one_call_of_whatever_kind() -> None:
     other = {"type": "custom_tool_call", "call_id": "a", "name": "apply_patch", "input": ""}
-    assert closed([call("a"), other, output("a")]) == [call("a"), output("a")]
+    assert repair_history([call("a"), other, output("a")]) == [call("a"), output("a")]
 
 
 def test_an_answer_that_comes_late_is_still_the_answer() -> None:
     items = [call("a"), said("hurry"), output("a")]
-    assert closed(items) == items
+    assert repair_history(items) == items
 
 
 ids = st.sampled_from("abc")
@@ -128,7 +131,7 @@ def test_whatever_was_left_every_call_has_one_output_and_every_output_a_call_bef
 ) -> None:
     asked: list[tuple[str, str]] = []
     answered: list[tuple[str, str]] = []
-    for item in closed(items):
+    for item in repair_history(items):
         if (key := key_of_call(dict(item))) is not None:
             asked.append(key)
         if (key := key_of_output(dict(item))) is not None:
@@ -140,8 +143,8 @@ def test_whatever_was_left_every_call_has_one_output_and_every_output_a_call_bef
 
 @given(histories)
 def test_closing_twice_is_closing_once(items: list[dict[str, Any]]) -> None:
-    once = closed(items)
-    assert closed(once) == once
+    once = repair_history(items)
+    assert repair_history(once) == once
 
 
 @given(histories)
@@ -149,4 +152,4 @@ def test_nothing_but_calls_and_outputs_is_touched(items: list[dict[str, Any]]) -
     def others(history: Any) -> list[Any]:
         return [one for one in history if not key_of_call(one) and not key_of_output(one)]
 
-    assert others(closed(items)) == others(items)
+    assert others(repair_history(items)) == others(items)

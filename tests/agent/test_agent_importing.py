@@ -346,7 +346,7 @@ async def test_whoever_wrote_the_file_does_not_decide_how_far_a_model_may_go(lim
     about = await (await lim.sessions.open(THREAD)).about()
     assert about.settings.keys() == {"model", "model_provider", "base_instructions", "imported"}
     conversation = await lim.conversations.open(THREAD, tools=lim.conversation_registry)
-    assert conversation.terms == SessionOptions()
+    assert conversation.options == SessionOptions()
 
 
 async def test_half_an_import_that_a_kill_left_is_begun_again(lim: Limner) -> None:

@@ -64,7 +64,7 @@ async def opened(lim: Limner, session_id: str) -> Conversation:
 
 
 async def begun(lim: Limner) -> Conversation:
-    return await lim.conversations.begin(
+    return await lim.conversations.create(
         SessionOptions(), cwd=lim.cwd, tools=lim.conversation_registry
     )
 
@@ -227,7 +227,7 @@ async def test_an_agent_lets_go_of_its_session_when_it_is_closed(tmp_path: Path)
         async with Agent(lim, session=agent.session_id) as again:
             assert (await again.conversation()).session.id == agent.session_id
         with pytest.raises(UserError) as caught:
-            await conversation.run([said("hello")], tell=lambda _: None)
+            await conversation.run([said("hello")], on_event=lambda _: None)
     assert (caught.value.code, caught.value.hint) == (
         "CONVERSATION_CLOSED",
         f"Open the session {agent.session_id} again.",

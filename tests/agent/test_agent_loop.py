@@ -15,7 +15,6 @@ from tests.servers.scripted import TALKERS, calls, says
 from tests.servers.wire import Gate, Reply, Seen, json_reply
 
 import limner
-from limner.agent.call_items import is_call
 from limner.agent.events import (
     Compacted,
     InputAdded,
@@ -31,6 +30,7 @@ from limner.agent.loop import INTERRUPTED
 from limner.agent.session_options import SessionOptions
 from limner.errors import UserError
 from limner.tools.base import Outcome, Question, Tool, ToolContext
+from limner.wires.items import is_call
 
 DRAW = ("image_generate", '{"prompt": "a red fox", "output_path": "fox.png"}')
 LOOK = ("inspect_image", '{"path": "fox.png", "question": "Which colours?"}')
@@ -277,7 +277,7 @@ async def test_a_call_that_was_left_open_can_still_be_answered(at: Talk) -> None
     conversation = await again.conversation()
     left = [one.item async for one in conversation.session.items() if is_call(one.item)]
     events: list[Any] = []
-    await conversation.run([], tell=events.append, pending=left)
+    await conversation.run([], on_event=events.append, pending=left)
     assert ending(events).text == "Better late than never."
     assert "late" in at.asked[-1]
     assert ABORTED not in at.asked[-1]
@@ -440,13 +440,13 @@ async def test_every_event_is_told_in_order_and_after_it_is_on_disk(openai: Talk
     ]
 
 
-async def test_a_second_turn_cannot_begin_while_one_is_under_way(openai: Talk) -> None:
+async def test_a_second_turn_cannot_start_while_one_is_running(openai: Talk) -> None:
     gate = Gate()
     openai.script(says("Wait", gate=gate))
     agent = openai.agent()
     async for event in agent.run("One."):
         if isinstance(event, TurnStarted):
-            with pytest.raises(UserError, match="under way"):
+            with pytest.raises(UserError, match="is running"):
                 await happened(agent, "Two.")
             gate.open()
 

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from limner.agent.history_repair import closed
+from limner.agent.history_repair import repair_history
 from limner.errors import InputInvalid
 from limner.wires.base import Prompt
 from limner.wires.content_parts import PartSupport
@@ -60,7 +60,7 @@ def is_sound(item: dict[str, Any]) -> bool:
     ]
 )
 def test_what_the_door_lets_in_can_be_sent(history: list[dict[str, Any]]) -> None:
-    sent = closed(one for one in history if is_sound(one))
+    sent = repair_history(one for one in history if is_sound(one))
     told = {"type": "message", "role": "user", "content": "and now?"}
     found = build_turns(Prompt(items=[*sent, told]), PartSupport())
     assert found

@@ -180,7 +180,7 @@ async def test_history_is_whole_however_many_pages_it_has(sessions: Sessions, co
     items = [said(f"number {number}") for number in range(count)]
     if items:
         await session.append(items)
-    about, history = await session.whole()
+    about, history = await session.load()
     assert (about, history) == (await session.about(), items)
     assert about.items == count
     assert await kept(session) == items

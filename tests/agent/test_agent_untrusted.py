@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limner.agent.untrusted import quoted
+from limner.agent.untrusted import fence_items
 from limner.wires import items
 
 TAG = re.compile(r"<(data-[0-9a-f]{12})>\n(.*)\n</\1>", re.DOTALL)
@@ -20,7 +20,7 @@ def output(words: str, call_id: str = "call_0") -> dict[str, Any]:
 
 
 def fenced(words: str, call_id: str = "call_0") -> str:
-    (item,) = quoted([output(words, call_id)])
+    (item,) = fence_items([output(words, call_id)])
     return item["output"]
 
 
@@ -51,4 +51,4 @@ def test_the_same_words_are_quoted_the_same_way_each_time() -> None:
 
 def test_what_is_ours_stays_as_it_is() -> None:
     ours = items.function_call_output(call_id="call_0", parts=[items.text_part("hello")])
-    assert quoted([ours]) == [ours]
+    assert fence_items([ours]) == [ours]

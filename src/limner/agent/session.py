@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import msgspec
 
-from limner.agent.history_repair import closed
+from limner.agent.history_repair import repair_history
 from limner.errors import InputInvalid
 from limner.storage.store import Row, Store, Transaction
 from limner.wires.base import HANDLE_URL
@@ -140,18 +140,18 @@ class Session:
                 return
             from_seq = page[-1].seq + 1
 
-    async def history(self, *, still_open: Collection[str] = ()) -> list[Item]:
+    async def history(self, *, open_calls: Collection[str] = ()) -> list[Item]:
         """What a model is to be sent: since the last compaction, with every call answered.
 
         Args:
-            still_open: the ids of calls that are about to be answered.
+            open_calls: the ids of calls that are about to be answered.
 
         Raises:
             InputInvalid: the session was deleted (``NO_SUCH_SESSION``).
         """
-        return (await self.whole(still_open=still_open))[1]
+        return (await self.load(open_calls=open_calls))[1]
 
-    async def whole(self, *, still_open: Collection[str] = ()) -> tuple[SessionAbout, list[Item]]:
+    async def load(self, *, open_calls: Collection[str] = ()) -> tuple[SessionAbout, list[Item]]:
         """What is known of it, and its `history`, as one look tells where it is not long."""
 
         def work(tx: Transaction) -> tuple[SessionAbout, list[StoredItem]]:
@@ -162,7 +162,7 @@ class Session:
         sent = [stored.item for stored in first]
         if len(first) == PAGE_ITEMS:
             sent += [stored.item async for stored in self.items(from_seq=first[-1].seq + 1)]
-        return about, closed(sent, still_open=still_open)
+        return about, repair_history(sent, open_calls=open_calls)
 
     def _about(self, tx: Transaction) -> SessionAbout:
         row = tx.one("session_about", id=self.id)

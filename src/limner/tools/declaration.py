@@ -41,8 +41,16 @@ class ToolDeclaration(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
     """Everything that is known of a tool without the parts that it runs on.
 
     Attributes:
-        first: the arguments that come first in the schema.
-        pays: a call may cost money, and the tool writes the cost to the ledger itself.
+        name: how a model calls it.
+        title: its name for people.
+        description: what a model reads about it.
+        arguments: a Struct with a field for each argument.
+        answer: a Struct with the members of its value.
+        hints: what it may do.
+        max_result_chars: the most that one result may have.
+        toolset: the group of tools that it belongs to.
+        keeps_books: a call of it may cost money, and it writes the cost to the ledger itself.
+        first: the arguments that a model reads first; the others follow as they are declared.
         in_conversation: the tool needs a conversation that limner stores.
     """
 
@@ -54,13 +62,13 @@ class ToolDeclaration(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
     hints: ToolHints
     max_result_chars: int
     toolset: str = "image"
+    keeps_books: bool = False
     first: tuple[str, ...] = ()
-    pays: bool = False
     in_conversation: bool = False
 
     @property
     def schema(self) -> Mapping[str, Any]:
-        """The JSON schema of its arguments; those named in ``first`` come first."""
+        """The JSON schema of its arguments."""
         return argument_schema(self.arguments, self.first)
 
     def tool(
@@ -88,7 +96,7 @@ class ToolDeclaration(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
             max_result_chars=self.max_result_chars,
             timeout_s=timeout_s,
             parts=parts,
-            keeps_books=self.pays,
+            keeps_books=self.keeps_books,
         )
 
 

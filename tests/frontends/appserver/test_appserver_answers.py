@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.agent.agent_pictures import data_url, encoded, handle_of, image, program, seen, text
 
-from limner.agent.call_items import SAYS_IT_FAILED, output_of
+from limner.agent.call_items import SAYS_IT_FAILED, output_item
 from limner.client import Limner
 from limner.frontends.appserver.protocol.base import ContentItem, InputAudio, InputImage, InputText
 from limner.frontends.appserver.tool_answers import (
@@ -222,7 +222,7 @@ async def test_an_answer_is_an_outcome_of_a_tool(lim: Limner) -> None:
     # Whoever tells the model of it says once that it failed.
     result = ToolResult(call_id="c", name="shot", ok=False, parts=answer.outcome.parts)
     call = {"type": "function_call", "call_id": "c"}
-    assert output_of(call, result)["output"][:2] == [FAILED, text("a")]
+    assert output_item(call, result)["output"][:2] == [FAILED, text("a")]
 
 
 @settings(max_examples=60, suppress_health_check=list(HealthCheck))

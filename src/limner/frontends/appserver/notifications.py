@@ -13,7 +13,6 @@ import msgspec
 from msgspec.structs import replace
 
 from limner.agent import events
-from limner.agent.call_items import is_call
 from limner.agent.session import StoredItem
 from limner.agent.sessions import new_id
 from limner.errors import NANO_PER_USD, LimnerError
@@ -44,7 +43,7 @@ from limner.frontends.appserver.thread_state import ThreadState
 from limner.frontends.appserver.tool_items import ToolCallRecord, to_thread_item
 from limner.frontends.appserver.tool_specs import ToolSpec
 from limner.wires.base import Usage
-from limner.wires.items import Item
+from limner.wires.items import Item, is_call
 
 
 class TurnContext(msgspec.Struct, frozen=True, kw_only=True):

@@ -54,7 +54,7 @@ OnStarted = Callable[[str], None]
 class TurnWork(Protocol):
     """What a turn does: `Conversation.run` or `Conversation.compact`, with its input bound."""
 
-    def __call__(self, *, tell: Callable[[Event], None], turn_id: str) -> Awaitable[TurnEnded]:
+    def __call__(self, *, on_event: Callable[[Event], None], turn_id: str) -> Awaitable[TurnEnded]:
         """Run the turn."""
         ...
 
@@ -133,10 +133,10 @@ class LiveThread:
         self._conversation = Conversation(
             session,
             lease=lease,
-            terms=state.options,
+            options=state.options,
             cwd=self.cwd,
             tools=lambda: self._setup.registry,
-            standings=conversations.standings,
+            turn_configs=conversations.turn_configs,
             parts=conversations.parts,
         )
 
@@ -313,7 +313,7 @@ class LiveThread:
         notifications = TurnNotifications(self._turn_context(), name, on_started=has_started)
         for one in inputs:
             notifications.note_input(one.item, one.original)
-        self._conversation.terms, self._conversation.cwd = self._turn_options(), self.cwd
+        self._conversation.options, self._conversation.cwd = self._turn_options(), self.cwd
         task = self._task = asyncio.ensure_future(self._run(work, notifications))
         self._running = RunningTurn(
             id=name, task=task, notifications=notifications, takes_input=takes_input
@@ -343,7 +343,7 @@ class LiveThread:
         """The end of a turn; a bug is an end too."""
         turn_id = notifications.turn_id
         try:
-            return await work(tell=notifications.send, turn_id=turn_id)
+            return await work(on_event=notifications.send, turn_id=turn_id)
         except Exception as bug:
             if isinstance(notifications.status, Idle):
                 raise  # the turn has not started: the request that wants it gets the error

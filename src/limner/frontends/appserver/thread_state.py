@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from limner.agent.conversation import TERMS
+from limner.agent.conversation import OPTIONS_KEY
 from limner.agent.session_options import SessionOptions
 from limner.errors import InputInvalid
 from limner.frontends.appserver.protocol.accounts import ThreadGoal
@@ -66,9 +66,11 @@ class ThreadState(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> ThreadState:
         """Read the settings of a session; a value of the wrong type counts as missing."""
-        others = {name: settings[name] for name in settings if name not in (TERMS, TOOLS, EXTRAS)}
+        others = {
+            name: settings[name] for name in settings if name not in (OPTIONS_KEY, TOOLS, EXTRAS)
+        }
         return cls(
-            options=_converted(settings.get(TERMS), SessionOptions) or SessionOptions(),
+            options=_converted(settings.get(OPTIONS_KEY), SessionOptions) or SessionOptions(),
             tools=_tools(settings.get(TOOLS)),
             extras=_converted(settings.get(EXTRAS), ThreadExtras) or ThreadExtras(),
             others=others,
@@ -78,7 +80,7 @@ class ThreadState(msgspec.Struct, frozen=True, kw_only=True):
         """The settings in the form in which a session stores them."""
         return {
             **self.others,
-            TERMS: msgspec.to_builtins(self.options),
+            OPTIONS_KEY: msgspec.to_builtins(self.options),
             **({TOOLS: write_specs(self.tools)} if self.tools else {}),
             EXTRAS: msgspec.to_builtins(self.extras),
         }

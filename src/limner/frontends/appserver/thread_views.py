@@ -119,7 +119,7 @@ async def opened_view(
 def _policies(options: SessionOptions, lim: Limner) -> Mapping[str, Any]:
     """The approval policy and the sandbox of the next turn."""
     try:
-        defaults = lim.conversations.standings
+        defaults = lim.conversations.turn_configs
         personality = lim.personalities.get(options.personality or defaults.personality)
         policy = options.approval or personality.approval or defaults.approval.policy
         sandbox = options.sandbox or personality.sandbox or defaults.sandbox

@@ -10,10 +10,10 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from weakref import WeakValueDictionary
 
-from limner.agent.conversation import TERMS
+from limner.agent.conversation import OPTIONS_KEY
 from limner.agent.leases import Lease
 from limner.agent.session import Session, SessionAbout
-from limner.agent.session_options import read_terms
+from limner.agent.session_options import parse_options
 from limner.client import Limner
 from limner.errors import InputInvalid, LimnerError
 from limner.frontends.appserver.connection import ClientConnection
@@ -117,7 +117,7 @@ class ThreadTable:
             if about.archived_ms is not None:
                 raise invalid_request(f"session {session.id} is archived. Unarchive it first.")
             # Options that cannot be read may have forbidden something.
-            read_terms(about.settings.get(TERMS, {}))
+            parse_options(about.settings.get(OPTIONS_KEY, {}))
             with single_writer(session.id):
                 lease = await self.limner.sessions.hold(session.id)
             state = ThreadState.from_settings(about.settings)

@@ -32,7 +32,7 @@ BUILT_IN = tuple(tool for tool in declarations().values() if not tool.in_convers
 DECLARED: tuple[ToolDeclaration[Any], ...] = (*BUILT_IN, IMAGE_FIT, IMAGE_JOB, RECALL, SPEND)
 # These may cost money: they outlive their caller, a repeated call joins them, and one that takes
 # long answers with a job.
-LASTING = frozenset(tool.name for tool in BUILT_IN if tool.pays)
+LASTING = frozenset(tool.name for tool in DECLARED if tool.keeps_books)
 
 
 @cache

@@ -40,7 +40,7 @@ INSPECT_IMAGE = ToolDeclaration(
     answer=InspectionAnswer,
     hints=ToolHints(read_only=True, destructive=False, idempotent=False, open_world=True),
     max_result_chars=40_000,
-    pays=True,
+    keeps_books=True,
 )
 
 

@@ -76,7 +76,7 @@ class ChatAgent:
         """The options that apply to the next message."""
         if self.session_id is None:
             return self._options.session_options
-        return (await self.current.conversation()).terms
+        return (await self.current.conversation()).options
 
     async def change(self, changes: SessionOptions) -> KnownModel:
         """Change options from the next message on; returns the model that answers then.
@@ -137,8 +137,8 @@ class ChatAgent:
         raise UserError("No session is stored here yet.", hint="Start one: limner chat")
 
     def _find_model(self, options: SessionOptions) -> KnownModel:
-        standings = self._lim.conversations.standings
-        return standings.of(options, session_id="", cwd=self._lim.cwd).found.model
+        turn_configs = self._lim.conversations.turn_configs
+        return turn_configs.build(options, session_id="", cwd=self._lim.cwd).found.model
 
     def _make_agent(self, session: str | None) -> Agent:
         options = self._options.session_options
