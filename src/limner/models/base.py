@@ -10,7 +10,7 @@ from limner.wires.base import Answer, Prompt
 DEFAULT_TIMEOUT_S = 300.0
 
 
-def tell_nobody(text: str) -> None:
+def ignore_text(text: str) -> None:
     """Pieces of an answer where nobody is watching it come in."""
 
 
@@ -27,7 +27,7 @@ class Model(Protocol):
         prompt: Prompt,
         *,
         timeout_s: float | None = DEFAULT_TIMEOUT_S,
-        on_text: Callable[[str], None] = tell_nobody,
+        on_text: Callable[[str], None] = ignore_text,
     ) -> Answer:
         """Ask once; ``on_text`` gets the answer's text in pieces as it arrives.
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from limner.errors import ModelBadAnswer, ModelTimeout, ProviderError, ProviderRefused
 from limner.models import telemetry
-from limner.models.base import DEFAULT_TIMEOUT_S, tell_nobody
+from limner.models.base import DEFAULT_TIMEOUT_S, ignore_text
 from limner.models.pricing import cost_of
 from limner.models.registry import KnownModel
 from limner.net.clock import Clock
@@ -84,7 +84,7 @@ class RemoteModel:
         prompt: Prompt,
         *,
         timeout_s: float | None = DEFAULT_TIMEOUT_S,
-        on_text: Callable[[str], None] = tell_nobody,
+        on_text: Callable[[str], None] = ignore_text,
     ) -> Answer:
         """Ask once, over the model's wire; raises as `Model.ask`."""
         if not self._model.takes_images:
