@@ -79,7 +79,7 @@ class TurnConfigBuilder(msgspec.Struct, frozen=True, kw_only=True):
             UserError: there is no such model, or its key is missing.
         """
         who = self.personalities.get(options.personality or self.personality)
-        resolved = self.registry.resolve_talker(named=options.model or who.model)
+        resolved = self.registry.resolve_conversation_model(named=options.model or who.model)
         found = FoundModel(model=resolved.model, effort=resolved.effort)
         budget_usd = who.budget_usd if options.budget_usd is None else options.budget_usd
         toolset = who.toolset if options.toolset is None else options.toolset
