@@ -21,7 +21,7 @@ from limner.content import Picture
 from limner.pictures.request import Progress
 from limner.settings import Settings
 from limner.storage.reach import Reach
-from limner.tools.base import Question, Tool, ToolContext, ask_nobody, tell_nobody
+from limner.tools.base import Question, Tool, ToolContext, answer_no, ignore_progress
 from limner.tools.built_in.image_edit import EditArguments
 from limner.tools.built_in.image_generate import GenerateArguments
 from limner.tools.declaration import read_arguments
@@ -170,8 +170,8 @@ class Limner:
         arguments: DrawingArguments,
         options: CallerOptions = NO_OPTIONS,
         *,
-        progress: Callable[[Progress], None] = tell_nobody,
-        ask: Callable[[Question], Awaitable[bool]] = ask_nobody,
+        progress: Callable[[Progress], None] = ignore_progress,
+        ask: Callable[[Question], Awaitable[bool]] = answer_no,
     ) -> PictureSet:
         """What `generate` and `edit` do, with the failures of a set beside its pictures.
 
@@ -196,7 +196,7 @@ class Limner:
         return await self.drawing.planner.plan(order, self.person(), today=self.clock().date())
 
     async def recover(
-        self, job: JobRow, *, progress: Callable[[Progress], None] = tell_nobody
+        self, job: JobRow, *, progress: Callable[[Progress], None] = ignore_progress
     ) -> GeneratedImage | None:
         """Bring in the picture of an unfinished job, or None if its service cannot be asked."""
         from limner.tools.recovery import recover
@@ -352,8 +352,8 @@ class Limner:
     def person(
         self,
         *,
-        progress: Callable[[Progress], None] = tell_nobody,
-        ask: Callable[[Question], Awaitable[bool]] = ask_nobody,
+        progress: Callable[[Progress], None] = ignore_progress,
+        ask: Callable[[Question], Awaitable[bool]] = answer_no,
     ) -> ToolContext:
         """The context of a call that a person typed: only the floor bounds its paths."""
         return ToolContext(

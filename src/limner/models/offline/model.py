@@ -1,4 +1,4 @@
-"""A prompt -> an answer, the way every model is asked: ``limner/offline`` as one of them."""
+"""A prompt -> an answer of ``limner/offline``, with the interface of every model."""
 
 from __future__ import annotations
 
