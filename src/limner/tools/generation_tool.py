@@ -1,4 +1,4 @@
-"""What the tools that draw have in common: arguments in, a set of pictures out as a result."""
+"""The tools that draw: arguments -> an order -> a set of pictures -> the tool's answer."""
 
 from __future__ import annotations
 
