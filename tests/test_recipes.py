@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from PIL import Image
+from tests.servers.sd_webui_server import SdWebuiServer
 from tests.servers.wire import Reply, Seen, WireServer, json_reply
 
 from limner import __version__
@@ -148,6 +149,49 @@ def test_a_provider_takes_three_files_and_draws(tmp_path: Path) -> None:
     assert (drawn["provider"], drawn["model"], drawn["cost_usd"]) == ("toy", "toy-1", 0.02)
     assert drawn["dimensions"] == {"width": 512, "height": 256}
     assert copy.files == 3
+
+
+def test_a_tool_takes_two_files_and_is_served(tmp_path: Path) -> None:
+    copy = Copy(tmp_path, "Add a tool")
+    Image.new("RGB", (40, 30), "teal").save(tmp_path / "teal.png")
+    listed = {tool["name"]: tool for tool in copy.ask("mcp", MCP_HELLO, "tools/list")["tools"]}
+    assert listed["image_size"]["inputSchema"] == {
+        "type": "object",
+        "properties": {
+            "image": {"type": "string", "description": "A file path, or the handle of a picture."}
+        },
+        "required": ["image"],
+    }
+    assert listed["image_size"]["annotations"]["readOnlyHint"] is True
+    arguments = {"image": str(tmp_path / "teal.png")}
+    call = {"name": "image_size", "arguments": arguments}
+    answer = copy.ask("mcp", MCP_HELLO, "tools/call", call)
+    assert json.loads(answer["content"][0]["text"]) == {"width": 40, "height": 30}
+    assert copy.files == 2
+
+
+def test_a_drawing_option_takes_a_field_and_its_provider(tmp_path: Path) -> None:
+    copy = Copy(tmp_path, "Add a drawing option")
+    picture = io.BytesIO()
+    Image.new("RGB", (64, 64), "teal").save(picture, "PNG")
+    words = ("generate", "a fox", "--size", "64x64", "--steps")
+    with SdWebuiServer(picture.getvalue()) as server:
+        env = {"SD_WEBUI_BASE_URL": server.base_url}
+        drawn = copy.run(*words, "33", "--provider", "sd-webui", **env)
+        (sent,) = [seen.json() for seen in server.requests if seen.path.endswith("txt2img")]
+    assert (drawn["provider"], sent["steps"]) == ("sd-webui", 33)
+    assert copy.run(*words, "0", status=2)["error"]["message"] == "steps must be at least 1"
+    refused = copy.run(*words, "33", status=2)["error"]
+    assert (refused["code"], refused["message"], refused["hint"]) == (
+        "PROVIDER_CANNOT",
+        "illustrator/limner-illustrator does not take the option steps.",
+        "sd-webui/loaded-checkpoint can.",
+    )
+    assert [block.path for block in copy.blocks] == [
+        "src/limner/pictures/request.py",
+        "src/limner/providers/sd_webui.py",
+        "src/limner/catalogue/image_models/sd-webui.toml",
+    ]
 
 
 def test_an_app_server_method_takes_two_files_and_answers(tmp_path: Path) -> None:

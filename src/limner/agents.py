@@ -17,7 +17,7 @@ from limner.client import Limner
 from limner.errors import UserError
 from limner.net.per_loop import PerLoop
 from limner.settings import Policy, Sandbox
-from limner.tools.base import Question, Tool, ask_nobody
+from limner.tools.base import Question, Tool, answer_no
 from limner.tools.registry import ToolRegistry
 from limner.wires.items import user_message
 
@@ -60,7 +60,7 @@ class Agent:
         approval: Policy | None = None,
         budget_usd: Decimal | float | str | None = None,
         cwd: Path | None = None,
-        ask: Callable[[Question], Awaitable[bool]] = ask_nobody,
+        ask: Callable[[Question], Awaitable[bool]] = answer_no,
     ) -> None:
         asked = {
             "model": model,

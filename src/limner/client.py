@@ -20,7 +20,7 @@ from limner.content import Picture
 from limner.pictures.request import Progress
 from limner.settings import Settings
 from limner.storage.reach import Reach
-from limner.tools.base import Question, Tool, ToolContext, ask_nobody, tell_nobody
+from limner.tools.base import Question, Tool, ToolContext, answer_no, ignore_progress
 from limner.tools.declaration import read_arguments
 from limner.tools.drawing_arguments import (
     NO_OPTIONS,
@@ -173,8 +173,8 @@ class Limner:
         arguments: DrawingArguments,
         options: CallerOptions = NO_OPTIONS,
         *,
-        progress: Callable[[Progress], None] = tell_nobody,
-        ask: Callable[[Question], Awaitable[bool]] = ask_nobody,
+        progress: Callable[[Progress], None] = ignore_progress,
+        ask: Callable[[Question], Awaitable[bool]] = answer_no,
     ) -> PictureSet:
         """What `generate` and `edit` do, with the failures of a set beside its pictures.
 
@@ -199,7 +199,7 @@ class Limner:
         return await self.drawing.planner.plan(order, self.person(), today=self.clock().date())
 
     async def recover(
-        self, job: JobRow, *, progress: Callable[[Progress], None] = tell_nobody
+        self, job: JobRow, *, progress: Callable[[Progress], None] = ignore_progress
     ) -> GeneratedImage | None:
         """Bring in the picture of an unfinished job, or None if its service cannot be asked."""
         from limner.tools.recovery import recover
@@ -348,8 +348,8 @@ class Limner:
     def person(
         self,
         *,
-        progress: Callable[[Progress], None] = tell_nobody,
-        ask: Callable[[Question], Awaitable[bool]] = ask_nobody,
+        progress: Callable[[Progress], None] = ignore_progress,
+        ask: Callable[[Question], Awaitable[bool]] = answer_no,
     ) -> ToolContext:
         """The context of a call that a person typed: only the floor bounds its paths."""
         return ToolContext(

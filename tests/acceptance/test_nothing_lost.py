@@ -195,7 +195,7 @@ async def test_a_prompt_with_a_lone_surrogate_is_refused_before_paying(
     """Half of a character pair can be written in JSON, but neither sent nor journalled."""
     result = await studio.connect(openai).call(at=SPRING, prompt="a fox \ud83e")
     assert (result.code, result.field) == ("input_invalid", "prompt")
-    assert result.error == "prompt holds half of a character at position 6"
+    assert result.error == "prompt contains a lone surrogate at position 6"
     assert openai.requests == []
     assert await ledger(studio) == []
 

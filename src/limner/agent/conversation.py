@@ -17,7 +17,7 @@ from limner.agent.session_options import SessionOptions, parse_options
 from limner.agent.sessions import Sessions
 from limner.agent.turn_config import TurnConfigBuilder
 from limner.errors import UserError
-from limner.tools.base import Question, ask_nobody
+from limner.tools.base import Question, answer_no
 from limner.tools.registry import ToolRegistry
 from limner.wires.items import Item
 
@@ -57,7 +57,7 @@ class Conversation:
         given: Sequence[Item],
         *,
         on_event: Callable[[Event], None],
-        ask: Callable[[Question], Awaitable[bool]] = ask_nobody,
+        ask: Callable[[Question], Awaitable[bool]] = answer_no,
         turn_id: str | None = None,
         schema: Mapping[str, Any] | None = None,
         pending: Sequence[Item] = (),
@@ -85,7 +85,7 @@ class Conversation:
         self, *, on_event: Callable[[Event], None], turn_id: str | None = None
     ) -> TurnEnded:
         """Replace the history by a summary; raises as `run`."""
-        turn = self._start(on_event=on_event, ask=ask_nobody, turn_id=turn_id, schema=None)
+        turn = self._start(on_event=on_event, ask=answer_no, turn_id=turn_id, schema=None)
         return await self._finish(turn, turn.compact())
 
     async def aclose(self) -> None:

@@ -18,7 +18,7 @@ from limner.dollars import usd_to_nano
 from limner.models.registry import FoundModel, Registry
 from limner.settings import Sandbox
 from limner.storage.reach import Reach
-from limner.tools.base import ApprovalPolicy, Question, ToolContext, ask_nobody
+from limner.tools.base import ApprovalPolicy, Question, ToolContext, answer_no
 
 SUM_UP = (
     "Sum up the conversation so far for an assistant that continues it. Say what the user wants, "
@@ -68,7 +68,7 @@ class TurnConfigBuilder(msgspec.Struct, frozen=True, kw_only=True):
         *,
         session_id: str,
         cwd: Path,
-        ask: Callable[[Question], Awaitable[bool]] = ask_nobody,
+        ask: Callable[[Question], Awaitable[bool]] = answer_no,
         schema: Mapping[str, Any] | None = None,
     ) -> TurnConfig:
         """The configuration of a turn of a session with these options.
@@ -79,7 +79,7 @@ class TurnConfigBuilder(msgspec.Struct, frozen=True, kw_only=True):
             UserError: there is no such model, or its key is missing.
         """
         who = self.personalities.get(options.personality or self.personality)
-        resolved = self.registry.resolve_talker(named=options.model or who.model)
+        resolved = self.registry.resolve_conversation_model(named=options.model or who.model)
         found = FoundModel(model=resolved.model, effort=resolved.effort)
         budget_usd = who.budget_usd if options.budget_usd is None else options.budget_usd
         toolset = who.toolset if options.toolset is None else options.toolset

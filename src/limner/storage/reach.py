@@ -1,4 +1,4 @@
-"""A path somebody chose -> the resolved path they may read or write, or a refusal."""
+"""A caller's path -> the resolved path that the caller may read or write, or ReachDenied."""
 
 from __future__ import annotations
 
@@ -264,7 +264,7 @@ def _expand_user(path: str, user_home: Path, action: Action, shown: str) -> str:
     if first == "~":
         return str(user_home.joinpath(*rest))
     if first.startswith("~") and rest:
-        raise _malformed(action, shown, "begins with ~, which stands only for your own home")
+        raise _malformed(action, shown, "begins with ~, which means only your own home")
     return path
 
 

@@ -38,7 +38,20 @@ class Dimensions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ToolDeclaration(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
-    """Everything that is known of a tool without the parts that it runs on."""
+    """Everything that is known of a tool without the parts that it runs on.
+
+    Attributes:
+        name: how a model calls it.
+        title: its name for people.
+        description: what a model reads about it.
+        arguments: a Struct with a field for each argument.
+        answer: a Struct with the members of its value.
+        hints: what it may do.
+        max_result_chars: the most that one result may have.
+        toolset: the group of tools that it belongs to.
+        keeps_books: a call of it may cost money, and it writes the cost to the ledger itself.
+        first: the arguments that a model reads first; the others follow as they are declared.
+    """
 
     name: str
     title: str
@@ -48,11 +61,12 @@ class ToolDeclaration(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
     hints: ToolHints
     max_result_chars: int
     toolset: str = "image"
+    keeps_books: bool = False
     first: tuple[str, ...] = ()
 
     @property
     def schema(self) -> Mapping[str, Any]:
-        """The JSON schema of its arguments; those named in ``first`` come first."""
+        """The JSON schema of its arguments."""
         return argument_schema(self.arguments, self.first)
 
     def tool(
@@ -61,7 +75,6 @@ class ToolDeclaration(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
         *,
         timeout_s: float | None = None,
         parts: Callable[[Mapping[str, Any]], int] = lambda _: 1,
-        keeps_books: bool = False,
     ) -> Tool:
         """The tool itself, which calls ``run`` with its arguments as the Struct."""
 
@@ -81,7 +94,7 @@ class ToolDeclaration(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
             max_result_chars=self.max_result_chars,
             timeout_s=timeout_s,
             parts=parts,
-            keeps_books=keeps_books,
+            keeps_books=self.keeps_books,
         )
 
 

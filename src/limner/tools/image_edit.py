@@ -71,6 +71,7 @@ IMAGE_EDIT = ToolDeclaration(
     answer=DrawingAnswer,
     hints=DRAWS,
     max_result_chars=MAX_RESULT_CHARS,
+    keeps_books=True,
     first=(
         *("image", "prompt", "references", "mask", "region", "output_path", "quality"),
         *("provider", "model", "seed", "overwrite", "n", "background", "negative_prompt", "size"),

@@ -57,6 +57,7 @@ IMAGE_GENERATE = ToolDeclaration(
     answer=DrawingAnswer,
     hints=DRAWS,
     max_result_chars=MAX_RESULT_CHARS,
+    keeps_books=True,
     first=(
         *("prompt", "output_path", "size", "quality", "provider", "model", "svg"),
         *("seed", "overwrite", "n"),

@@ -40,6 +40,7 @@ INSPECT_IMAGE = ToolDeclaration(
     answer=InspectionAnswer,
     hints=ToolHints(read_only=True, destructive=False, idempotent=False, open_world=True),
     max_result_chars=40_000,
+    keeps_books=True,
 )
 
 
@@ -57,7 +58,7 @@ def inspect_image(inspector: Inspector) -> Tool:
             untrusted=inspection.untrusted,
         )
 
-    return INSPECT_IMAGE.tool(run, timeout_s=inspector.timeout_s + SPARE_S, keeps_books=True)
+    return INSPECT_IMAGE.tool(run, timeout_s=inspector.timeout_s + SPARE_S)
 
 
 def as_value(inspection: Inspection) -> dict[str, Any]:

@@ -141,7 +141,9 @@ def resolve_model(options: SessionOptions, *, lim: Limner) -> ModelChoice:
     name = options.model
     try:
         personality = options.personality or lim.settings.agent.personality
-        found = lim.models.resolve_talker(named=name or lim.personalities.get(personality).model)
+        found = lim.models.resolve_conversation_model(
+            named=name or lim.personalities.get(personality).model
+        )
     except LimnerError:
         provider, _, model = (name or lim.settings.model_roles.default or "").partition("/")
         return ModelChoice(provider=provider, model=model)

@@ -99,7 +99,7 @@ def _used_text(used: Resolution | None) -> str:
 def _talker(lim: Limner) -> Resolution | str:
     """The model that a conversation is held with, or why there is none."""
     try:
-        return lim.models.resolve_talker()
+        return lim.models.resolve_conversation_model()
     except UserError as error:
         return f"nothing: {error.message}"
 

@@ -31,7 +31,7 @@ RECALL = replace(
 DECLARED: tuple[ToolDeclaration[Any], ...] = (*BUILT_IN, IMAGE_FIT, IMAGE_JOB, RECALL, SPEND)
 # These may cost money: they outlive their caller, a repeated call joins them, and one that takes
 # long answers with a job.
-LASTING = frozenset(tool.name for tool in BUILT_IN)
+LASTING = frozenset(tool.name for tool in DECLARED if tool.keeps_books)
 
 
 @cache
