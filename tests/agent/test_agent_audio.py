@@ -1,4 +1,4 @@
-"""Sounds in conversations: what is taken in, what is sent to whom, and what it may cost."""
+"""Audio in conversations: what is taken in, what is sent, and what it may cost."""
 
 from __future__ import annotations
 

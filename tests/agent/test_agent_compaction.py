@@ -1,4 +1,4 @@
-"""A conversation that is summed up: what stays as it is, and what strangers said in it."""
+"""A conversation that is summed up: what stays, and how untrusted text is marked."""
 
 from __future__ import annotations
 

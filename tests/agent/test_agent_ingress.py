@@ -1,4 +1,4 @@
-"""Pictures enter a conversation: good ones as handles, bad ones as words."""
+"""Pictures enter a conversation: valid ones as handles, the others as notes."""
 
 from __future__ import annotations
 

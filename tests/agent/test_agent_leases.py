@@ -1,4 +1,4 @@
-"""A session is talked in by one conversation at a time, of one process that is alive."""
+"""One conversation of one live process runs turns in a session."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ async def test_a_second_conversation_of_the_same_program_is_refused(tmp_path: Pa
         "retryable": True,
         "billed": False,
         "cost_usd": 0.0,
-        "hint": "Use the conversation that has it, or close that first.",
+        "hint": "Use the conversation that holds it, or close that first.",
         "session": session_id,
         "pid": os.getpid(),
     }
@@ -108,7 +108,7 @@ async def test_what_another_process_has_is_refused_until_it_lets_go(tmp_path: Pa
         "retryable": True,
         "billed": False,
         "cost_usd": 0.0,
-        "hint": f"Close it there, or go on in a copy: limner sessions fork {session.id}",
+        "hint": f"Close it there, or continue in a copy: limner sessions fork {session.id}",
         "session": session.id,
         "pid": process.pid,
     }

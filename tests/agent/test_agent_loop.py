@@ -1,4 +1,4 @@
-"""A model on each of the wires draws, looks, edits and answers; everything else goes wrong."""
+"""A model on each of the wires draws, looks, edits and answers; and every way to fail."""
 
 from __future__ import annotations
 

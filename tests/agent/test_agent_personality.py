@@ -1,4 +1,4 @@
-"""Folders of personalities: read, checked, found by id, and kept to themselves."""
+"""Folders of personalities: parsed, checked, found by id, and confined."""
 
 from __future__ import annotations
 

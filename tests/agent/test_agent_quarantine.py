@@ -1,4 +1,4 @@
-"""A picture that a service refuses leaves later requests, and nothing else does."""
+"""Later requests leave out a picture that a service refused, and nothing else."""
 
 from __future__ import annotations
 

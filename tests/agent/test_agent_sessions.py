@@ -201,7 +201,7 @@ async def test_an_id_may_be_shortened_while_it_is_the_only_one(sessions: Session
     third = await sessions.create(cwd="/", session_id="22222222-0000-4000-8000-000000000003")
     assert (await sessions.open("2")).id == third.id
     assert (await sessions.open(first.id)).id == first.id
-    with pytest.raises(InputInvalid, match="Several sessions begin with '1111'"):
+    with pytest.raises(InputInvalid, match="Several sessions start with '1111'"):
         await sessions.open("1111")
     for nobody in ("", "3", "%", "_", "2222222_"):
         with pytest.raises(InputInvalid, match="There is no session"):

@@ -1,4 +1,4 @@
-"""Words from outside stand between tags that whoever wrote them cannot close."""
+"""Text from outside is between tags that its author cannot close."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Items of every kind of the schema are read, kept as they are, and written as the wire wants."""
+"""Items of every kind of the schema are parsed, stored unchanged, and sent as the wire wants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each wire writes exactly the vendor's JSON, and the vendor's own types take all of it."""
+"""Each wire writes exactly the vendor's JSON, and the vendor's own types accept all of it."""
 
 from __future__ import annotations
 

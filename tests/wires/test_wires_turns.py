@@ -1,4 +1,4 @@
-"""Every picture is placed, in its order, or there is an error: on every wire."""
+"""Every picture is sent, in order, or there is an error: on every wire."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each API streams becomes the same answer, whatever its words for it are."""
+"""The stream of each API becomes the same answer."""
 
 from __future__ import annotations
 

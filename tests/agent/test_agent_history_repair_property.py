@@ -1,4 +1,4 @@
-"""Whatever the door lets into a history, the next request can be written."""
+"""Whatever ingress lets into a history, the next request can be built."""
 
 from __future__ import annotations
 

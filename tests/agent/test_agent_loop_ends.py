@@ -1,4 +1,4 @@
-"""Turns that end early, are left, or are begun twice: nothing that was said is lost."""
+"""Turns that end early, are cancelled, or are started twice: no input is lost."""
 
 from __future__ import annotations
 

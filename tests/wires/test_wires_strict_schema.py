@@ -1,4 +1,4 @@
-"""A schema is narrowed only where that changes nothing that was asked for."""
+"""A schema is closed only if that changes nothing that was asked for."""
 
 from __future__ import annotations
 

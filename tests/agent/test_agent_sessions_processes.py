@@ -1,4 +1,4 @@
-"""One session, several processes: what each of them is promised."""
+"""One session, several processes: what each of them can rely on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The calls and thoughts of a streamed answer become items, and go back as the service wants."""
+"""The calls and the reasoning of a streamed answer become items, and go back to the service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A few words for a picture, from what is known anyway."""
+"""A short caption for a picture, from what is already known."""
 
 from __future__ import annotations
 

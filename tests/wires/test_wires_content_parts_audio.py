@@ -1,4 +1,4 @@
-"""Sounds, in each API's own JSON; and the words that stand where an API has no form for them."""
+"""Audio in each API's own JSON; and the notes if an API has no format for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions become files again, and files the same sessions elsewhere."""
+"""Sessions become files, and the files become the same sessions elsewhere."""
 
 from __future__ import annotations
 
