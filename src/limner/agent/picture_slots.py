@@ -15,7 +15,7 @@ from limner.catalogue.vision import VisionModel, tokens
 from limner.content import Picture
 from limner.errors import ImageTooLarge, InputInvalid
 from limner.storage.blobs import is_handle
-from limner.tools.image_recall import IMAGE_RECALL
+from limner.tools.built_in.image_recall import IMAGE_RECALL
 from limner.wires.content_parts import NO_AUDIO, AudioClip, audio_note
 from limner.wires.item_views import Unknown, handle_of, parts
 from limner.wires.items import Item, Part, first_text, is_audio, is_image, iter_parts, map_parts

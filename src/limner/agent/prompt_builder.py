@@ -40,7 +40,7 @@ from limner.errors import ImageError, StorageError
 from limner.models.registry import KnownModel
 from limner.pictures.fitting import Fitting, request_for
 from limner.storage.store import Store
-from limner.tools.image_recall import IMAGE_RECALL
+from limner.tools.built_in.image_recall import IMAGE_RECALL
 from limner.wires.base import ModelPicture, Prompt
 from limner.wires.content_parts import AudioClip
 from limner.wires.items import Item, first_text
