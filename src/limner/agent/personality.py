@@ -102,7 +102,7 @@ class Personalities:
     """The personalities of a user, and those that limner ships.
 
     Args:
-        folder: where the user's own are; it need not exist. They win over limner's.
+        folder: the user's own personalities, which replace limner's; it need not exist.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -183,7 +183,7 @@ class PromptBuilder(msgspec.Struct, frozen=True, kw_only=True):
             slot.handle: caption(
                 known[slot.handle].lineage if slot.handle in known else None,
                 answer=answers.get(slot.handle),
-                beside="" if is_untrusted(items[slot.item]) else first_text(items[slot.item]),
+                item_text="" if is_untrusted(items[slot.item]) else first_text(items[slot.item]),
             )
             for slot in slots
             if slot.handle
