@@ -162,6 +162,7 @@ async def test_hostile_a_document_of_huge_size_is_drawn_at_the_size_asked_for(
     assert drawn.dimensions == (64, 64)
 
 
+@pytest.mark.slow
 async def test_hostile_a_document_that_takes_too_long_is_stopped_with_its_tool(
     studio: Studio, openai: OpenAIServer
 ) -> None:

@@ -51,6 +51,7 @@ def forget_the_file(studio: Studio) -> None:
         database.execute("UPDATE ledger SET path = NULL, owner_boot = 'another boot'")
 
 
+@pytest.mark.slow
 async def test_a_manifest_survives_generate_store_and_show(
     studio: Studio, openai: OpenAIServer
 ) -> None:
@@ -68,6 +69,7 @@ async def test_a_manifest_survives_generate_store_and_show(
     assert kept.read_bytes() == openai.picture
 
 
+@pytest.mark.slow
 async def test_what_is_made_of_a_signed_picture_points_to_the_original(
     studio: Studio, openai: OpenAIServer
 ) -> None:
@@ -138,6 +140,7 @@ async def test_a_file_that_was_written_but_never_noted_is_found_whatever_the_set
     assert {path: path.read_bytes() for path in studio.files} == files
 
 
+@pytest.mark.slow
 async def test_a_picture_that_was_never_written_is_written_in_the_format_it_was_ordered_in(
     studio: Studio, openai: OpenAIServer
 ) -> None:
@@ -151,6 +154,7 @@ async def test_a_picture_that_was_never_written_is_written_in_the_format_it_was_
     assert (studio.cwd / "fox.webp").read_bytes() == written
 
 
+@pytest.mark.slow
 async def test_an_edit_of_a_saved_file_comes_from_the_picture_it_was_saved_from(
     studio: Studio, openai: OpenAIServer
 ) -> None:

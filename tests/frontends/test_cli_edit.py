@@ -32,6 +32,7 @@ def test_a_picture_is_changed_and_written_where_it_was_asked_for(
     assert [part.field for part in form.files] == ["image[]", "image[]", "mask"]
 
 
+@pytest.mark.slow
 def test_the_price_of_an_edit_is_told_for_free(desk: CommandLine, openai: OpenAIServer) -> None:
     done = desk.run("edit", "photo.png", "a red sofa", "--dry-run", "--json")
     plain = desk.run("generate", "a red sofa", "--size", "1536x1024", "--dry-run", "--json")

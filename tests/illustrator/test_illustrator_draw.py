@@ -246,6 +246,7 @@ PROMPTS = [
 ]
 
 
+@pytest.mark.slow
 async def test_every_scene_is_rendered_and_none_is_blank() -> None:
     async with Imaging() as imaging:
         for prompt in PROMPTS:

@@ -54,6 +54,7 @@ def test_a_screenshot_becomes_one_jpeg_of_its_own_size_in_full_colour(engine: En
     assert [layer[1:3] for layer in image.layer] == [(1, 1)] * 3
 
 
+@pytest.mark.slow
 def test_a_large_picture_is_scaled_into_the_box(engine: Engine) -> None:
     fitted, _ = engine.fit(encoded(photo(2000, 1000), "PNG"), QUICK)
     assert (fitted.mime, fitted.width, fitted.height) == ("image/jpeg", 1568, 784)

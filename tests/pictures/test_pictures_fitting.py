@@ -164,6 +164,7 @@ async def test_tiles_show_a_long_page_at_full_detail(tmp_path: Path) -> None:
     assert last.to_original(0, last.height) == (0.0, 9000.0)
 
 
+@pytest.mark.slow
 async def test_tiles_of_a_model_are_as_large_as_it_can_see(tmp_path: Path) -> None:
     (tmp_path / "page.png").write_bytes(screenshot(1000, 9000))
     model = vision_model("anthropic/claude-haiku-4-5")
@@ -182,6 +183,7 @@ async def test_a_picture_that_stays_readable_has_no_tiles(tmp_path: Path) -> Non
         assert (await lim.fit("page.png")).tiles == ()
 
 
+@pytest.mark.slow
 async def test_a_region_is_tiled_within_itself(tmp_path: Path) -> None:
     (tmp_path / "page.png").write_bytes(screenshot(1280, 9000))
     async with with_images(tmp_path, tile="auto") as lim:

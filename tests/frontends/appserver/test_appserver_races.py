@@ -171,6 +171,7 @@ async def test_calls_that_another_resume_saw_to_are_not_made_again(studio: Studi
     await hall.aclose()
 
 
+@pytest.mark.slow
 async def test_whoever_was_told_that_a_turn_goes_on_is_told_when_it_cannot(stage: Stage) -> None:
     stage.script(calls(("shot", "{}")), says("ok"))
     async with stage.process() as process:

@@ -213,6 +213,7 @@ async def test_property_whatever_the_schema_allows_is_answered_and_all_of_it_com
     assert 0 < len(codes) < len(sent)
 
 
+@pytest.mark.slow
 async def test_every_kind_of_item_comes_back(stage: Stage) -> None:
     async with stage.piped() as client:
         for kind in KINDS:
