@@ -89,12 +89,12 @@ def _turn(turn: int, handle: str) -> tuple[list[dict[str, Any]], list[dict[str, 
 
     call_id = f"call_{turn:020}"
     call = items.function_call(call_id=call_id, name="take_screenshot", arguments="{}")
-    seen = [items.text("The screen:"), items.picture(handle, detail="high")]
+    seen = [items.text_part("The screen:"), items.image_part(handle, detail="high")]
     return (
-        [items.message("user", items.text(WORDS)), call],
+        [items.message("user", items.text_part(WORDS)), call],
         [
             items.function_call_output(call_id=call_id, parts=seen),
-            items.message("assistant", items.text(WORDS)),
+            items.message("assistant", items.text_part(WORDS)),
         ],
     )
 

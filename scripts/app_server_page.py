@@ -7,19 +7,14 @@ from typing import Any, get_args
 
 import msgspec
 
+from limner.frontends.appserver.methods import METHODS
 from limner.frontends.appserver.protocol import base, items
 from limner.frontends.appserver.protocol.base import PROTOCOL_VERSION
-from limner.frontends.appserver.protocol.experimental import (
-    EXPERIMENTAL,
-    EXPERIMENTAL_METHODS,
-    OURS,
-)
-from limner.frontends.appserver.protocol.methods import METHODS
 from limner.frontends.appserver.protocol.notifications import NOTIFICATIONS, OUR_NOTIFICATIONS
 from limner.frontends.appserver.protocol.server_requests import SERVER_REQUESTS
 from limner.frontends.appserver.v1 import approvals as first_approvals
 from limner.frontends.appserver.v1 import events as first_events
-from limner.frontends.appserver.v1.methods import METHODS as FIRST_METHODS
+from limner.frontends.appserver.v1.types import METHODS as FIRST_METHODS
 
 Lines = Iterator[str]
 
@@ -94,8 +89,8 @@ def app_server() -> Lines:
     yield "\n## Methods\n\n| method | params | answer | how it differs from Codex |\n"
     yield "|---|---|---|---|\n"
     for name, method in METHODS.items():
-        notes = ["*limner*."] if method.ours else []
-        notes += ["*Experimental*."] if name in EXPERIMENTAL_METHODS else []
+        notes = ["*limner*."] if method.is_ours else []
+        notes += ["*Experimental*."] if method.is_experimental else []
         params = "" if method.params is None else _members(method.params)
         answer = _members(method.result, sent=True)
         cells = [f"`{name}`", params, answer, " ".join([*notes, method.note])]
@@ -103,10 +98,11 @@ def app_server() -> Lines:
     yield "\nA member that a client may leave out is followed by `?`. What the server sends has "
     yield "every member, null where there is nothing to say.\n"
     yield "\n### Experimental members\n\n| method | members |\n|---|---|\n"
-    for name, members in EXPERIMENTAL.items():
-        ours = OURS.get(name, frozenset())
-        shown = [f"`{m}`{' (*limner*)' if m in ours else ''}" for m in sorted(members)]
-        yield f"| `{name}` | {', '.join(shown)} |\n"
+    for name, method in METHODS.items():
+        members, ours = sorted(method.experimental_fields), method.our_fields
+        shown = [f"`{m}`{' (*limner*)' if m in ours else ''}" for m in members]
+        if shown:
+            yield f"| `{name}` | {', '.join(shown)} |\n"
     yield "\nThose that are not among the params above are accepted and not read.\n"
     yield "\n## Notifications\n\n| method | what it says | members |\n|---|---|---|\n"
     for name, kind in NOTIFICATIONS.items():
@@ -158,4 +154,5 @@ def _members(kind: Any, *, sent: bool = False) -> str:
 
 
 def _summary(kind: Any) -> str:
-    return (kind.__doc__ or "").strip().splitlines()[0].replace("``", "`")
+    """The first line of a type's docstring. A type whose name says everything has none."""
+    return (kind.__doc__ or "").strip().partition("\n")[0].replace("``", "`")

@@ -23,7 +23,7 @@ from limner.catalogue.vision import vision_models
 from limner.client import Limner, create_image_tools
 from limner.dollars import format_usd
 from limner.frontends.cli.main import COMMANDS
-from limner.providers.base import all_specs
+from limner.providers.specs import all_specs
 from limner.settings import Settings, all_settings
 from limner.settings.custom_models import CustomModel
 from limner.settings.project_file import GUARDED

@@ -24,9 +24,8 @@ NAMES_WITH_TWO_MEANINGS = {
     "TurnStarted",
     "UsageUpdated",
 }
-GERUNDS = {"blocking"}
 TRADE_WORDS = {
-    *("fitting", "imaging", "logging", "planning"),
+    *("blocking", "fitting", "imaging", "logging", "planning"),
     *("pricing", "rendering", "streaming", "testing"),
 }
 
@@ -66,12 +65,12 @@ def test_a_public_class_name_has_one_meaning() -> None:
         for node in _tree(path).body
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
-    assert {name for name, times in count.items() if times > 1} == NAMES_WITH_TWO_MEANINGS
+    assert {name for name, times in count.items() if times > 1} <= NAMES_WITH_TWO_MEANINGS
 
 
 def test_a_module_is_named_by_a_noun_or_a_word_of_the_trade() -> None:
     names = {part for path in SOURCES for part in path.relative_to(ROOT).with_suffix("").parts}
-    assert {name for name in names if name.endswith("ing")} - TRADE_WORDS == GERUNDS
+    assert {name for name in names if name.endswith("ing")} - TRADE_WORDS == set()
 
 
 def test_every_module_says_in_one_line_what_crosses_it() -> None:

@@ -19,7 +19,7 @@ from limner.net.per_loop import PerLoop
 from limner.settings import Policy, Sandbox
 from limner.tools.base import Question, Tool, ask_nobody
 from limner.tools.registry import ToolRegistry
-from limner.wires.items import said
+from limner.wires.items import user_message
 
 
 class Agent:
@@ -105,7 +105,7 @@ class Agent:
                 by its last event.
         """
         conversation = await self.conversation()
-        item = said(words, [await self.limner.shown(image) for image in images])
+        item = user_message(words, [await self.limner.shown(image) for image in images])
         happening = _events(
             lambda tell: conversation.run([item], tell=tell, ask=self._ask, schema=schema)
         )
@@ -128,7 +128,7 @@ class Agent:
         Raises:
             UserError: no turn is under way.
         """
-        item = said(words, [await self.limner.shown(image) for image in images])
+        item = user_message(words, [await self.limner.shown(image) for image in images])
         turn = None if self._conversation is None else self._conversation.turn
         if turn is None:
             raise UserError("No turn is under way.", code="NO_TURN", hint="Begin one with run().")

@@ -34,7 +34,7 @@ from limner.agent.session_import import SessionImporter
 from limner.agent.sessions import Sessions
 from limner.agent.turn_config import TurnConfigBuilder
 from limner.dollars import usd_to_nano
-from limner.imaging.formats import accepted
+from limner.imaging.formats import accepted_formats
 from limner.imaging.pool import Imaging
 from limner.models import offline
 from limner.models.base import Model
@@ -46,8 +46,9 @@ from limner.net.per_loop import PerLoop
 from limner.pictures.fitting import Fitting
 from limner.pictures.request import ImageRequest
 from limner.pictures.take import Pictures
-from limner.providers.base import Connection, Provider, ProviderSpec, all_specs
+from limner.providers.base import Connection, Provider, ProviderSpec
 from limner.providers.choice import Choice
+from limner.providers.specs import all_specs
 from limner.settings import Settings, load
 from limner.storage.blobs import Blobs
 from limner.storage.home import Home
@@ -108,11 +109,11 @@ class Components:
         self.pictures = Pictures(blobs=blobs, store=self.store, imaging=self.imaging, clock=clock)
         self.fitting = Fitting(pictures=self.pictures, mode=images.fit, tile=images.tile)
         self._http = Http(observe=observe)
-        self._turns = PerLoop(lambda: asyncio.Semaphore(images.concurrency))
+        self._slots = PerLoop(lambda: asyncio.Semaphore(images.concurrency))
         self._consent = ApprovalPolicy(
             policy=approval.policy, above_nano=usd_to_nano(approval.above_usd)
         )
-        self._under_way = InFlight()
+        self._in_flight = InFlight()
         roles = self.settings.model_roles
         self.models = Registry(
             key_of=self.keys.get,
@@ -127,7 +128,7 @@ class Components:
         self.looking = self._build_looking()
         self.ingress = Ingress(pictures=self.pictures)
         self.quarantine = Quarantine(store=self.store, clock=clock)
-        self.requests = self._build_requests()
+        self.requests = self._build_prompts()
         self.sessions = Sessions(store=self.store, clock=clock)
         self.personalities = Personalities(home.personalities)
         self.conversations = self._build_conversations()
@@ -157,15 +158,15 @@ class Components:
                 generated=generated,
             ),
             connect=self._connect,
-            turn=self._turns.get,
-            landing=OutputWriter(
+            slot=self._slots.get,
+            output=OutputWriter(
                 pictures=self.pictures,
                 generated=generated,
                 clock=self.clock,
                 metadata=self.settings.images.metadata,
             ),
             money=self.money,
-            under_way=self._under_way,
+            in_flight=self._in_flight,
             session_id=self.session_id,
             clock=self.clock,
         )
@@ -179,21 +180,19 @@ class Components:
                 pictures=self.pictures,
                 handles=self.handles,
                 fitting=self.fitting,
-                accept=accepted(images.accept),
+                accept=accepted_formats(images.accept),
                 auto_resize=images.auto_resize,
             ),
             money=self.money,
             approval=self._consent,
-            memory=AnswerCache(store=self.store, clock=self.clock)
-            if images.cache_answers
-            else None,
-            under_way=self._under_way,
+            cache=AnswerCache(store=self.store, clock=self.clock) if images.cache_answers else None,
+            in_flight=self._in_flight,
             block_images=images.block_images,
             timeout_s=self.settings.tools.timeout_s,
             session_id=self.session_id,
         )
 
-    def _build_requests(self) -> PromptBuilder:
+    def _build_prompts(self) -> PromptBuilder:
         images = self.settings.images
         return PromptBuilder(
             store=self.store,
@@ -206,12 +205,12 @@ class Components:
     def _build_conversations(self) -> Conversations:
         agent = self.settings.agent
         thinking = ModelCaller(
-            requests=self.requests,
+            prompts=self.requests,
             quarantine=self.quarantine,
             money=self.money,
             approval=self._consent,
             connect=partial(self._model, kind=CONVERSATION),
-            under_way=self._under_way,
+            in_flight=self._in_flight,
         )
         return Conversations(
             sessions=self.sessions,
@@ -227,9 +226,7 @@ class Components:
             ),
             parts=TurnParts(
                 thinking=thinking,
-                compaction=Compactor(
-                    thinking=thinking, requests=self.requests, at=agent.compact_at
-                ),
+                compaction=Compactor(thinking=thinking, prompts=self.requests, at=agent.compact_at),
                 money=self.money,
                 drawn_here=self.pictures.drawn_here,
             ),
@@ -240,13 +237,13 @@ class Components:
         self._http.client()
 
     async def aclose(self) -> None:
-        """Wait for pictures under way, then stop the workers and close connections and database."""
+        """Wait for calls in flight, then stop the workers and close connections and database."""
         async with AsyncExitStack() as last:
             last.push_async_callback(self.store.aclose)
             last.push_async_callback(self.sessions.aclose)
             last.push_async_callback(self._http.aclose)
             last.push_async_callback(self.imaging.aclose)
-            await self._under_way.aclose()
+            await self._in_flight.aclose()
 
     def _connect(self, choice: Choice) -> Provider:
         spec = choice.spec

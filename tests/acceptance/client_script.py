@@ -24,7 +24,7 @@ from limner.frontends.remote.events import (
     UsageUpdated,
 )
 from limner.wires.base import ModelPicture
-from limner.wires.content_parts import base64_of
+from limner.wires.content_parts import encode_base64
 
 # What the model says to each request of the script, in its order.
 SAYINGS: Sequence[Saying] = (
@@ -57,7 +57,7 @@ def green() -> bytes:
     return file.getvalue()
 
 
-DATA_URL = f"data:image/png;base64,{base64_of(ModelPicture(mime='image/png', data=green()))}"
+DATA_URL = f"data:image/png;base64,{encode_base64(ModelPicture(mime='image/png', data=green()))}"
 
 
 @limner.tool

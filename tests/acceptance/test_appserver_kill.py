@@ -24,7 +24,7 @@ from tests.servers.scripted import calls, says
 from tests.servers.wire import Gate, Reply, Seen
 
 from limner.wires.base import ModelPicture
-from limner.wires.content_parts import base64_of
+from limner.wires.content_parts import encode_base64
 
 pytestmark = pytest.mark.slow
 
@@ -173,9 +173,8 @@ def _picture_url(call_id: str) -> str:
     """A picture that no other call is answered with."""
     file = io.BytesIO()
     Image.new("RGB", (8, 8), (0, 128, int(call_id.removeprefix("call_")))).save(file, "PNG")
-    return (
-        f"data:image/png;base64,{base64_of(ModelPicture(mime='image/png', data=file.getvalue()))}"
-    )
+    picture = ModelPicture(mime="image/png", data=file.getvalue())
+    return f"data:image/png;base64,{encode_base64(picture)}"
 
 
 def _answer(call_id: str) -> dict[str, Any]:

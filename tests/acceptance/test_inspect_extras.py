@@ -21,7 +21,7 @@ from tests.servers.model_server import Saying
 from tests.servers.responses_server import ResponsesServer
 
 from limner import ToolCall
-from limner.wires.items import said
+from limner.wires.items import user_message
 
 __all__ = ["desk", "openai"]
 
@@ -164,7 +164,7 @@ async def test_a_picture_is_looked_at_by_its_handle_or_the_first_digits_of_it(
     async with studio.open() as lim:
         shown, _ = await lim.shown(picture(90, 70))
         session = await lim.sessions.create(cwd=str(studio.cwd))
-        await session.append([said("Look.", [(shown, None)])])
+        await session.append([user_message("Look.", [(shown, None)])])
         context = studio.context(session_id=session.id)
         for name in (shown.handle, shown.handle[:12], f"limner://image/{shown.handle}"):
             asked = ToolCall(

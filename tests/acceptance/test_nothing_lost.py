@@ -12,15 +12,16 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.acceptance.conftest import SPRING, Studio, unlabelled
+from tests.acceptance.conftest import SPRING, Studio, picture, unlabelled
 from tests.acceptance.hardship import full_disk, held_back, until
+from tests.servers.gemini_image_server import GeminiImageServer
 from tests.servers.openai_server import OpenAIServer, error_reply
 from tests.servers.replicate_server import ReplicateServer
 from tests.servers.wire import Gate, json_reply
 
 from limner import GeneratedImage, Limner, LimnerError
 from limner.errors import ApprovalDenied, Cancelled, ProviderRefused, StorageError
-from limner.money.paid_call import told_cost
+from limner.money.paid_call import cancellation_cost
 
 FOUR_CENTS = 40_000_000
 
@@ -48,7 +49,7 @@ async def stop(task: asyncio.Task[Any]) -> Cancelled:
     try:
         task.result()
     except asyncio.CancelledError as stopped:
-        told = told_cost(stopped)
+        told = cancellation_cost(stopped)
     assert told is not None
     return told
 
@@ -152,7 +153,7 @@ async def test_closing_may_be_given_up_without_harm_to_what_it_waits_for(
     lim = studio.connect(openai).open(at=SPRING)
     drawing = asyncio.create_task(lim.generate("a fox"))
     await openai.wait_until("generate")
-    closing_up = asyncio.create_task(lim.drawing.under_way.aclose())
+    closing_up = asyncio.create_task(lim.drawing.in_flight.aclose())
     await asyncio.sleep(0)
     closing_up.cancel()
     await asyncio.wait([closing_up])
@@ -262,6 +263,22 @@ async def test_a_job_that_cannot_be_written_down_is_not_lost(
         drawn = await lim.recover(job)
     assert drawn is not None
     assert studio.files == [drawn.path]
+
+
+async def test_a_refusal_that_is_charged_for_counts_at_its_price(studio: Studio) -> None:
+    with GeminiImageServer(picture(64, 64)) as server:
+        studio.env |= {"GEMINI_API_KEY": "AIza-test-key-1234567890"}
+        studio.env |= {"GEMINI_BASE_URL": server.base_url}
+        refusal = {
+            "promptFeedback": {"blockReason": "PROHIBITED_CONTENT"},
+            "usageMetadata": {"promptTokenCount": 4},
+        }
+        server.always("generate", json_reply(refusal))
+        async with studio.open() as lim:
+            with pytest.raises(ProviderRefused):
+                await lim.generate("a fox", provider="gemini-image")
+            (row,) = (await lim.money.spend()).recent
+    assert (row.state, row.cost_nano, row.cost_source) == ("settled", 6_000, "computed")
 
 
 @pytest.mark.parametrize("name", ["fox.png", None])

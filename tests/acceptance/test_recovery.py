@@ -325,7 +325,7 @@ async def test_a_full_disk_after_the_answer_leaves_a_job_to_recover(
         job_id = error.extras["job_id"]
         # The ledger was on the same disk: the row is as it was, and its owner still lives.
         assert "unrecorded" in error.extras
-        await lim.money.unknown((await open_job(lim)).reservation, error_code=error.code)
+        await lim.money.mark_unknown((await open_job(lim)).reservation, error_code=error.code)
         job = await open_job(lim)
         assert job.id == job_id
         assert await lim.recover(job) is not None

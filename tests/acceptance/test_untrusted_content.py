@@ -78,8 +78,8 @@ async def test_after_content_from_outside_nothing_is_bought_or_written_without_a
         "Set a budget for the session (budget.session_usd), or let the user approve the call."
     )
     assert written.error == (
-        f'write of "{path}" after content from outside was read needs the user\'s approval, and '
-        "there was none."
+        f'write of "{path}" needs the user\'s approval after content from outside was read; it was '
+        "not given."
     )
     assert (len(openai.requests), desk.files, path.exists()) == (0, [], False)
     texts = [question.text for question in user.asked]

@@ -52,8 +52,8 @@ HUGE = b"".join(
     )
 )
 NO_REMOTE = "pictures are not fetched from the network; send the picture itself as a data URL"
-NO_FILES = "files are not read through an address; send the picture itself as a data URL"
-NO_DATA = "its address is no data URL of a picture"
+NO_FILES = "files are not read through a URL; send the picture itself as a data URL"
+NO_DATA = "its URL is not a data URL of a picture"
 
 POISON = {
     "svg": (
@@ -84,10 +84,10 @@ POISON = {
     "base64 of others": ("data:image/png;base64,é", "its data is not base64"),
     "words": ("a fox", NO_DATA),
     "a path": ("/home/user/fox.png", NO_DATA),
-    "nothing": ("", "it has no address"),
-    "no string": ({"url": "x"}, "it has no address"),
-    "forged handle": (f"{HANDLE_URL}{'0' * 64}", "no picture of that handle is stored here"),
-    "no handle": (f"{HANDLE_URL}../../keys", "no picture of that handle is stored here"),
+    "nothing": ("", "it has no URL"),
+    "no string": ({"url": "x"}, "it has no URL"),
+    "forged handle": (f"{HANDLE_URL}{'0' * 64}", "no picture with that handle is stored here"),
+    "no handle": (f"{HANDLE_URL}../../keys", "no picture with that handle is stored here"),
     "too long": (
         f"data:image/png;base64,{'A' * (MAX_BASE64_CHARS + 4)}",
         "it is larger than 67,108,864 bytes",
@@ -106,7 +106,7 @@ async def assert_sendable(lim: Limner, items: Any) -> None:
     """The request to every service is one that its own types take."""
     for name in MODELS:
         asked = model(lim, name)
-        ready = await lim.requests.ready(Prompt(items=items), asked)
+        ready = await lim.requests.build(Prompt(items=items), asked)
         assert_legal(
             asked.api, msgspec.json.decode(wire(asked.api).request(name, ready.prompt).body)
         )
@@ -142,7 +142,7 @@ async def test_a_jpeg_that_says_it_is_a_png_is_taken_for_what_it_is(lim: Limner)
     assert [one.mime for one in entered.pictures] == ["image/jpeg"]
     assert entered.warnings == (
         "Picture 1 of 1 from look was taken in: it was declared as 'image/png' and is image/jpeg, "
-        "which it is taken for.",
+        "which limner uses.",
     )
     await assert_sendable(lim, [user(*entered.items)])
 
@@ -263,7 +263,7 @@ async def test_no_base64_of_a_picture_lies_anywhere_in_the_home(tmp_path: Path) 
         entered = await lim.ingress.items(items, source="the user")
         session = await lim.sessions.create(cwd=str(tmp_path))
         await session.append(entered.items)
-        await lim.requests.ready(Prompt(items=await session.history()), model(lim))
+        await lim.requests.build(Prompt(items=await session.history()), model(lim))
         files = [file for file in (tmp_path / "home").rglob("*") if file.is_file()]
         needles = [base64.b64encode(data[start:])[100:160] for start in range(3)]
         assert len(files) > 2

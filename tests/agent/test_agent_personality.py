@@ -184,7 +184,7 @@ LINE = "one line of text, 300 characters at most"
         ),
         (
             "fs_reach.read: [/a]\nfs_reach: {read: [/b]}",
-            "fs_reach.read is there twice",
+            "fs_reach.read appears twice",
             None,
         ),
     ],
@@ -222,7 +222,7 @@ def test_one_config_file_is_enough(shelf: Shelf) -> None:
         ({"config_yaml": ""}, "{folder}/config.yaml must be a table of keys"),
         (
             {"config_yaml": "a: !x b"},
-            "{folder}/config.yaml is not valid YAML: tags are not read (at line 1, column 4)",
+            "{folder}/config.yaml is not valid YAML: tags are not supported (at line 1, column 4)",
         ),
         (
             {"config_toml": "a = "},

@@ -15,7 +15,7 @@ from limner.agent.picture_budget import (
     Load,
     PictureBudget,
     budget_for,
-    leaving,
+    count_leaving,
 )
 from limner.catalogue.vision import Limits, vision_model, vision_models
 
@@ -40,36 +40,36 @@ def flat(items: list[list[Load]]) -> list[Load]:
 
 def test_twenty_pictures_stay_and_the_next_one_sends_half_of_them_away() -> None:
     budget = PictureBudget()
-    gone = [leaving([[ONE]] * count, budget) for count in range(42)]
+    gone = [count_leaving([[ONE]] * count, budget) for count in range(42)]
     assert gone == [0] * 21 + [11] * 11 + [22] * 10
 
 
 def test_of_the_pictures_that_arrive_together_only_those_leave_that_have_to() -> None:
-    assert leaving([[ONE] * 3, [ONE] * 25], PictureBudget()) == 3 + 5
+    assert count_leaving([[ONE] * 3, [ONE] * 25], PictureBudget()) == 3 + 5
 
 
 def test_a_picture_that_is_too_heavy_by_itself_leaves_and_takes_the_older_ones_along() -> None:
     heavy = Load(1, MAX_BYTES + 1)
-    assert leaving([[ONE], [heavy]], PictureBudget()) == 2
-    assert leaving([[ONE], [heavy], [ONE]], PictureBudget()) == 2
+    assert count_leaving([[ONE], [heavy]], PictureBudget()) == 2
+    assert count_leaving([[ONE], [heavy], [ONE]], PictureBudget()) == 2
 
 
 @given(conversations, budgets)
 def test_what_stays_is_within_every_limit(items: list[list[Load]], budget: PictureBudget) -> None:
-    assert budget.holds(total(flat(items)[leaving(items, budget) :]))
+    assert budget.holds(total(flat(items)[count_leaving(items, budget) :]))
 
 
 @given(conversations, budgets)
 def test_nothing_leaves_while_there_is_room(items: list[list[Load]], budget: PictureBudget) -> None:
     if budget.holds(total(flat(items))):
-        assert leaving(items, budget) == 0
+        assert count_leaving(items, budget) == 0
 
 
 @given(conversations, budgets)
 def test_a_picture_that_left_never_comes_back_as_the_conversation_goes_on(
     items: list[list[Load]], budget: PictureBudget
 ) -> None:
-    gone = [leaving(items[:count], budget) for count in range(len(items) + 1)]
+    gone = [count_leaving(items[:count], budget) for count in range(len(items) + 1)]
     assert gone == sorted(gone)
 
 
@@ -78,7 +78,7 @@ def test_when_pictures_leave_half_of_the_room_is_free_or_only_the_newest_item_is
     items: list[list[Load]], budget: PictureBudget
 ) -> None:
     for count in range(1, len(items) + 1):
-        before, now = (leaving(items[:shorter], budget) for shorter in (count - 1, count))
+        before, now = (count_leaving(items[:shorter], budget) for shorter in (count - 1, count))
         if now > before:
             stays = flat(items[:count])[now:]
             assert budget.half.holds(total(stays)) or len(stays) <= len(items[count - 1])
@@ -87,7 +87,7 @@ def test_when_pictures_leave_half_of_the_room_is_free_or_only_the_newest_item_is
 @given(st.integers(1, 20), st.integers(1, 60))
 def test_pictures_of_one_weight_leave_at_most_once_in_half_a_budget(cap: int, count: int) -> None:
     budget = PictureBudget(pictures=cap)
-    gone = [leaving([[ONE]] * n, budget) for n in range(count)]
+    gone = [count_leaving([[ONE]] * n, budget) for n in range(count)]
     assert len(set(gone)) - 1 <= 2 * count / (cap + 1)
 
 

@@ -27,7 +27,7 @@ from tests.agent.agent_pictures import (
 from tests.imaging.imaging_samples import encoded as saved
 from tests.wires.vendor_types import assert_legal
 
-from limner.agent.picture_slots import BLOCKED, GONE, LEFT, NO_EYES, RECALLABLE, UNFIT
+from limner.agent.picture_slots import BLOCKED, LEFT_OUT, NO_IMAGES, NOT_STORED, RECALLABLE, UNFIT
 from limner.agent.prompt_builder import BuiltPrompt
 from limner.catalogue.vision import Limits
 from limner.client import Limner
@@ -52,7 +52,7 @@ def offers(lim: Limner) -> list[ToolOffer]:
 
 async def ready(lim: Limner, items: list[Any], *, to: str = MODELS[0], **rest: Any) -> BuiltPrompt:
     asked = model(lim, to)
-    made = await lim.requests.ready(Prompt(items=items, **rest), asked)
+    made = await lim.requests.build(Prompt(items=items, **rest), asked)
     body = msgspec.json.decode(wire(asked.api).request(asked.id, made.prompt).body)
     assert_legal(asked.api, body)
     return made
@@ -83,7 +83,7 @@ def outputs(made: BuiltPrompt) -> list[dict[str, Any]]:
 
 async def test_a_conversation_without_pictures_is_sent_as_it_is(lim: Limner) -> None:
     prompt = Prompt(items=[user(text("Hello."))], instructions="Be brief.")
-    assert await lim.requests.ready(prompt, model(lim)) == BuiltPrompt(prompt=prompt)
+    assert await lim.requests.build(prompt, model(lim)) == BuiltPrompt(prompt=prompt)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -153,7 +153,7 @@ async def test_a_recalled_picture_is_shown_where_it_came_back_and_only_there(lim
     pictures = await screenshots(lim, 21)
     items = [*conversation(pictures), *turn(99, text("again"), seen(pictures[0]))]
     shown = outputs(await ready(lim, items))
-    assert shown[0] == note(pictures[0], "page 0", LEFT)
+    assert shown[0] == note(pictures[0], "page 0", LEFT_OUT)
     assert shown[-1] == seen(pictures[0])
 
 
@@ -163,7 +163,7 @@ async def test_only_what_is_sent_is_loaded(lim: Limner) -> None:
         lim.pictures.path(picture).unlink()
     made = await ready(lim, conversation(pictures))
     assert len(made.sent) == 10
-    assert outputs(made)[0] == note(pictures[0], "page 0", LEFT)
+    assert outputs(made)[0] == note(pictures[0], "page 0", LEFT_OUT)
 
 
 def narrow(known: KnownModel, **limits: int) -> KnownModel:
@@ -176,7 +176,7 @@ async def test_bytes_are_counted_as_they_are_sent(lim: Limner) -> None:
     sizes = {one.size_bytes for one in pictures}
     prompt = Prompt(items=conversation(pictures))
     for count, room in ((4, 4 * max(sizes)), (1, 3 * max(sizes))):
-        made = await lim.requests.ready(prompt, narrow(model(lim), max_request_bytes=2 * room))
+        made = await lim.requests.build(prompt, narrow(model(lim), max_request_bytes=2 * room))
         assert made.sent == tuple(one.handle for one in pictures[-count:])
 
 
@@ -188,9 +188,9 @@ async def test_where_pictures_are_not_to_be_resized_they_go_as_they_are_if_they_
         fox = await take(lim, data)
         prompt = Prompt(items=[user(seen(fox))])
         free, bound = model(lim), narrow(model(lim), max_edge=1999)
-        whole = await lim.requests.ready(prompt, free)
+        whole = await lim.requests.build(prompt, free)
         assert whole.prompt.pictures == {fox.handle: ModelPicture(mime="image/png", data=data)}
-        fitted = await lim.requests.ready(prompt, bound)
+        fitted = await lim.requests.build(prompt, bound)
         assert fitted.prompt.pictures[fox.handle].data != data
 
 
@@ -198,7 +198,7 @@ async def test_pictures_that_cost_too_many_tokens_leave_too(lim: Limner) -> None
     pictures = [await take(lim, unique(size=(1500, 1500))) for _ in range(4)]
     known = model(lim)
     small = replace(known, facts=replace(known.facts, context_tokens=16_000))
-    made = await lim.requests.ready(Prompt(items=conversation(pictures)), small)
+    made = await lim.requests.build(Prompt(items=conversation(pictures)), small)
     # 47 x 47 patches at 1.2 tokens each: three of them are in half of the context.
     assert made.sent == (pictures[3].handle,)
 
@@ -219,7 +219,7 @@ async def test_where_pictures_are_blocked_none_is_loaded_and_history_keeps_them(
 async def test_a_model_without_eyes_reads_what_it_cannot_see(lim: Limner) -> None:
     fox = await take(lim, unique(), file="/pictures/fox.png")
     made = await ready(lim, [user(seen(fox))], to="openai/o3-mini")
-    assert made.prompt.items == [user(note(fox, "fox.png", NO_EYES))]
+    assert made.prompt.items == [user(note(fox, "fox.png", NO_IMAGES))]
     assert made.prompt.takes_images is False
 
 
@@ -232,10 +232,10 @@ async def test_a_picture_that_is_gone_leaves_words(lim: Limner) -> None:
     assert made.prompt.items == [
         user(
             text("See:"),
-            text(f"[picture {'0' * 12}: See:; {GONE}]"),
+            text(f"[picture {'0' * 12}: See:; {NOT_STORED}]"),
             seen(fox),
             note(owl, "an owl", UNFIT),
-            text(f"[picture: See:; {GONE}]"),
+            text(f"[picture: See:; {NOT_STORED}]"),
         )
     ]
 
@@ -243,7 +243,7 @@ async def test_a_picture_that_is_gone_leaves_words(lim: Limner) -> None:
 async def test_words_of_a_model_stay_words_of_a_model(lim: Limner) -> None:
     item = {"type": "message", "role": "assistant", "content": [seen("0" * 64)]}
     made = await ready(lim, [user(text("Draw.")), item, user(text("Again."))])
-    words = {"type": "output_text", "text": f"[picture {'0' * 12}; {GONE}]"}
+    words = {"type": "output_text", "text": f"[picture {'0' * 12}; {NOT_STORED}]"}
     assert made.prompt.items[1] == {**item, "content": [words]}
 
 
@@ -287,4 +287,4 @@ async def test_a_conversion_is_called_what_its_original_is(lim: Limner) -> None:
     fox = await take(lim, unique(kind="WEBP"), prompt="a fox")
     png = await lim.pictures.convert(fox)
     made = await ready(lim, [user(seen(png))], to="openai/o3-mini")
-    assert made.prompt.items == [user(note(png, "a fox", NO_EYES))]
+    assert made.prompt.items == [user(note(png, "a fox", NO_IMAGES))]

@@ -412,5 +412,5 @@ async def test_a_preview_is_the_users_own_words(sessions: Sessions) -> None:
 async def test_a_picture_before_the_words_is_no_part_of_the_preview(sessions: Sessions) -> None:
     session = await sessions.create(cwd="/")
     fox = Picture(handle="f" * 64, mime="image/png", width=1, height=1, size_bytes=1)
-    await session.append([items.said("What is this?", [(fox, Path("/w/fox.png"))])])
+    await session.append([items.user_message("What is this?", [(fox, Path("/w/fox.png"))])])
     assert (await session.about()).preview == "What is this?"

@@ -15,7 +15,7 @@ TAG = re.compile(r"<(data-[0-9a-f]{12})>\n(.*)\n</\1>", re.DOTALL)
 
 
 def output(words: str, call_id: str = "call_0") -> dict[str, Any]:
-    made = items.function_call_output(call_id=call_id, parts=[items.text(words)])
+    made = items.function_call_output(call_id=call_id, parts=[items.text_part(words)])
     return {**made, "untrusted": True}
 
 
@@ -50,5 +50,5 @@ def test_the_same_words_are_quoted_the_same_way_each_time() -> None:
 
 
 def test_what_is_ours_stays_as_it_is() -> None:
-    ours = items.function_call_output(call_id="call_0", parts=[items.text("hello")])
+    ours = items.function_call_output(call_id="call_0", parts=[items.text_part("hello")])
     assert quoted([ours]) == [ours]

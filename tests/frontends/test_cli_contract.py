@@ -73,7 +73,7 @@ def test_a_failure_that_cost_money_says_how_much(cli: CommandLine, openai: OpenA
     done = cli.run(*PAID)
     message, cost = done.err.splitlines()
     assert (done.status, done.out) == (4, "")
-    assert message.startswith("limner: openai-image answered, but not with a picture: ")
+    assert message.startswith("limner: openai-image responded, but not with a picture: ")
     assert cost == "  It cost $0.013515."
 
 

@@ -1,4 +1,4 @@
-"""`limner jobs` and `limner spend`: what a process that died had bought."""
+"""`limner jobs` and `limner spend`: the jobs of a process that died."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def killed(cli: CommandLine, replicate: ReplicateServer) -> str:
     return job["id"]
 
 
-def test_where_nothing_was_left_behind_there_is_nothing_to_say(cli: CommandLine) -> None:
+def test_without_interrupted_jobs_there_is_nothing_to_recover(cli: CommandLine) -> None:
     assert cli.run_all(["jobs", "list"], ["jobs", "recover"], ["spend"]) == [
         Done(status=0, err="No job is open.\n"),
         Done(status=0, err="Nothing to recover.\n"),
@@ -42,7 +42,7 @@ def test_where_nothing_was_left_behind_there_is_nothing_to_say(cli: CommandLine)
 
 
 @pytest.mark.slow
-def test_the_picture_of_a_killed_process_is_brought_in(cli: CommandLine, killed: str) -> None:
+def test_the_picture_of_a_killed_process_is_recovered(cli: CommandLine, killed: str) -> None:
     path = cli.studio.cwd / "fox.png"
     assert cli.run("jobs", "list").out.split()[::4] == [killed, "open"]
     assert cli.run("jobs", "recover") == Done(
@@ -90,7 +90,7 @@ async def test_a_job_that_another_process_waits_for_is_left_alone(
 
 
 @pytest.mark.slow
-async def test_a_service_that_keeps_no_jobs_cannot_be_asked_and_stays_counted(
+async def test_a_job_whose_provider_cannot_be_asked_stays_counted(
     cli: CommandLine, openai: OpenAIServer
 ) -> None:
     cli.studio.connect(openai)
@@ -100,7 +100,7 @@ async def test_a_service_that_keeps_no_jobs_cannot_be_asked_and_stays_counted(
     running.kill()
     done = cli.run("jobs", "recover")
     assert (done.status, done.out) == (0, "")
-    assert done.err.endswith(": its service cannot be asked what became of it; it stays counted\n")
+    assert done.err.endswith(": its provider cannot be asked for the result; it stays counted\n")
     spend = cli.run("spend").out.splitlines()
     assert spend[:2] == [
         "$0.013515 in all",

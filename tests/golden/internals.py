@@ -13,8 +13,8 @@ _SCRIPTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
     "scripts"
 ]
 
-COMMAND_MODULE, _, _COMMAND_NAME = _SCRIPTS["limner"].partition(":")
-_APP_SERVER = COMMAND_MODULE.rpartition(".cli.")[0] + ".appserver"
+_COMMAND_MODULE, _, _COMMAND_NAME = _SCRIPTS["limner"].partition(":")
+_APP_SERVER = _COMMAND_MODULE.rpartition(".cli.")[0] + ".appserver"
 
 
 class Tables(NamedTuple):
@@ -33,16 +33,16 @@ class Tables(NamedTuple):
 
 def command() -> Callable[[list[str]], int]:
     """The function that the program `limner` runs."""
-    return getattr(import_module(COMMAND_MODULE), _COMMAND_NAME)
+    return getattr(import_module(_COMMAND_MODULE), _COMMAND_NAME)
 
 
 def tables() -> Tables:
     """What clients and server can say to each other."""
     return Tables(
-        requests=_table("protocol.methods", "METHODS"),
+        requests=_table("methods", "METHODS"),
         notifications=_table("protocol.notifications", "NOTIFICATIONS"),
         server_requests=_table("protocol.server_requests", "SERVER_REQUESTS"),
-        first_requests=_table("v1.methods", "METHODS"),
+        first_requests=_table("v1.types", "METHODS"),
         first_notifications=_table("v1.events", "NOTIFICATIONS"),
     )
 

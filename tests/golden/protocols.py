@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from tests.golden.internals import COMMAND_MODULE, tables
+from tests.golden.internals import tables
 from tests.golden.shapes import inlined, without_words
 
 MCP_VERSION = "2025-11-25"
@@ -50,7 +50,7 @@ class _Server:
 def _serving(*words: str) -> Iterator[_Server]:
     with tempfile.TemporaryDirectory() as folder:
         process = subprocess.Popen(
-            [sys.executable, "-m", COMMAND_MODULE, *words],
+            [sys.executable, "-m", "limner", *words],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -94,7 +94,7 @@ def published() -> dict[str, Json]:
         out = Path(folder) / "schemas"
         words = ["app-server", "generate-json-schema", "--out", str(out)]
         subprocess.run(
-            [sys.executable, "-m", COMMAND_MODULE, *words],
+            [sys.executable, "-m", "limner", *words],
             check=True,
             capture_output=True,
             cwd=folder,

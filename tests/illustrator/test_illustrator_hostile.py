@@ -13,7 +13,7 @@ from limner.illustrator import assets, grammar, scenes, vocabulary
 from limner.illustrator.draw import Illustration, draw
 from limner.imaging.limits import DEFAULT_LIMITS
 from limner.imaging.svg import mentioned_assets
-from limner.imaging.svg.parser import read
+from limner.imaging.svg.parser import parse
 
 EXAMPLES = examples(100, 10_000)
 PHRASES = sorted(" ".join(words) for words in vocabulary.phrases())
@@ -90,4 +90,4 @@ def check(made: Illustration) -> None:
     json.dumps(made.facts, ensure_ascii=False).encode()
     assert mentioned_assets(made.svg) == set(made.assets)
     # The renderer's own reader refuses by exception what it does not allow.
-    read(made.svg, DEFAULT_LIMITS)
+    parse(made.svg, DEFAULT_LIMITS)

@@ -49,7 +49,7 @@ def _profile() -> bytes:
     return made[:24] + bytes(12) + made[36:]
 
 
-def _turned() -> Image.Exif:
+def _turn_upright() -> Image.Exif:
     exif = Image.Exif()
     exif[0x0112] = 6
     return exif
@@ -57,7 +57,7 @@ def _turned() -> Image.Exif:
 
 def _png() -> Seeds:
     return [
-        encoded(scene(97, 61), "PNG", icc_profile=_profile(), exif=_turned()),
+        encoded(scene(97, 61), "PNG", icc_profile=_profile(), exif=_turn_upright()),
         encoded(scene(640, 420), "PNG"),
         encoded(scene(97, 61, "RGBA"), "PNG"),
         encoded(scene(97, 61).quantize(32), "PNG", transparency=3),
@@ -70,7 +70,7 @@ def _png() -> Seeds:
 
 def _jpeg() -> Seeds:
     return [
-        encoded(scene(97, 61), "JPEG", icc_profile=_profile(), exif=_turned()),
+        encoded(scene(97, 61), "JPEG", icc_profile=_profile(), exif=_turn_upright()),
         encoded(scene(640, 420), "JPEG", progressive=True),
         encoded(scene(97, 61), "JPEG", quality=95, subsampling=0, restart_marker_blocks=4),
         encoded(scene(97, 61, "L"), "JPEG", comment=b"grey"),
@@ -90,7 +90,7 @@ def _gif() -> Seeds:
 
 def _webp() -> Seeds:
     return [
-        encoded(scene(97, 61), "WEBP", icc_profile=_profile(), exif=_turned()),
+        encoded(scene(97, 61), "WEBP", icc_profile=_profile(), exif=_turn_upright()),
         encoded(scene(640, 420), "WEBP"),
         encoded(scene(97, 61), "WEBP", lossless=True),
         encoded(scene(97, 61, "RGBA"), "WEBP"),
@@ -100,7 +100,7 @@ def _webp() -> Seeds:
 
 def _avif() -> Seeds:
     return [
-        encoded(scene(97, 61), "AVIF", speed=10, exif=_turned(), icc_profile=_profile()),
+        encoded(scene(97, 61), "AVIF", speed=10, exif=_turn_upright(), icc_profile=_profile()),
         encoded(scene(320, 200), "AVIF", speed=10, subsampling="4:4:4"),
         encoded(scene(97, 61, "RGBA"), "AVIF", speed=10),
         _undated(_moving("AVIF", speed=10)),
@@ -128,7 +128,7 @@ def _heic() -> Seeds:
         return out.getvalue()
 
     return [
-        heic(scene(97, 61), exif=_turned().tobytes()),
+        heic(scene(97, 61), exif=_turn_upright().tobytes()),
         heic(scene(320, 200)),
         heic(scene(97, 61, "RGBA")),
         heic(scene(97, 61, "L")),
@@ -141,7 +141,7 @@ def _tiff() -> Seeds:
     return [
         *(encoded(scene(97, 61), "TIFF", compression=kind) for kind in plain),
         encoded(scene(97, 61, "1"), "TIFF", compression="group4"),
-        encoded(scene(97, 61, "CMYK"), "TIFF", compression="tiff_lzw", exif=_turned()),
+        encoded(scene(97, 61, "CMYK"), "TIFF", compression="tiff_lzw", exif=_turn_upright()),
         encoded(scene(97, 61, "F"), "TIFF"),
         encoded(scene(97, 61, "L").convert("I;16B"), "TIFF"),
         encoded(scene(97, 61).quantize(16), "TIFF", big_tiff=True),

@@ -165,7 +165,7 @@ def _camera_exif() -> Image.Exif:
     return exif
 
 
-async def test_camera_data_is_read_cleaned_and_the_picture_turned(imaging: Imaging) -> None:
+async def test_camera_data_is_read_cleaned_and_the_picture_turn_upright(imaging: Imaging) -> None:
     photo = Image.effect_noise((60, 40), 60).convert("RGB")
     measured = await imaging.measure(encoded(photo, "JPEG", exif=_camera_exif()))
     assert (measured.width, measured.height, measured.turned) == (40, 60, True)

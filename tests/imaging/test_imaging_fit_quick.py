@@ -23,8 +23,8 @@ QUICK = FitRequest(mode="quick")
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[Engine]:
-    with ThreadPoolExecutor(1) as aside:
-        yield Engine(aside=aside, limits=DEFAULT_LIMITS)
+    with ThreadPoolExecutor(1) as thread:
+        yield Engine(thread=thread, limits=DEFAULT_LIMITS)
 
 
 def noise(width: int, height: int) -> Image.Image:

@@ -13,7 +13,7 @@ from limner.imaging.formats import (
     ALWAYS_ACCEPTED,
     BY_NAME,
     HEAD_BYTES,
-    accepted,
+    accepted_formats,
     sniff,
     webp_canvas,
 )
@@ -99,19 +99,19 @@ def test_every_sample_is_known_by_its_type(sample: str) -> None:
 
 
 def test_the_setting_widens_what_is_accepted_and_cannot_narrow_it() -> None:
-    assert accepted(()) == ALWAYS_ACCEPTED == ("png", "jpeg", "gif", "webp")
-    assert accepted(["svg", "heic", "png"]) == ("png", "jpeg", "gif", "webp", "heic", "svg")
+    assert accepted_formats(()) == ALWAYS_ACCEPTED == ("png", "jpeg", "gif", "webp")
+    assert accepted_formats(["svg", "heic", "png"]) == ("png", "jpeg", "gif", "webp", "heic", "svg")
 
 
 def test_every_format_of_the_setting_can_be_accepted() -> None:
-    assert set(accepted(get_args(Format))) == set(get_args(Format))
+    assert set(accepted_formats(get_args(Format))) == set(get_args(Format))
     assert ImageSettings().accept == ALWAYS_ACCEPTED
 
 
 @pytest.mark.parametrize("wrong", ["jpg", "html", ""])
 def test_a_format_that_cannot_be_accepted_is_an_error_at_once(wrong: str) -> None:
     with pytest.raises(ValueError, match=f"no such format: '{wrong}'"):
-        accepted([wrong])
+        accepted_formats([wrong])
 
 
 @pytest.mark.parametrize(

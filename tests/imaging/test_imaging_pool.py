@@ -263,7 +263,7 @@ async def test_a_forgotten_pool_leaves_no_process_behind() -> None:
 @pytest.mark.parametrize(
     ("program", "message"),
     [
-        ("/bin/false", "the imaging worker ended with status 1 at its start"),
+        ("/bin/false", "the imaging worker exited with status 1 at its start"),
         ("/bin/nothing-here", "the imaging worker could not be started"),
     ],
 )

@@ -18,7 +18,7 @@ from tests.servers.c2pa_signer import GENERATOR, ISSUER, SIGNER, signed
 from tests.servers.wire import WireServer
 
 from limner.errors import CorruptImage, ImageError
-from limner.imaging.c2pa_worker import MAX_CHARS, Claims, manifest_of
+from limner.imaging.c2pa_worker import MAX_CHARS, ManifestReader, parse_report
 from limner.imaging.pool import Imaging
 from limner.imaging.provenance import Ingredient, Manifest, has_manifest
 
@@ -102,7 +102,7 @@ def test_an_added_text_breaks_a_manifest_which_is_why_none_is_added() -> None:
     data = signed(picture())
     body = b"iTXt" + b"Comment" + bytes(5) + b"hello"
     chunk = struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body))
-    told = Claims().read(data[:33] + chunk + data[33:], mime="image/png")
+    told = ManifestReader().read(data[:33] + chunk + data[33:], mime="image/png")
     assert told.state == "invalid"
 
 
@@ -165,7 +165,7 @@ reports = report(
 
 @given(told=reports)
 def test_property_whatever_a_manifest_says_the_host_gets_short_texts(told: dict[str, Any]) -> None:
-    found = manifest_of(told)
+    found = parse_report(told)
     assert msgspec.json.decode(msgspec.json.encode(found), type=Manifest) == found
     said = [found.claim_generator, found.signer, found.issuer, found.signed_at, *found.problems]
     said += [text for part in found.ingredients for text in (part.title, part.mime)]

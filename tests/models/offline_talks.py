@@ -26,7 +26,9 @@ Step = tuple[str, dict[str, Any]] | str
 
 
 def user(words: str, *handles: str) -> dict[str, Any]:
-    return items.message("user", *(items.picture(handle) for handle in handles), items.text(words))
+    return items.message(
+        "user", *(items.image_part(handle) for handle in handles), items.text_part(words)
+    )
 
 
 def called(name: str, call_id: str, **arguments: Any) -> dict[str, Any]:
@@ -38,7 +40,7 @@ def answered(
     call_id: str, value: object, *handles: str, success: bool | None = True
 ) -> dict[str, Any]:
     words = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    parts = [items.text(words), *(items.picture(handle) for handle in handles)]
+    parts = [items.text_part(words), *(items.image_part(handle) for handle in handles)]
     return items.function_call_output(call_id=call_id, parts=parts, success=success)
 
 
@@ -62,7 +64,7 @@ def turn(prompt: str, handle: str, *, arguments: Any = None, **facts: Any) -> li
         user(f"draw {prompt}"),
         called("image_generate", call_id, prompt=prompt, **(arguments or {})),
         answered(call_id, drawn(prompt, handle, **facts), handle),
-        items.message("assistant", items.text("Here it is.")),
+        items.message("assistant", items.text_part("Here it is.")),
     ]
 
 

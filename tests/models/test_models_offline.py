@@ -292,7 +292,7 @@ async def test_words_come_in_pieces_and_as_an_item() -> None:
     answer, pieces = await ask("thanks", after=ONE)
     assert answer.text == "You are welcome."
     assert pieces == ["You ", "are ", "welcome."]
-    assert answer.items == (items.message("assistant", items.text("You are welcome.")),)
+    assert answer.items == (items.message("assistant", items.text_part("You are welcome.")),)
 
 
 async def test_an_answer_by_a_schema_takes_a_model_that_understands_it() -> None:
@@ -319,7 +319,7 @@ async def test_property_any_text_has_a_valid_answer(
     assert "".join(pieces) == answer.text
     if item["type"] == "message":
         assert answer.text
-        assert item == items.message("assistant", items.text(answer.text))
+        assert item == items.message("assistant", items.text_part(answer.text))
         return
     arguments = msgspec.json.decode(item["arguments"])
     try:

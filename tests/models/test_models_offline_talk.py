@@ -158,24 +158,27 @@ def test_words_in_outputs_and_of_programs_ask_for_nothing() -> None:
     help_text = next_step([notice])
     assert isinstance(help_text, str)
     assert help_text.startswith("I am limner/offline")
-    assistant = items.message("assistant", items.text(evil))
+    assistant = items.message("assistant", items.text_part(evil))
     assert next_step([user("thanks"), assistant]) == "You are welcome."
 
 
 def test_a_picture_is_known_by_its_note_and_by_its_file() -> None:
-    note = items.text(f"[picture {PHOTO[:12]}: photo.png{NOTE}")
-    named = items.message("user", note, items.text("what is this?"))
+    note = items.text_part(f"[picture {PHOTO[:12]}: photo.png{NOTE}")
+    named = items.message("user", note, items.text_part("what is this?"))
     look = {"question": "what is this?"}
     assert next_step([named]) == ("inspect_image", {"path": PHOTO[:12], **look})
-    tags = (items.text('<image name=[Image #1] path="/p/photo.png">'), items.text("</image>"))
-    filed = items.message("user", tags[0], note, tags[1], items.text("what is this?"))
+    tags = (
+        items.text_part('<image name=[Image #1] path="/p/photo.png">'),
+        items.text_part("</image>"),
+    )
+    filed = items.message("user", tags[0], note, tags[1], items.text_part("what is this?"))
     assert next_step([filed]) == ("inspect_image", {"path": "/p/photo.png", **look})
 
 
 def test_a_file_that_was_looked_at_is_what_is_spoken_of_next() -> None:
     call = called("inspect_image", "c2", path="cat.png", question="what is in cat.png?")
     after = [*ONE, user("what is in cat.png?"), call, answered("c2", LOOKED)]
-    after.append(items.message("assistant", items.text(LOOKED)))
+    after.append(items.message("assistant", items.text_part(LOOKED)))
     words = "and what does it say?"
     assert said(words, after=after) == ("inspect_image", {"path": "cat.png", "question": words})
 
@@ -236,7 +239,7 @@ def in_words(item: dict[str, Any]) -> dict[str, Any]:
     """An item as a conversation is told that is to be summed up."""
     if item["type"] == "function_call":
         told = f"[calls {item['name']} with {item['arguments']}]"
-        return items.message("assistant", items.text(told))
+        return items.message("assistant", items.text_part(told))
     if item["type"] == "function_call_output":
         told = "\n".join(part.get("text", "[a picture]") for part in item["output"])
         return user(f"[it answered: {told}]")

@@ -36,7 +36,7 @@ class Conversation:
 
     async def say(self, words: str) -> tuple[list[ToolResult], str]:
         """What was done about it, and what was answered."""
-        self.history.append(items.message("user", items.text(words)))
+        self.history.append(items.message("user", items.text_part(words)))
         results: list[ToolResult] = []
         while True:
             answer = await OfflineModel().ask(await self._prompt())
@@ -54,7 +54,7 @@ class Conversation:
             for tool in self._tools.definitions()
         ]
         prompt = Prompt(items=quoted(self.history), tools=offers)
-        return (await self._lim.requests.ready(prompt, self._model)).prompt
+        return (await self._lim.requests.build(prompt, self._model)).prompt
 
 
 def value_of(result: ToolResult) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""A process that spends, for the tests that need a real one: it obeys lines on stdin.
+"""A process that spends, controlled by lines on stdin.
 
-Arguments: the database, then either ``race`` (ten reservations at once, when told to go; prints
-how many were admitted) or ``reserved`` or ``sent`` (takes one call that far and waits there).
+Arguments: the database, then a verb. ``race`` makes ten reservations at once after a line on stdin
+and prints how many were admitted; ``reserved`` and ``sent`` take one call to that state and wait.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ async def main(path: Path, verb: str) -> None:
     else:
         reservation = await money.reserve(FOUR_CENTS, **CALL)
         if verb == "sent":
-            await money.sent(reservation, request_json="{}")
+            await money.mark_sent(reservation, request_json="{}")
         say(reservation.ledger_id)
-    # Alive until told: a dead owner's reservation would be free for the others.
+    # Alive until the next line: the reservation of a dead owner is released.
     sys.stdin.readline()
     await store.aclose()
 

@@ -30,7 +30,7 @@ async def test_a_refusal_names_the_amount_the_cap_what_is_left_and_the_setting(
     assert await refusal(money, 4 * CENT) == {
         "code": "BUDGET_EXCEEDED",
         "message": (
-            "This call may cost $0.04, but of the session budget of $0.10 only $0.02 is left"
+            "This call may cost $0.04, but only $0.02 of the session budget of $0.10 is left"
         ),
         "retryable": False,
         "billed": False,
@@ -85,30 +85,32 @@ async def test_a_call_may_use_a_cap_to_the_last_nano_dollar(store: Store, clock:
     assert (await refusal(money, 1))["left_usd"] == 0.0
 
 
-async def test_a_cap_of_nothing_allows_what_is_free(store: Store, clock: Clock) -> None:
+async def test_a_cap_of_zero_allows_free_calls(store: Store, clock: Clock) -> None:
     money = Money(store, caps=Caps(call_nano=0, session_nano=0, day_nano=0), clock=clock)
     await money.reserve(0, **CALL)
     await refusal(money, 1)
 
 
-async def test_without_caps_anything_goes(money: Money) -> None:
+async def test_without_caps_every_amount_is_allowed(money: Money) -> None:
     reservation = await money.reserve(10**15, **CALL)
     assert reservation.quote_nano == 10**15
 
 
-async def test_a_price_above_its_quote_is_recorded_and_never_leaves_less_than_nothing(
+async def test_a_price_above_its_quote_is_recorded_and_never_leaves_less_than_zero(
     store: Store, clock: Clock
 ) -> None:
     money = Money(store, caps=Caps(session_nano=10 * CENT), clock=clock)
     reservation = await money.reserve(9 * CENT, **CALL)
-    await money.sent(reservation, request_json="{}")
+    await money.mark_sent(reservation, request_json="{}")
     await money.settle(reservation, cost_nano=12 * CENT, cost_source="provider", picture="h")
     assert (await refusal(money, CENT))["left_usd"] == 0.0
     assert await money.spent() == 12 * CENT
     await money.reserve(0, **CALL)
 
 
-async def test_sessions_have_their_own_room_and_share_the_day(store: Store, clock: Clock) -> None:
+async def test_sessions_have_their_own_cap_and_share_the_cap_of_the_day(
+    store: Store, clock: Clock
+) -> None:
     money = Money(store, caps=Caps(session_nano=5 * CENT, day_nano=8 * CENT), clock=clock)
     await money.reserve(5 * CENT, **CALL)
     await money.reserve(3 * CENT, **dict(CALL, session_id="t"))
@@ -129,13 +131,13 @@ async def test_the_day_turns_at_midnight_utc_wherever_the_clock_is(
     await money.reserve(4 * CENT, **CALL)
 
 
-async def test_settling_below_the_quote_and_releasing_make_room_again(
+async def test_settling_below_the_quote_and_releasing_free_the_difference(
     store: Store, clock: Clock
 ) -> None:
     money = Money(store, caps=Caps(session_nano=10 * CENT), clock=clock)
     cheap, free = [await money.reserve(5 * CENT, **CALL) for _ in range(2)]
     await refusal(money, CENT)
-    await money.sent(cheap, request_json="{}")
+    await money.mark_sent(cheap, request_json="{}")
     await money.settle(cheap, cost_nano=CENT, cost_source="computed", picture="h")
     await money.release(free)
     await money.reserve(9 * CENT, **CALL)
@@ -145,8 +147,8 @@ async def test_settling_below_the_quote_and_releasing_make_room_again(
 async def test_what_may_have_been_charged_stays_counted(store: Store, clock: Clock) -> None:
     money = Money(store, caps=Caps(session_nano=10 * CENT), clock=clock)
     reservation = await money.reserve(8 * CENT, **CALL)
-    await money.sent(reservation, request_json="{}")
-    await money.unknown(reservation, error_code="IMAGE_GEN_PROVIDER_UNAVAILABLE")
+    await money.mark_sent(reservation, request_json="{}")
+    await money.mark_unknown(reservation, error_code="IMAGE_GEN_PROVIDER_UNAVAILABLE")
     assert (await refusal(money, 4 * CENT))["left_usd"] == 0.02
     assert await money.spent() == 8 * CENT
 
@@ -166,22 +168,20 @@ async def test_what_may_have_been_charged_stays_counted(store: Store, clock: Clo
         (Caps(), 0, 0),
     ],
 )
-async def test_what_is_left_is_the_least_that_any_cap_leaves(
+async def test_the_remaining_amount_is_the_least_that_any_cap_leaves(
     store: Store, clock: Clock, money: Money, caps: Caps, own_cap: int | None, left: int | None
 ) -> None:
     await money.reserve(4 * CENT, **CALL)
     await money.reserve(3 * CENT, **dict(CALL, session_id="t"))
     capped = Money(store, caps=caps, clock=clock)
-    assert await capped.left("s", session_cap_nano=own_cap) == left
+    assert await capped.remaining("s", session_cap_nano=own_cap) == left
     if left is not None:
         more = {"session_cap_nano": own_cap}
         assert (await refusal(capped, left + 1, **more))["left_usd"] == left / 1e9
         await capped.reserve(left, **(CALL | more))
 
 
-async def test_the_tighter_of_two_session_caps_is_the_one_that_refuses(
-    store: Store, clock: Clock
-) -> None:
+async def test_the_lower_of_two_session_caps_refuses(store: Store, clock: Clock) -> None:
     money = Money(store, caps=Caps(session_nano=5 * CENT), clock=clock)
     tight = await refusal(money, 4 * CENT, session_cap_nano=3 * CENT)
     wide = await refusal(money, 6 * CENT, session_cap_nano=9 * CENT)
@@ -191,14 +191,12 @@ async def test_the_tighter_of_two_session_caps_is_the_one_that_refuses(
     ]
 
 
-async def test_what_the_user_let_go_over_a_cap_is_counted_like_everything_else(
-    store: Store, clock: Clock
-) -> None:
+async def test_a_call_over_a_cap_is_counted_like_any_other(store: Store, clock: Clock) -> None:
     caps = Caps(call_nano=CENT, session_nano=CENT, day_nano=CENT)
     money = Money(store, caps=caps, clock=clock)
     await money.reserve(4 * CENT, **CALL, session_cap_nano=CENT, over_caps=True)
     assert (await money.spend()).in_flight_nano == 4 * CENT
-    assert await money.left("t") == 0
+    assert await money.remaining("t") == 0
 
 
 @pytest.mark.parametrize(("caps", "has_one"), [(Caps(session_nano=0), True), (Caps(), False)])

@@ -1,4 +1,4 @@
-"""The life of a row, the journal of jobs, and what `limner spend` is told."""
+"""The life of a row, the journal of jobs, and what `limner spend` shows."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ CALL: dict[str, Any] = {
 
 Move = Callable[[Money, Reservation], Awaitable[Any]]
 MOVES: dict[str, Move] = {
-    "sent": lambda money, row: money.sent(row, request_json="{}"),
+    "sent": lambda money, row: money.mark_sent(row, request_json="{}"),
     "settled": lambda money, row: money.settle(
         row, cost_nano=CENT, cost_source="computed", picture="h"
     ),
     "released": lambda money, row: money.release(row, error_code="X"),
-    "unknown": lambda money, row: money.unknown(row, error_code="X"),
-    "placed": lambda money, row: money.place(row, "/tmp/fox.png"),
+    "unknown": lambda money, row: money.mark_unknown(row, error_code="X"),
+    "placed": lambda money, row: money.record_path(row, "/tmp/fox.png"),
 }
-ROADS: dict[str, list[str]] = {
+PATHS: dict[str, list[str]] = {
     "reserved": [],
     "sent": ["sent"],
     "settled": ["sent", "settled"],
@@ -56,19 +56,19 @@ LEGAL = {
 }
 
 
-def test_the_clock_of_these_tests_is_this_many_milliseconds() -> None:
+def test_the_clock_of_these_tests_has_this_time_in_milliseconds() -> None:
     assert Clock().now == datetime.fromtimestamp(NOW_MS / 1000, UTC)
 
 
 async def at(money: Money, state: str) -> Reservation:
     reservation = await money.reserve(4 * CENT, **CALL)
-    for move in ROADS[state]:
+    for move in PATHS[state]:
         await MOVES[move](money, reservation)
     return reservation
 
 
 @pytest.mark.parametrize("move", MOVES)
-@pytest.mark.parametrize("state", ROADS)
+@pytest.mark.parametrize("state", PATHS)
 async def test_a_row_only_moves_forward(money: Money, state: str, move: str) -> None:
     reservation = await at(money, state)
     before = (await money.spend()).recent
@@ -83,18 +83,18 @@ async def test_a_row_only_moves_forward(money: Money, state: str, move: str) -> 
         assert (await money.spend()).recent == before
 
 
-async def test_a_row_that_is_not_there_cannot_move(money: Money) -> None:
-    stranger = Reservation(ledger_id=7, quote_nano=0, **CALL)
+async def test_a_row_that_does_not_exist_cannot_change(money: Money) -> None:
+    missing = Reservation(ledger_id=7, quote_nano=0, **CALL)
     with pytest.raises(StorageError, match="Ledger row 7 is missing"):
-        await money.release(stranger)
+        await money.release(missing)
 
 
-async def test_a_finished_row_tells_the_whole_story(money: Money) -> None:
+async def test_a_finished_row_has_price_picture_and_path(money: Money) -> None:
     reservation = await money.reserve(4 * CENT, **CALL)
     assert reservation == Reservation(ledger_id=1, quote_nano=4 * CENT, **CALL)
-    await money.sent(reservation, request_json="{}")
+    await money.mark_sent(reservation, request_json="{}")
     await money.settle(reservation, cost_nano=3 * CENT, cost_source="computed", picture="ab12")
-    await money.place(reservation, "/tmp/fox.png")
+    await money.record_path(reservation, "/tmp/fox.png")
     (row,) = (await money.spend()).recent
     assert row == LedgerRow(
         id=1,
@@ -131,7 +131,7 @@ async def test_a_failure_that_was_paid_for_keeps_its_cost_and_its_reason(money: 
 async def test_a_request_is_journalled_with_the_move_to_sent(money: Money) -> None:
     reservation = await money.reserve(4 * CENT, **CALL)
     assert await money.unfinished_jobs() == []
-    job_id = await money.sent(reservation, request_json='{"prompt": "a fox"}')
+    job_id = await money.mark_sent(reservation, request_json='{"prompt": "a fox"}')
     assert job_id.startswith("job_")
     job = JobRow(
         id=job_id,
@@ -155,9 +155,9 @@ async def test_a_request_is_journalled_with_the_move_to_sent(money: Money) -> No
 
 async def test_a_job_is_listed_until_its_picture_has_a_file(money: Money) -> None:
     reservation = await money.reserve(4 * CENT, **CALL)
-    job_id = await money.sent(reservation, request_json="{}")
+    job_id = await money.mark_sent(reservation, request_json="{}")
     await money.note_job(job_id, remote_id="abc", remote_url="http://127.0.0.1/abc")
-    await money.unknown(reservation, error_code="IMAGE_GEN_PROVIDER_UNAVAILABLE")
+    await money.mark_unknown(reservation, error_code="IMAGE_GEN_PROVIDER_UNAVAILABLE")
     (job,) = await money.unfinished_jobs()
     assert (job.remote_id, job.remote_url, job.state, job.in_flight) == (
         "abc",
@@ -168,7 +168,7 @@ async def test_a_job_is_listed_until_its_picture_has_a_file(money: Money) -> Non
     await money.settle(job.reservation, cost_nano=CENT, cost_source="table", picture="h")
     (job,) = await money.unfinished_jobs()
     assert (job.state, job.picture, job.cost_nano, job.in_flight) == ("settled", "h", CENT, True)
-    await money.place(job.reservation, "/tmp/fox.png")
+    await money.record_path(job.reservation, "/tmp/fox.png")
     assert await money.unfinished_jobs() == []
     found = await money.job(job_id)
     assert found is not None
@@ -178,11 +178,11 @@ async def test_a_job_is_listed_until_its_picture_has_a_file(money: Money) -> Non
 async def test_a_wrong_move_to_sent_leaves_no_job_behind(money: Money) -> None:
     reservation = await at(money, "released")
     with pytest.raises(StorageError):
-        await money.sent(reservation, request_json="{}")
+        await money.mark_sent(reservation, request_json="{}")
     assert await money.unfinished_jobs() == []
 
 
-async def test_an_unknown_job_is_none_and_cannot_be_noted(money: Money) -> None:
+async def test_a_job_that_does_not_exist_is_none_and_cannot_be_noted(money: Money) -> None:
     assert await money.job("job_0") is None
     with pytest.raises(StorageError, match="There is no job 'job_0'"):
         await money.note_job("job_0", remote_id="abc", remote_url="http://127.0.0.1/abc")
@@ -208,8 +208,8 @@ async def test_the_report_adds_up_by_state_day_model_and_session(
     await at(money, "reserved")
     clock.now = datetime(2026, 11, 16, tzinfo=UTC)
     other = await money.reserve(4 * CENT, **dict(CALL, session_id="t", model="m"))
-    await money.sent(other, request_json="{}")
-    await money.unknown(other, error_code=None)
+    await money.mark_sent(other, request_json="{}")
+    await money.mark_unknown(other, error_code=None)
     await at(money, "sent")
     spend = await money.spend(recent=2)
     assert (spend.settled_nano, spend.unknown_nano, spend.in_flight_nano, spend.total_nano) == (
@@ -278,10 +278,10 @@ async def test_the_report_is_json_in_dollars(money: Money) -> None:
     }
 
 
-async def test_the_spend_of_a_session_is_found_without_the_rows_of_others(
+async def test_the_spend_of_a_session_does_not_read_the_rows_of_others(
     money: Money, ledger_path: Path
 ) -> None:
-    await money.record(5, "table", session_id="s", tool="look")
+    await money.record_cost(5, "table", session_id="s", tool="look")
     with closing(sqlite3.connect(ledger_path)) as connection:
         steps = connection.execute(
             f"EXPLAIN QUERY PLAN {named_queries()['ledger_spent_in_session']}",

@@ -33,7 +33,7 @@ async def test_of_forty_tasks_exactly_two_fit_under_ten_cents(store: Store, cloc
 @pytest.mark.parametrize(
     ("caps", "own_cap"), [(Caps(session_nano=FIVE_CENTS), None), (Caps(), FIVE_CENTS)]
 )
-async def test_forty_calls_that_look_before_they_buy_never_spend_more_than_five_cents(
+async def test_forty_calls_that_ask_what_remains_never_spend_more_than_five_cents(
     store: Store, clock: Clock, caps: Caps, own_cap: int | None
 ) -> None:
     money = Money(store, caps=caps, clock=clock)
@@ -42,7 +42,7 @@ async def test_forty_calls_that_look_before_they_buy_never_spend_more_than_five_
     async def buy_what_is_left() -> int:
         bought = 0
         await looked.wait()
-        while left := await money.left(CALL["session_id"], session_cap_nano=own_cap):
+        while left := await money.remaining(CALL["session_id"], session_cap_nano=own_cap):
             quote = min(left, FOUR_CENTS)
             with contextlib.suppress(BudgetExceeded):
                 await money.reserve(quote, **CALL, session_cap_nano=own_cap)
@@ -100,7 +100,7 @@ def _tell(child: subprocess.Popen[str]) -> None:
     child.stdin.flush()
 
 
-async def test_a_cancelled_reservation_is_taken_back_even_when_it_was_being_written(
+async def test_a_cancelled_reservation_is_released_even_if_it_was_being_written(
     store: Store, clock: Clock
 ) -> None:
     writing, go_on = threading.Event(), threading.Event()

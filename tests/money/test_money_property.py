@@ -76,13 +76,13 @@ async def move_one(money: Money, expected: Expected, verb: str, index: int, perc
     try:
         match verb:
             case "sent":
-                await money.sent(row, request_json="{}")
+                await money.mark_sent(row, request_json="{}")
             case "settle":
                 await money.settle(row, cost_nano=cost, cost_source="computed", picture=None)
             case "release":
                 await money.release(row)
             case _:
-                await money.unknown(row, error_code=None)
+                await money.mark_unknown(row, error_code=None)
     except StorageError:
         assert expected.states[index] not in allowed
         return

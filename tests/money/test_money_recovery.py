@@ -1,4 +1,4 @@
-"""What processes that died leave behind: found out by really killing them."""
+"""The calls of processes that died, tested by killing real ones."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ async def states(money: Money) -> list[tuple[str, int, str | None]]:
 
 
 @pytest.mark.parametrize("state", ["reserved", "sent"])
-async def test_the_calls_of_a_living_process_are_left_alone(
+async def test_the_calls_of_a_live_process_are_not_concluded(
     money: Money, ledger_path: Path, state: str
 ) -> None:
     with child_that_is_at(state, ledger_path):
-        assert await money.recover_dead() == 0
+        assert await money.conclude_dead_calls() == 0
         assert await states(money) == [(state, FOUR_CENTS, None)]
 
 
@@ -62,18 +62,16 @@ async def test_the_calls_of_a_killed_process_are_concluded_once(
     with child_that_is_at(state, ledger_path) as child:
         child.kill()
         child.wait()
-    assert [await money.recover_dead(), await money.recover_dead()] == [1, 0]
+    assert [await money.conclude_dead_calls(), await money.conclude_dead_calls()] == [1, 0]
     assert await states(money) == [becomes]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only /proc tells a zombie")
-async def test_a_killed_process_that_nobody_has_buried_is_dead(
-    money: Money, ledger_path: Path
-) -> None:
+async def test_a_zombie_process_is_dead(money: Money, ledger_path: Path) -> None:
     with child_that_is_at("sent", ledger_path) as child:
         child.kill()
         await asyncio.to_thread(os.waitid, os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-        assert await money.recover_dead() == 1
+        assert await money.conclude_dead_calls() == 1
 
 
 async def test_the_next_reservation_may_use_what_a_dead_process_never_sent(
@@ -99,7 +97,7 @@ async def test_the_next_reservation_may_not_use_what_a_dead_process_had_sent(
 
 
 @pytest.mark.parametrize("use", ["spend", "spent", "unfinished_jobs"])
-async def test_the_first_look_at_the_ledger_concludes_too(
+async def test_the_first_read_of_the_ledger_concludes_too(
     money: Money, ledger_path: Path, use: str
 ) -> None:
     with child_that_is_at("sent", ledger_path) as child:
@@ -118,20 +116,34 @@ async def test_the_first_look_at_the_ledger_concludes_too(
         "owner_boot = 'the boot before'",
     ],
 )
-async def test_a_living_process_with_the_owners_number_is_not_the_owner(
+async def test_a_live_process_with_the_pid_of_the_owner_is_not_the_owner(
     money: Money, ledger_path: Path, change: str
 ) -> None:
     reservation = await money.reserve(FOUR_CENTS, **CALL)
-    await money.sent(reservation, request_json="{}")
+    await money.mark_sent(reservation, request_json="{}")
     with closing(sqlite3.connect(ledger_path)) as connection, connection:
         connection.execute(f"UPDATE ledger SET {change}")
-    assert await money.recover_dead() == 1
+    assert await money.conclude_dead_calls() == 1
     assert await states(money) == [("unknown", FOUR_CENTS, "OWNER_DIED")]
 
 
-async def test_a_call_taken_for_dead_may_still_be_settled_by_its_owner(money: Money) -> None:
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the start of a process")
+async def test_a_free_call_of_a_dead_process_is_released_although_it_was_sent(
+    money: Money, ledger_path: Path
+) -> None:
+    reservation = await money.reserve(0, **CALL)
+    await money.mark_sent(reservation, request_json="{}")
+    with closing(sqlite3.connect(ledger_path)) as connection, connection:
+        connection.execute("UPDATE ledger SET owner_start = '1'")
+    assert await money.conclude_dead_calls() == 1
+    assert await states(money) == [("released", 0, "OWNER_DIED")]
+
+
+async def test_the_owner_may_settle_a_call_that_was_concluded_by_mistake(
+    money: Money,
+) -> None:
     reservation = await money.reserve(FOUR_CENTS, **CALL)
-    await money.sent(reservation, request_json="{}")
-    await money.unknown(reservation, error_code="OWNER_DIED")
+    await money.mark_sent(reservation, request_json="{}")
+    await money.mark_unknown(reservation, error_code="OWNER_DIED")
     await money.settle(reservation, cost_nano=FOUR_CENTS, cost_source="table", picture="h")
     assert await states(money) == [("settled", FOUR_CENTS, None)]

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import pytest
 
 from limner.net.clock import Clock
-from limner.pictures.request import (
-    ImageRequest,
-    ProviderCallbacks,
-    Receipt,
-    RemoteJob,
-    Sink,
-    SourceImage,
-)
+from limner.net.sink import Sink
+from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt, RemoteJob, SourceImage
 from limner.testing import FakeDesk, FakeSink
 
 
@@ -53,6 +47,14 @@ class Drawn:
     @property
     def data(self) -> bytes:
         return bytes(self.sink.data)
+
+
+T = TypeVar("T")
+
+
+def impatient(provider: type[T]) -> type[T]:
+    """The provider with a short timeout for cancelling, so that tests need not wait."""
+    return type(provider.__name__, (provider,), {"cancel_timeout_s": 0.5})
 
 
 def source(data: bytes, *, mime: str = "image/png") -> SourceImage:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from tests.providers.drawn import impatient
 from tests.servers.comfyui_server import ComfyServer, invalid_prompt, preview
 from tests.servers.samples import PICTURE
 from tests.servers.stage import LocalStage
@@ -46,7 +47,7 @@ class ComfyStage(LocalStage):
 
 
 class TestComfyUI(ProviderContract):
-    spec = replace(comfyui.SPEC, build=functools.partial(ComfyUI, call_off_s=0.5, listens=False))
+    spec = replace(comfyui.SPEC, build=functools.partial(impatient(ComfyUI), listens=False))
 
     @contextmanager
     def stage(self) -> Iterator[LocalStage]:
@@ -57,7 +58,7 @@ class TestComfyUI(ProviderContract):
 
 
 class TestComfyUIWithItsSocket(TestComfyUI):
-    spec = replace(comfyui.SPEC, build=functools.partial(ComfyUI, call_off_s=0.5, listens=True))
+    spec = replace(comfyui.SPEC, build=functools.partial(impatient(ComfyUI), listens=True))
 
 
 @pytest.fixture
@@ -217,7 +218,7 @@ async def test_a_workflow_of_ones_own_is_filled_in_once_and_as_it_stands(
         ({"1": {"class_type": "X", "inputs": {}}}, "has no {{prompt}}"),
         (
             {"1": {"class_type": "X", "inputs": {"a": "{{prompt}} {{lora}}"}}},
-            "nothing goes to: lora",
+            "unknown placeholders: lora",
         ),
         (" " * (1024 * 1024 + 1), "more than 1,048,576 bytes"),
     ],
@@ -373,7 +374,7 @@ async def test_a_socket_that_fails_costs_nothing_but_the_news(
             ],
             "ComfyUI failed in KSampler: CUDA out of memory",
         ),
-        ([("execution_interrupted", {})], "Somebody stopped the drawing in ComfyUI"),
+        ([("execution_interrupted", {})], "A user stopped the drawing in ComfyUI"),
         ([("execution_error", {"exception_message": 7})], "ComfyUI failed: no reason given"),
         ([], "ComfyUI failed: no reason given"),
     ],
@@ -414,7 +415,7 @@ async def test_an_id_that_would_change_the_address_is_a_bad_answer(
     hostile: Any, server: ComfyServer, comfy: Callable[..., Drawn]
 ) -> None:
     server.always("create", json_reply({"prompt_id": hostile}))
-    with pytest.raises(BadProviderImage, match="not that of a queue"):
+    with pytest.raises(BadProviderImage, match="has no job id"):
         await comfy().generate()
     assert server.sent("history") == []
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import fal_client
 import pytest
 from msgspec.structs import replace
-from tests.providers.drawn import Drawn, source, stopped_clock
+from tests.providers.drawn import Drawn, impatient, source, stopped_clock
 from tests.servers.fal_server import FalServer, error_reply
 from tests.servers.samples import KEY, PICTURE
 from tests.servers.stage import LocalStage
@@ -29,7 +28,7 @@ from limner.errors import (
 from limner.pictures.request import ImageRequest, Receipt, RemoteJob
 from limner.providers import fal
 from limner.providers.base import Connection
-from limner.providers.fal import WAYS, Fal
+from limner.providers.fal import ROUTES, Fal
 from limner.testing import FakeClock, ProviderContract
 
 PRO = "fal-ai/flux-2-pro"
@@ -49,7 +48,7 @@ POLICY = [
 
 
 class TestFal(ProviderContract):
-    spec = replace(fal.SPEC, build=functools.partial(Fal, call_off_s=0.5))
+    spec = replace(fal.SPEC, build=impatient(Fal))
 
     @contextmanager
     def stage(self) -> Iterator[LocalStage]:
@@ -82,7 +81,7 @@ def only_job(server: FalServer) -> RemoteJob:
 
 
 def test_every_row_of_the_catalogue_has_its_ways() -> None:
-    assert set(WAYS) == {model.id for model in image_models("fal")}
+    assert set(ROUTES) == {model.id for model in image_models("fal")}
 
 
 async def test_a_picture_is_asked_for_waited_for_and_fetched(
@@ -180,7 +179,10 @@ async def test_each_model_is_asked_at_its_endpoint_and_told_what_it_takes(
 @pytest.mark.parametrize(
     ("request_", "match"),
     [
-        (replace(REQUEST, model="fal-ai/flux-pro/v1/fill"), "only fills what a mask marks"),
+        (
+            replace(REQUEST, model="fal-ai/flux-pro/v1/fill"),
+            "only fills the area that a mask marks",
+        ),
         (replace(REQUEST, model="acme/draws", sources=(FOX,)), "does not draw from pictures"),
         (replace(REQUEST, model="../../etc"), "is not a model's name"),
         (replace(REQUEST, model="fal-ai/../x"), "is not a model's name"),
@@ -339,7 +341,7 @@ async def test_an_id_that_would_change_the_address_is_a_bad_answer(
     hostile: Any, server: FalServer, queue: Callable[[], Drawn]
 ) -> None:
     server.script("submit", json_reply({"status": "IN_QUEUE", "request_id": hostile}))
-    with pytest.raises(BadProviderImage, match="not a place in its queue"):
+    with pytest.raises(BadProviderImage, match="not a queued request"):
         await queue().generate(REQUEST)
     assert len(server.requests) == 1
 

@@ -19,8 +19,7 @@ from tests.servers.wire import Gate, Reply, bytes_reply, json_reply
 from limner.errors import BadProviderImage, ProviderRefused, ProviderUnavailable
 from limner.pictures.request import ImageRequest, Progress, Receipt
 from limner.providers.base import Connection
-from limner.providers.openai_dalle import OpenAIDalle
-from limner.providers.openai_image import OpenAIImage
+from limner.providers.openai import OpenAIDalle, OpenAIImage
 from limner.testing import FakeClock, FakeDesk, FakeSink
 
 DALLE = ImageRequest(

@@ -22,9 +22,10 @@ from limner.errors import (
 )
 from limner.net.http import Http
 from limner.pictures.request import ImageRequest, Progress, Receipt, SourceImage
-from limner.providers.base import Connection, all_specs
+from limner.providers.base import Connection
 from limner.providers.choice import DrawingNeeds, choose
-from limner.providers.openai_compatible import NAME, SPEC, OpenAICompatible
+from limner.providers.openai_compatible import SPEC, OpenAICompatible
+from limner.providers.specs import all_specs
 from limner.testing import FakeDesk, FakeSink
 
 SOURCE = SourceImage(handle="0" * 64, mime="image/png", width=512, height=512, data=b"source")
@@ -89,7 +90,7 @@ async def test_an_address_elsewhere_is_not_followed(
     openai_server.script("generate", json_reply({"data": [{"url": url}]}))
     with pytest.raises(BadProviderImage, match="not a host of this service") as caught:
         await draw(connect(openai_server.base_url), asked())
-    assert caught.value.extras == {"provider": NAME}
+    assert caught.value.extras == {"provider": SPEC.name}
 
 
 async def test_an_edit_is_the_vendors_form(
@@ -221,7 +222,7 @@ async def test_an_address_is_needed(
 
 
 def test_any_model_is_taken_at_its_name_and_its_price_is_unknown() -> None:
-    model = SPEC.model(f"{NAME}/Qwen/Qwen-Image")
+    model = SPEC.model(f"{SPEC.name}/Qwen/Qwen-Image")
     assert model is not None
     assert (model.id, model.title, model.fit_to_size) == (
         "Qwen/Qwen-Image",
@@ -237,11 +238,11 @@ def test_any_model_is_taken_at_its_name_and_its_price_is_unknown() -> None:
 @pytest.mark.parametrize("key", [KEY, None])
 def test_its_key_is_used_where_it_is_set_and_not_missed_where_it_is_not(key: str | None) -> None:
     wish = DrawingNeeds(
-        provider=NAME, model="any", size=Size(512, 512), quality="standard", has_svg=False
+        provider=SPEC.name, model="any", size=Size(512, 512), quality="standard", has_svg=False
     )
     specs = all_specs(embedded=False)
     choice = choose(wish, specs=specs, key_of=lambda name: key, today=date(2026, 11, 15))
-    assert (choice.spec.name, choice.model.id, choice.key) == (NAME, "any", key or "")
+    assert (choice.spec.name, choice.model.id, choice.key) == (SPEC.name, "any", key or "")
 
 
 def test_it_is_nobodys_unless_it_is_named() -> None:
@@ -251,7 +252,7 @@ def test_it_is_nobodys_unless_it_is_named() -> None:
     with pytest.raises(NoProvider):
         choose(
             wish,
-            specs={NAME: SPEC},
+            specs={SPEC.name: SPEC},
             key_of=lambda name: KEY,
             today=date(2026, 11, 15),
         )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from tests.providers.drawn import impatient
 from tests.servers.samples import PICTURE
 from tests.servers.sd_webui_server import SdWebuiServer, out_of_memory
 from tests.servers.stage import LocalStage
@@ -21,8 +21,7 @@ from limner.errors import BadProviderImage, ProviderAuth, ProviderBadRequest, Pr
 from limner.pictures.request import ImageRequest, Progress, Receipt, SourceImage
 from limner.providers import sd_webui
 from limner.providers.base import Connection
-from limner.providers.sd_webui import SdWebui
-from limner.providers.sd_webui_task import MAX_PREVIEW_BYTES
+from limner.providers.sd_webui import MAX_PREVIEW_BYTES, SdWebui
 from limner.testing import FakeClock, FakeDesk, FakeSink, ProviderContract
 
 REQUEST = ImageRequest(
@@ -39,7 +38,7 @@ TASK = {"force_task_id"}
 
 
 class TestSdWebui(ProviderContract):
-    spec = replace(sd_webui.SPEC, build=functools.partial(SdWebui, call_off_s=0.5))
+    spec = replace(sd_webui.SPEC, build=impatient(SdWebui))
 
     @contextmanager
     def stage(self) -> Iterator[LocalStage]:
@@ -60,8 +59,8 @@ class Drawn:
 
     receipt: Receipt
 
-    def __init__(self, connection: Connection, **rest: Any) -> None:
-        self.provider = SdWebui(connection, **rest)
+    def __init__(self, connection: Connection) -> None:
+        self.provider = SdWebui(connection)
         self.sink, self.desk = FakeSink(), FakeDesk()
 
     async def generate(self, request: ImageRequest = REQUEST) -> Receipt:
@@ -390,7 +389,8 @@ async def test_giving_up_never_stops_what_others_are_drawing(
     connect: Callable[..., Connection],
 ) -> None:
     server.states = [state]
-    drawn = Drawn(connect(server.base_url, key=""), call_off_s=0.2)
+    drawn = Drawn(connect(server.base_url, key=""))
+    drawn.provider.cancel_timeout_s = 0.2
     await give_up(server, drawn)
     assert server.sent("interrupt") == []
     assert drawn.desk.withdrawn == 1

@@ -11,7 +11,7 @@ import pytest
 from limner.errors import ApprovalDenied, LimnerError, ReachDenied
 from limner.storage.reach import Reach
 from limner.tools.base import ApprovalPolicy, Question, ToolContext
-from limner.tools.consent import may_spend, writable
+from limner.tools.consent import approve_spending, approve_write
 
 CENT = 10_000_000
 DOLLAR = 100 * CENT
@@ -65,7 +65,7 @@ async def test_the_user_is_asked_about_money_where_the_policy_says_so(
     must_ask = {"untrusted": amount > 0, "on-request": amount > DOLLAR}.get(policy, False)
     error = None
     try:
-        await may_spend(
+        await approve_spending(
             amount, "A picture", desk.context(user), approval(policy), has_session_cap=False
         )
     except ApprovalDenied as denied:
@@ -76,7 +76,7 @@ async def test_the_user_is_asked_about_money_where_the_policy_says_so(
 
 async def test_the_question_about_money_says_what_it_costs(desk: Desk) -> None:
     user = User(answer=True)
-    await may_spend(
+    await approve_spending(
         4 * CENT,
         "A picture from acme",
         desk.context(user),
@@ -91,13 +91,13 @@ async def test_the_question_about_money_says_what_it_costs(desk: Desk) -> None:
 async def test_a_no_to_money_is_an_error_that_says_what_can_be_changed(desk: Desk) -> None:
     context = desk.context(User(answer=False))
     with pytest.raises(ApprovalDenied) as caught:
-        await may_spend(
+        await approve_spending(
             4 * CENT, "A picture from acme", context, approval("untrusted"), has_session_cap=False
         )
     error = caught.value
     assert (error.code, error.billed, error.exit_status) == ("APPROVAL_DENIED", False, 5)
     assert error.message == (
-        "A picture from acme costs $0.04, which needs the user's approval, and there was none."
+        "A picture from acme costs $0.04 and needs the user's approval; it was not given."
     )
     assert error.hint == "Raise approval.above_usd, or change approval.policy."
 
@@ -105,7 +105,9 @@ async def test_a_no_to_money_is_an_error_that_says_what_can_be_changed(desk: Des
 async def test_without_anybody_to_ask_the_answer_is_no(desk: Desk) -> None:
     context = ToolContext(cwd=desk.work, reach=Reach(read=(), write=()))
     with pytest.raises(ApprovalDenied):
-        await may_spend(CENT, "A picture", context, approval("untrusted"), has_session_cap=False)
+        await approve_spending(
+            CENT, "A picture", context, approval("untrusted"), has_session_cap=False
+        )
 
 
 ASKED_ABOUT_PATHS = {
@@ -128,7 +130,7 @@ async def test_the_user_is_asked_about_a_path_where_the_policy_says_so(
     error: LimnerError | None = None
     resolved: Path | None = None
     try:
-        resolved = await writable(
+        resolved = await approve_write(
             str(path), desk.context(user), approval(policy), generated=desk.generated
         )
     except (ApprovalDenied, ReachDenied) as denied:
@@ -145,7 +147,7 @@ async def test_the_user_is_asked_about_a_path_where_the_policy_says_so(
 async def test_nobody_is_asked_to_break_the_floor(policy: str, desk: Desk) -> None:
     user = User(answer=True)
     with pytest.raises(ReachDenied, match="closed to everyone"):
-        await writable(
+        await approve_write(
             "/etc/fox.png", desk.context(user), approval(policy), generated=desk.generated
         )
     assert user.asked == []
@@ -153,7 +155,7 @@ async def test_nobody_is_asked_to_break_the_floor(policy: str, desk: Desk) -> No
 
 async def test_a_relative_path_is_asked_about_as_where_it_leads(desk: Desk) -> None:
     user = User(answer=True)
-    path = await writable(
+    path = await approve_write(
         "../outside/fox.png", desk.context(user), approval("on-request"), generated=desk.generated
     )
     assert path == desk.outside / "fox.png"
@@ -166,7 +168,7 @@ async def test_a_generated_folder_behind_a_symlink_is_still_the_generated_folder
     link = tmp_path / "link"
     link.symlink_to(desk.generated)
     user = User(answer=False)
-    path = await writable(
+    path = await approve_write(
         str(link / "fox.png"), desk.context(user), approval("untrusted"), generated=link
     )
     assert (path, user.asked) == (desk.generated / "fox.png", [])
@@ -202,7 +204,7 @@ async def test_after_content_from_outside_only_money_that_was_set_aside_is_free_
         )
         is_allowed = True
         try:
-            await may_spend(
+            await approve_spending(
                 amount, "It", context, approval(policy), has_session_cap=budget == "settings"
             )
         except ApprovalDenied:
@@ -221,10 +223,12 @@ async def test_a_payment_denied_after_content_from_outside_says_why_and_what_to_
     user = User(answer=False)
     context = desk.context(user, has_read_untrusted=True)
     with pytest.raises(ApprovalDenied) as caught:
-        await may_spend(4 * CENT, "A picture", context, approval(policy), has_session_cap=False)
+        await approve_spending(
+            4 * CENT, "A picture", context, approval(policy), has_session_cap=False
+        )
     assert (caught.value.message, caught.value.hint) == (
-        "A picture costs $0.04, which after content from outside was read needs the user's "
-        "approval, and there was none.",
+        "A picture costs $0.04 and needs the user's approval after content from outside was read; "
+        "it was not given.",
         "Set a budget for the session (budget.session_usd), or let the user approve the call.",
     )
     question = Question(
@@ -245,7 +249,7 @@ async def test_after_content_from_outside_the_user_is_asked_about_every_place_bu
     error: LimnerError | None = None
     resolved: Path | None = None
     try:
-        resolved = await writable(
+        resolved = await approve_write(
             str(path),
             desk.context(user, has_read_untrusted=True),
             approval(policy),
@@ -271,10 +275,10 @@ async def test_a_write_that_is_denied_says_why_and_where_it_would_go_unasked(
 ) -> None:
     context = desk.context(User(answer=False), has_read_untrusted=True)
     with pytest.raises(ApprovalDenied) as caught:
-        await writable("fox.png", context, approval(policy), generated=desk.generated)
+        await approve_write("fox.png", context, approval(policy), generated=desk.generated)
     assert (caught.value.message, caught.value.hint) == (
-        f'write of "{desk.work / "fox.png"}"{because} needs the user\'s approval, and there was '
-        "none.",
+        f'write of "{desk.work / "fox.png"}" needs the user\'s approval{because}; it was not '
+        "given.",
         "Without output_path the picture is saved in the generated folder.",
     )
 
@@ -287,7 +291,7 @@ async def test_nobody_is_asked_to_write_in_a_session_that_is_read_only(
     reach = Reach(write=(desk.work, desk.generated), read_only=True)
     for place in (desk.generated, desk.work, desk.outside):
         with pytest.raises(ReachDenied, match="this session is read-only") as caught:
-            await writable(
+            await approve_write(
                 str(place / "fox.png"),
                 desk.context(user, reach=reach),
                 approval(policy),
@@ -300,14 +304,16 @@ async def test_nobody_is_asked_to_write_in_a_session_that_is_read_only(
 async def test_the_policy_of_a_conversation_goes_before_that_of_the_settings(desk: Desk) -> None:
     user = User(answer=False)
     lenient = desk.context(user, approval=approval("never"))
-    await may_spend(CENT, "It", lenient, approval("untrusted"), has_session_cap=False)
+    await approve_spending(CENT, "It", lenient, approval("untrusted"), has_session_cap=False)
     path = desk.work / "fox.png"
-    settled = await writable(str(path), lenient, approval("untrusted"), generated=desk.generated)
+    settled = await approve_write(
+        str(path), lenient, approval("untrusted"), generated=desk.generated
+    )
     assert (settled, user.asked) == (path, [])
 
     strict = desk.context(user, approval=approval("untrusted"))
     with pytest.raises(ApprovalDenied):
-        await may_spend(CENT, "It", strict, approval("never"), has_session_cap=False)
+        await approve_spending(CENT, "It", strict, approval("never"), has_session_cap=False)
     with pytest.raises(ApprovalDenied):
-        await writable(str(path), strict, approval("never"), generated=desk.generated)
+        await approve_write(str(path), strict, approval("never"), generated=desk.generated)
     assert len(user.asked) == 2

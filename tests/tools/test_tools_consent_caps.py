@@ -10,16 +10,17 @@ from typing import Any
 
 import pytest
 
+from limner.catalogue.prices import Quote
 from limner.errors import BudgetExceeded
 from limner.money.ledger import Caps, Money
-from limner.money.records import Reservation
+from limner.money.paid_call import paid_call
 from limner.storage.store import Store
 from limner.tools.base import ApprovalPolicy, Question, ToolContext
-from limner.tools.consent import OverCap, reserve
+from limner.tools.consent import OverCap, payer_for
 
 CENT = 10_000_000
-CALL = {"tool": "image_generate", "provider": "acme", "model": "m", "session_id": "own"}
-REFUSED = "This call may cost $0.04, but of the {} budget of $0.03 only $0.03 is left"
+QUOTE = Quote(nano=4 * CENT, source="table", exact=True)
+REFUSED = "This call may cost $0.04, but only $0.03 of the {} budget of $0.03 is left"
 
 
 @dataclass
@@ -49,10 +50,15 @@ def approval(policy: str) -> ApprovalPolicy:
     return ApprovalPolicy(policy=policy, above_nano=100 * CENT)
 
 
-async def buy(money: Money, user: User, policy: str = "on-failure", **context: Any) -> Reservation:
-    return await reserve(
-        4 * CENT, money, ToolContext(ask=user, **context), approval(policy), **CALL
+async def buy(money: Money, user: User, policy: str = "on-failure", **context: Any) -> None:
+    payer = payer_for(
+        ToolContext(ask=user, **context), approval(policy), money, what=None, session_id="own"
     )
+    async with paid_call(
+        money, QUOTE, payer=payer, tool="image_generate", provider="acme", model="m"
+    ) as call:
+        await call.send(None)
+        await call.settle(None)
 
 
 @pytest.mark.parametrize(
@@ -78,16 +84,11 @@ async def test_on_failure_a_cap_is_put_to_the_user_once(
     assert (await money.spend()).recent == ()
 
     willing = User(answer=True)
-    held = await buy(money, willing, **context)
-    assert held == Reservation(
-        ledger_id=1,
-        quote_nano=4 * CENT,
-        session_id="own",
-        tool="image_generate",
-        provider="acme",
-        model="m",
-    )
-    assert (willing.asked, (await money.spend()).in_flight_nano) == ([question], 4 * CENT)
+    await buy(money, willing, **context)
+    (row,) = (await money.spend()).recent
+    bought = (row.session_id, row.tool, row.provider, row.model, row.state, row.cost_nano)
+    assert bought == ("own", "image_generate", "acme", "m", "settled", 4 * CENT)
+    assert willing.asked == [question]
 
 
 @pytest.mark.parametrize("policy", ["untrusted", "on-request", "never"])
@@ -110,13 +111,14 @@ async def test_the_policy_of_the_conversation_decides_about_caps_too(store: Stor
 async def test_where_every_cap_leaves_room_nobody_is_asked(store: Store) -> None:
     money, user = money_of(store, call_nano=4 * CENT, session_nano=4 * CENT), User(answer=False)
     await buy(money, user, budget_nano=4 * CENT)
-    assert (user.asked, await money.left("own")) == ([], 0)
+    assert (user.asked, await money.remaining("own")) == ([], 0)
 
 
 async def test_a_call_is_paid_for_by_the_session_it_names(store: Store) -> None:
     money, user = money_of(store, session_nano=4 * CENT), User(answer=False)
-    held = [await buy(money, user, session_id=name) for name in ("a", "b", None)]
-    assert [one.session_id for one in held] == ["a", "b", "own"]
+    for name in ("a", "b", None):
+        await buy(money, user, session_id=name)
+    assert [row.session_id for row in (await money.spend()).recent] == ["own", "b", "a"]
 
 
 async def test_the_user_is_told_that_content_from_outside_was_read(store: Store) -> None:

@@ -14,12 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.fuzz import SHARED_FIXTURE
 
+from limner.catalogue.prices import Quote
 from limner.errors import Denied
 from limner.money.ledger import Caps, Money
+from limner.money.paid_call import paid_call
 from limner.storage.reach import Reach
 from limner.storage.store import Store
 from limner.tools.base import ApprovalPolicy, Question, ToolContext
-from limner.tools.consent import OverCap, may_spend, reserve, writable
+from limner.tools.consent import OverCap, approve_write, payer_for
 
 POLICIES = st.sampled_from(["untrusted", "on-request", "on-failure", "never"])
 AMOUNTS = st.integers(min_value=0, max_value=6)
@@ -105,10 +107,11 @@ async def buy(terms: Terms, user: User, store: Store) -> bool:
         ask=user,
     )
     try:
-        await may_spend(
-            terms.amount, "It", context, approval, has_session_cap=money.has_session_cap
-        )
-        await reserve(terms.amount, money, context, approval, tool="t", provider="p", model="m")
+        quote = Quote(nano=terms.amount, source="table", exact=True)
+        payer = payer_for(context, approval, money, what="It")
+        async with paid_call(money, quote, payer=payer, tool="t", provider="p", model="m") as call:
+            await call.send(None)
+            await call.settle(None)
     except Denied:
         return False
     return True
@@ -160,7 +163,7 @@ async def test_nothing_is_written_without_a_yes_or_a_rule_that_allows_it(
     )
     approval = ApprovalPolicy(policy=policy, above_nano=0)
     try:
-        written = await writable(path, context, approval, generated=generated)
+        written = await approve_write(path, context, approval, generated=generated)
     except Denied:
         assert user.agreed == []
         return

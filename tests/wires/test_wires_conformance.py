@@ -30,7 +30,7 @@ from tests.wires.wire_prompts import (
 
 from limner.errors import InputInvalid
 from limner.wires.base import HANDLE_URL, ModelPicture, Prompt
-from limner.wires.items import image_urls, picture, with_images
+from limner.wires.items import image_part, image_urls, replace_images
 
 # Models whose outputs of tools carry pictures, and models whose do not.
 MODELS = {
@@ -247,8 +247,8 @@ def test_a_picture_in_the_models_own_words_is_named(api: str, handle: str) -> No
     answer = {"type": "message", "role": "assistant", "content": [image(handle)]}
     for body in bodies(api, prompt(ASK, answer, user(text("Where?")))):
         assert_legal(api, body)
-        named = f"[picture {HANDLE_URL}{handle} is not shown: a model's own words cannot carry one]"
-        assert named in json.dumps(body)
+        why = "a model's own text cannot contain one"
+        assert f"[picture {HANDLE_URL}{handle} is not shown: {why}]" in json.dumps(body)
 
 
 @every_wire
@@ -351,7 +351,7 @@ histories = st.lists(
 
 def _answered(item: dict[str, Any]) -> list[dict[str, Any]]:
     """The item as a session keeps it: with handles, and no call or output alone."""
-    item = with_images(item, {url: picture(FOX) for url in image_urls(item)})
+    item = replace_images(item, {url: image_part(FOX) for url in image_urls(item)})
     if item["type"] == "message":
         roles = ("user", "assistant", "developer", "system")
         return [{**item, "role": roles[len(item["role"]) % 4]}]

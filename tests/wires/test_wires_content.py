@@ -16,7 +16,7 @@ from limner.errors import InputInvalid
 from limner.wires import codex_content, mcp_content
 from limner.wires.base import ModelPicture
 from limner.wires.incoming_media import Omitted, RawAudio, RawPicture, from_data_url
-from limner.wires.items import picture
+from limner.wires.items import image_part
 
 FOX64 = base64.b64encode(b"\x89PNG fox").decode()
 SOUND = {"type": "input_audio", "audio_url": "data:audio/wav;base64,AAAA"}
@@ -75,7 +75,7 @@ def test_property_every_picture_arrives_as_it_was_sent(door: Any, data: list[byt
     pictures = {
         f"{at:064x}": ModelPicture(mime="image/webp", data=one) for at, one in enumerate(data)
     }
-    written = door.write([picture(handle) for handle in pictures], pictures, omitted={})
+    written = door.write([image_part(handle) for handle in pictures], pictures, omitted={})
     read = door.read(written)
     assert [one.data for one in read] == data
 

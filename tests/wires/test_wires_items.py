@@ -50,7 +50,7 @@ def test_property_every_kind_is_read_and_written_back_equal(kind: str, data: st.
         value = getattr(seen, field)
         if field in item and isinstance(value, str | bool | None):
             assert value == item[field]
-    written = items.as_written(item)
+    written = items.flatten_output(item)
     assert item == before
     assert restored(written) == item
     assert_of_schema(written)
@@ -108,13 +108,13 @@ def test_an_output_is_read_in_three_shapes_and_kept_in_one_of_two(
     seen = item_views.view(item)
     assert isinstance(seen, item_views.FunctionCallOutput)
     assert seen.succeeded is succeeded
-    assert items.as_written(item) == {"type": "function_call_output", "call_id": "c", **kept}
+    assert items.flatten_output(item) == {"type": "function_call_output", "call_id": "c", **kept}
 
 
 def test_what_is_unknown_is_seen_as_that_and_stays() -> None:
     item = {"type": "from_the_future", "x": [1, {"y": None}]}
     assert item_views.view(item) == item_views.Unknown(kind="from_the_future")
-    assert items.as_written(item) == item
+    assert items.flatten_output(item) == item
     (part,) = item_views.parts([{"type": "input_file", "file_id": "f"}])
     assert part == item_views.Unknown(kind="input_file")
     search = item_views.view({"type": "web_search_call", "action": {"type": "scroll"}})
@@ -141,15 +141,15 @@ def test_a_known_kind_of_another_shape_is_an_error(item: dict[str, Any]) -> None
 
 
 def test_the_items_that_we_make_are_of_the_schema() -> None:
-    parts = items.parts_of([Text("drawn"), PICTURE])
+    parts = items.to_parts([Text("drawn"), PICTURE])
     picture = {"type": "input_image", "image_url": f"limner://image/{FOX}"}
     assert parts == [{"type": "input_text", "text": "drawn"}, picture]
     made = [
         items.message("user", *parts),
-        items.message("assistant", items.text("Here."), phase="final_answer"),
+        items.message("assistant", items.text_part("Here."), phase="final_answer"),
         items.function_call(call_id="c", name="image_generate", arguments="{}"),
         items.function_call_output(call_id="c", parts=parts, success=True),
-        items.function_call_output(call_id="c", parts=[items.text("failed")], success=False),
+        items.function_call_output(call_id="c", parts=[items.text_part("failed")], success=False),
     ]
     assert made[1:] == [
         {
@@ -164,7 +164,7 @@ def test_the_items_that_we_make_are_of_the_schema() -> None:
     ]
     for item in made:
         assert_of_schema(item)
-    assert items.picture(OWL, detail="low")["detail"] == "low"
+    assert items.image_part(OWL, detail="low")["detail"] == "low"
 
 
 def test_pictures_are_swapped_for_handles_and_everything_else_stays() -> None:
@@ -177,8 +177,8 @@ def test_pictures_are_swapped_for_handles_and_everything_else_stays() -> None:
         "future": True,
     }
     assert items.image_urls(item) == [data, web]
-    swaps = {data: items.picture(FOX), web: items.text("[not fetched]")}
-    assert items.with_images(item, swaps) == {
+    swaps = {data: items.image_part(FOX), web: items.text_part("[not fetched]")}
+    assert items.replace_images(item, swaps) == {
         "type": "function_call_output",
         "call_id": "c",
         "output": [
@@ -189,5 +189,5 @@ def test_pictures_are_swapped_for_handles_and_everything_else_stays() -> None:
         ],
         "future": True,
     }
-    assert items.with_images(item, {})["output"] == item["output"]["body"]  # type: ignore[index]
+    assert items.replace_images(item, {})["output"] == item["output"]["body"]  # type: ignore[index]
     assert items.image_urls({"type": "message", "role": "user", "content": "words"}) == []

@@ -90,9 +90,9 @@ def test_the_detail_of_an_item_holds_where_the_picture_has_none() -> None:
         UserTurn(
             role="user",
             parts=[
-                PlacedPicture(handle="a", sight=sharp),
+                PlacedPicture(handle="a", image=sharp),
                 PlacedPicture(
-                    handle="b", sight=ModelPicture(mime="image/png", data=b"y", detail="low")
+                    handle="b", image=ModelPicture(mime="image/png", data=b"y", detail="low")
                 ),
             ],
         )
@@ -103,7 +103,7 @@ def test_the_detail_of_an_item_holds_where_the_picture_has_none() -> None:
 def test_a_sound_is_named_and_what_is_beside_it_is_sent(api: str) -> None:
     sound = {"type": "input_audio", "audio_url": "data:audio/wav;base64,AAAA"}
     sent = ALL_WIRES[api].request("m", prompt(user(sound, image(FOX)))).body
-    assert b"a sound is not sent" in sent
+    assert b"audio is not sent" in sent
     assert base64.b64encode(b"\x89PNG fox") in sent
 
 

@@ -10,8 +10,7 @@ import msgspec
 from limner.content import Text
 from limner.errors import InputInvalid
 from limner.tools.base import ToolCall, ToolResult
-from limner.wires import items as made
-from limner.wires.items import Item
+from limner.wires.items import Item, function_call_output, text_part, to_parts
 
 SAYS_IT_FAILED = "The tool says that it failed."
 _KINDS = {"function_call": "function_call_output", "custom_tool_call": "custom_tool_call_output"}
@@ -53,27 +52,25 @@ def output_of(call: Item, result: ToolResult, *, verbatim: bool = False) -> dict
 
 def error_output(call: Item, error: InputInvalid) -> dict[str, Any]:
     """The item that answers a call which nobody could even begin."""
-    return _output(call, [made.text(f"{error.message}. {error.hint}")], success=False)
+    return _output(call, [text_part(f"{error.message}. {error.hint}")], success=False)
 
 
 def _output(call: Item, parts: list[dict[str, Any]], *, success: bool) -> dict[str, Any]:
-    answer = made.function_call_output(
-        call_id=str(call.get("call_id")), parts=parts, success=success
-    )
+    answer = function_call_output(call_id=str(call.get("call_id")), parts=parts, success=success)
     return {**answer, "type": _KINDS[cast("str", call.get("type"))]}
 
 
 def _told(result: ToolResult) -> list[dict[str, Any]]:
     """What a model reads of a result: words that a tool made for it, else the value itself."""
     if result.error is not None:
-        return [made.text(_failure(result))]
+        return [text_part(_failure(result))]
     if result.parts is not None:
         return [dict(part) for part in result.parts]
-    parts = made.parts_of(result.content)
+    parts = to_parts(result.content)
     # Pictures alone do not say where they are and what they cost.
     if result.value not in ("", "{}") and not any(isinstance(p, Text) for p in result.content):
-        parts.insert(0, made.text(result.value))
-    return parts if result.ok else [made.text(SAYS_IT_FAILED), *parts]
+        parts.insert(0, text_part(result.value))
+    return parts if result.ok else [text_part(SAYS_IT_FAILED), *parts]
 
 
 def _failure(result: ToolResult) -> str:

@@ -13,27 +13,27 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import replace
 
-from limner.agent.audio import is_sound
 from limner.agent.call_items import is_call
 from limner.agent.history_repair import closed
-from limner.agent.model_call import Gauge, ModelCaller, weigh
-from limner.agent.picture_slots import LEFT, RECALLABLE
+from limner.agent.model_call import Gauge, ModelCaller, weigh_history
+from limner.agent.picture_slots import LEFT_OUT, RECALLABLE, picture_note
 from limner.agent.prompt_builder import PromptBuilder
 from limner.agent.turn_config import TurnConfig
 from limner.agent.untrusted import RULE, fenced, is_untrusted
-from limner.catalogue.tokens import UNKNOWN_TOKENS
 from limner.errors import LimnerError, ProviderBadRequest, ProviderError
 from limner.tools.image_recall import TOOL as RECALL
 from limner.wires.base import Prompt
 from limner.wires.items import (
     Item,
     Part,
-    first_words,
-    handles_in,
+    first_text,
+    image_handles,
+    is_audio,
     is_image,
+    iter_parts,
+    map_parts,
     message,
-    text,
-    with_parts,
+    text_part,
 )
 
 INSTRUCTIONS = (
@@ -68,7 +68,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
     """Makes conversations shorter. ``at`` is how full the model's window may be before that."""
 
     thinking: ModelCaller
-    requests: PromptBuilder
+    prompts: PromptBuilder
     at: float
 
     def is_due(self, prompt: Prompt, standing: TurnConfig, gauge: Gauge | None) -> bool:
@@ -76,8 +76,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         window = standing.found.model.facts.context_tokens
         if window is None:
             return False
-        pictures = sum(len(handles_in(item)) for item in prompt.items)
-        weight = weigh(prompt, picture_tokens=pictures * UNKNOWN_TOKENS)
+        weight = weigh_history(prompt)
         likely = weight.likely_tokens if gauge is None else gauge.likely_tokens(weight)
         return likely > window * self.at
 
@@ -93,18 +92,18 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         # In the middle of a long turn none is short enough to stay: then what it is about does.
         wanted = [] if kept else _wanted(history, room)
         words = await self._asked(old, standing)
-        left = dict.fromkeys(handle for item in old for handle in handles_in(item))
+        left = dict.fromkeys(handle for item in old for handle in image_handles(item))
         for item in (*wanted, *kept):
-            for handle in handles_in(item):
+            for handle in image_handles(item):
                 left.pop(handle, None)
-        captions = await self.requests.captions(list(history), standing.found.model.name)
+        captions = await self.prompts.captions(list(history), standing.found.model.name)
         allowed = standing.context.allowed
-        why = RECALLABLE if allowed is None or RECALL in allowed else LEFT
-        notes = [_note(handle, captions.get(handle), why) for handle in left]
+        why = RECALLABLE if allowed is None or RECALL in allowed else LEFT_OUT
+        notes = [picture_note(handle, captions.get(handle), why) for handle in left]
         told = "\n".join([f"<{SUMMARY}>", words, *notes, f"</{SUMMARY}>"])
         return Summary(
             text=words,
-            items=(*wanted, message("user", text(told)), *closed(kept)),
+            items=(*wanted, message("user", text_part(told)), *closed(kept)),
             dropped=tuple(left),
         )
 
@@ -113,7 +112,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         spoken = [words for item in old for words in _spoken(item)]
         for attempt in range(1, MAX_ATTEMPTS + 1):
             prompt = Prompt(
-                items=[*spoken, message("user", text(standing.compact_prompt))],
+                items=[*spoken, message("user", text_part(standing.compact_prompt))],
                 instructions=INSTRUCTIONS,
             )
             try:
@@ -160,32 +159,31 @@ def _wanted(history: Sequence[Item], room: int) -> list[Item]:
 
 
 def _likely_tokens(items: Sequence[Item]) -> int:
-    pictures = sum(len(handles_in(item)) for item in items)
-    return weigh(Prompt(items=items), picture_tokens=pictures * UNKNOWN_TOKENS).likely_tokens
+    return weigh_history(Prompt(items=items)).likely_tokens
 
 
 def _is_from_user(item: Item) -> bool:
     """Whether a person speaks, and no program in their name."""
     is_theirs = item.get("type") == "message" and item.get("role") == "user"
-    return is_theirs and not first_words(item).startswith(_BY_PROGRAMS)
+    return is_theirs and not first_text(item).startswith(_BY_PROGRAMS)
 
 
 def _spoken(item: Item) -> list[Item]:
     """An item in words alone: what was called and what came back is told like everything else."""
 
     def in_words(part: Part) -> Part:
-        return text("[a picture]") if is_image(part) else part
+        return text_part("[a picture]") if is_image(part) else part
 
     if is_call(item):
         given = str(item.get("arguments", item.get("input")))[:MAX_OUTPUT_CHARS]
-        return [message("assistant", text(f"[calls {item.get('name')} with {given}]"))]
+        return [message("assistant", text_part(f"[calls {item.get('name')} with {given}]"))]
     if str(item.get("type")).endswith("_call_output"):
         words = _output_words(item)
         if is_untrusted(item):
             words = fenced(words, call_id=item.get("call_id"))
-        return [message("user", text(f"[it answered: {words}]"))]
+        return [message("user", text_part(f"[it answered: {words}]"))]
     if item.get("type") == "message":
-        return [with_parts(item, in_words)]
+        return [map_parts(item, in_words)]
     return []
 
 
@@ -193,18 +191,11 @@ def _output_words(item: Item) -> str:
     output: object = item.get("output")
     if isinstance(output, str):
         return output[:MAX_OUTPUT_CHARS]
-    words: list[str] = []
-
-    def look(part: Part) -> Part:
-        words.append(str(part.get("text", "[a sound]" if is_sound(part) else "[a picture]")))
-        return part
-
-    with_parts(item, look)
-    return "\n".join(words)[:MAX_OUTPUT_CHARS]
-
-
-def _note(handle: str, line: str | None, why: str) -> str:
-    return f"[picture {handle}{'' if line is None else f': {line}'}; {why}]"
+    texts = (
+        str(part.get("text", "[audio]" if is_audio(part) else "[a picture]"))
+        for part in iter_parts(item)
+    )
+    return "\n".join(texts)[:MAX_OUTPUT_CHARS]
 
 
 def _ignore(error: LimnerError) -> None:

@@ -1,8 +1,8 @@
 """Items and parts from outside, with pictures in them -> the same with handles, and warnings.
 
-Whoever speaks in a conversation, a user, a tool, a client, an imported history, comes in here. A
-picture or a sound that is none is replaced by words that say why; everything around it stays as it
-came.
+Everything that enters a conversation passes here: the messages of a user, the outputs of tools, the
+items of a client, an imported history. A note replaces a picture or an audio clip that is not
+valid; everything else stays as it came.
 """
 
 from __future__ import annotations
@@ -15,32 +15,41 @@ from typing import Any
 
 import msgspec
 
-from limner.agent.audio import is_sound, omitted_sound, problem_of, sound
+from limner.agent.audio import find_problem, omission_note
 from limner.content import Picture
 from limner.errors import CorruptImage, ImageError, MissingExtra, StorageError
 from limner.pictures.placeholders import omitted, reason_of
 from limner.pictures.take import MAX_PICTURE_BYTES, Pictures
 from limner.storage.blobs import is_handle
-from limner.wires import items as made
 from limner.wires.base import HANDLE_URL
 from limner.wires.incoming_media import Incoming, Omitted, RawAudio, RawPicture
 from limner.wires.item_views import handle_of
-from limner.wires.items import Item, Part, image_parts, is_image, with_parts
+from limner.wires.items import (
+    Item,
+    Part,
+    audio_part,
+    image_part,
+    is_audio,
+    is_image,
+    iter_parts,
+    map_parts,
+    text_part,
+)
 
-AT_ONCE = 4
+MAX_CONCURRENT = 4
 MAX_BASE64_CHARS = (MAX_PICTURE_BYTES + 2) // 3 * 4
-# Of a data URL's beginning, more than any type and its parameters need.
+# The type and parameters of a data URL are shorter than this.
 MAX_HEAD_CHARS = 200
 DETAILS = ("auto", "low", "high", "original")
 
-NO_ADDRESS = "it has no address"
+NO_URL = "it has no URL"
 NO_REMOTE = "pictures are not fetched from the network; send the picture itself as a data URL"
-NO_FILES = "files are not read through an address; send the picture itself as a data URL"
-NO_DATA = "its address is no data URL of a picture"
+NO_FILES = "files are not read through a URL; send the picture itself as a data URL"
+NO_DATA = "its URL is not a data URL of a picture"
 NOT_BASE64 = "its data is not base64"
 EMPTY = "it has no bytes"
 TOO_LARGE = f"it is larger than {MAX_PICTURE_BYTES:,} bytes"
-UNKNOWN_HANDLE = "no picture of that handle is stored here"
+UNKNOWN_HANDLE = "no picture with that handle is stored here"
 
 _GENERATED = "image_generation_call"
 _REFUSED_SCHEMES = {"http": NO_REMOTE, "https": NO_REMOTE, "file": NO_FILES}
@@ -53,9 +62,9 @@ class IngestedItems(msgspec.Struct, frozen=True, kw_only=True):
     """What came in.
 
     Attributes:
-        items: the items, or the parts, each picture in them a handle or words.
+        items: the items, or the parts, with a handle or a note in place of each picture.
         pictures: the pictures, each once, in the order they came.
-        warnings: one sentence for each thing that somebody should know.
+        warnings: one sentence for each picture or clip that was left out or changed.
     """
 
     items: tuple[dict[str, Any], ...]
@@ -64,7 +73,7 @@ class IngestedItems(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Taken(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one address: a picture, or the reason why not; and what is odd about it."""
+    """The result for one URL: a picture, or the reason for none; a picture may have a problem."""
 
     picture: Picture | None = None
     problem: str | None = None
@@ -72,93 +81,115 @@ class _Taken(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def part(self) -> dict[str, Any]:
         if self.picture is not None:
-            return made.picture(self.picture.handle)
-        return made.text(omitted(self.problem or NO_ADDRESS))
+            return image_part(self.picture.handle)
+        return text_part(omitted(self.problem or NO_URL))
+
+
+class _FoundMedia(msgspec.Struct, frozen=True, kw_only=True):
+    """The URLs of all pictures, and the problem of each audio URL; both as often as they occur."""
+
+    image_urls: Sequence[str]
+    audio_problems: Sequence[tuple[str, str | None]]
+
+    @property
+    def audio_notes(self) -> dict[str, str]:
+        """The note for each audio URL that is not taken in."""
+        return {url: omission_note(why) for url, why in self.audio_problems if why is not None}
+
+    def audio_warnings(self, source: str) -> tuple[str, ...]:
+        return tuple(
+            f"An audio clip from {source} was left out: {why}."
+            for _, why in self.audio_problems
+            if why is not None
+        )
 
 
 class Ingress(msgspec.Struct, frozen=True, kw_only=True):
-    """The door through which pictures enter conversations."""
+    """Takes pictures and audio from outside into conversations."""
 
     pictures: Pictures
 
     async def items(self, items: Iterable[Item], *, source: str) -> IngestedItems:
-        """Take in every picture of these items, and check their sounds.
+        """Take in every picture of these items, and check their audio.
 
         Args:
             items: as they arrived, in the shape of OpenAI's Responses API.
             source: who sends them, for the pictures' lineage and the warnings.
 
         Raises:
-            StorageError: a picture cannot be kept, as on a full disk.
+            StorageError: a picture cannot be stored, as on a full disk.
         """
-        arrived, unheard = await asyncio.to_thread(_with_sounds, items, source)
-        addresses = [url for item in arrived for url in _addresses(item)]
-        taken = await self._take_all(list(dict.fromkeys(addresses)), source)
+        arrived = list(items)
+        found = await asyncio.to_thread(_find_media, arrived)
+        taken = await self._take_all(list(dict.fromkeys(found.image_urls)), source)
         pictures = {one.picture.handle: one.picture for one in taken.values() if one.picture}
+        notes = found.audio_notes
         return IngestedItems(
-            items=tuple(_with_handles(item, taken) for item in arrived),
+            items=tuple(_replace_media(item, taken, notes) for item in arrived),
             pictures=tuple(pictures.values()),
-            warnings=_warnings([taken[url] for url in addresses], source) + unheard,
+            warnings=_picture_warnings([taken[url] for url in found.image_urls], source)
+            + found.audio_warnings(source),
         )
 
     async def parts(self, parts: Sequence[Part], *, source: str) -> IngestedItems:
-        """As `items`, for the parts of one message or output."""
-        entered = await self.items([{"content": list(parts)}], source=source)
+        """Like `items`, for the parts of one message or output."""
+        ingested = await self.items([{"content": list(parts)}], source=source)
         return IngestedItems(
-            items=tuple(entered.items[0]["content"]),
-            pictures=entered.pictures,
-            warnings=entered.warnings,
+            items=tuple(ingested.items[0]["content"]),
+            pictures=ingested.pictures,
+            warnings=ingested.warnings,
         )
 
     async def contents(self, contents: Iterable[Incoming], *, source: str) -> IngestedItems:
-        """As `parts`, for what a client of another protocol sent."""
+        """Like `parts`, for the content of another protocol."""
         arrived = list(contents)
         known = {one.data: one.mime for one in arrived if isinstance(one, RawPicture)}
         taken = {
             data: await self._take_bytes(partial(bytes, data), mime.lower(), source)
             for data, mime in known.items()
         }
-        found = [_incoming(one, taken) for one in arrived]
-        results = [one for one in found if isinstance(one, _Taken)]
-        pictures = {one.picture.handle: one.picture for one in results if one.picture}
-        parts = [one.part if isinstance(one, _Taken) else one for one in found]
-        (item,), unheard = await asyncio.to_thread(_with_sounds, [{"content": parts}], source)
+        results = [_to_part(one, taken) for one in arrived]
+        takes = [one for one in results if isinstance(one, _Taken)]
+        pictures = {one.picture.handle: one.picture for one in takes if one.picture}
+        parts = [one.part if isinstance(one, _Taken) else one for one in results]
+        found = await asyncio.to_thread(_find_media, [{"content": parts}])
+        notes = found.audio_notes
         return IngestedItems(
-            items=tuple(item["content"]),
+            items=tuple(_replace_audio(part, notes) for part in parts),
             pictures=tuple(pictures.values()),
-            warnings=_warnings(results, source) + unheard,
+            warnings=_picture_warnings(takes, source) + found.audio_warnings(source),
         )
 
     async def _take_all(self, urls: Sequence[str], source: str) -> dict[str, _Taken]:
-        """What became of each address; one that is there twice is looked at once."""
-        gate = asyncio.Semaphore(AT_ONCE)
+        """The result for each URL; the URLs are all different."""
+        gate = asyncio.Semaphore(MAX_CONCURRENT)
 
-        async def one(url: str) -> _Taken:
+        async def take(url: str) -> _Taken:
             async with gate:
                 return await self._take(url, source)
 
-        found = await asyncio.gather(*(one(url) for url in urls))
-        return dict(zip(urls, found, strict=True))
+        results = await asyncio.gather(*(take(url) for url in urls))
+        return dict(zip(urls, results, strict=True))
 
     async def _take(self, url: str, source: str) -> _Taken:
         if (handle := handle_of(url)) is not None:
-            return await self._known(handle)
+            return await self._find_stored(handle)
         scheme = url[:16].partition(":")[0].strip().lower()
         if scheme != "data":
             problem = _REFUSED_SCHEMES.get(scheme, NO_DATA)
-            return _Taken(problem=problem if url else NO_ADDRESS)
+            return _Taken(problem=problem if url else NO_URL)
         head, _, body = url.partition(",")
         declared, *settings = head[len("data:") : MAX_HEAD_CHARS].lower().split(";")
         if "base64" not in settings:
             return _Taken(problem=NOT_BASE64)
         if not body or len(body) > MAX_BASE64_CHARS:
             return _Taken(problem=TOO_LARGE if body else EMPTY)
-        return await self._take_bytes(partial(_decoded, body), declared, source)
+        return await self._take_bytes(partial(_decode_base64, body), declared, source)
 
     async def _take_bytes(self, data: Callable[[], bytes], declared: str, source: str) -> _Taken:
         try:
             with self.pictures.sink() as sink:
-                # Tens of megabytes are decoded and written where no event loop waits for them.
+                # A thread decodes and writes tens of megabytes, so that the event loop is free.
                 await asyncio.to_thread(lambda: sink.write(data()))
                 picture = await self.pictures.take(sink, lineage={"from": source})
         except (ImageError, MissingExtra) as error:
@@ -168,11 +199,11 @@ class Ingress(msgspec.Struct, frozen=True, kw_only=True):
         shown = declared[:40]
         return _Taken(
             picture=picture,
-            problem=f"it was declared as {shown!r} and is {picture.mime}, which it is taken for",
+            problem=f"it was declared as {shown!r} and is {picture.mime}, which limner uses",
         )
 
-    async def _known(self, handle: str) -> _Taken:
-        """A picture that is here already: who knows its sha256 has had it before."""
+    async def _find_stored(self, handle: str) -> _Taken:
+        """A picture that is stored here: a sender who knows its sha256 has had it before."""
         if is_handle(handle):
             try:
                 return _Taken(picture=await self.pictures.recall(handle))
@@ -182,81 +213,89 @@ class Ingress(msgspec.Struct, frozen=True, kw_only=True):
         return _Taken(problem=UNKNOWN_HANDLE)
 
 
-def _decoded(body: str) -> bytes:
-    try:
-        return binascii.a2b_base64(body, strict_mode=True)
-    except ValueError as error:
-        raise CorruptImage(NOT_BASE64) from error
+def _find_media(items: Iterable[Item]) -> _FoundMedia:
+    """Collect the pictures and check the audio of items. Slow for a long clip."""
+    image_urls: list[str] = []
+    audio_problems: list[tuple[str, str | None]] = []
+    for item in items:
+        for part in iter_parts(item):
+            if is_image(part):
+                image_urls.append(_image_url(part))
+            elif is_audio(part):
+                url = _audio_url(part)
+                audio_problems.append((url, find_problem(url)))
+        if (result := _generated_url(item)) is not None:
+            image_urls.append(result)
+    return _FoundMedia(image_urls=image_urls, audio_problems=audio_problems)
 
 
-def _address(part: Part) -> str:
+def _replace_media(
+    item: Item, taken: Mapping[str, _Taken], audio_notes: Mapping[str, str]
+) -> dict[str, Any]:
+    """The item with a handle or a note in place of each picture, and a note for each bad clip."""
+
+    def replace(part: Part) -> Part:
+        if not is_image(part):
+            return _replace_audio(part, audio_notes)
+        new = taken[_image_url(part)].part
+        if not is_image(new):
+            return new
+        # A service would refuse the whole request because of an unknown detail.
+        kept = {k: v for k, v in part.items() if k != "detail" or v in DETAILS}
+        return kept | new
+
+    replaced = map_parts(item, replace)
+    if (result := _generated_url(item)) is not None:
+        picture = taken[result].picture
+        replaced["result"] = "" if picture is None else f"{HANDLE_URL}{picture.handle}"
+    return replaced
+
+
+def _replace_audio(part: Part, notes: Mapping[str, str]) -> dict[str, Any]:
+    note = notes.get(_audio_url(part)) if is_audio(part) else None
+    return dict(part) if note is None else text_part(note)
+
+
+def _image_url(part: Part) -> str:
+    """The URL of a picture; empty if it has none."""
     url: object = part.get("image_url")
     return url.strip() if isinstance(url, str) else ""
 
 
-def _addresses(item: Item) -> list[str]:
-    """The addresses of the pictures in an item; an empty one where a picture has none."""
-    found = [_address(part) for part in image_parts(item)]
-    return found if (result := _generated(item)) is None else [*found, result]
+def _audio_url(part: Part) -> str:
+    url: object = part.get("audio_url")
+    return url if isinstance(url, str) else ""
 
 
-def _generated(item: Item) -> str | None:
-    """The picture that a service drew by itself, as an address: there it is base64 alone."""
+def _generated_url(item: Item) -> str | None:
+    """The URL of a picture that a service drew by itself: its item contains base64 alone."""
     result: object = item.get("result")
     if item.get("type") != _GENERATED or not isinstance(result, str) or not result:
         return None
     return result if handle_of(result) is not None else f"data:;base64,{result}"
 
 
-def _with_handles(item: Item, taken: Mapping[str, _Taken]) -> dict[str, Any]:
-    def swap(part: Part) -> Part:
-        if not is_image(part):
-            return part
-        new = taken[_address(part)].part
-        if not is_image(new):
-            return new
-        # A detail that no service knows would have the whole request refused.
-        kept = {k: v for k, v in part.items() if k != "detail" or v in DETAILS}
-        return kept | new
-
-    kept = with_parts(item, swap)
-    if (result := _generated(item)) is not None:
-        picture = taken[result].picture
-        kept["result"] = "" if picture is None else f"{HANDLE_URL}{picture.handle}"
-    return kept
+def _decode_base64(body: str) -> bytes:
+    try:
+        return binascii.a2b_base64(body, strict_mode=True)
+    except ValueError as error:
+        raise CorruptImage(NOT_BASE64) from error
 
 
-def _with_sounds(
-    items: Iterable[Item], source: str
-) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
-    """The items with words in the place of sounds that are none; and a warning for each."""
-    warnings: list[str] = []
-
-    def swap(part: Part) -> Part:
-        problem = problem_of(part) if is_sound(part) else None
-        if problem is None:
-            return part
-        warnings.append(f"A sound from {source} was left out: {problem}.")
-        return made.text(omitted_sound(problem))
-
-    checked = [with_parts(item, swap) for item in items]
-    return checked, tuple(warnings)
-
-
-def _incoming(one: Incoming, taken: Mapping[bytes, _Taken]) -> _Taken | dict[str, Any]:
+def _to_part(one: Incoming, taken: Mapping[bytes, _Taken]) -> _Taken | dict[str, Any]:
     match one:
         case RawPicture():
             return taken[one.data]
         case Omitted():
             return _Taken(problem=one.why)
         case RawAudio():
-            return sound(one.url)
+            return audio_part(one.url)
         case str():
-            return made.text(one)
+            return text_part(one)
 
 
-def _warnings(taken: Sequence[_Taken], source: str) -> tuple[str, ...]:
-    """One for each picture that was left out or is not what it was said to be."""
+def _picture_warnings(taken: Sequence[_Taken], source: str) -> tuple[str, ...]:
+    """One warning for each picture that was left out or has another type than declared."""
     return tuple(
         f"Picture {number} of {len(taken)} from {source} was "
         f"{'left out' if one.picture is None else 'taken in'}: {one.problem}."

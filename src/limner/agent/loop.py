@@ -37,7 +37,7 @@ from limner.errors import InputInvalid, LimnerError, ProviderError, UserError
 from limner.money.ledger import Money
 from limner.tools.registry import ToolRegistry
 from limner.wires.base import Answer, Prompt, ToolOffer, Usage
-from limner.wires.items import Item, message, text
+from limner.wires.items import Item, message, text_part
 
 INTERRUPTED = (
     "<turn_aborted>\nThe user interrupted this turn on purpose. What it had begun may be half "
@@ -235,7 +235,7 @@ class Turn:
 
     async def _keep(self, answer: Answer) -> list[Item]:
         """What the model made becomes history; the calls among it are still to be run."""
-        made = list(answer.items) or [message("assistant", text(answer.text))]
+        made = list(answer.items) or [message("assistant", text_part(answer.text))]
         self._is_cut = answer.stop == "length"
         if answer.text:
             self._last_words = answer.text
@@ -287,7 +287,7 @@ class Turn:
         """Leave a history that the next turn can go on from, with all that was said in it."""
         await self._record.hear(self._take_steering())
         if status == "interrupted":
-            await self._record.add(message("user", text(INTERRUPTED)))
+            await self._record.add(message("user", text_part(INTERRUPTED)))
 
     def _take_steering(self) -> list[Item]:
         said, self._steering = self._steering, []

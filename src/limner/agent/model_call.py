@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 from msgspec.structs import replace
 
-from limner.agent.audio import sounds_in
+from limner.agent.picture_slots import find_media
 from limner.agent.prompt_builder import BuiltPrompt, PromptBuilder
 from limner.agent.quarantine import Quarantine, is_about_the_request
 from limner.agent.untrusted import quoted
 from limner.catalogue.prices import PROMPT_WRAPPING_TOKENS, Quote
+from limner.catalogue.tokens import UNKNOWN_TOKENS
 from limner.errors import LimnerError, ProviderError
 from limner.models import pricing
 from limner.models.base import Model
 from limner.models.registry import FoundModel, KnownModel
 from limner.money.ledger import Money
-from limner.money.paid_call import PaidCall
+from limner.money.paid_call import paid_call
 from limner.tools.base import ApprovalPolicy, ToolContext
-from limner.tools.consent import reserve
+from limner.tools.consent import payer_for
 from limner.tools.in_flight import InFlight
 from limner.wires.base import Answer, Prompt, Usage
+from limner.wires.content_parts import AudioClip
 
 TOOL = "conversation"
 """What the ledger calls the requests of a conversation."""
@@ -31,8 +33,8 @@ MIN_ANSWER_TOKENS = 256
 BYTES_PER_TOKEN = 3
 # A second is 32 tokens at most, and takes 512 bytes where speech is packed tightest; in a recording
 # as people make it, thirty times as many.
-LEAST_SOUND_BYTES_PER_TOKEN = 16
-SOUND_BYTES_PER_TOKEN = 500
+LEAST_AUDIO_BYTES_PER_TOKEN = 16
+AUDIO_BYTES_PER_TOKEN = 500
 
 
 class Weight(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,29 +42,29 @@ class Weight(msgspec.Struct, frozen=True, kw_only=True):
 
     size_bytes: int
     picture_tokens: int
-    sound_bytes: int = 0
+    audio_bytes: int = 0
 
     @property
     def most_tokens(self) -> int:
         """The most it can count: a token is at least one byte."""
-        sounds = -(-self.sound_bytes // LEAST_SOUND_BYTES_PER_TOKEN)
-        return PROMPT_WRAPPING_TOKENS + self.size_bytes + self.picture_tokens + sounds
+        audio = -(-self.audio_bytes // LEAST_AUDIO_BYTES_PER_TOKEN)
+        return PROMPT_WRAPPING_TOKENS + self.size_bytes + self.picture_tokens + audio
 
     @property
     def likely_tokens(self) -> int:
         """What it will count, more or less."""
         words = self.size_bytes // BYTES_PER_TOKEN
-        sounds = self.sound_bytes // SOUND_BYTES_PER_TOKEN
-        return PROMPT_WRAPPING_TOKENS + words + self.picture_tokens + sounds
+        audio = self.audio_bytes // AUDIO_BYTES_PER_TOKEN
+        return PROMPT_WRAPPING_TOKENS + words + self.picture_tokens + audio
 
     def beyond(self, shorter: Weight) -> Weight | None:
         """What was added to a shorter prompt; None where something was taken away."""
         added = Weight(
             size_bytes=self.size_bytes - shorter.size_bytes,
             picture_tokens=self.picture_tokens - shorter.picture_tokens,
-            sound_bytes=self.sound_bytes - shorter.sound_bytes,
+            audio_bytes=self.audio_bytes - shorter.audio_bytes,
         )
-        is_longer = min(added.size_bytes, added.picture_tokens, added.sound_bytes) >= 0
+        is_longer = min(added.size_bytes, added.picture_tokens, added.audio_bytes) >= 0
         return added if is_longer else None
 
 
@@ -99,12 +101,12 @@ class ModelReply(msgspec.Struct, frozen=True, kw_only=True):
 class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
     """Asks the models of conversations, and pays for it."""
 
-    requests: PromptBuilder
+    prompts: PromptBuilder
     quarantine: Quarantine
     money: Money
     approval: ApprovalPolicy
     connect: Callable[[KnownModel], Model]
-    under_way: InFlight
+    in_flight: InFlight
 
     async def think(
         self,
@@ -134,12 +136,12 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
         model = found.model
         prompt = replace(prompt, effort=found.effort)
         while True:
-            ready = await self.requests.ready(prompt, model)
+            ready = await self.prompts.build(prompt, model)
             try:
                 thought = await self._paid(ready, model, context, gauge, on_text)
             except ProviderError as error:
                 if not await self.quarantine.refused(error, ready.sent, model=model.name):
-                    if not _may_be_a_sound(error, ready):
+                    if not _may_be_audio(error, ready):
                         raise
                     model = replace(model, facts=replace(model.facts, takes_audio=False))
                 on_retry(error)
@@ -156,33 +158,28 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
         on_text: Callable[[str], None],
     ) -> ModelReply:
         prompt = replace(ready.prompt, items=quoted(ready.prompt.items))
-        weight = weigh(prompt, picture_tokens=ready.picture_tokens)
+        weight = weigh(prompt, picture_tokens=ready.picture_tokens, clips=ready.clips)
         input_tokens = weight.most_tokens if gauge is None else gauge.most_tokens(weight)
         prompt, quote = await self._quoted(prompt, model, input_tokens, context)
         # Whatever can go wrong before anything is sent goes wrong here: the row counts as sent.
         asked = self.connect(model)
-        with self.under_way.working():
-            reservation = await reserve(
-                quote.nano,
+        with self.in_flight.track():
+            async with paid_call(
                 self.money,
-                context,
-                self.approval,
+                quote,
+                payer=payer_for(context, self.approval, self.money, what=None),
                 tool=TOOL,
                 provider=model.provider,
                 model=model.id,
                 sending=True,
-            )
-            async with PaidCall(
-                self.money, reservation, quote_source=quote.source, sent=True
-            ) as spending:
-                with spending.told_price():
-                    answer = await asked.ask(prompt, timeout_s=None, on_text=on_text)
-                spending.price(*pricing.price(model, answer.usage, quote))
-                await spending.settle(None)
+            ) as call:
+                answer = await asked.ask(prompt, timeout_s=None, on_text=on_text)
+                call.received(*pricing.price(model, answer.usage, quote))
+                await call.settle(None)
         usage = answer.usage
         return ModelReply(
             answer=answer,
-            cost_nano=spending.cost_nano,
+            cost_nano=call.cost_nano,
             gauge=None if usage is None else Gauge(model=model.name, weight=weight, usage=usage),
         )
 
@@ -195,7 +192,9 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
             return pricing.quote(model, input_tokens=input_tokens, output_tokens=output_tokens)
 
         tokens = prompt.max_output_tokens
-        left = await self.money.left(context.session_id or "", session_cap_nano=context.budget_nano)
+        left = await self.money.remaining(
+            context.session_id or "", session_cap_nano=context.budget_nano
+        )
         thousand = most(1_000).nano - most(0).nano
         if left is not None and thousand:
             # Rounded up for a thousand, so that the whole never costs more than is left.
@@ -204,19 +203,24 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
         return replace(prompt, max_output_tokens=tokens), most(tokens)
 
 
-def _may_be_a_sound(error: ProviderError, ready: BuiltPrompt) -> bool:
-    """Whether the same request without its sounds may be answered."""
-    is_free = is_about_the_request(error) and not error.billed
-    return is_free and any(sounds_in(item) for item in ready.prompt.items)
+def _may_be_audio(error: ProviderError, ready: BuiltPrompt) -> bool:
+    """Whether the service may answer the same request without its audio."""
+    return bool(ready.clips) and is_about_the_request(error) and not error.billed
 
 
-def weigh(prompt: Prompt, *, picture_tokens: int = 0) -> Weight:
-    """How long a prompt is."""
+def weigh(prompt: Prompt, *, picture_tokens: int, clips: Sequence[AudioClip]) -> Weight:
+    """How long a prompt is; ``clips`` are the audio clips in its items."""
     tools = [(tool.name, tool.description, tool.schema) for tool in prompt.tools]
-    words = [*prompt.items, prompt.instructions, prompt.schema, tools]
-    sounds = [one for item in prompt.items for one in sounds_in(item)]
+    text = [*prompt.items, prompt.instructions, prompt.schema, tools]
     return Weight(
-        size_bytes=len(msgspec.json.encode(words)) - sum(len(one.url) for one in sounds),
+        size_bytes=len(msgspec.json.encode(text)) - sum(len(clip.url) for clip in clips),
         picture_tokens=picture_tokens,
-        sound_bytes=sum(one.size_bytes for one in sounds),
+        audio_bytes=sum(clip.size_bytes for clip in clips),
     )
+
+
+def weigh_history(prompt: Prompt) -> Weight:
+    """How long a prompt is about, before it is built."""
+    media = find_media(prompt.items)
+    picture_tokens = len(media.slots) * UNKNOWN_TOKENS
+    return weigh(prompt, picture_tokens=picture_tokens, clips=media.clips)

@@ -21,7 +21,7 @@ from msgspec import Meta
 from limner.errors import InputInvalid, LimnerError, SettingsError
 from limner.settings import Policy, Sandbox
 from limner.settings.documents import decode, parse_toml, read_bounded
-from limner.settings.fields import Entry, Setting, checked, entries_of, shorten
+from limner.settings.fields import Entry, Setting, check_entries, file_entries, shorten
 from limner.settings.values import Usd, Words
 from limner.storage.files import open_plain
 
@@ -194,8 +194,8 @@ def _config(folder: Path) -> dict[str, Any]:
         document = _parse(text, path)
         if not isinstance(document, dict):
             raise SettingsError(f"{path} must be a table of keys")
-        entries = entries_of(cast("dict[str, object]", document), source=str(path), known=_KEYS)
-        values |= {key: value for _, key, value in checked(entries, _KEYS)}
+        entries = file_entries(cast("dict[str, object]", document), source=str(path), known=_KEYS)
+        values |= {key: value for _, key, value in check_entries(entries, _KEYS)}
     return values
 
 
@@ -204,7 +204,7 @@ def _toolset(path: Path) -> tuple[str, ...] | None:
     if text is None:
         return None
     entry = Entry(str(path), _TOOLSET.key, _parse(text, path))
-    ((_, _, names),) = checked([entry], {_TOOLSET.key: _TOOLSET})
+    ((_, _, names),) = check_entries([entry], {_TOOLSET.key: _TOOLSET})
     return tuple(dict.fromkeys(names))
 
 

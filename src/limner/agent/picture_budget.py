@@ -73,7 +73,7 @@ def budget_for(model: VisionModel) -> PictureBudget:
     )
 
 
-def leaving(items: Iterable[Sequence[Load]], budget: PictureBudget) -> int:
+def count_leaving(items: Iterable[Sequence[Load]], budget: PictureBudget) -> int:
     """How many of the oldest pictures leave.
 
     Of the pictures that arrived last, in one item, only those leave that have to: they are what

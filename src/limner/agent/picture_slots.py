@@ -1,4 +1,4 @@
-"""The places of pictures in a conversation, and the words that stand in those not shown."""
+"""A conversation -> the slots of its pictures, and its items with a note in each unsent slot."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import msgspec
 
+from limner.agent.audio import NO_ROOM, count_unsent, parse_clip
 from limner.agent.untrusted import is_untrusted
 from limner.catalogue.sizes import Size
 from limner.catalogue.vision import VisionModel, tokens
@@ -15,48 +16,176 @@ from limner.content import Picture
 from limner.errors import ImageTooLarge, InputInvalid
 from limner.storage.blobs import is_handle
 from limner.tools.image_recall import TOOL as RECALL
+from limner.wires.content_parts import NO_AUDIO, AudioClip, audio_note
 from limner.wires.item_views import Unknown, handle_of, parts
-from limner.wires.items import Item, Part, first_words, image_parts, is_image, with_parts
+from limner.wires.items import Item, Part, first_text, is_audio, is_image, iter_parts, map_parts
 
 MAX_CAPTION_CHARS = 80
-# Brackets would end the note that a caption stands in.
+SHORT_HANDLE_CHARS = 12
+
+BLOCKED = "not sent: images.block_images is set"
+NO_IMAGES = "not sent: this model takes no pictures"
+REFUSED = "not sent: the model's service refused it"
+NOT_STORED = "not sent: it is not stored here"
+UNFIT = "not sent: it could not be made ready for this model"
+LEFT_OUT = "no longer sent, to save room"
+RECALLABLE = f"{LEFT_OUT}; ask {RECALL} for it"
+
+# Brackets would end the note that contains the caption.
 _CLEAN = str.maketrans({"[": "(", "]": ")"})
 _OUTPUTS = ("function_call_output", "custom_tool_call_output")
+
+
+class KnownPicture(msgspec.Struct, frozen=True, kw_only=True):
+    """A picture that is stored here, and whether the model's service accepted or refused it."""
+
+    picture: Picture
+    lineage: Mapping[str, Any]
+    is_quarantined: bool
+    is_accepted: bool
+
+
+class PictureSlot(msgspec.Struct, frozen=True, kw_only=True):
+    """One occurrence of a picture: the index of its item, its handle, and why it is not sent.
+
+    ``handle`` is empty if the URL of the picture is not a handle.
+    """
+
+    item: int
+    handle: str
+    why: str | None = None
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the picture itself is sent in this slot."""
+        return self.why is None
+
+
+class HistoryMedia(msgspec.Struct, frozen=True, kw_only=True):
+    """The pictures and the audio clips of a conversation, oldest first."""
+
+    slots: Sequence[PictureSlot]
+    clips: Sequence[AudioClip]
+
+
+def find_media(items: Iterable[Item]) -> HistoryMedia:
+    """Collect every picture and every audio clip of a conversation."""
+    slots: list[PictureSlot] = []
+    clips: list[AudioClip] = []
+    for number, item in enumerate(items):
+        for part in iter_parts(item):
+            if is_image(part):
+                slots.append(PictureSlot(item=number, handle=_handle(part)))
+            elif is_audio(part) and (clip := parse_clip(part)) is not None:
+                clips.append(clip)
+    return HistoryMedia(slots=slots, clips=clips)
 
 
 def caption(
     lineage: Mapping[str, Any] | None, *, answer: str | None = None, beside: str = ""
 ) -> str | None:
-    """A few words for a picture, or None where nothing is known of it.
+    """A short line about a picture, or None if nothing is known about it.
 
     Args:
-        lineage: what was written down when it came in, if it did.
+        lineage: what was recorded when the picture was stored, if it was.
         answer: what a model said about it.
-        beside: the words of the item it is in.
+        beside: the text of its item.
     """
     prompt, file = (None if lineage is None else lineage.get(k) for k in ("prompt", "file"))
-    named = PurePath(file).name if isinstance(file, str) else None
-    known = (prompt, answer, named, beside)
-    return next((line for words in known if (line := _one_line(words))), None)
+    name = PurePath(file).name if isinstance(file, str) else None
+    candidates = (prompt, answer, name, beside)
+    return next((line for text in candidates if (line := _one_line(text))), None)
 
 
-def answers(items: Iterable[Item]) -> dict[str, str]:
-    """What `inspect_image` answered in a conversation, by the handle it was asked about.
+def inspection_answers(items: Iterable[Item]) -> dict[str, str]:
+    """What `inspect_image` answered in a conversation, by the handle of its picture.
 
-    The first answer stays: a caption that changed would change what requests begin with. What a
-    stranger may have written into a picture is left out, since captions stand outside of all tags.
+    The first answer stays: a caption that changes would change the start of every request.
+    Untrusted outputs are left out, because captions are outside of the tags that mark untrusted
+    text.
     """
     found: dict[str, str] = {}
     for item in items:
         if item.get("type") in _OUTPUTS and not is_untrusted(item):
             output: object = item.get("output")
-            told = _inspection(output if isinstance(output, str) else first_words(item))
-            if told is not None:
-                found.setdefault(*told)
+            answer = _parse_inspection(output if isinstance(output, str) else first_text(item))
+            if answer is not None:
+                found.setdefault(*answer)
     return found
 
 
-def _inspection(output: str) -> tuple[str, str] | None:
+def render_items(
+    items: Sequence[Item],
+    slots: Sequence[PictureSlot],
+    clips: Sequence[AudioClip],
+    *,
+    known: Mapping[str, KnownPicture],
+    model: VisionModel,
+) -> tuple[list[dict[str, Any]], Sequence[AudioClip]]:
+    """The items as a model is sent them, and the audio clips that are left in them.
+
+    A note replaces each picture that is not shown, and each of the oldest audio clips if there is
+    no room for all. A note also replaces a part that no service understands. History keeps all of
+    them.
+    """
+    unsent = count_unsent(clips, takes_audio=model.takes_audio)
+    renderer = _Renderer(items, slots, known, model, unsent)
+    return [renderer.render(item) for item in items], clips[unsent:]
+
+
+class _Renderer:
+    """Renders the items of one conversation, in order."""
+
+    def __init__(
+        self,
+        items: Sequence[Item],
+        slots: Sequence[PictureSlot],
+        known: Mapping[str, KnownPicture],
+        model: VisionModel,
+        unsent_clips: int,
+    ) -> None:
+        self._slots, self._known, self._model = iter(slots), known, model
+        self._unsent_clips = unsent_clips
+        is_any_hidden = any(not slot.is_shown for slot in slots)
+        self._answers = inspection_answers(items) if is_any_hidden else {}
+
+    def render(self, item: Item) -> dict[str, Any]:
+        kind = "output_text" if item.get("role") == "assistant" else "input_text"
+
+        def render_part(part: Part) -> Part:
+            if is_image(part):
+                return self._render_image(part, item, kind)
+            if is_audio(part) and self._unsent_clips and parse_clip(part) is not None:
+                self._unsent_clips -= 1
+                why = NO_ROOM if self._model.takes_audio else NO_AUDIO
+                return {"type": kind, "text": audio_note(why)}
+            return part if _is_sendable(part) else _unsendable_note(part, kind)
+
+        return map_parts(item, render_part)
+
+    def _render_image(self, part: Part, item: Item, kind: str) -> Part:
+        slot = next(self._slots)
+        found = self._known.get(slot.handle)
+        if found is not None and slot.is_shown:
+            return _drop_unknown_detail(part, found.picture, self._model)
+        line = caption(
+            None if found is None else found.lineage,
+            answer=self._answers.get(slot.handle),
+            beside=first_text(item),
+        )
+        return {
+            "type": kind,
+            "text": picture_note(slot.handle[:SHORT_HANDLE_CHARS], line, slot.why),
+        }
+
+
+def picture_note(handle: str, line: str | None, why: str | None) -> str:
+    """The text that is sent in place of a picture: its handle, its caption, why it is not sent."""
+    name = f"picture {handle}".rstrip()
+    return f"[{name}{'' if line is None else f': {line}'}; {why}]"
+
+
+def _parse_inspection(output: str) -> tuple[str, str] | None:
     """The handle and the answer in an output of `inspect_image`."""
     if not output.startswith('{"text":'):
         return None
@@ -71,99 +200,15 @@ def _inspection(output: str) -> tuple[str, str] | None:
     return (handle, value["text"]) if isinstance(handle, str) else None
 
 
-def _one_line(words: object) -> str | None:
-    """The first line that says something, printable and of bounded length."""
-    if not isinstance(words, str):
+def _one_line(text: object) -> str | None:
+    """The first line that is not blank, printable and cut to a bounded length."""
+    if not isinstance(text, str):
         return None
-    line = words.strip().partition("\n")[0].translate(_CLEAN)
+    line = text.strip().partition("\n")[0].translate(_CLEAN)
     shown = " ".join("".join(c if c.isprintable() else " " for c in line).split())
     if len(shown) > MAX_CAPTION_CHARS:
         shown = f"{shown[: MAX_CAPTION_CHARS - 1].rstrip()}…"
     return shown or None
-
-
-SHORT_HANDLE_CHARS = 12
-
-BLOCKED = "not sent: images.block_images is set"
-NO_EYES = "not sent: this model takes no pictures"
-REFUSED = "not sent: the model's service refused it"
-GONE = "not sent: it is not stored here"
-UNFIT = "not sent: it could not be made ready for this model"
-LEFT = "no longer sent, to save room"
-RECALLABLE = f"{LEFT}; ask {RECALL} for it"
-
-
-class KnownPicture(msgspec.Struct, frozen=True, kw_only=True):
-    """A picture that is stored here, and what its model's service made of it."""
-
-    picture: Picture
-    lineage: Mapping[str, Any]
-    is_quarantined: bool
-    is_accepted: bool
-
-
-class PictureSlot(msgspec.Struct, frozen=True, kw_only=True):
-    """One place of a picture: the number of its item, its handle, and why it is not shown there.
-
-    Where the picture is named by anything but a handle, that is empty.
-    """
-
-    item: int
-    handle: str
-    why: str | None = None
-
-    @property
-    def is_shown(self) -> bool:
-        """Whether the picture itself is sent there."""
-        return self.why is None
-
-
-def places_in(items: Iterable[Item]) -> list[PictureSlot]:
-    """Every place of a picture, in order."""
-    return [
-        PictureSlot(item=number, handle=_handle(part))
-        for number, item in enumerate(items)
-        for part in image_parts(item)
-    ]
-
-
-def written(
-    items: Sequence[Item],
-    places: Iterable[PictureSlot],
-    known: Mapping[str, KnownPicture],
-    model: VisionModel,
-) -> list[dict[str, Any]]:
-    """The items as a model is sent them: pictures where they are shown, words where they are not.
-
-    Parts that no service could make sense of are replaced by words too: history keeps them.
-    """
-    following, told = iter(places), answers(items)
-
-    def rewritten(item: Item) -> dict[str, Any]:
-        words = "output_text" if item.get("role") == "assistant" else "input_text"
-
-        def swap(part: Part) -> Part:
-            if not is_image(part):
-                return part if _is_sendable(part) else _unsendable(part, words)
-            place = next(following)
-            one = known.get(place.handle)
-            if one is not None and place.is_shown:
-                return _with_known_detail(part, one.picture, model)
-            line = caption(
-                None if one is None else one.lineage,
-                answer=told.get(place.handle),
-                beside=first_words(item),
-            )
-            return {"type": words, "text": _note(place, line)}
-
-        return with_parts(item, swap)
-
-    return [rewritten(item) for item in items]
-
-
-def _note(place: PictureSlot, line: str | None) -> str:
-    name = f"picture {place.handle[:SHORT_HANDLE_CHARS]}".rstrip()
-    return f"[{name}{'' if line is None else f': {line}'}; {place.why}]"
 
 
 def _handle(part: Part) -> str:
@@ -179,22 +224,22 @@ def _is_sendable(part: Part) -> bool:
     return not isinstance(view, Unknown)
 
 
-def _unsendable(part: Part, words: str) -> Part:
+def _unsendable_note(part: Part, kind: str) -> Part:
     return {
-        "type": words,
+        "type": kind,
         "text": f"[a part of the kind {str(part.get('type'))[:40]!r} is left out]",
     }
 
 
-def _with_known_detail(part: Part, picture: Picture, model: VisionModel) -> Part:
+def _drop_unknown_detail(part: Part, picture: Picture, model: VisionModel) -> Part:
     """The part without a detail that the model does not have: its service would refuse that."""
     detail = part.get("detail")
     try:
-        known = isinstance(detail, str) and tokens(
+        is_known = isinstance(detail, str) and tokens(
             model, Size(picture.width, picture.height), detail
         )
-    except ImageTooLarge:  # of the original; what is sent is smaller
-        known = True
+    except ImageTooLarge:  # the original is too large; what is sent is smaller
+        is_known = True
     except InputInvalid:
-        known = None
-    return part if known else {key: value for key, value in part.items() if key != "detail"}
+        is_known = None
+    return part if is_known else {key: value for key, value in part.items() if key != "detail"}

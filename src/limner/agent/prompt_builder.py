@@ -1,8 +1,8 @@
-"""A conversation and a model -> the prompt that model is sent: its pictures fitted, within bounds.
+"""A conversation and a model -> the prompt for that model: its pictures fitted, within a budget.
 
-History keeps every picture. A request carries those that the model can see, that its service has
-not refused and that the budget has room for; words stand in the place of the others. Only what is
-sent is loaded.
+History keeps every picture. A request carries the pictures that the model takes, that its service
+has not refused and that the budget has room for. A note replaces each of the others. Only pictures
+that are sent are loaded.
 """
 
 from __future__ import annotations
@@ -15,22 +15,21 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from limner.agent.audio import audible
-from limner.agent.picture_budget import Load, PictureBudget, budget_for, leaving
+from limner.agent.picture_budget import Load, PictureBudget, budget_for, count_leaving
 from limner.agent.picture_slots import (
     BLOCKED,
-    GONE,
-    LEFT,
-    NO_EYES,
+    LEFT_OUT,
+    NO_IMAGES,
+    NOT_STORED,
     RECALLABLE,
     REFUSED,
     UNFIT,
     KnownPicture,
     PictureSlot,
-    answers,
     caption,
-    places_in,
-    written,
+    find_media,
+    inspection_answers,
+    render_items,
 )
 from limner.agent.untrusted import is_untrusted
 from limner.catalogue.sizes import Size
@@ -43,111 +42,118 @@ from limner.pictures.fitting import Fitting, request_for
 from limner.storage.store import Store
 from limner.tools.image_recall import TOOL as RECALL
 from limner.wires.base import ModelPicture, Prompt
-from limner.wires.items import Item, first_words
+from limner.wires.content_parts import AudioClip
+from limner.wires.items import Item, first_text
 
 
 class BuiltPrompt(msgspec.Struct, frozen=True, kw_only=True):
     """A prompt that can be sent.
 
-    ``sent`` are the pictures in it by handle, each once, oldest first: what its service refuses is
-    told to the quarantine in these terms, and what it accepts for the first time is among those
-    that are ``unproven``. ``picture_tokens`` is what looking at all of them takes.
+    Attributes:
+        prompt: what is sent.
+        sent: the handles of its pictures, each once, oldest first.
+        unproven: those of them that the model's service has not accepted before.
+        picture_tokens: the tokens of all its pictures.
+        clips: its audio clips.
     """
 
     prompt: Prompt
     sent: tuple[str, ...] = ()
     unproven: tuple[str, ...] = ()
     picture_tokens: int = 0
+    clips: Sequence[AudioClip] = ()
 
 
 class PromptBuilder(msgspec.Struct, frozen=True, kw_only=True):
-    """Makes conversations ready to be sent, as the settings `images.*` say."""
+    """Builds the prompts of conversations, as the settings `images.*` say."""
 
     store: Store
     fitting: Fitting
     block_images: bool
     auto_resize: bool
 
-    async def ready(self, prompt: Prompt, model: KnownModel) -> BuiltPrompt:
-        """The prompt with its pictures, for a model.
+    async def build(self, prompt: Prompt, model: KnownModel) -> BuiltPrompt:
+        """Build the prompt for a model, with its pictures.
 
         Args:
-            prompt: the whole conversation; pictures in its items are named by handle.
-            model: who is asked.
+            prompt: the whole conversation; its items name pictures by handle.
+            model: the model that is asked.
 
         Raises:
             StorageError: the database cannot be read.
         """
-        places = places_in(prompt.items)
-        known = await self._known(places, model.name)
-        places = [self._ruled_out(place, known, model) for place in places]
-        sights: dict[str, ModelPicture] = {}
+        media = find_media(prompt.items)
+        known = await self._load_known(media.slots, model.name)
+        slots = [self._rule_out(slot, known, model) for slot in media.slots]
+        images: dict[str, ModelPicture] = {}
         loads: dict[str, Load] = {}
-        if any(place.is_shown for place in places):
+        if any(slot.is_shown for slot in slots):
             budget = budget_for(model.facts)
-            left = RECALLABLE if any(tool.name == RECALL for tool in prompt.tools) else LEFT
-            loads = {h: self._expected(one.picture, model.facts) for h, one in known.items()}
-            places = _bounded(places, loads, budget, left)
-            sights = await self._sights(places, known, model.facts, budget)
-            places = [_unless_unfit(place, sights) for place in places]
-            loads |= {h: loads[h]._replace(size_bytes=len(s.data)) for h, s in sights.items()}
-            places = _bounded(places, loads, budget, left)
-        sent = tuple(dict.fromkeys(place.handle for place in places if place.is_shown))
+            why = RECALLABLE if any(tool.name == RECALL for tool in prompt.tools) else LEFT_OUT
+            loads = {h: self._expect_load(one.picture, model.facts) for h, one in known.items()}
+            slots = _apply_budget(slots, loads, budget, why)
+            images = await self._load_images(slots, known, model.facts, budget)
+            slots = [_rule_out_unfit(slot, images) for slot in slots]
+            loads |= {h: loads[h]._replace(size_bytes=len(i.data)) for h, i in images.items()}
+            slots = _apply_budget(slots, loads, budget, why)
+        items, clips = render_items(
+            prompt.items, slots, media.clips, known=known, model=model.facts
+        )
+        shown = [slot.handle for slot in slots if slot.is_shown]
+        sent = tuple(dict.fromkeys(shown))
         return BuiltPrompt(
             prompt=replace(
                 prompt,
-                items=audible(
-                    written(prompt.items, places, known, model.facts),
-                    takes_audio=model.takes_audio,
-                ),
-                pictures={handle: sights[handle] for handle in sent},
+                items=items,
+                pictures={handle: images[handle] for handle in sent},
                 takes_images=model.takes_images,
                 takes_audio=model.takes_audio,
             ),
             sent=sent,
             unproven=tuple(handle for handle in sent if not known[handle].is_accepted),
-            picture_tokens=sum(
-                loads[place.handle].tokens or UNKNOWN_TOKENS for place in places if place.is_shown
-            ),
+            picture_tokens=sum(loads[handle].tokens or UNKNOWN_TOKENS for handle in shown),
+            clips=tuple(clips),
         )
 
     async def captions(self, items: Sequence[Item], model: str) -> dict[str, str | None]:
-        """A few words for each picture of a conversation, by handle, where any are known.
+        """A caption for each picture of a conversation, by handle; None if nothing is known.
 
         Raises:
             StorageError: the database cannot be read.
         """
-        places, told = places_in(items), answers(items)
-        known = await self._known(places, model)
+        slots, answers = find_media(items).slots, inspection_answers(items)
+        known = await self._load_known(slots, model)
         return {
-            place.handle: caption(
-                known[place.handle].lineage if place.handle in known else None,
-                answer=told.get(place.handle),
-                beside="" if is_untrusted(items[place.item]) else first_words(items[place.item]),
+            slot.handle: caption(
+                known[slot.handle].lineage if slot.handle in known else None,
+                answer=answers.get(slot.handle),
+                beside="" if is_untrusted(items[slot.item]) else first_text(items[slot.item]),
             )
-            for place in places
-            if place.handle
+            for slot in slots
+            if slot.handle
         }
 
-    def _ruled_out(
-        self, place: PictureSlot, known: Mapping[str, KnownPicture], model: KnownModel
+    def _rule_out(
+        self, slot: PictureSlot, known: Mapping[str, KnownPicture], model: KnownModel
     ) -> PictureSlot:
-        """The place, with the reason where its picture cannot be sent whatever room there is."""
-        one, why = known.get(place.handle), None
+        """The slot, with the reason if its picture cannot be sent at all."""
+        found, why = known.get(slot.handle), None
         if self.block_images:
             why = BLOCKED
         elif not model.takes_images:
-            why = NO_EYES
-        elif one is None:
-            why = GONE
-        elif one.is_quarantined:
+            why = NO_IMAGES
+        elif found is None:
+            why = NOT_STORED
+        elif found.is_quarantined:
             why = REFUSED
-        return place if why is None else replace(place, why=why)
+        return slot if why is None else replace(slot, why=why)
 
-    async def _known(self, places: Sequence[PictureSlot], model: str) -> dict[str, KnownPicture]:
-        if not places:
+    async def _load_known(
+        self, slots: Sequence[PictureSlot], model: str
+    ) -> dict[str, KnownPicture]:
+        if not slots:
             return {}
-        wanted = msgspec.json.encode(sorted({place.handle for place in places})).decode()
+        wanted = msgspec.json.encode(sorted({slot.handle for slot in slots})).decode()
         rows = await self.store.read(
             lambda tx: tx.all("conversation_pictures", handles=wanted, model=model)
         )
@@ -162,42 +168,42 @@ class PromptBuilder(msgspec.Struct, frozen=True, kw_only=True):
             for row in rows
         }
 
-    def _expected(self, picture: Picture, model: VisionModel) -> Load:
-        """What a picture will take up, as far as that is certain before it is made ready.
+    def _expect_load(self, picture: Picture, model: VisionModel) -> Load:
+        """What a picture will use at least, before it is fitted.
 
-        Its bytes are not, unless it goes as it is; but loading no more pictures than may be sent
-        is soon done.
+        Its bytes are only known if it is sent unchanged. That is enough: the budget of pictures
+        and tokens bounds how many are loaded.
         """
         size = Size(picture.width, picture.height)
-        if self._goes_as_it_is(picture, model):
+        if self._is_sent_unchanged(picture, model):
             return Load(1, picture.size_bytes, _tokens(model, size))
         request = request_for(size, mode=self.fitting.mode, model=model)
         shrink = max(1.0, size.width / request.max_width, size.height / request.max_height)
         fitted = Size(max(1, int(size.width / shrink)), max(1, int(size.height / shrink)))
         return Load(1, 0, _tokens(model, fitted))
 
-    async def _sights(
+    async def _load_images(
         self,
-        places: Iterable[PictureSlot],
+        slots: Iterable[PictureSlot],
         known: Mapping[str, KnownPicture],
         model: VisionModel,
         budget: PictureBudget,
     ) -> dict[str, ModelPicture]:
-        """The pictures to be sent, except those that cannot be made ready."""
-        shown = dict.fromkeys(place.handle for place in places if place.is_shown)
+        """The pictures to be sent, except those that cannot be fitted."""
+        shown = dict.fromkeys(slot.handle for slot in slots if slot.is_shown)
         found = await asyncio.gather(
-            *(self._sight(known[handle].picture, model, budget) for handle in shown)
+            *(self._load_image(known[handle].picture, model, budget) for handle in shown)
         )
-        return {h: sight for h, sight in zip(shown, found, strict=True) if sight is not None}
+        return {h: image for h, image in zip(shown, found, strict=True) if image is not None}
 
-    async def _sight(
+    async def _load_image(
         self, picture: Picture, model: VisionModel, budget: PictureBudget
     ) -> ModelPicture | None:
         try:
-            if self._goes_as_it_is(picture, model):
+            if self._is_sent_unchanged(picture, model):
                 data = await self.fitting.pictures.original(picture)
                 return ModelPicture(mime=picture.mime, data=data)
-            # By the most that may ever be in a request, so that a picture looks the same in each.
+            # Fit for the largest request, so that a picture is the same in every request.
             fitted = await self.fitting.fit(
                 picture,
                 model=model,
@@ -208,8 +214,8 @@ class PromptBuilder(msgspec.Struct, frozen=True, kw_only=True):
             return None
         return ModelPicture(mime=fitted.mime, data=fitted.data)
 
-    def _goes_as_it_is(self, picture: Picture, model: VisionModel) -> bool:
-        """Whether the settings want a picture untouched, and the model takes it so."""
+    def _is_sent_unchanged(self, picture: Picture, model: VisionModel) -> bool:
+        """Whether the settings want a picture unchanged, and the model takes it like that."""
         if self.auto_resize or picture.mime not in model.formats:
             return False
         limits = limits_for(model, images_in_request=budget_for(model).pictures)
@@ -219,28 +225,28 @@ class PromptBuilder(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def _bounded(
-    places: Iterable[PictureSlot], loads: Mapping[str, Load], budget: PictureBudget, why: str
+def _apply_budget(
+    slots: Iterable[PictureSlot], loads: Mapping[str, Load], budget: PictureBudget, why: str
 ) -> list[PictureSlot]:
-    """The places, with that reason in the oldest of those that there is no room for."""
-    kept = list(places)
-    shown = [number for number, place in enumerate(kept) if place.is_shown]
+    """The slots, with that reason in the oldest ones if there is no room for all."""
+    kept = list(slots)
+    shown = [number for number, slot in enumerate(kept) if slot.is_shown]
     by_item = [
         [loads[kept[number].handle] for number in group]
         for _, group in groupby(shown, key=lambda number: kept[number].item)
     ]
-    for number in shown[: leaving(by_item, budget)]:
+    for number in shown[: count_leaving(by_item, budget)]:
         kept[number] = replace(kept[number], why=why)
     return kept
 
 
-def _unless_unfit(place: PictureSlot, sights: Mapping[str, ModelPicture]) -> PictureSlot:
-    is_unfit = place.is_shown and place.handle not in sights
-    return replace(place, why=UNFIT) if is_unfit else place
+def _rule_out_unfit(slot: PictureSlot, images: Mapping[str, ModelPicture]) -> PictureSlot:
+    is_unfit = slot.is_shown and slot.handle not in images
+    return replace(slot, why=UNFIT) if is_unfit else slot
 
 
 def _tokens(model: VisionModel, size: Size) -> int:
-    """What looking at a picture takes, as far as anybody says."""
+    """The tokens of a picture; 0 if the service does not document them."""
     try:
         look = tokens(model, size)
     except ImageError:

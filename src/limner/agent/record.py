@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from limner.agent.call_items import is_call
 from limner.agent.events import Event, InputAdded, ItemAdded
 from limner.agent.session import Session
-from limner.wires.items import Item, handles_in
+from limner.wires.items import Item, image_handles
 
 DrawnHere = Callable[[Collection[str]], Awaitable[bool]]
 """Whether nobody else made these pictures."""
@@ -49,7 +49,7 @@ class TurnRecord:
 
     async def hear(self, said: Sequence[Item]) -> None:
         """Add what the user says."""
-        handles = {handle for item in said for handle in handles_in(item)}
+        handles = {handle for item in said for handle in image_handles(item)}
         if handles and not await self._drawn_here(handles):
             await self.note_untrusted()
         for item in await self.add(*said):

@@ -14,7 +14,7 @@ from limner.agent.history_repair import closed
 from limner.errors import InputInvalid
 from limner.storage.store import Row, Store, Transaction
 from limner.wires.base import HANDLE_URL
-from limner.wires.items import Item, first_words, image_urls
+from limner.wires.items import Item, first_text, image_urls
 
 PAGE_ITEMS = 200
 PREVIEW_CHARS = 200
@@ -288,7 +288,7 @@ def _is_unicode(text: str) -> bool:
 def _preview(item: Item) -> str | None:
     if item.get("type") != "message" or item.get("role") != "user":
         return None
-    words = " ".join(first_words(item).split())
+    words = " ".join(first_text(item).split())
     # What programs tell a model in the user's name is no preview of what the user wants.
     if not words or words.startswith(("<", "# AGENTS.md")):
         return None

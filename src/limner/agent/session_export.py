@@ -21,9 +21,8 @@ from limner.errors import OutputExists, StorageError
 from limner.pictures.placeholders import omitted, reason_of
 from limner.pictures.take import Pictures
 from limner.storage.files import check_new, write_new
-from limner.wires import items as made
 from limner.wires.item_views import handle_of
-from limner.wires.items import Item, Part, image_parts, is_image, with_parts
+from limner.wires.items import Item, Part, image_parts, is_image, map_parts, text_part
 
 T = TypeVar("T")
 
@@ -129,7 +128,7 @@ class _Inline(msgspec.Struct, frozen=True):
             data = await self.pictures.original(picture)
         except StorageError as error:
             self.told.omitted.add(handle)
-            return made.text(omitted(reason_of(error)))
+            return text_part(omitted(reason_of(error)))
         self.told.pictures.add(handle)
         return {
             "type": "input_image",
@@ -177,14 +176,14 @@ def _handles(item: Item) -> Sequence[str]:
 
 
 def _with_data(item: Item, written: Mapping[str, Mapping[str, Any]]) -> Item:
-    def swap(part: Part) -> Part:
+    def replace(part: Part) -> Part:
         handle = handle_of(str(part.get("image_url"))) if is_image(part) else None
         if handle is None:
             return part
         new = written[handle]
         return {**part, **new} if is_image(new) else new
 
-    kept = with_parts(item, swap)
+    kept = map_parts(item, replace)
     if kept.get("type") == GENERATED and (handle := handle_of(str(kept.get("result")))):
         # Here a picture is base64 alone.
         kept["result"] = str(written[handle].get("image_url", "")).partition(",")[2]

@@ -73,7 +73,7 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
             await self.record.note_untrusted()
         if result.cost_nano and not (tool is not None and tool.keeps_books):
             session_id = self.context.session_id or ""
-            await self.money.record(
+            await self.money.record_cost(
                 result.cost_nano, result.cost_source, session_id=session_id, tool=call.name
             )
         verbatim = tool is not None and tool.foreign

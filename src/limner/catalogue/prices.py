@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import msgspec
 
 from limner.catalogue.sizes import Size
 from limner.dollars import usd_to_nano
 from limner.errors import CostSource
+from limner.json_shapes import as_object
 
 TOKENS_PER_PRICE = 1_000_000
 # Services wrap a prompt in a few tokens of their own and do not publish how many.
@@ -263,8 +264,8 @@ def cost_of_tokens(rule: PriceRule, usage: object) -> int | None:
     """
     if not isinstance(rule, GptImageTokens):
         return None
-    report = _object(usage)
-    details = _object(report.get("input_tokens_details"))
+    report = as_object(usage)
+    details = as_object(report.get("input_tokens_details"))
     text_in, image_in = _tokens(details, "text_tokens"), _tokens(details, "image_tokens")
     # The split of the output is not always told: all of it is priced as picture.
     image_out = _tokens(report, "output_tokens")
@@ -286,10 +287,6 @@ def _most_prompt_tokens(prompt: str) -> int:
     """The most tokens a prompt can take: each has at least one byte of it."""
     # A lone surrogate is legal in a JSON string; it must not stop the price from being known.
     return len(prompt.encode("utf-8", "surrogatepass")) + PROMPT_WRAPPING_TOKENS
-
-
-def _object(value: object) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
 def _tokens(report: Mapping[str, Any], name: str) -> int | None:

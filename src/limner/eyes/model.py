@@ -62,7 +62,7 @@ class Eyes:
         if not read_text:
             return Evidence(measured=measured, unread="it was not asked for")
         try:
-            return Evidence(measured=measured, lines=await self._imaging.read_text(source))
+            return Evidence(measured=measured, lines=await self._imaging.recognize_text(source))
         except MissingExtra as error:
             return Evidence(measured=measured, unread=f"{error.message}; run: {error.hint}")
         except ImageError as error:

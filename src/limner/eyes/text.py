@@ -9,7 +9,7 @@ from statistics import median
 from limner.eyes.evidence import Evidence, EyesQuestion, Finding
 from limner.eyes.quotes import QUOTED_IS_DATA, block, quoted
 from limner.imaging.evidence import Box, Code, TextLine
-from limner.imaging.evidence.record import INSTALL
+from limner.imaging.evidence.record import INSTALL_OCR
 
 MAX_ROWS, MAX_CHARS = 200, 16_000
 _MAX_PLACES = 10
@@ -88,7 +88,7 @@ def codes(asked: EyesQuestion) -> Finding:
     if found is None:
         return Finding(
             answer="Codes cannot be read here: what reads them is not installed.",
-            caveats=(f"To read codes and text, run: {INSTALL}",),
+            caveats=(f"To read codes and text, run: {INSTALL_OCR}",),
         )
     if not found:
         return Finding(

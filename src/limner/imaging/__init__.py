@@ -1,8 +1,9 @@
 """Bytes <-> pixels: verify, convert and draw in isolated worker processes.
 
-``pool.Imaging`` is the door. Modules below it belong to one side of the pipe: the host imports
-``pool``, ``process``, ``facts``, ``limits``, ``formats``, ``gif_blocks``, ``evidence``, ``svg``,
-``provenance`` and, of ``fit``, ``request`` and ``plain``; only ``worker`` and what it imports
-(``pixels``, ``lockdown``, ``fit.*``, ``svg.*``, ``evidence.*``) ever touch an image library, only
-``reader`` the models that read text, and only ``notary`` what reads C2PA.
+Callers use ``pool.Imaging``. Each module belongs to one side of the pipe. The host imports
+``pool``, ``process``, ``facts``, ``limits``, ``formats``, ``gif_blocks``, ``png_chunks``,
+``provenance``, ``evidence``, ``svg`` and, of ``fit``, ``request`` and ``passthrough``. Only
+``worker`` and the modules it imports (``pixels``, ``decode``, ``fit.*``, ``svg.*``,
+``evidence.*``) load an image library. Only ``ocr_worker`` loads the OCR models, and only
+``c2pa_worker`` loads the C2PA library.
 """

@@ -1,4 +1,4 @@
-"""What a worker tells the host about a picture."""
+"""The facts about a picture that a worker sends to the host."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import Literal
 
 import msgspec
 
-# How a mask marks what may change: by what is transparent in it, or by what is white.
+# How a mask marks the pixels that may change: they are transparent, or they are white.
 MaskWay = Literal["alpha", "white"]
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """What is true of bytes that decoded: measured from them, never taken from a name or a claim.
+    """Facts measured from the decoded picture, never taken from a file name or a header's claim.
 
-    Width and height are those of the upright picture. ``frames`` is 1 for a still picture. Of a
-    file with several ``pages`` they are those of the first.
+    Width and height are those of the upright picture. ``frames`` is 1 for a still picture. If the
+    file has several ``pages``, width and height are those of the first.
     """
 
     mime: str

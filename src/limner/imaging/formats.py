@@ -1,4 +1,4 @@
-"""The first bytes of a file -> its format; names and extensions are never asked."""
+"""The first bytes of a file -> its format; file names and extensions are ignored."""
 
 from __future__ import annotations
 
@@ -9,59 +9,20 @@ from typing import Literal
 
 import msgspec
 
-_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-
-# One piece of what may stand before the root element; a document type may hold declarations.
-_PROLOG_PIECE = re.compile(
-    r"\s+|<\?.*?\?>|<!--.*?-->|<!doctype(?!\s+html)[^<>\[]*(?:\[.*?\]\s*)?>",
-    re.DOTALL | re.IGNORECASE,
-)
-_ROOT = re.compile(r"<(?:!doctype\s+)?(?:[\w.-]+:)?([a-z][\w.-]*)(?=[\s/>])", re.IGNORECASE)
-
-
-def root_tag(head: bytes) -> str | None:
-    """The name of the root element in lower case and without prefix; None where there is none.
-
-    A page that declares itself ``<!doctype html>`` counts as ``html`` whatever follows.
-    """
-    text = _characters(head)
-    root = _ROOT.match(text, root_start(text))
-    return None if root is None else root[1].lower()
-
-
-def root_start(text: str) -> int:
-    """Where the root element begins: after declarations, comments, instructions and white space."""
-    start = 0
-    while piece := _PROLOG_PIECE.match(text, start):
-        start = piece.end()
-    return start
-
-
-def _characters(head: bytes) -> str:
-    """The head as text, for a look at its mark-up only: that is ASCII in every other encoding."""
-    if head.startswith(_UTF16):
-        return head.decode("utf-16", errors="replace")
-    head = head.removeprefix(codecs.BOM_UTF8).lstrip()
-    return head.decode("latin-1") if head.startswith(b"<") else ""
-
-
-# How much of a file `sniff` may look at: a drawing can begin with a long comment.
-HEAD_BYTES = 256 * 1024
-
 
 class Format(msgspec.Struct, frozen=True, kw_only=True):
-    """A format that can be told from its first bytes.
+    """A format that the first bytes identify.
 
     ``name`` is how the setting ``images.accept`` spells it, and ``label`` how a sentence does.
-    ``reader`` is the function that opens it, as ``module:name`` within `readers`; ``extra`` is the
-    extra of limner that brings its decoder, which for one format ``needs_threads`` of its own. What
-    has no reader is never accepted.
+    ``decoder`` is the function that opens it, as ``module:name`` within `decoders`; a format
+    without one is never accepted. ``extra`` is the extra of limner that installs the decoder's
+    library. ``needs_threads`` says that the library starts threads of its own.
     """
 
     name: str
     mime: str
     label: str
-    reader: str | None = None
+    decoder: str | None = None
     extra: str | None = None
     needs_threads: bool = False
 
@@ -72,38 +33,41 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _FORMATS = (
-    Format(name="png", mime="image/png", label="a PNG file", reader="raster:png"),
-    Format(name="jpeg", mime="image/jpeg", label="a JPEG file", reader="raster:jpeg"),
-    Format(name="gif", mime="image/gif", label="a GIF file", reader="raster:gif"),
-    Format(name="webp", mime="image/webp", label="a WebP file", reader="raster:webp"),
-    Format(name="avif", mime="image/avif", label="an AVIF file", reader="raster:avif"),
-    Format(name="bmp", mime="image/bmp", label="a BMP file", reader="raster:bmp"),
+    Format(name="png", mime="image/png", label="a PNG file", decoder="raster:png"),
+    Format(name="jpeg", mime="image/jpeg", label="a JPEG file", decoder="raster:jpeg"),
+    Format(name="gif", mime="image/gif", label="a GIF file", decoder="raster:gif"),
+    Format(name="webp", mime="image/webp", label="a WebP file", decoder="raster:webp"),
+    Format(name="avif", mime="image/avif", label="an AVIF file", decoder="raster:avif"),
+    Format(name="bmp", mime="image/bmp", label="a BMP file", decoder="raster:bmp"),
     Format(
         name="heic",
         mime="image/heic",
         label="a HEIC file",
-        reader="heif:heic",
+        decoder="heif:heic",
         extra="heic",
         needs_threads=True,
     ),
-    Format(name="ico", mime="image/x-icon", label="an ICO file", reader="raster:ico"),
-    Format(name="pdf", mime="application/pdf", label="a PDF file", reader="pdf:pdf", extra="pdf"),
-    Format(name="svg", mime="image/svg+xml", label="an SVG file", reader="svg:svg"),
-    Format(name="tiff", mime="image/tiff", label="a TIFF file", reader="tiff:tiff"),
+    Format(name="ico", mime="image/x-icon", label="an ICO file", decoder="raster:ico"),
+    Format(name="pdf", mime="application/pdf", label="a PDF file", decoder="pdf:pdf", extra="pdf"),
+    Format(name="svg", mime="image/svg+xml", label="an SVG file", decoder="svg:svg"),
+    Format(name="tiff", mime="image/tiff", label="a TIFF file", decoder="tiff:tiff"),
     Format(name="html", mime="text/html", label="an HTML page"),
 )
 
 BY_NAME = {form.name: form for form in _FORMATS}
 BY_MIME = {form.mime: form for form in _FORMATS}
 
-# What pictures can be converted to.
+# The formats that pictures can be converted to.
 OutputFormat = Literal["png", "jpeg", "webp"]
-
-# What services send, which nobody may lose by a setting.
+# Services send these, so no setting can turn them off.
 ALWAYS_ACCEPTED = ("png", "jpeg", "gif", "webp")
 
+# How much of a file `sniff` may need: an SVG document can begin with a long comment.
+HEAD_BYTES = 256 * 1024
+
+PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _PREFIXES = (
-    (b"\x89PNG\r\n\x1a\n", "png"),
+    (PNG_SIGNATURE, "png"),
     (b"\xff\xd8\xff", "jpeg"),
     (b"GIF87a", "gif"),
     (b"GIF89a", "gif"),
@@ -120,47 +84,32 @@ _HEIF_BRANDS = frozenset(
 _AVIF_BRANDS = frozenset((b"avif", b"avis"))
 _MAX_BRANDS_BYTES = 256
 
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+# One piece of what may come before the root element; a document type may hold declarations.
+_PROLOG_PIECE = re.compile(
+    r"\s+|<\?.*?\?>|<!--.*?-->|<!doctype(?!\s+html)[^<>\[]*(?:\[.*?\]\s*)?>",
+    re.DOTALL | re.IGNORECASE,
+)
+_ROOT = re.compile(r"<(?:!doctype\s+)?(?:[\w.-]+:)?([a-z][\w.-]*)(?=[\s/>])", re.IGNORECASE)
 
-def accepted(names: Iterable[str]) -> tuple[str, ...]:
-    """These formats beside those that always are, each once.
+
+def accepted_formats(names: Iterable[str]) -> tuple[str, ...]:
+    """The formats that are always accepted and these, each once.
 
     Raises:
-        ValueError: one is no format that can be accepted.
+        ValueError: a name is not one of a format that can be accepted.
     """
     wanted = dict.fromkeys((*ALWAYS_ACCEPTED, *sorted(names)))
     for name in wanted:
-        if name not in BY_NAME or BY_NAME[name].reader is None:
+        if name not in BY_NAME or BY_NAME[name].decoder is None:
             raise ValueError(f"no such format: {name!r}")
     return tuple(wanted)
 
 
 def sniff(head: bytes) -> Format | None:
-    """The format that the first bytes show, or None where they show none we know."""
+    """The format of a file by its first bytes; None if they match no known format."""
     name = _sniff_magic(head) or _sniff_heif(head) or _sniff_markup(head)
     return None if name is None else BY_NAME[name]
-
-
-def webp_canvas(head: bytes) -> tuple[int, int] | None:
-    """Width and height from a WebP header, or None where the header is damaged.
-
-    Pillow's decoder allocates the whole canvas when it opens a file, so the size has to be known
-    before that.
-    """
-    kind = head[12:16]
-    if len(head) < 30:
-        return None
-    if kind == b"VP8X":
-        return _little(head, 24, 3) + 1, _little(head, 27, 3) + 1
-    if kind == b"VP8L" and head[20] == 0x2F:
-        packed = _little(head, 21, 4)
-        return (packed & 0x3FFF) + 1, (packed >> 14 & 0x3FFF) + 1
-    if kind == b"VP8 " and head[23:26] == b"\x9d\x01\x2a":
-        return _little(head, 26, 2) & 0x3FFF, _little(head, 28, 2) & 0x3FFF
-    return None
-
-
-def _little(head: bytes, start: int, size: int) -> int:
-    return int.from_bytes(head[start : start + size], "little")
 
 
 def _sniff_magic(head: bytes) -> str | None:
@@ -189,3 +138,52 @@ def _sniff_heif(head: bytes) -> str | None:
 def _sniff_markup(head: bytes) -> str | None:
     tag = root_tag(head[:HEAD_BYTES])
     return tag if tag in {"svg", "html"} else None
+
+
+def root_tag(head: bytes) -> str | None:
+    """The name of the root element in lower case and without prefix; None if there is none.
+
+    A page that declares itself ``<!doctype html>`` counts as ``html`` whatever follows.
+    """
+    text = _decode_markup(head)
+    root = _ROOT.match(text, root_start(text))
+    return None if root is None else root[1].lower()
+
+
+def root_start(text: str) -> int:
+    """Where the root element begins: after declarations, comments, instructions and white space."""
+    start = 0
+    while piece := _PROLOG_PIECE.match(text, start):
+        start = piece.end()
+    return start
+
+
+def _decode_markup(head: bytes) -> str:
+    """The head as text, to find markup only, which is ASCII in every encoding but UTF-16."""
+    if head.startswith(_UTF16):
+        return head.decode("utf-16", errors="replace")
+    head = head.removeprefix(codecs.BOM_UTF8).lstrip()
+    return head.decode("latin-1") if head.startswith(b"<") else ""
+
+
+def webp_canvas(head: bytes) -> tuple[int, int] | None:
+    """Width and height from a WebP header; None if the header is damaged.
+
+    Pillow's decoder allocates the whole canvas when it opens a file, so the size has to be known
+    before that.
+    """
+    kind = head[12:16]
+    if len(head) < 30:
+        return None
+    if kind == b"VP8X":
+        return _little_endian(head, 24, 3) + 1, _little_endian(head, 27, 3) + 1
+    if kind == b"VP8L" and head[20] == 0x2F:
+        packed = _little_endian(head, 21, 4)
+        return (packed & 0x3FFF) + 1, (packed >> 14 & 0x3FFF) + 1
+    if kind == b"VP8 " and head[23:26] == b"\x9d\x01\x2a":
+        return _little_endian(head, 26, 2) & 0x3FFF, _little_endian(head, 28, 2) & 0x3FFF
+    return None
+
+
+def _little_endian(head: bytes, start: int, size: int) -> int:
+    return int.from_bytes(head[start : start + size], "little")

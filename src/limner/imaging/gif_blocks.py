@@ -1,4 +1,4 @@
-"""GIF bytes -> where its frames lie, found by walking its blocks; nothing is decoded."""
+"""GIF bytes -> the canvas and the rectangles of its frames, from its blocks, without decoding."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from limner.errors import CorruptImage
 Rectangle = tuple[int, int, int, int]
 
 _HEADER_BYTES = 13
-# An extension, a frame, or the end. What else stands between blocks is skipped, as decoders do.
+# An extension, a frame, or the end. Other bytes between blocks are skipped, as decoders do.
 _BLOCK = re.compile(rb"[!,;]")
 
 
 def canvas(data: bytes) -> tuple[int, int]:
-    """Width and height that the header claims; a frame may still reach beyond.
+    """Width and height that the header claims; a frame may still be larger.
 
     Raises:
         CorruptImage: the file ends within its header.
     """
     if len(data) < _HEADER_BYTES:
-        raise _cut_short(data)
+        raise _truncated(data)
     width, height = struct.unpack_from("<HH", data, 6)
     return width, height
 
 
 def frames(data: bytes) -> Iterator[Rectangle]:
-    """Left, top, right and bottom of each frame in turn; a missing end mark is no damage.
+    """Left, top, right and bottom of each frame in turn; a missing end marker is accepted.
 
     Raises:
         CorruptImage: the file ends within a block.
@@ -45,12 +45,12 @@ def frames(data: bytes) -> Iterator[Rectangle]:
                 start += 1 + data[start]
             start += 1
     except (IndexError, struct.error):
-        raise _cut_short(data) from None
+        raise _truncated(data) from None
 
 
 def _colour_table_bytes(flags: int) -> int:
     return 3 << (flags & 7) + 1 if flags & 0x80 else 0
 
 
-def _cut_short(data: bytes) -> CorruptImage:
+def _truncated(data: bytes) -> CorruptImage:
     return CorruptImage(f"the GIF file is cut short after {len(data)} bytes")

@@ -1,4 +1,4 @@
-"""Pixels -> how far each differs from the one beside it, which tells drawings from photographs."""
+"""Pixels -> how much each differs from the next one: drawings differ less than photographs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from PIL import Image, ImageChops
 
 
 def bands(image: Image.Image, *, rows: int) -> Iterator[Image.Image]:
-    """So many rows at the top, in the middle and at the bottom: enough to judge a picture by."""
+    """Up to ``rows`` rows at the top, in the middle and at the bottom, as a sample of a picture."""
     width, height = image.size
     rows = min(height, rows)
     for start in {0, (height - rows) // 2, height - rows}:
@@ -16,13 +16,13 @@ def bands(image: Image.Image, *, rows: int) -> Iterator[Image.Image]:
 
 
 def steps(band: Image.Image) -> list[int]:
-    """How many pixels differ from the one beside them by 0, by 1 and so on to 255.
+    """How many pixels differ from the next one by 0, by 1 and so on to 255.
 
-    It is the channel that differs most that counts.
+    The channel that differs most counts.
     """
     width, height = band.size
-    here, beside = band.crop((0, 0, width - 1, height)), band.crop((1, 0, width, height))
-    largest, *others = ImageChops.difference(here, beside).split()
+    here, following = band.crop((0, 0, width - 1, height)), band.crop((1, 0, width, height))
+    largest, *others = ImageChops.difference(here, following).split()
     for channel in others:
         largest = ImageChops.lighter(largest, channel)
     return largest.histogram()

@@ -1,4 +1,4 @@
-"""What a worker takes, and how much one picture may ask of it."""
+"""The limits of a worker: which formats it opens, and how much one picture may use."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from limner.imaging.formats import ALWAYS_ACCEPTED
 
 
 class WorkerLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """The limits of one worker process and of every job it does.
+    """The limits of one worker process and of every job it runs.
 
-    ``accept`` names the formats that are opened, as `formats.accepted` gives them.
+    ``accept`` names the formats that are opened, as `formats.accepted_formats` returns them.
 
-    ``memory_bytes`` is address space; the default lets every picture within ``max_pixels`` decode,
-    the hungriest being WebP. To be converted, one that is tens of millions of pixels high may need
-    more, since Pillow keeps a pointer to each row. ``memory_bytes`` holds on Linux and ``cpu_s`` on
-    POSIX; elsewhere the pixel cap and the time limit do. ``cpu_s`` is below ``timeout_s`` so that a
-    busy machine does not fail an innocent job, and it also stops a worker whose host was killed
-    mid-job.
+    ``memory_bytes`` is address space. The default lets every picture within ``max_pixels`` decode;
+    WebP needs the most. To convert a picture that is tens of millions of pixels high may need
+    more, since Pillow keeps a pointer to each row. ``memory_bytes`` is enforced on Linux and
+    ``cpu_s`` on POSIX; on other systems the pixel cap and the timeout protect the host. ``cpu_s``
+    is below ``timeout_s`` so that a busy machine does not fail a normal job. It also stops a worker
+    whose host was killed during a job.
 
-    ``max_svg_expanded`` and ``max_svg_depth`` count what a document becomes once every ``use`` and
-    ``url(#id)`` is followed; the renderer overflows its stack at about 200 levels.
+    ``max_svg_expanded`` and ``max_svg_depth`` count the document after every ``use`` and
+    ``url(#id)`` is followed. The renderer overflows its stack at about 200 levels.
     """
 
     accept: Sequence[str] = ALWAYS_ACCEPTED
@@ -40,5 +40,5 @@ class WorkerLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 DEFAULT_LIMITS = WorkerLimits()
 
-# Reading text runs two models over raw pixels, on several processors at once.
-READER_LIMITS = WorkerLimits(memory_bytes=4 << 30, cpu_s=300, timeout_s=180.0)
+# OCR runs two models over raw pixels, on several processors at once.
+OCR_LIMITS = WorkerLimits(memory_bytes=4 << 30, cpu_s=300, timeout_s=180.0)

@@ -1,8 +1,7 @@
-"""Raw pixels on stdin -> the text in them on stdout: the isolated process that reads.
+"""Raw pixels on stdin -> the text in them on stdout: the isolated process that runs OCR.
 
-Started by `process` as ``python -P -m limner.imaging.ocr_worker LIMITS``. It loads the
-models, gives up its rights and then works as every `worker` does.
-No file format ever reaches it.
+Started by `process` as ``python -P -m limner.imaging.ocr_worker LIMITS``. It loads the models,
+enters the sandbox and then runs the loop of `worker`. It only gets pixels, never a file.
 """
 
 from __future__ import annotations
@@ -13,25 +12,25 @@ from typing import Any
 import msgspec
 
 from limner.imaging.evidence.ocr import TextRecognizer
-from limner.imaging.evidence.record import Legible
+from limner.imaging.evidence.record import OcrPage
 from limner.imaging.limits import WorkerLimits
-from limner.imaging.worker import Answer, Jobs, serve
+from limner.imaging.worker import JobReply, JobTable, serve
 
 
 def main() -> None:
-    """Serve until stdin closes."""
-    serve(_ready)
+    """Run jobs until stdin closes."""
+    serve(_prepare)
 
 
-def _ready(limits: WorkerLimits) -> Jobs:  # noqa: ARG001 - the shape every worker has
-    reader = TextRecognizer()
+def _prepare(limits: WorkerLimits) -> JobTable:  # noqa: ARG001 - every worker has this signature
+    recognizer = TextRecognizer()
 
-    def read_text(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Answer:  # noqa: ARG001 - the shape of every job
+    def ocr(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:  # noqa: ARG001 - every job has this signature
         del job["op"]
-        lines = reader.read(Legible(**job, rgb=payload))
+        lines = recognizer.recognize(OcrPage(**job, rgb=payload))
         return {}, json.dumps([msgspec.to_builtins(line) for line in lines]).encode()
 
-    return {"read_text": read_text}
+    return {"ocr": ocr}
 
 
 if __name__ == "__main__":

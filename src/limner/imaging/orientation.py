@@ -19,7 +19,7 @@ _TURNS = {
     8: Image.Transpose.ROTATE_90,
 }
 
-# What Pillow raises on a damaged EXIF block, which is no reason to refuse the picture.
+# What Pillow raises on a damaged EXIF block. Such a picture is still accepted.
 BAD_EXIF = (
     ArithmeticError,
     AttributeError,
@@ -34,7 +34,7 @@ BAD_EXIF = (
 
 
 def check_pixels(size: tuple[int, int], *, max_pixels: int) -> None:
-    """Refuse a size before a pixel of it is touched.
+    """Check a size before a pixel is decoded.
 
     Raises:
         ImageTooLarge: it has more pixels than ``max_pixels``.
@@ -48,11 +48,10 @@ def check_pixels(size: tuple[int, int], *, max_pixels: int) -> None:
         raise ImageTooLarge(message, hint="scale the picture down first")
 
 
-def orientation(image: Image.Image, data: bytes) -> int:
-    """How the picture has to be turned, as EXIF counts it; 1 where it is upright.
+def exif_orientation(image: Image.Image, data: bytes) -> int:
+    """The orientation of EXIF, 1 to 8; 1 means upright.
 
-    ``data`` is the file the image was opened from: asking Pillow for the EXIF of a PNG that has
-    none would decode all of it.
+    ``data`` is the file of the image: Pillow would decode a whole PNG to find that it has no EXIF.
     """
     if image.format == "PNG" and b"eXIf" not in data:
         return 1
@@ -63,40 +62,31 @@ def orientation(image: Image.Image, data: bytes) -> int:
     return found if found in _TURNS else 1
 
 
-def turned(image: Image.Image, orientation: int) -> Image.Image:
-    """The picture the right way up."""
+def turn_upright(image: Image.Image, orientation: int) -> Image.Image:
+    """Rotate or mirror a picture so that it is upright."""
     turn = _TURNS.get(orientation)
     return image if turn is None else image.transpose(turn)
 
 
 def upright_size(size: tuple[int, int], orientation: int) -> tuple[int, int]:
-    """The size a picture has once it is turned."""
+    """The size of a picture after `turn_upright`."""
     width, height = size
     return (height, width) if orientation >= 5 else (width, height)
 
 
-def in_srgb(image: Image.Image) -> Image.Image:
-    """The picture as RGB, or RGBA where any of it may be transparent, in sRGB."""
+def convert_to_srgb(image: Image.Image) -> Image.Image:
+    """Convert to sRGB, as RGB, or as RGBA if any of it may be transparent."""
     mode = "RGBA" if image.has_transparency_data else "RGB"
     if image.mode == "I;16":
-        # Pillow clips 16-bit grey on conversion instead of scaling it; the high bytes do that.
+        # Pillow clips 16-bit grey instead of scaling it. The high bytes are the scaled values.
         return Image.frombytes("L", image.size, image.tobytes()[1::2]).convert("RGB")
     if profile := image.info.get("icc_profile"):
         try:
             return _through_profile(image, profile, mode=mode)
         except (ImageCms.PyCMSError, OSError):
-            # A damaged profile, or one for other channels: the plain conversion is still right.
+            # A damaged profile, or one for other channels: convert without it.
             pass
     return image.convert(mode)
-
-
-def on_white(image: Image.Image) -> Image.Image:
-    """The picture without transparency, as it looks on white paper."""
-    if image.mode != "RGBA":
-        return image
-    white = Image.new("RGB", image.size, "white")
-    white.paste(image, mask=image)
-    return white
 
 
 def _through_profile(image: Image.Image, profile: bytes, *, mode: str) -> Image.Image:
@@ -105,8 +95,17 @@ def _through_profile(image: Image.Image, profile: bytes, *, mode: str) -> Image.
     pixels = image if managed else image.convert(mode)
     if ImageCms.getProfileDescription(source).startswith("sRGB"):
         return pixels.convert(mode)
-    # Pillow leaves the type of a created profile open.
+    # Pillow does not declare the type of a created profile.
     target = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB"))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
     converted = ImageCms.profileToProfile(pixels, source, target, outputMode=mode)
     assert converted is not None
     return converted
+
+
+def flatten_on_white(image: Image.Image) -> Image.Image:
+    """Remove transparency: show the picture on white."""
+    if image.mode != "RGBA":
+        return image
+    white = Image.new("RGB", image.size, "white")
+    white.paste(image, mask=image)
+    return white

@@ -1,4 +1,4 @@
-"""Messages over a pipe: a small JSON header and raw bytes, each with its length in front."""
+"""Messages <-> a pipe: a small JSON header and raw bytes, each with its length in front."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import struct
 from collections.abc import Mapping
 from typing import IO, Any
 
-# What a worker exits with where a job does not fit into its memory.
+# The exit status of a worker if a job does not fit into its memory.
 EXIT_OUT_OF_MEMORY = 70
 
 _LENGTHS = struct.Struct(">IQ")
@@ -27,15 +27,15 @@ def receive(stream: IO[bytes], *, max_payload_bytes: int) -> tuple[bytes, bytes]
 
     Raises:
         EOFError: the other side is gone.
-        OverflowError: it announces more than was agreed; nothing after that can be understood.
+        OverflowError: it announces more bytes than allowed; the rest of the pipe is unusable.
     """
-    header_bytes, payload_bytes = _LENGTHS.unpack(_exactly(stream, _LENGTHS.size))
+    header_bytes, payload_bytes = _LENGTHS.unpack(_read_exactly(stream, _LENGTHS.size))
     if header_bytes > _MAX_HEADER_BYTES or payload_bytes > max_payload_bytes:
-        raise OverflowError("a message is longer than agreed")
-    return _exactly(stream, header_bytes), _exactly(stream, payload_bytes)
+        raise OverflowError("a message is longer than allowed")
+    return _read_exactly(stream, header_bytes), _read_exactly(stream, payload_bytes)
 
 
-def _exactly(stream: IO[bytes], size: int) -> bytes:
+def _read_exactly(stream: IO[bytes], size: int) -> bytes:
     data = stream.read(size)
     if len(data) != size:
         raise EOFError("the pipe closed within a message")

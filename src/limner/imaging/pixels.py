@@ -1,4 +1,4 @@
-"""Untrusted bytes -> facts, another format or a thumbnail. Runs inside a worker only."""
+"""Untrusted bytes -> facts, another format, a thumbnail or a mask. Runs inside a worker only."""
 
 from __future__ import annotations
 
@@ -18,58 +18,21 @@ from limner.imaging.fit.encoders import jpeg, webp
 from limner.imaging.fit.request import Region
 from limner.imaging.formats import Format, OutputFormat
 from limner.imaging.limits import WorkerLimits
-from limner.imaging.orientation import check_pixels, in_srgb, on_white, turned, upright_size
+from limner.imaging.orientation import (
+    check_pixels,
+    convert_to_srgb,
+    flatten_on_white,
+    turn_upright,
+    upright_size,
+)
 
 _BELOW_HALF = [255] * 128 + [0] * 128
 _HALF_AND_MORE = [0] * 128 + [255] * 128
 
 
-def mask(data: bytes, *, limits: WorkerLimits, size: tuple[int, int], way: MaskWay) -> bytes:
-    """A PNG of that size that marks what may change: by transparency, or in white.
-
-    In what was drawn it is marked either way: by transparency where there is any, else in white.
-    """
-    _, opened = open_picture(data, limits=limits)
-    drawn = turned(opened.image, opened.turn)
-    if drawn.has_transparency_data:
-        marked = drawn.convert("RGBA").getchannel("A").point(_BELOW_HALF)
-    else:
-        marked = drawn.convert("L").point(_HALF_AND_MORE)
-    return _png(marked.resize(size, Image.Resampling.NEAREST), way)
-
-
-def mask_of_region(
-    region: Region, *, of: tuple[int, int], size: tuple[int, int], way: MaskWay
-) -> bytes:
-    """A PNG of that size that marks a region of a picture with the size ``of``."""
-    across, down = size[0] / of[0], size[1] / of[1]
-    marked = Image.new("L", size, 0)
-    marked.paste(
-        255,
-        (
-            round(region.x * across),
-            round(region.y * down),
-            round((region.x + region.width) * across),
-            round((region.y + region.height) * down),
-        ),
-    )
-    return _png(marked, way)
-
-
-def _png(marked: Image.Image, way: MaskWay) -> bytes:
-    out = BytesIO()
-    if way == "white":
-        marked.save(out, "PNG")
-    else:
-        opaque = Image.new("RGBA", marked.size, "black")
-        opaque.putalpha(ImageChops.invert(marked))
-        opaque.save(out, "PNG")
-    return out.getvalue()
-
-
 # Above level 4 a photograph takes three times as long and gets no smaller.
 _PNG_COMPRESS_LEVEL = 4
-# Where the loss begins to be hard to see.
+# From about here on the loss is hard to see.
 _LOSSY_QUALITY = 90
 _MAX_EDGE = {"jpeg": 65_500, "webp": 16_383}
 
@@ -80,70 +43,25 @@ def verify(
     limits: WorkerLimits,
     keep: Callable[[bytes, Format, OpenedPicture], None] | None = None,
 ) -> Facts:
-    """Decode the first frame or page in full and say what the picture is.
+    """Decode the whole first frame or page and return its facts.
 
-    ``keep`` is handed the decoded picture, for whoever has a use for its pixels.
+    ``keep`` is called with the decoded picture, so that the caller can reuse its pixels.
 
     Raises:
         ImageError: as `open_picture`.
-        CorruptImage: the picture is damaged or cut short.
+        CorruptImage: the picture is damaged or truncated.
     """
     form, opened = open_picture(data, limits=limits)
     frames = _frames(form, opened, data)
-    width, height = upright_size(opened.image.size, opened.turn)
+    width, height = upright_size(opened.image.size, opened.orientation)
     opened.image.load()
     if keep is not None:
         keep(data, form, opened)
     return Facts(mime=form.mime, width=width, height=height, frames=frames, pages=opened.pages)
 
 
-def convert(
-    data: bytes, *, limits: WorkerLimits, to: OutputFormat, cover: tuple[int, int] | None
-) -> bytes:
-    """The first frame or page, upright, in 8-bit sRGB and without the original's metadata.
-
-    With ``cover`` it is scaled to cover that size and cropped from the centre to exactly it.
-
-    Raises:
-        ImageTooLarge: as `verify`, for a ``cover`` over the pixel cap, and for a picture with a
-            longer edge than the format can have.
-    """
-    _, opened = open_picture(data, limits=limits)
-    picture = in_srgb(turned(opened.image, opened.turn))
-    if cover is not None and cover != picture.size:
-        check_pixels(cover, max_pixels=limits.max_pixels)
-        picture = ImageOps.fit(picture, cover, Image.Resampling.LANCZOS)
-    return _encoded(picture, to)
-
-
-def preview(data: bytes, *, limits: WorkerLimits, columns: int, rows: int) -> Preview:
-    """A thumbnail within columns x rows pixels, never enlarged, transparency shown on white."""
-    _, opened = open_picture(data, limits=limits)
-    # A JPEG decodes straight to about the size needed; the longer edge fits either orientation.
-    edge = 2 * max(columns, rows)
-    opened.image.draft("RGB", (edge, edge))
-    picture = in_srgb(turned(opened.image, opened.turn))
-    picture.thumbnail((columns, rows), Image.Resampling.LANCZOS, reducing_gap=2.0)
-    picture = on_white(picture)
-    return Preview(width=picture.width, height=picture.height, rgb=picture.tobytes())
-
-
-def _encoded(picture: Image.Image, to: OutputFormat) -> bytes:
-    # Pillow would write the original's profile, which no longer fits, and its comments.
-    picture.info.clear()
-    if to == "png":
-        out = BytesIO()
-        picture.save(out, "PNG", compress_level=_PNG_COMPRESS_LEVEL)
-        return out.getvalue()
-    if max(picture.size) > _MAX_EDGE[to]:
-        raise ImageTooLarge(f"a {to} file is at most {_MAX_EDGE[to]:,} pixels wide and high")
-    if to == "jpeg":
-        return jpeg(picture, _LOSSY_QUALITY, full_colour=True).data
-    return webp(picture, _LOSSY_QUALITY).data
-
-
 def _frames(form: Format, opened: OpenedPicture, data: bytes) -> int:
-    """How many frames there are; a PNG or a GIF that is cut short is refused."""
+    """The number of frames; raises CorruptImage if a PNG or GIF is truncated."""
     match form.name:
         case "png":
             return _checked_png_frames(data)
@@ -154,9 +72,9 @@ def _frames(form: Format, opened: OpenedPicture, data: bytes) -> int:
 
 
 def _checked_png_frames(data: bytes) -> int:
-    """Check every chunk up to the end marker and count the frames that are really there.
+    """Check every chunk up to the end marker, and count the frames.
 
-    Pillow skips the checksums of pixel data and believes the frame count in the header.
+    Pillow skips the checksums of pixel data and trusts the frame count in the header.
     """
     view = memoryview(data)
     start, frames = 8, 0
@@ -172,3 +90,91 @@ def _checked_png_frames(data: bytes) -> int:
         frames += kind == b"fcTL"
         start = end
     raise CorruptImage(f"the PNG file is cut short after {len(data)} bytes")
+
+
+def convert(
+    data: bytes, *, limits: WorkerLimits, to: OutputFormat, cover: tuple[int, int] | None
+) -> bytes:
+    """Encode the first frame or page: upright, in 8-bit sRGB, without the original's metadata.
+
+    With ``cover`` it is scaled to cover that size and cropped from the centre to exactly that size.
+
+    Raises:
+        ImageTooLarge: as `verify`, if ``cover`` is over the pixel cap, and if an edge is too long
+            for the format.
+    """
+    _, opened = open_picture(data, limits=limits)
+    picture = convert_to_srgb(turn_upright(opened.image, opened.orientation))
+    if cover is not None and cover != picture.size:
+        check_pixels(cover, max_pixels=limits.max_pixels)
+        picture = ImageOps.fit(picture, cover, Image.Resampling.LANCZOS)
+    return _encode(picture, to)
+
+
+def _encode(picture: Image.Image, to: OutputFormat) -> bytes:
+    # Pillow would write the original's comments, and its profile, which is no longer right.
+    picture.info.clear()
+    if to == "png":
+        out = BytesIO()
+        picture.save(out, "PNG", compress_level=_PNG_COMPRESS_LEVEL)
+        return out.getvalue()
+    if max(picture.size) > _MAX_EDGE[to]:
+        raise ImageTooLarge(f"a {to} file is at most {_MAX_EDGE[to]:,} pixels wide and high")
+    if to == "jpeg":
+        return jpeg(picture, _LOSSY_QUALITY, full_colour=True).data
+    return webp(picture, _LOSSY_QUALITY).data
+
+
+def preview(data: bytes, *, limits: WorkerLimits, columns: int, rows: int) -> Preview:
+    """A thumbnail within columns x rows pixels, never enlarged; transparency becomes white."""
+    _, opened = open_picture(data, limits=limits)
+    # A JPEG decodes directly to about this size; the longer edge suits both orientations.
+    edge = 2 * max(columns, rows)
+    opened.image.draft("RGB", (edge, edge))
+    picture = convert_to_srgb(turn_upright(opened.image, opened.orientation))
+    picture.thumbnail((columns, rows), Image.Resampling.LANCZOS, reducing_gap=2.0)
+    picture = flatten_on_white(picture)
+    return Preview(width=picture.width, height=picture.height, rgb=picture.tobytes())
+
+
+def mask(data: bytes, *, limits: WorkerLimits, size: tuple[int, int], way: MaskWay) -> bytes:
+    """A PNG of that size that marks what may change: by transparency, or in white.
+
+    The drawn mask may use either: transparency if it has any, else white.
+    """
+    _, opened = open_picture(data, limits=limits)
+    drawn = turn_upright(opened.image, opened.orientation)
+    if drawn.has_transparency_data:
+        marked = drawn.convert("RGBA").getchannel("A").point(_BELOW_HALF)
+    else:
+        marked = drawn.convert("L").point(_HALF_AND_MORE)
+    return _encode_mask(marked.resize(size, Image.Resampling.NEAREST), way)
+
+
+def mask_of_region(
+    region: Region, *, of: tuple[int, int], size: tuple[int, int], way: MaskWay
+) -> bytes:
+    """A mask PNG of that size for a region of a picture whose size is ``of``."""
+    across, down = size[0] / of[0], size[1] / of[1]
+    marked = Image.new("L", size, 0)
+    marked.paste(
+        255,
+        (
+            round(region.x * across),
+            round(region.y * down),
+            round((region.x + region.width) * across),
+            round((region.y + region.height) * down),
+        ),
+    )
+    return _encode_mask(marked, way)
+
+
+def _encode_mask(marked: Image.Image, way: MaskWay) -> bytes:
+    out = BytesIO()
+    if way == "white":
+        marked.save(out, "PNG")
+    else:
+        opaque = Image.new("RGBA", marked.size, "black")
+        opaque.putalpha(ImageChops.invert(marked))
+        opaque.save(out, "PNG")
+    return out.getvalue()

@@ -1,6 +1,6 @@
-"""A PNG file <-> its chunks, read by their headers alone, and the texts among them.
+"""A PNG file <-> its chunks, found by their headers, and the text chunks among them.
 
-Works on any bytes and decodes no pixels, so the host may use it.
+It works on any bytes and decodes no pixels, so the host may use it.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ import zlib
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
-SIGNATURE = b"\x89PNG\r\n\x1a\n"
-# The header chunk always comes first and is always this long: here the others begin.
-HEADER_END = len(SIGNATURE) + 25
+from limner.imaging.formats import PNG_SIGNATURE
+
+# Where the header chunk ends: it always comes first and always has the same length.
+HEADER_END = len(PNG_SIGNATURE) + 25
 MAX_TEXTS = 50
 MAX_TEXT_BYTES = 64 * 1024
 
@@ -21,7 +22,7 @@ _TEXT_KINDS = frozenset({b"tEXt", b"zTXt", b"iTXt"})
 
 
 class Chunk(NamedTuple):
-    """A chunk's kind, where its data begins, and how long that is."""
+    """The kind of a chunk, and the offset and length of its data."""
 
     kind: bytes
     start: int
@@ -29,21 +30,21 @@ class Chunk(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Where the next chunk begins."""
+        """The offset of the next chunk."""
         return self.start + self.length + 4
 
 
 class PngText(NamedTuple):
-    """A text in a picture, and the keyword that says what it is."""
+    """A text in a PNG file, and its keyword."""
 
     keyword: str
     text: str
 
 
-def walk(file: BinaryIO, *, start: int = len(SIGNATURE)) -> Iterator[Chunk]:
-    """The chunks of a PNG file, up to its end marker or to where it breaks off."""
+def walk(file: BinaryIO, *, start: int = len(PNG_SIGNATURE)) -> Iterator[Chunk]:
+    """The chunks of a PNG file, up to its end marker or the end of a truncated file."""
     file.seek(0)
-    if file.read(len(SIGNATURE)) != SIGNATURE:
+    if file.read(len(PNG_SIGNATURE)) != PNG_SIGNATURE:
         return
     while True:
         file.seek(start)
@@ -59,26 +60,26 @@ def walk(file: BinaryIO, *, start: int = len(SIGNATURE)) -> Iterator[Chunk]:
 
 
 def text_chunk(keyword: str, text: str) -> bytes:
-    """A chunk that holds a text as it is; only what the format cannot hold is left out."""
-    # After the keyword: not compressed, in no language, with no translation of the keyword.
+    """A text chunk; the null characters of the text are left out, as the format requires."""
+    # The five zero bytes after the keyword: not compressed, no language, no translated keyword.
     body = keyword.encode("latin-1") + bytes(5) + text.replace("\0", "").encode()
     checksum = zlib.crc32(b"iTXt" + body)
     return struct.pack(">I4s", len(body), b"iTXt") + body + struct.pack(">I", checksum)
 
 
 def texts(file: BinaryIO) -> tuple[PngText, ...]:
-    """The first texts in a PNG file, long ones cut short; those that are damaged are left out."""
+    """The first texts of a PNG file; long ones are truncated, damaged ones are left out."""
     found: list[PngText] = []
     for chunk in walk(file):
-        if chunk.kind in _TEXT_KINDS and (words := read_text(file, chunk)) is not None:
-            found.append(words)
+        if chunk.kind in _TEXT_KINDS and (text := parse_text(file, chunk)) is not None:
+            found.append(text)
         if len(found) == MAX_TEXTS:
             break
     return tuple(found)
 
 
-def read_text(file: BinaryIO, chunk: Chunk) -> PngText | None:
-    """The text that a chunk holds, None where it is damaged."""
+def parse_text(file: BinaryIO, chunk: Chunk) -> PngText | None:
+    """The text of a text chunk; None if it is damaged."""
     file.seek(chunk.start, os.SEEK_SET)
     keyword, mark, rest = file.read(min(chunk.length, MAX_TEXT_BYTES)).partition(b"\0")
     packed, charset = chunk.kind == b"zTXt", "latin-1"
@@ -94,5 +95,5 @@ def read_text(file: BinaryIO, chunk: Chunk) -> PngText | None:
             return None
     if not keyword or not mark:
         return None
-    # A text that was cut may end within a character.
+    # A truncated text may end within a character.
     return PngText(keyword.decode("latin-1"), rest.decode(charset, "ignore"))

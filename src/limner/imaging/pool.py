@@ -1,4 +1,4 @@
-"""Untrusted bytes -> facts, other bytes or an ``ImageError``: the host's only door to pixels.
+"""Untrusted bytes -> facts, other bytes or an ``ImageError``: the host's only access to pixels.
 
 Threads drive the worker processes and no asyncio object outlives a call, so one ``Imaging`` serves
 any number of event loops and threads.
@@ -20,32 +20,39 @@ from msgspec.structs import replace
 
 from limner.errors import CorruptImage, ImageError, MissingExtra
 from limner.imaging.evidence import Measurements, TextLine
-from limner.imaging.evidence.record import INSTALL, can_read_text
+from limner.imaging.evidence.record import INSTALL_OCR, has_ocr
 from limner.imaging.facts import Facts, MaskWay, Preview
 from limner.imaging.fit import FitRequest, Fitted, Region
-from limner.imaging.fit.passthrough import as_it_is
-from limner.imaging.formats import ALWAYS_ACCEPTED, OutputFormat, accepted
-from limner.imaging.limits import DEFAULT_LIMITS, READER_LIMITS, WorkerLimits
-from limner.imaging.process import NOTARY, READER, WORKER, WorkerJob, WorkerProcess, WorkerReply
-from limner.imaging.provenance import INSTALL as INSTALL_NOTARY
-from limner.imaging.provenance import Manifest, can_read
+from limner.imaging.fit.passthrough import pass_through
+from limner.imaging.formats import ALWAYS_ACCEPTED, OutputFormat, accepted_formats
+from limner.imaging.limits import DEFAULT_LIMITS, OCR_LIMITS, WorkerLimits
+from limner.imaging.process import (
+    C2PA_WORKER,
+    OCR_WORKER,
+    WORKER,
+    WorkerJob,
+    WorkerProcess,
+    WorkerReply,
+)
+from limner.imaging.provenance import INSTALL_C2PA, Manifest, has_c2pa
 from limner.imaging.svg import Asset, mentioned_assets
 from limner.thread_pool import ThreadPool
 
 T = TypeVar("T")
-# Bytes, or how to get them: what waits for a free worker then holds no memory.
+# Bytes, or a function that loads them: a job that waits for a free worker then holds no memory.
 Source = bytes | Callable[[], bytes]
 
-# Each may take the memory of one large picture, so more of them would not do on many machines.
+# Each worker may take the memory of one large picture, so many machines cannot hold more.
 DEFAULT_WORKERS = min(8, os.cpu_count() or 1)
 
 
 class Imaging:
     """A pool of warm workers that decode and draw; use it as an async context manager.
 
-    Workers start with the first job that needs them, never more than jobs run at once; by default
-    there may be one for each processor, up to eight. One that dies or takes too long is replaced,
-    and only the job it had fails. Cancelling a call ends the worker that was busy with it.
+    A worker starts when a job needs one, so there are never more workers than concurrent jobs. By
+    default there is at most one for each processor, up to eight. The pool replaces a worker that
+    dies or takes too long, and only the job of that worker fails. Cancelling a call kills the
+    worker that runs it.
 
     PNG, JPEG, GIF and WebP are always accepted; ``accept`` names further formats, as the setting
     ``images.accept`` spells them.
@@ -58,23 +65,24 @@ class Imaging:
         limits: WorkerLimits = DEFAULT_LIMITS,
         accept: Collection[str] = ALWAYS_ACCEPTED,
     ) -> None:
-        self._crew = _Crew(replace(limits, accept=accepted(accept)))
+        self._workers = _Workers(replace(limits, accept=accepted_formats(accept)))
         self._max_pixels = limits.max_pixels
         self._threads = ThreadPool(workers, name="limner-imaging")
-        # One reader is enough: it uses several processors by itself, and its models are large.
-        self._readers = _Crew(READER_LIMITS, READER)
-        self._reading = ThreadPool(1, name="limner-reading")
-        self._notaries = _Crew(limits, NOTARY)
-        # Also runs when the pool is forgotten and at exit, so no process stays behind.
-        crews = (self._crew, self._readers, self._notaries)
-        self._close = weakref.finalize(self, _close, crews, (self._threads, self._reading))
+        # One OCR worker is enough: it uses several processors by itself, and its models are large.
+        self._ocr_workers = _Workers(OCR_LIMITS, OCR_WORKER)
+        self._ocr_threads = ThreadPool(1, name="limner-ocr")
+        self._c2pa_workers = _Workers(limits, C2PA_WORKER)
+        # Also runs when the pool is garbage-collected and at exit, so no process stays behind.
+        workers_of_all = (self._workers, self._ocr_workers, self._c2pa_workers)
+        threads_of_all = (self._threads, self._ocr_threads)
+        self._close = weakref.finalize(self, _close, workers_of_all, threads_of_all)
 
     async def verify(self, data: Source) -> Facts:
-        """Decode the picture in full and say what it is.
+        """Decode the whole picture and return its facts.
 
         Raises:
             UnrecognizedImage: the first bytes show no accepted format.
-            CorruptImage: a known format that is damaged or cut short.
+            CorruptImage: a known format that is damaged or truncated.
             ImageTooLarge: over the pixel, memory or time limit.
         """
         return _value(await self._do("verify", data), Facts)
@@ -82,43 +90,41 @@ class Imaging:
     async def convert(
         self, data: Source, *, to: OutputFormat = "png", cover: tuple[int, int] | None = None
     ) -> bytes:
-        """The first frame, upright, in 8-bit sRGB and without metadata, in another format.
+        """Encode the first frame in another format: upright, 8-bit sRGB, without metadata.
 
         Transparency is kept, except in a JPEG, which shows it on white. With ``cover`` the picture
-        is scaled, never stretched, until it covers that width and height, and cropped from the
-        centre to exactly them.
+        is scaled in proportion until it covers that width and height, and then cropped from the
+        centre to exactly that size.
 
         Raises:
             ImageError: as `verify`.
-            ImageTooLarge: the format holds no picture that large.
+            ImageTooLarge: the format cannot hold a picture that large.
         """
         return (await self._do("convert", data, to=to, cover=cover)).payload
 
     async def fit(self, data: Source, request: FitRequest) -> tuple[Fitted, bytes]:
-        """The picture as a model should get it, and what was done to it.
+        """Encode the picture for a model, and say what was changed.
 
         Raises:
-            ImageError: as `verify`, and where the region lies outside the picture.
+            ImageError: as `verify`, and if the region lies outside the picture.
         """
 
-        def at_once(payload: bytes) -> WorkerReply | None:
-            fitted = as_it_is(payload, request, max_pixels=self._max_pixels)
-            return (
-                None
-                if fitted is None
-                else WorkerReply(value=msgspec.to_builtins(fitted), payload=payload)
-            )
+        def without_worker(payload: bytes) -> WorkerReply | None:
+            fitted = pass_through(payload, request, max_pixels=self._max_pixels)
+            if fitted is None:
+                return None
+            return WorkerReply(value=msgspec.to_builtins(fitted), payload=payload)
 
-        # What is in memory already needs no thread either.
-        answer = at_once(data) if isinstance(data, bytes) else None
-        if answer is None:
+        # Bytes that are already in memory need no thread either.
+        reply = without_worker(data) if isinstance(data, bytes) else None
+        if reply is None:
             header = {"op": "fit", "request": msgspec.to_builtins(request)}
-            shift = _Shift(self._crew, header, data, at_once=at_once)
-            answer = await self._run(shift, self._threads)
-        return _value(answer, Fitted), answer.payload
+            job = _RunningJob(self._workers, header, data, without_worker=without_worker)
+            reply = await self._run(job, self._threads)
+        return _value(reply, Fitted), reply.payload
 
     async def mask(self, data: Source, *, size: tuple[int, int], way: MaskWay) -> bytes:
-        """A PNG of that size that marks what a drawn mask does, in the way of a service.
+        """Turn a drawn mask into a PNG of that size, which marks pixels the way a service expects.
 
         Raises:
             ImageError: as `verify`.
@@ -128,82 +134,83 @@ class Imaging:
     async def mask_of_region(
         self, region: Region, *, of: tuple[int, int], size: tuple[int, int], way: MaskWay
     ) -> bytes:
-        """A PNG of that size that marks a region of a picture with the size ``of``."""
+        """Make a mask PNG of that size for a region of a picture whose size is ``of``."""
         job = {"region": msgspec.to_builtins(region), "of": of, "size": size, "way": way}
         return (await self._do("mask", b"", **job)).payload
 
     async def preview(self, data: Source, *, columns: int, rows: int) -> Preview:
-        """A thumbnail within columns x rows pixels, in proportion, transparency shown on white.
+        """Make a thumbnail within columns x rows pixels, in proportion; transparency becomes white.
 
         Raises:
             ImageError: as `verify`.
         """
-        answer = await self._do("preview", data, columns=columns, rows=rows)
-        return _value(answer, Preview, rgb=answer.payload)
+        reply = await self._do("preview", data, columns=columns, rows=rows)
+        return _value(reply, Preview, rgb=reply.payload)
 
     async def measure(self, data: Source) -> Measurements:
-        """What pixels and header tell: size, colours, texture, codes, camera data.
+        """Measure pixels and header: size, colours, texture, codes, camera data.
 
         Raises:
             ImageError: as `verify`.
         """
-        return _decoded((await self._do("measure", data)).payload, Measurements)
+        return _decode((await self._do("measure", data)).payload, Measurements)
 
-    async def read_text(self, data: Source) -> tuple[TextLine, ...]:
-        """The text in the picture in reading order, with its place; none where there is none.
+    async def recognize_text(self, data: Source) -> tuple[TextLine, ...]:
+        """Run OCR over the picture and return its text in reading order, with the position.
 
-        A worker of its own does it, which never sees the file, only its pixels. It is started by
-        the first call, in a second or two, and kept.
+        A separate worker runs the OCR models. It never sees the file, only its pixels. The first
+        call starts it, in a second or two, and it stays.
 
         Raises:
             MissingExtra: ``limner[eyes]`` is not installed; the hint is the command.
             ImageError: as `verify`.
         """
-        if not can_read_text():
-            raise MissingExtra("reading text needs limner[eyes]", hint=INSTALL)
-        page = await self._do("legible", data)
-        job = _Shift(self._readers, {**page.value, "op": "read_text"}, page.payload)
-        answer = await self._run(job, self._reading)
-        return _decoded(answer.payload, tuple[TextLine, ...])
+        if not has_ocr():
+            raise MissingExtra("reading text needs limner[eyes]", hint=INSTALL_OCR)
+        page = await self._do("ocr_page", data)
+        job = _RunningJob(self._ocr_workers, {**page.value, "op": "ocr"}, page.payload)
+        reply = await self._run(job, self._ocr_threads)
+        return _decode(reply.payload, tuple[TextLine, ...])
 
     async def read_manifest(self, data: Source, *, mime: str) -> Manifest:
-        """What the C2PA manifest of a picture claims, and whether that holds.
+        """Read the C2PA manifest of a picture, and check its signature.
 
-        A process of its own does it, started by the first call and kept.
+        A separate process does this. The first call starts it, and it stays.
 
         Raises:
             MissingExtra: ``limner[c2pa]`` is not installed; the hint is the command.
-            CorruptImage: there is no manifest, or it cannot be understood.
+            CorruptImage: there is no manifest, or it cannot be parsed.
             ImageTooLarge: over the memory or time limit.
         """
-        if not can_read():
-            raise MissingExtra("reading a C2PA manifest needs limner[c2pa]", hint=INSTALL_NOTARY)
-        shift = _Shift(self._notaries, {"op": "read_manifest", "mime": mime}, data)
-        return _decoded((await self._run(shift, self._threads)).payload, Manifest)
+        if not has_c2pa():
+            raise MissingExtra("reading a C2PA manifest needs limner[c2pa]", hint=INSTALL_C2PA)
+        job = _RunningJob(self._c2pa_workers, {"op": "read_manifest", "mime": mime}, data)
+        return _decode((await self._run(job, self._threads)).payload, Manifest)
 
     async def render_svg(
         self, document: str, *, width: int, height: int, assets: Mapping[str, Asset]
     ) -> bytes:
         """Draw an SVG document as a PNG of exactly that size.
 
-        ``assets`` is asked only for the names the document mentions, so it may be a large or lazy
-        mapping.
+        Only the names that the document mentions are looked up in ``assets``, so it may be a large
+        or lazy mapping.
 
         Raises:
-            UnsafeSvg: the document asks for more than drawing; the message says what to remove.
+            UnsafeSvg: the document contains something that is not allowed; the message says what to
+                remove.
             CorruptImage: it is not an SVG document.
             ImageTooLarge: over a limit of size, count, memory or time.
         """
         used = {name: assets[name] for name in mentioned_assets(document) if name in assets}
-        order = {
+        drawing = {
             "document": document,
             "assets": {name: msgspec.to_builtins(used[name]) for name in used},
         }
-        payload = json.dumps(order).encode()
+        payload = json.dumps(drawing).encode()
         return (await self._do("render_svg", payload, width=width, height=height)).payload
 
     async def aclose(self) -> None:
-        """End the workers; calls in flight fail with RuntimeError."""
+        """End the workers; calls in progress fail with RuntimeError."""
         await asyncio.to_thread(self._close)
 
     async def __aenter__(self) -> Self:
@@ -218,24 +225,24 @@ class Imaging:
         await self.aclose()
 
     async def _do(self, op: str, source: Source, **arguments: Any) -> WorkerReply:
-        shift = _Shift(self._crew, {"op": op, **arguments}, source)
-        return await self._run(shift, self._threads)
+        job = _RunningJob(self._workers, {"op": op, **arguments}, source)
+        return await self._run(job, self._threads)
 
-    async def _run(self, shift: _Shift, threads: ThreadPool) -> WorkerReply:
-        future = threads.submit(shift.work)
+    async def _run(self, job: _RunningJob, threads: ThreadPool) -> WorkerReply:
+        future = threads.submit(job.work)
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
-            shift.abandon()
+            job.abandon()
             raise
 
 
-class _Crew:
-    """The worker processes of one pool: those waiting for a job, and all of them."""
+class _Workers:
+    """The worker processes of one kind: the idle ones, and all of them."""
 
     def __init__(self, limits: WorkerLimits, module: str = WORKER) -> None:
         self._limits, self._module = limits, module
-        # Re-entrant, since the finalizer of a forgotten pool may run on any thread at any point.
+        # Re-entrant, since the finalizer of a collected pool may run on any thread at any point.
         self._lock = threading.RLock()
         self._idle: list[WorkerProcess] = []
         self._all: set[WorkerProcess] = set()
@@ -243,14 +250,14 @@ class _Crew:
         self._owner_pid = os.getpid()
 
     def take(self) -> WorkerProcess:
-        """The worker that was busy last, since it is the warmest, or a new one."""
+        """Take the worker that was busy last, since it is the warmest, or start a new one."""
         while True:
             with self._lock:
                 self.check_open()
                 worker = self._idle.pop() if self._idle else None
             if worker is None:
-                return self._hire()
-            if worker.alive:
+                return self._start()
+            if worker.is_alive:
                 return worker
             self.drop(worker)
 
@@ -263,14 +270,14 @@ class _Crew:
         self.drop(worker)
 
     def drop(self, worker: WorkerProcess) -> None:
-        """Forget a worker and clean up after it."""
+        """Remove a worker and clean up after it."""
         with self._lock:
             self._all.discard(worker)
         worker.close()
 
     def close(self) -> None:
         """End every worker; the thread that waits for a busy one cleans up after it."""
-        # A forked copy of the host must not end the workers of the original.
+        # A forked copy of the host must not end the workers of its parent.
         if os.getpid() != self._owner_pid:
             return
         with self._lock:
@@ -282,7 +289,7 @@ class _Crew:
         for worker in idle:
             self.drop(worker)
 
-    def _hire(self) -> WorkerProcess:
+    def _start(self) -> WorkerProcess:
         worker = WorkerProcess(self._limits, self._module)
         with self._lock:
             self._all.add(worker)
@@ -293,35 +300,35 @@ class _Crew:
         return worker
 
     def check_open(self) -> None:
-        """Raise RuntimeError where the pool is closed, as for a job that was ended with it."""
+        """Raise RuntimeError if the pool is closed."""
         if self._closed:
             raise RuntimeError("this Imaging is closed")
 
 
-class _Shift:
-    """One job on its way through a worker; another thread may abandon it at any moment."""
+class _RunningJob:
+    """One job on its way through a worker; another thread may abandon it at any time."""
 
     def __init__(
         self,
-        crew: _Crew,
+        workers: _Workers,
         header: Mapping[str, Any],
         source: Source,
         *,
-        at_once: Callable[[bytes], WorkerReply | None] | None = None,
+        without_worker: Callable[[bytes], WorkerReply | None] | None = None,
     ) -> None:
-        """``at_once`` may answer a job that needs no worker."""
-        self._crew = crew
-        self._header, self._source, self._at_once = header, source, at_once
+        """``without_worker`` may return the reply to a job that needs no worker."""
+        self._workers = workers
+        self._header, self._source, self._without_worker = header, source, without_worker
         self._lock = threading.Lock()
         self._worker: WorkerProcess | None = None
         self._abandoned = False
 
     def work(self) -> WorkerReply:
-        """Do the job, on a thread of the pool."""
+        """Run the job; called on a thread of the pool."""
         payload = self._source if isinstance(self._source, bytes) else self._source()
-        if self._at_once is not None and (answer := self._at_once(payload)) is not None:
-            return answer
-        worker = self._crew.take()
+        if self._without_worker is not None and (reply := self._without_worker(payload)):
+            return reply
+        worker = self._workers.take()
         with self._lock:
             self._worker = worker
             if self._abandoned:
@@ -329,41 +336,41 @@ class _Shift:
         try:
             return worker.do(WorkerJob(header=self._header, payload=payload))
         except ImageError:
-            self._crew.check_open()
+            self._workers.check_open()
             raise
         finally:
             with self._lock:
                 self._worker = None
-            if worker.alive:
-                self._crew.give_back(worker)
+            if worker.is_alive:
+                self._workers.give_back(worker)
             else:
-                self._crew.drop(worker)
+                self._workers.drop(worker)
 
     def abandon(self) -> None:
-        """End the worker that is busy with this job, if one is."""
+        """Kill the worker that runs this job, if there is one."""
         with self._lock:
             self._abandoned = True
             if self._worker is not None:
                 self._worker.kill()
 
 
-def _close(crews: tuple[_Crew, ...], threads: tuple[ThreadPool, ...]) -> None:
-    for pool in threads:
-        pool.shutdown(wait=False)
-    for crew in crews:
-        crew.close()
+def _close(workers_of_all: tuple[_Workers, ...], threads_of_all: tuple[ThreadPool, ...]) -> None:
+    for threads in threads_of_all:
+        threads.shutdown(wait=False)
+    for workers in workers_of_all:
+        workers.close()
 
 
-def _value(answer: WorkerReply, kind: type[T], **rest: bytes) -> T:
-    """The value of an answer as the type it must have; a worker's word is not taken for it."""
+def _value(reply: WorkerReply, kind: type[T], **rest: bytes) -> T:
+    """The value of a reply as its type; a worker that met hostile bytes is not trusted."""
     try:
-        return msgspec.convert({**answer.value, **rest}, kind)
+        return msgspec.convert({**reply.value, **rest}, kind)
     except msgspec.ValidationError:
         raise CorruptImage("the picture confused its decoder") from None
 
 
-def _decoded(payload: bytes, kind: type[T]) -> T:
-    """The same for an answer that is too long for a header and comes as JSON."""
+def _decode(payload: bytes, kind: type[T]) -> T:
+    """The same for a reply that is too long for a header and comes as JSON."""
     try:
         return msgspec.json.decode(payload, type=kind)
     except msgspec.DecodeError:

@@ -1,7 +1,7 @@
-"""One worker process, seen from the host: a job goes in, an answer or an obituary comes out.
+"""A job -> the reply of one worker process, or an error that says why the worker died.
 
-Everything here blocks and belongs on a thread. The answer is read as carefully as any other
-outside data, since what sent it has met hostile bytes.
+Everything here blocks and belongs on a thread. The host parses the reply as carefully as any other
+outside data, since the worker has met hostile bytes.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from limner.imaging.limits import WorkerLimits
 if sys.platform == "linux":
     import fcntl
 
-# The programs a worker process may run: one decodes and draws, one reads text, and one checks
-# where a picture says it comes from.
+# The programs that a worker process may run: one decodes and draws, one runs OCR, and one reads
+# C2PA manifests.
 WORKER = "limner.imaging.worker"
-READER = "limner.imaging.ocr_worker"
-NOTARY = "limner.imaging.c2pa_worker"
+OCR_WORKER = "limner.imaging.ocr_worker"
+C2PA_WORKER = "limner.imaging.c2pa_worker"
 
 _START_TIMEOUT_S = 60.0
 _EXIT_TIMEOUT_S = 5.0
@@ -45,8 +45,8 @@ _PIPE_BYTES = 1 << 20
 _CPU_TIME_SPENT = -signal.SIGXCPU if hasattr(signal, "SIGXCPU") else None
 _ABORTED = -signal.SIGABRT
 
-# All of the host's environment that a worker gets: where Windows and odd installations of Python
-# keep their libraries. No key may ever be among it.
+# The only variables of the host's environment that a worker gets: Windows and unusual Python
+# installations need them to find libraries. An API key must never be among them.
 _PASSED_ON = ("SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 
 _ERRORS: dict[str, type[ImageError]] = {
@@ -55,21 +55,21 @@ _ERRORS: dict[str, type[ImageError]] = {
 
 
 class WorkerJob(msgspec.Struct, frozen=True, kw_only=True):
-    """What a worker is asked: the header names the operation, the payload is the bytes."""
+    """A job for a worker: the header names the operation, the payload is the bytes."""
 
     header: Mapping[str, Any]
     payload: bytes
 
 
 class WorkerReply(msgspec.Struct, frozen=True, kw_only=True):
-    """What a worker says of a job that went well: facts, and bytes."""
+    """The reply to a job that succeeded: facts, and bytes."""
 
     value: Mapping[str, Any]
     payload: bytes
 
 
 class _Head(msgspec.Struct):
-    """The header of an answer: a value, or the class and the text of an error."""
+    """The header of a reply: a value, or the class and the text of an error."""
 
     value: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
     error: str | None = None
@@ -78,49 +78,49 @@ class _Head(msgspec.Struct):
 
 
 class WorkerProcess:
-    """A warm worker, running the module that is named; it does one job at a time."""
+    """A warm worker that runs one of the programs above; it does one job at a time."""
 
     def __init__(self, limits: WorkerLimits, module: str = WORKER) -> None:
         self._limits = limits
-        self._doomed = False
+        self._killed = False
         self._expired = False
         self._process = _spawn(limits, module)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._jobs: IO[bytes] = self._process.stdin
-        self._answers: IO[bytes] = self._process.stdout
+        self._replies: IO[bytes] = self._process.stdout
         _widen(self._jobs)
-        _widen(self._answers)
+        _widen(self._replies)
         try:
             with self._deadline(_START_TIMEOUT_S):
-                pipe.receive(self._answers, max_payload_bytes=0)
+                pipe.receive(self._replies, max_payload_bytes=0)
         except EOFError:
             self.close()
             raise LimnerError(
-                f"the imaging worker ended with status {self._process.returncode} at its start",
+                f"the imaging worker exited with status {self._process.returncode} at its start",
                 hint=f"see why: {sys.executable} -m {module} '{{}}'",
             ) from None
 
     @property
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
         """Whether the process can take a job."""
-        return not self._doomed and self._process.poll() is None
+        return not self._killed and self._process.poll() is None
 
     def do(self, job: WorkerJob) -> WorkerReply:
-        """Send one job and wait for its answer.
+        """Send one job and wait for its reply.
 
         Raises:
-            ImageError: what the worker answered, or what became of it.
+            ImageError: the job failed, or the worker died.
         """
         try:
             with self._deadline(self._limits.timeout_s):
                 pipe.send(self._jobs, job.header, job.payload)
                 head, payload = pipe.receive(
-                    self._answers, max_payload_bytes=self._limits.max_answer_bytes
+                    self._replies, max_payload_bytes=self._limits.max_answer_bytes
                 )
-            said = msgspec.json.decode(head, type=_Head)
+            reply = msgspec.json.decode(head, type=_Head)
         except (OSError, EOFError):
-            raise self._obituary() from None
+            raise self._exit_error() from None
         except OverflowError:
             self.close()
             mebibytes = self._limits.max_answer_bytes >> 20
@@ -128,28 +128,28 @@ class WorkerProcess:
         except msgspec.DecodeError:
             self.close()
             raise CorruptImage("the picture confused its decoder") from None
-        if said.error is not None:
-            raise _ERRORS.get(said.error, CorruptImage)(said.message, hint=said.hint)
-        return WorkerReply(value=said.value, payload=payload)
+        if reply.error is not None:
+            raise _ERRORS.get(reply.error, CorruptImage)(reply.message, hint=reply.hint)
+        return WorkerReply(value=reply.value, payload=payload)
 
     def kill(self) -> None:
-        """End the process now; a thread that waits for its answer wakes up."""
-        # A killed process is still seen alive for a moment.
-        self._doomed = True
+        """Kill the process; a thread that waits for its reply wakes up."""
+        # For a moment, a killed process still looks alive.
+        self._killed = True
         self._process.kill()
 
     def close(self) -> None:
-        """End the process and leave nothing of it behind."""
+        """Kill the process and release its pipes."""
         self._process.kill()
         self._process.wait()
-        for stream in (self._jobs, self._answers):
-            # What is left in the buffer has nobody to go to.
+        for stream in (self._jobs, self._replies):
+            # The buffer may still hold bytes, and the other end is gone.
             with contextlib.suppress(OSError):
                 stream.close()
 
     @contextlib.contextmanager
     def _deadline(self, seconds: float) -> Generator[None]:
-        # A pipe read has no time limit of its own on every system; a kill ends it on all of them.
+        # Not every system can time out a read from a pipe, but a kill ends the read everywhere.
         timer = threading.Timer(seconds, self._expire)
         timer.daemon = True
         timer.start()
@@ -157,15 +157,15 @@ class WorkerProcess:
             yield
         finally:
             timer.cancel()
-            # A timer caught in the act must not strike at the next job.
+            # A timer that is just firing must not kill the next job.
             timer.join()
 
     def _expire(self) -> None:
         self._expired = True
         self.kill()
 
-    def _obituary(self) -> ImageError:
-        """Why the worker is gone, as the error of the job it had."""
+    def _exit_error(self) -> ImageError:
+        """Why the worker died, as the error of its job."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_EXIT_TIMEOUT_S)
         status = self._process.poll()
@@ -179,7 +179,7 @@ class WorkerProcess:
         if status == pipe.EXIT_OUT_OF_MEMORY:
             return ImageTooLarge(too_much)
         if status == _ABORTED:
-            # Rust and C++ abort for want of memory, but also where they find their own mistakes.
+            # Rust and C++ abort if memory runs out, but also on a bug of their own.
             return ImageTooLarge(f"the decoder gave up, most likely because {too_much}")
         return CorruptImage(f"the picture crashed its decoder (status {status})")
 
@@ -194,7 +194,7 @@ def _spawn(limits: WorkerLimits, module: str) -> subprocess.Popen[bytes]:
             stderr=subprocess.DEVNULL,
             cwd=Path(sys.executable).anchor,
             env=_environment(),
-            # Ctrl-C at the terminal is for the host, which decides what becomes of the job.
+            # The host handles Ctrl-C at the terminal, and decides about the job.
             start_new_session=True,
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )
@@ -204,14 +204,14 @@ def _spawn(limits: WorkerLimits, module: str) -> subprocess.Popen[bytes]:
 
 def _environment() -> dict[str, str]:
     passed_on = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-    # The worker has another working directory, so relative entries would name other places.
+    # The worker has another working directory, so relative entries would not work.
     search = os.pathsep.join(str(Path(entry).absolute()) for entry in sys.path)
     return {**passed_on, "PYTHONPATH": search}
 
 
 def _widen(stream: IO[bytes]) -> None:
-    """Let a whole picture through in a few writes, where the system can."""
+    """Let a whole picture through in a few writes, if the system allows it."""
     if sys.platform == "linux":
-        # Beyond a quota of its user the system says no, and the pipe works as it is.
+        # Above the quota of the user the system refuses, and the pipe stays as it is.
         with contextlib.suppress(OSError):
             fcntl.fcntl(stream, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)

@@ -1,7 +1,6 @@
-"""A picture's bytes -> who says they made it: whether a C2PA manifest is there, and what it claims.
+"""A picture's file -> whether it carries a C2PA manifest, and the types of what a manifest claims.
 
-The host imports the values of ``record``, and ``embedded``, which only looks; what a manifest says
-is read by ``claims``, with native code, inside the process `notary` and nowhere else.
+The host only searches for a manifest. Native code parses it, in the process of `c2pa_worker`.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import BinaryIO, Literal
 
 import msgspec
 
-from limner.imaging.png_chunks import SIGNATURE, walk
+from limner.imaging.png_chunks import PNG_SIGNATURE, walk
 
 _JPEG = b"\xff\xd8"
 _START_OF_SCAN, _APP11 = 0xDA, 0xEB
@@ -21,20 +20,62 @@ _START_OF_SCAN, _APP11 = 0xDA, 0xEB
 _JUMBF_HEAD_BYTES = 28
 
 
+INSTALL_C2PA = "pip install 'limner[c2pa]'"
+
+State = Literal["trusted", "valid", "invalid"]
+
+
+class Ingredient(msgspec.Struct, frozen=True, kw_only=True):
+    """Another file that was used to make the picture, as the manifest claims."""
+
+    title: str | None
+    mime: str | None
+    relationship: str | None
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """The claims of a picture's active manifest, and whether its signature is valid.
+
+    Attributes:
+        state: ``valid`` means that the bytes are those that were signed with the certificate of
+            ``signer``. ``trusted`` means that ``signer`` is also on a list of trusted signers.
+            ``invalid`` means that the picture changed after signing, or was signed wrongly.
+        claim_generator: the program that made the claim.
+        signer: the owner of the certificate.
+        issuer: the organisation in that certificate.
+        signed_at: the time of signing, if a time-stamping service confirms it.
+        problems: the C2PA codes of validation errors.
+        ingredients: the files that were used to make the picture.
+    """
+
+    state: State
+    claim_generator: str | None
+    signer: str | None
+    issuer: str | None
+    signed_at: str | None
+    problems: tuple[str, ...]
+    ingredients: tuple[Ingredient, ...]
+
+
+def has_c2pa() -> bool:
+    """Whether the C2PA library is installed; this does not load it."""
+    return find_spec("c2pa") is not None
+
+
 def has_manifest(file: BinaryIO) -> bool:
-    """Whether a PNG, JPEG or WebP file carries a manifest; False for what is damaged."""
+    """Whether a PNG, JPEG or WebP file carries a manifest; False if the file is damaged."""
     file.seek(0)
     head = file.read(12)
-    if head.startswith(SIGNATURE):
+    if head.startswith(PNG_SIGNATURE):
         return any(chunk.kind == b"caBX" for chunk in walk(file))
     if head.startswith(_JPEG):
-        return _among_jpeg_segments(file)
+        return _has_manifest_segment(file)
     if head[:4] == b"RIFF" and head[8:] == b"WEBP":
-        return _among_webp_chunks(file)
+        return _has_manifest_chunk(file)
     return False
 
 
-def _among_jpeg_segments(file: BinaryIO) -> bool:
+def _has_manifest_segment(file: BinaryIO) -> bool:
     file.seek(len(_JPEG))
     while len(head := file.read(4)) == 4:
         mark, kind, length = struct.unpack(">BBH", head)
@@ -49,7 +90,7 @@ def _among_jpeg_segments(file: BinaryIO) -> bool:
     return False
 
 
-def _among_webp_chunks(file: BinaryIO) -> bool:
+def _has_manifest_chunk(file: BinaryIO) -> bool:
     file.seek(12)
     while len(head := file.read(8)) == 8:
         kind, length = struct.unpack("<4sI", head)
@@ -57,48 +98,3 @@ def _among_webp_chunks(file: BinaryIO) -> bool:
             return True
         file.seek(length + length % 2, os.SEEK_CUR)
     return False
-
-
-INSTALL = "pip install 'limner[c2pa]'"
-
-State = Literal["trusted", "valid", "invalid"]
-
-
-class Ingredient(msgspec.Struct, frozen=True, kw_only=True):
-    """Another file that the picture is said to be made of."""
-
-    title: str | None
-    mime: str | None
-    relationship: str | None
-
-
-class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What the active manifest of a picture claims, and whether the claim holds.
-
-    Attributes:
-        state: ``valid`` says that the bytes are those that were signed, with the certificate of
-            ``signer``; whether that is who they say needs a list of trusted signers, which would
-            make it ``trusted``. What is ``invalid`` was changed after signing, or signed wrongly.
-        claim_generator: the program that made the claim.
-        signer: whose certificate signed it.
-        issuer: the organisation in that certificate.
-        signed_at: when, where a time-stamping service vouches for it.
-        problems: the codes of C2PA for what is wrong.
-        ingredients: what the picture is said to be made of.
-    """
-
-    state: State
-    claim_generator: str | None
-    signer: str | None
-    issuer: str | None
-    signed_at: str | None
-    problems: tuple[str, ...]
-    ingredients: tuple[Ingredient, ...]
-
-
-def can_read() -> bool:
-    """Whether what reads manifests is installed; it is not loaded to find out."""
-    return find_spec("c2pa") is not None
-
-
-__all__ = ["INSTALL", "Ingredient", "Manifest", "State", "can_read"]

@@ -1,7 +1,7 @@
-"""Jobs on stdin -> answers on stdout: the isolated process that meets untrusted bytes.
+"""Jobs on stdin -> replies on stdout: the isolated process that decodes untrusted bytes.
 
-Started by `process` as ``python -P -m limner.imaging.worker LIMITS``. It says when it is ready,
-answers one job after the other, and ends when its stdin closes, so it never outlives its host.
+Started by `process` as ``python -P -m limner.imaging.worker LIMITS``. It sends a message when it is
+ready, runs one job after the other, and ends when its stdin closes, so it never outlives its host.
 """
 
 from __future__ import annotations
@@ -18,75 +18,81 @@ import msgspec
 
 from limner.errors import CorruptImage, ImageError, ImageTooLarge
 from limner.imaging import pipe, pixels
-from limner.imaging.decode import prepare
-from limner.imaging.evidence.measure import legible, measure
+from limner.imaging.decode import load_decoders
+from limner.imaging.evidence.measure import make_ocr_page, measure
 from limner.imaging.fit import FitRequest, Region
 from limner.imaging.fit.engine import Engine
 from limner.imaging.limits import WorkerLimits
 from limner.imaging.pixel_cache import PixelCache
-from limner.imaging.pixels import mask, mask_of_region
-from limner.imaging.sandbox import allow_cpu, lock_down, share_one_heap, wait_for
+from limner.imaging.sandbox import enter_sandbox, limit_cpu, share_one_heap, wait_for_job
 from limner.imaging.svg import Asset
 from limner.imaging.svg.renderer import render
 
 _MAX_MESSAGE_CHARS = 300
 
-# What decoders raise on purpose, with a sentence. All else is an accident with damaged numbers.
-_SPOKEN = (EOFError, OSError, RuntimeError, SyntaxError, ValueError)
-# Names in the decoder's code, and numbers that only it can read: "decoder error -2".
-_UNSPOKEN = re.compile(r"[A-Za-z][._][A-Za-z]|-\d+$")
+# Errors that decoders raise on purpose, with a message. Other errors are accidents of bad data.
+_DELIBERATE_ERRORS = (EOFError, OSError, RuntimeError, SyntaxError, ValueError)
+# A message for programmers: names in the decoder's code, or a status as in "decoder error -2".
+_INTERNAL_DETAIL = re.compile(r"[A-Za-z][._][A-Za-z]|-\d+$")
 
-# A second thread for encoders. It is begun before the lock-down, which allows no new ones.
-_aside = ThreadPoolExecutor(1)
+# A second thread for encoders. It starts before the sandbox, which allows no new threads.
+_encoder_thread = ThreadPoolExecutor(1)
 
-_fresh = PixelCache()
+_pixel_cache = PixelCache()
 
-Answer = tuple[dict[str, Any], bytes]
-Jobs = dict[str, Callable[[dict[str, Any], bytes, WorkerLimits], Answer]]
+JobReply = tuple[dict[str, Any], bytes]
+JobTable = dict[str, Callable[[dict[str, Any], bytes, WorkerLimits], JobReply]]
 
 
 def main() -> None:
-    """Serve until stdin closes."""
-    serve(_ready)
+    """Run jobs until stdin closes."""
+    serve(_prepare)
 
 
-def serve(get_ready: Callable[[WorkerLimits], Jobs]) -> None:
-    """Get ready with all rights, give them up, then do jobs until stdin closes."""
+def serve(prepare: Callable[[WorkerLimits], JobTable]) -> None:
+    """Load everything, enter the sandbox, then run jobs until stdin closes."""
     limits = WorkerLimits(**json.loads(sys.argv[1]))
-    jobs, answers = _claim_pipes()
-    table = get_ready(limits)
-    lock_down(limits)
-    pipe.send(answers, {"ready": True})
-    while _serve_one(jobs, answers, table, limits):
+    jobs, replies = _claim_pipes()
+    table = prepare(limits)
+    enter_sandbox(limits)
+    pipe.send(replies, {"ready": True})
+    while _serve_one(jobs, replies, table, limits):
         pass
 
 
-def _ready(limits: WorkerLimits) -> Jobs:
+def _prepare(limits: WorkerLimits) -> JobTable:
     share_one_heap()
-    _aside.submit(int).result()
-    prepare(limits)
+    _encoder_thread.submit(int).result()
+    load_decoders(limits)
     return _JOBS
 
 
-def _serve_one(jobs: IO[bytes], answers: IO[bytes], table: Jobs, limits: WorkerLimits) -> bool:
-    """Do the next job, keeping nothing of it but fresh pixels; False once there are no more."""
-    wait_for(jobs, at_rest=_fresh.forget)
+def _claim_pipes() -> tuple[IO[bytes], IO[bytes]]:
+    """Keep stdout for replies: what a library prints goes to stderr."""
+    replies = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    return sys.stdin.buffer, replies
+
+
+def _serve_one(jobs: IO[bytes], replies: IO[bytes], table: JobTable, limits: WorkerLimits) -> bool:
+    """Run the next job; False if there are no more. Only the pixel cache survives a job."""
+    wait_for_job(jobs, on_idle=_pixel_cache.clear)
     try:
         header, payload = pipe.receive(jobs, max_payload_bytes=sys.maxsize)
     except EOFError:
         return False
     except MemoryError:
-        # The rest of the job is still in the pipe: nothing after it can be understood.
+        # The rest of the job is still in the pipe, so the next job could not be found.
         sys.exit(pipe.EXIT_OUT_OF_MEMORY)
-    allow_cpu(limits.cpu_s)
-    pipe.send(answers, *_answer(json.loads(header), payload, table, limits))
+    limit_cpu(limits.cpu_s)
+    pipe.send(replies, *_run(json.loads(header), payload, table, limits))
     return True
 
 
-def _answer(job: dict[str, Any], payload: bytes, table: Jobs, limits: WorkerLimits) -> Answer:
-    """Do one job; whatever goes wrong becomes an answer that names the error's class."""
+def _run(job: dict[str, Any], payload: bytes, table: JobTable, limits: WorkerLimits) -> JobReply:
+    """Run one job; an error becomes a reply that names the error's class."""
     if job["op"] != "fit":
-        _fresh.forget()  # two decoded pictures at once may be too many
+        _pixel_cache.clear()  # memory may not hold two decoded pictures
     try:
         return table[job["op"]](job, payload, limits)
     except ImageError as error:
@@ -101,63 +107,69 @@ def _answer(job: dict[str, Any], payload: bytes, table: Jobs, limits: WorkerLimi
 
 
 def _reason(error: BaseException) -> str:
-    """What a decoder says is wrong, where it says it to people and not to its programmer."""
-    text = " ".join(str(error).split()) if isinstance(error, _SPOKEN) else ""
-    return "" if _UNSPOKEN.search(text) else text
+    """The decoder's message, if it is meant for people and not for its programmers."""
+    text = " ".join(str(error).split()) if isinstance(error, _DELIBERATE_ERRORS) else ""
+    return "" if _INTERNAL_DETAIL.search(text) else text
 
 
-def _verify(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Answer:  # noqa: ARG001 - the shape of every job
-    facts = pixels.verify(payload, limits=limits, keep=_fresh.keep)
+def _failure(error: ImageError) -> JobReply:
+    # A message may quote the document, and a name in it may have a million letters.
+    message = error.message[:_MAX_MESSAGE_CHARS]
+    return {"error": type(error).__name__, "message": message, "hint": error.hint}, b""
+
+
+def _verify(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:  # noqa: ARG001 - every job has this signature
+    facts = pixels.verify(payload, limits=limits, keep=_pixel_cache.keep)
     return {"value": msgspec.to_builtins(facts)}, b""
 
 
-def _convert(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Answer:
+def _convert(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:
     cover = tuple(job["cover"]) if job["cover"] else None
     return {}, pixels.convert(payload, limits=limits, to=job["to"], cover=cover)
 
 
-def _preview(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Answer:
+def _preview(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:
     thumbnail = pixels.preview(payload, limits=limits, columns=job["columns"], rows=job["rows"])
     return {"value": {"width": thumbnail.width, "height": thumbnail.height}}, thumbnail.rgb
 
 
-def _render_svg(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Answer:
-    order = json.loads(payload)
-    assets = {name: Asset(**asset) for name, asset in order["assets"].items()}
+def _render_svg(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:
+    drawing = json.loads(payload)
+    assets = {name: Asset(**asset) for name, asset in drawing["assets"].items()}
     png = render(
-        order["document"], width=job["width"], height=job["height"], assets=assets, limits=limits
+        drawing["document"], width=job["width"], height=job["height"], assets=assets, limits=limits
     )
     return {}, png
 
 
-def _fit(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Answer:
-    asked: dict[str, Any] = job["request"]
-    asked["formats"] = tuple(asked["formats"])
-    asked["region"] = Region(**asked["region"]) if asked["region"] else None
-    engine = Engine(aside=_aside, limits=limits)
-    fitted, data = engine.fit(payload, FitRequest(**asked), opened=_fresh.take(payload))
+def _fit(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:
+    fields: dict[str, Any] = job["request"]
+    fields["formats"] = tuple(fields["formats"])
+    fields["region"] = Region(**fields["region"]) if fields["region"] else None
+    engine = Engine(thread=_encoder_thread, limits=limits)
+    fitted, data = engine.fit(payload, FitRequest(**fields), opened=_pixel_cache.take(payload))
     return {"value": msgspec.to_builtins(fitted)}, data
 
 
-def _mask(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Answer:
+def _mask(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:
     size, way = tuple(job["size"]), job["way"]
     if job["region"] is None:
-        return {}, mask(payload, limits=limits, size=size, way=way)
+        return {}, pixels.mask(payload, limits=limits, size=size, way=way)
     region = Region(**job["region"])
-    return {}, mask_of_region(region, of=tuple(job["of"]), size=size, way=way)
+    return {}, pixels.mask_of_region(region, of=tuple(job["of"]), size=size, way=way)
 
 
-def _measure(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Answer:  # noqa: ARG001 - the shape of every job
+def _measure(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:  # noqa: ARG001 - every job has this signature
     return {}, json.dumps(msgspec.to_builtins(measure(payload, limits=limits))).encode()
 
 
-def _legible(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Answer:  # noqa: ARG001 - the shape of every job
-    page = msgspec.structs.asdict(legible(payload, limits=limits))
+def _ocr_page(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:  # noqa: ARG001 - every job has this signature
+    page = msgspec.structs.asdict(make_ocr_page(payload, limits=limits))
     rgb = page.pop("rgb")
     return {"value": page}, rgb
 
 
-_JOBS: Jobs = {
+_JOBS: JobTable = {
     "verify": _verify,
     "convert": _convert,
     "preview": _preview,
@@ -165,21 +177,8 @@ _JOBS: Jobs = {
     "fit": _fit,
     "mask": _mask,
     "measure": _measure,
-    "legible": _legible,
+    "ocr_page": _ocr_page,
 }
-
-
-def _failure(error: ImageError) -> Answer:
-    # A message may quote the document, which may hold a name of a million letters.
-    message = error.message[:_MAX_MESSAGE_CHARS]
-    return {"error": type(error).__name__, "message": message, "hint": error.hint}, b""
-
-
-def _claim_pipes() -> tuple[IO[bytes], IO[bytes]]:
-    """Keep the answer pipe to ourselves: what a library prints goes to stderr."""
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    return sys.stdin.buffer, answers
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""Quote, reserve, settle: the only writer of the ledger."""
+"""Quotes, reservations, settlements: the only writer of the ledger."""

@@ -1,4 +1,4 @@
-"""What a call may cost and what is counted so far -> what is left, or an explained refusal."""
+"""Caps and the totals so far -> what a call may still cost, or a refusal that explains itself."""
 
 from __future__ import annotations
 
@@ -8,59 +8,59 @@ from msgspec.structs import replace
 from limner.dollars import format_usd
 from limner.errors import NANO_PER_USD, BudgetExceeded
 
-# Both set the same cap: the setting, and what a program or the command line gives.
+# The setting and the --budget flag set the same cap.
 SESSION_REMEDY = "raise budget.session_usd (on the command line: --budget)"
 
 
 class Caps(msgspec.Struct, frozen=True, kw_only=True):
-    """The most that may be spent; None is no limit, 0 allows only what is free."""
+    """The most that may be spent; None is no limit, and 0 allows only free calls."""
 
     call_nano: int | None = None
     session_nano: int | None = None
     day_nano: int | None = None
 
     def with_session(self, cap_nano: int | None) -> Caps:
-        """The same with one more cap on the session: the tighter of the two holds."""
+        """The same caps with one more on the session: the lower of the two counts."""
         caps = [cap for cap in (self.session_nano, cap_nano) if cap is not None]
         return replace(self, session_nano=min(caps, default=None))
 
 
 class CapTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """What the session and the UTC day of a call have reserved and spent before it."""
+    """What was reserved and spent before a call, in its session and on its UTC day."""
 
     session_nano: int
     day_nano: int
 
 
-def left_under(caps: Caps, *, counted: CapTotals) -> int | None:
-    """The most a call may cost now; None where nothing limits it."""
+def remaining_under(caps: Caps, *, totals: CapTotals) -> int | None:
+    """The most a call may cost now; None if no cap is set."""
     limits = (
         (caps.call_nano, 0),
-        (caps.session_nano, counted.session_nano),
-        (caps.day_nano, counted.day_nano),
+        (caps.session_nano, totals.session_nano),
+        (caps.day_nano, totals.day_nano),
     )
-    return min((_room(cap, used) for cap, used in limits if cap is not None), default=None)
+    return min((_remaining(cap, used) for cap, used in limits if cap is not None), default=None)
 
 
-def refuse_over_cap(quote_nano: int, *, caps: Caps, counted: CapTotals) -> None:
-    """Do nothing where every cap leaves room for the quote; what is free always has room.
+def check_caps(quote_nano: int, *, caps: Caps, totals: CapTotals) -> None:
+    """Refuse a quote that exceeds a cap; a free call never does.
 
     Raises:
-        BudgetExceeded: a cap leaves less.
+        BudgetExceeded: a cap leaves less than the quote.
     """
     limits = (
         ("call", caps.call_nano, 0, "raise budget.call_usd"),
-        ("session", caps.session_nano, counted.session_nano, SESSION_REMEDY),
-        ("day", caps.day_nano, counted.day_nano, "raise budget.day_usd, or wait for midnight UTC"),
+        ("session", caps.session_nano, totals.session_nano, SESSION_REMEDY),
+        ("day", caps.day_nano, totals.day_nano, "raise budget.day_usd, or wait for midnight UTC"),
     )
-    for name, cap_nano, counted_nano, remedy in limits:
+    for name, cap_nano, used_nano, remedy in limits:
         if cap_nano is None:
             continue
-        left_nano = _room(cap_nano, counted_nano)
+        left_nano = _remaining(cap_nano, used_nano)
         if quote_nano > left_nano:
             raise BudgetExceeded(
-                f"This call may cost {format_usd(quote_nano)}, but of the {name} budget of "
-                f"{format_usd(cap_nano)} only {format_usd(left_nano)} is left",
+                f"This call may cost {format_usd(quote_nano)}, but only {format_usd(left_nano)} of "
+                f"the {name} budget of {format_usd(cap_nano)} is left",
                 hint=f"Ask for a cheaper picture, or {remedy}.",
                 extras={
                     "cap": name,
@@ -71,6 +71,6 @@ def refuse_over_cap(quote_nano: int, *, caps: Caps, counted: CapTotals) -> None:
             )
 
 
-def _room(cap_nano: int, counted_nano: int) -> int:
-    # A price can turn out above its quote: what is left is never less than nothing.
-    return max(0, cap_nano - counted_nano)
+def _remaining(cap_nano: int, used_nano: int) -> int:
+    # A price can be higher than its quote, so that more is used than the cap allows.
+    return max(0, cap_nano - used_nano)

@@ -1,7 +1,7 @@
-"""What a call may cost and what became of it -> rows of the ledger; nothing else writes them.
+"""Quotes, prices and results of calls -> rows of the ledger; no other module writes them.
 
-Each method is one transaction. A reservation is counted and written in the same one, so that any
-number of calls, in any number of processes, together stay below every cap.
+Each method is one transaction. A reservation is checked and written in the same transaction, so
+that any number of calls, in any number of processes, stay below every cap together.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from limner.errors import BudgetExceeded, CostSource, StorageError
-from limner.money.caps import Caps, CapTotals, left_under, refuse_over_cap
+from limner.money.caps import Caps, CapTotals, check_caps, remaining_under
 from limner.money.records import JobRow, LedgerRow, Reservation, Spend, SpendLine
 from limner.storage.owners import Owner, is_alive, this_process
 from limner.storage.store import Row, Store, Transaction
@@ -28,34 +28,36 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class Money:
     """The ledger of one limner home, and the caps on it.
 
-    The first use in a process concludes what processes that died have left: see `recover_dead`.
+    The first use in a process concludes the calls of processes that died: `conclude_dead_calls`.
     """
 
     def __init__(self, store: Store, *, caps: Caps, clock: Callable[[], datetime]) -> None:
         self._store, self._caps, self._clock = store, caps, clock
-        self._recovered = False
+        self._has_concluded_dead = False
 
     @property
     def has_session_cap(self) -> bool:
-        """Whether every session has a budget, whatever its own terms are."""
+        """Whether the settings give every session a budget."""
         return self._caps.session_nano is not None
 
-    async def left(self, session_id: str, *, session_cap_nano: int | None = None) -> int | None:
-        """The most that the next call of a session may cost; None where no cap is set.
+    async def remaining(
+        self, session_id: str, *, session_cap_nano: int | None = None
+    ) -> int | None:
+        """The most that the next call of a session may cost; None if no cap is set.
 
-        Others may spend it meanwhile: only `reserve` holds it.
+        Other calls may spend it in the meantime: only `reserve` holds it.
 
         Args:
-            session_id: whose budget is meant.
-            session_cap_nano: a cap on that session, beside the others.
+            session_id: the session of the call.
+            session_cap_nano: a cap on that session, in addition to the others.
         """
         caps = self._caps.with_session(session_cap_nano)
         if caps == Caps():
             return None
-        await self._recover_once()
+        await self._conclude_dead_once()
         day = self._clock().astimezone(UTC).date().isoformat()
-        counted = await self._store.read(lambda tx: _counted(tx, session_id, day))
-        return left_under(caps, counted=counted)
+        totals = await self._store.read(lambda tx: _totals(tx, session_id, day))
+        return remaining_under(caps, totals=totals)
 
     async def reserve(
         self,
@@ -69,17 +71,17 @@ class Money:
         over_caps: bool = False,
         sending: bool = False,
     ) -> Reservation:
-        """Set the quote aside if every cap leaves room for it.
+        """Reserve the quote if no cap refuses it.
 
         Args:
             quote_nano: the most the call can cost.
-            session_id: whose session budget it counts against.
-            tool: what is called.
-            provider: who will be paid.
-            model: what will be drawn with.
-            session_cap_nano: a cap on that session, beside the others.
-            over_caps: the user has agreed that no cap is asked.
-            sending: the request goes out next and has no journal, so that it counts as sent.
+            session_id: the session whose budget it counts against.
+            tool: the tool that is called.
+            provider: the provider that will be paid.
+            model: the model that draws or answers.
+            session_cap_nano: a cap on that session, in addition to the others.
+            over_caps: the user has agreed to exceed the caps: none is checked.
+            sending: the request is sent next and has no journal: the row is written as sent.
 
         Raises:
             BudgetExceeded: a cap leaves less; nothing was written.
@@ -93,35 +95,44 @@ class Money:
 
         call = {"session_id": session_id, "tool": tool, "provider": provider, "model": model}
         caps = Caps() if over_caps else self._caps.with_session(session_cap_nano)
-        await self._recover_once()
+        await self._conclude_dead_once()
         writing = asyncio.ensure_future(self._store.write(work))
         try:
             return await asyncio.shield(writing)
         except asyncio.CancelledError:
-            # The row may be there already, and nobody would ever hear of it.
-            await asyncio.shield(asyncio.ensure_future(self._take_back(writing)))
+            # The row may be written already, and the caller would never get the reservation.
+            await asyncio.shield(asyncio.ensure_future(self._release_written(writing)))
             raise
 
-    async def record(
+    async def record_cost(
         self, cost_nano: int, source: CostSource, *, session_id: str, tool: str
     ) -> None:
-        """Write down what somebody else's tool has spent: it is paid, and no cap can say no."""
+        """Record what a tool of another package has spent; no cap is checked, since it is paid."""
         call = {"session_id": session_id, "tool": tool, "provider": tool, "model": tool}
 
         def work(tx: Transaction) -> None:
-            spent = self._reserve(tx, cost_nano, call=call, caps=Caps()).ledger_id
+            ledger_id = self._reserve(tx, cost_nano, call=call, caps=Caps()).ledger_id
             now_ms = self._now_ms()
-            _move(tx, spent, to="sent", now_ms=now_ms)
-            price = {"cost_nano": cost_nano, "cost_source": source}
-            _move(tx, spent, to="settled", now_ms=now_ms, **price, picture=None, error_code=None)
+            _move(tx, ledger_id, to="sent", now_ms=now_ms)
+            _move(
+                tx,
+                ledger_id,
+                to="settled",
+                now_ms=now_ms,
+                cost_nano=cost_nano,
+                cost_source=source,
+                picture=None,
+                error_code=None,
+            )
 
-        await self._recover_once()
+        await self._conclude_dead_once()
         await self._store.write(work)
 
-    async def sent(self, reservation: Reservation, *, request_json: str | None) -> str | None:
-        """Note that the request is about to be sent; the answer is our id for the job.
+    async def mark_sent(self, reservation: Reservation, *, request_json: str | None) -> str | None:
+        """Note that the request is sent next, and return our id for the job.
 
-        A request whose answer could never be fetched again is no job: it has no journal.
+        Without ``request_json`` there is no job: the result of such a request cannot be fetched
+        again.
         """
         job_id = None if request_json is None else f"job_{secrets.token_hex(8)}"
 
@@ -143,7 +154,7 @@ class Money:
         return await self._store.write(work)
 
     async def note_job(self, job_id: str, *, remote_id: str, remote_url: str) -> None:
-        """Journal how the service finds the job again."""
+        """Journal how the provider finds the job again."""
 
         def work(tx: Transaction) -> None:
             noted = tx.run(
@@ -167,9 +178,10 @@ class Money:
         picture: str | None,
         error_code: str | None = None,
     ) -> None:
-        """Record the price, even one above the quote: the ledger tells what happened.
+        """Record the price, even if it is higher than the quote.
 
-        ``picture`` is the handle of what was bought; without one, ``error_code`` says why.
+        ``picture`` is the handle of the picture that was bought. Without one, ``error_code`` says
+        why.
         """
         await self._advance(
             reservation,
@@ -181,22 +193,22 @@ class Money:
         )
 
     async def release(self, reservation: Reservation, *, error_code: str | None = None) -> None:
-        """Give the money back: nothing was sent, or the service does not charge for it."""
+        """Release the reservation: nothing was sent, or the provider does not charge for it."""
         await self._advance(reservation, to="released", error_code=error_code)
 
-    async def unknown(self, reservation: Reservation, *, error_code: str | None) -> None:
-        """Nobody knows whether it was charged: the quote stays counted."""
+    async def mark_unknown(self, reservation: Reservation, *, error_code: str | None) -> None:
+        """Keep counting the quote: it cannot be determined whether the provider charged."""
         await self._advance(reservation, to="unknown", error_code=error_code)
 
-    async def place(self, reservation: Reservation, path: str) -> None:
-        """Record where the picture that was paid for was written."""
+    async def record_path(self, reservation: Reservation, path: str) -> None:
+        """Record where the picture was written."""
         await self._advance(reservation, to="placed", path=path)
 
-    async def recover_dead(self) -> int:
-        """Conclude the calls of processes that died, and say how many there were.
+    async def conclude_dead_calls(self) -> int:
+        """Conclude the calls of processes that died, and return how many there were.
 
-        What was not sent, or was free, is released; what was sent may have been charged, and
-        stays counted.
+        A call that was not sent, or was free, is released. A call that was sent may have been
+        charged: it stays counted.
         """
 
         def work(tx: Transaction) -> int:
@@ -208,24 +220,24 @@ class Money:
             return len(dead)
 
         concluded = await self._store.write(work)
-        self._recovered = True
+        self._has_concluded_dead = True
         return concluded
 
     async def unfinished_jobs(self) -> list[JobRow]:
-        """The requests whose end is not known or whose picture has no file, oldest first."""
-        await self._recover_once()
+        """The jobs whose result is unknown or whose picture has no file, oldest first."""
+        await self._conclude_dead_once()
         rows = await self._store.read(lambda tx: tx.all("jobs_unfinished"))
         return [_job(row) for row in rows]
 
     async def job(self, job_id: str) -> JobRow | None:
-        """A request by our id for it, whatever became of it."""
-        await self._recover_once()
+        """The job of that id, in whatever state; None if there is none."""
+        await self._conclude_dead_once()
         row = await self._store.read(lambda tx: tx.one("job_by_id", id=job_id))
         return None if row is None else _job(row)
 
     async def spent(self, *, session_id: str | None = None, day: date | None = None) -> int:
-        """What was paid or may have been, of one session, one UTC day, or in all; nano-dollars."""
-        await self._recover_once()
+        """What was or may have been paid, in a session, on a UTC day, or in total; nano-dollars."""
+        await self._conclude_dead_once()
         day_text = None if day is None else day.isoformat()
 
         def work(tx: Transaction) -> Row | None:
@@ -237,15 +249,15 @@ class Money:
         assert row is not None, "a sum always has a row"
         return row["nano"]
 
-    async def purchases(self, picture: str, *, most: int = 20) -> tuple[LedgerRow, ...]:
-        """The calls that brought in the picture of a handle, the last one first."""
+    async def purchases(self, picture: str, *, limit: int = 20) -> tuple[LedgerRow, ...]:
+        """The calls that bought the picture of a handle, newest first."""
         rows = await self._store.read(
-            lambda tx: tx.all("ledger_of_picture", picture=picture, count=most)
+            lambda tx: tx.all("ledger_of_picture", picture=picture, count=limit)
         )
         return tuple(LedgerRow(**row) for row in rows)
 
     async def spend(self, *, recent: int = 20) -> Spend:
-        """The whole ledger in sums, and its last rows."""
+        """The totals of the whole ledger, and its newest rows."""
 
         def work(tx: Transaction) -> Spend:
             def lines(query: str) -> tuple[SpendLine, ...]:
@@ -261,7 +273,7 @@ class Money:
                 recent=tuple(LedgerRow(**row) for row in tx.all("ledger_recent", count=recent)),
             )
 
-        await self._recover_once()
+        await self._conclude_dead_once()
         return await self._store.read(work)
 
     def _reserve(
@@ -270,15 +282,14 @@ class Money:
         now = self._clock().astimezone(UTC)
         day = now.date().isoformat()
         if caps != Caps():
-            counted = _counted(tx, call["session_id"], day)
-            refuse_over_cap(quote_nano, caps=caps, counted=counted)
+            check_caps(quote_nano, caps=caps, totals=_totals(tx, call["session_id"], day))
         owner = this_process()
         ledger_id = tx.insert(
             "ledger_reserve",
             **call,
             quoted_nano=quote_nano,
             day=day,
-            now_ms=_milliseconds(now),
+            now_ms=_to_ms(now),
             owner_pid=owner.pid,
             owner_start=owner.start,
             owner_boot=owner.boot,
@@ -291,33 +302,33 @@ class Money:
 
         await self._store.write(work)
 
-    async def _take_back(self, writing: asyncio.Future[Reservation]) -> None:
-        """Release what a cancelled `reserve` wrote, if it wrote anything."""
+    async def _release_written(self, writing: asyncio.Future[Reservation]) -> None:
+        """Release the reservation of a cancelled `reserve`, if it was written."""
         try:
             reservation = await writing
         except (BudgetExceeded, StorageError):
             return
         await self.release(reservation)
 
-    async def _recover_once(self) -> None:
-        if not self._recovered:
-            await self.recover_dead()
+    async def _conclude_dead_once(self) -> None:
+        if not self._has_concluded_dead:
+            await self.conclude_dead_calls()
 
     def _now_ms(self) -> int:
-        return _milliseconds(self._clock())
+        return _to_ms(self._clock())
 
 
-def _counted(tx: Transaction, session_id: str, day: str) -> CapTotals:
+def _totals(tx: Transaction, session_id: str, day: str) -> CapTotals:
     row = tx.one("ledger_counted", session_id=session_id, day=day)
     assert row is not None, "a sum always has a row"
     return CapTotals(**row)
 
 
 def _move(tx: Transaction, ledger_id: int, *, to: str, **facts: Any) -> None:
-    """Change a row's state.
+    """Change the state of a row.
 
     Raises:
-        StorageError: the row is in a state from which this one cannot be reached.
+        StorageError: the row is missing, or cannot go from its state to this one.
     """
     if tx.run(f"ledger_{to}", id=ledger_id, **facts) == 1:
         return
@@ -329,7 +340,7 @@ def _move(tx: Transaction, ledger_id: int, *, to: str, **facts: Any) -> None:
 def _job(row: Row) -> JobRow:
     facts = dict(row)
     owner = Owner(**{name: facts.pop(name) for name in ("pid", "start", "boot")})
-    # The rows of dead owners have left the state `sent` by now.
+    # The calls of dead processes were concluded before this: none of them is `sent`.
     in_flight = facts["state"] == "sent" or (facts["state"] == "settled" and is_alive(owner))
     return JobRow(**facts, in_flight=in_flight)
 
@@ -338,5 +349,5 @@ def _owner(row: Row) -> Owner:
     return Owner(pid=row["pid"], start=row["start"], boot=row["boot"])
 
 
-def _milliseconds(moment: datetime) -> int:
+def _to_ms(moment: datetime) -> int:
     return (moment - _EPOCH) // timedelta(milliseconds=1)

@@ -1,20 +1,25 @@
-"""The bookkeeping of one call, from reservation to the last word on its price.
+"""A quote -> asked, reserved, sent, received, settled: the one way to pay for a call.
 
-Leaving the ``async with`` block is what decides: whatever happened inside, the row ends as
-settled, released or unknown, and an error on its way out is told what it cost. A cancellation
-carries a `Cancelled` error with the cost as its first argument: `told_cost` finds it.
+`paid_call` is the whole sequence; the body of its ``async with`` block does what differs. Leaving
+the block decides: whatever happened inside, the ledger row ends as settled, released or unknown,
+and an error on its way out carries its cost. A cancellation carries a `Cancelled` error with the
+cost as its first argument: `cancellation_cost` finds it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Generator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+import msgspec
+
+from limner.catalogue.prices import Quote
 from limner.errors import (
+    BudgetExceeded,
     Cancelled,
     CostSource,
     ImageError,
@@ -23,20 +28,115 @@ from limner.errors import (
     StorageError,
     UserError,
 )
-from limner.money.ledger import Money, Reservation
-from limner.money.records import State
+from limner.money.ledger import Money
+from limner.money.records import JobRow, Reservation, State
 
 T = TypeVar("T")
 
 ALREADY_RECEIVED = "JOB_ALREADY_RECEIVED"
+CANCELLED = "The call was cancelled."
+
+
+async def _accept(_: int) -> None:
+    pass
+
+
+async def _refuse(*_: Any) -> bool:
+    return False
+
+
+class Payer(msgspec.Struct, frozen=True, kw_only=True):
+    """The session that pays for a call, who approves the price, and who follows the call.
+
+    Attributes:
+        session_id: the session whose budget pays.
+        budget_nano: a cap on that session, beside those of the settings.
+        approve: returns if the quote may be spent, and raises otherwise.
+        approve_over_cap: decides whether the call may exceed the cap that refused it.
+        on_reserved: gets the id of the ledger row before anything is sent. If it raises, the
+            money is released and nothing is sent.
+        on_sending: is called before the request is sent; from then on it may be charged.
+    """
+
+    session_id: str
+    budget_nano: int | None = None
+    approve: Callable[[int], Awaitable[None]] = _accept
+    approve_over_cap: Callable[[BudgetExceeded, int], Awaitable[bool]] = _refuse
+    on_reserved: Callable[[int], Awaitable[None]] = _accept
+    on_sending: Callable[[], None] = lambda: None
+
+
+@asynccontextmanager
+async def paid_call(
+    money: Money,
+    quote: Quote,
+    *,
+    payer: Payer,
+    tool: str,
+    provider: str,
+    model: str,
+    sending: bool = False,
+    cancel_message: str = CANCELLED,
+) -> AsyncGenerator[PaidCall]:
+    """Ask, reserve the quote, run the body, and decide the ledger row.
+
+    Args:
+        money: the ledger.
+        quote: the most that the call can cost.
+        payer: who pays, and who is asked.
+        tool: what is called.
+        provider: who will be paid.
+        model: the model that draws or answers.
+        sending: the body sends its request at once and has no journal: the reservation itself is
+            written as sent, in one transaction.
+        cancel_message: what the `Cancelled` error of a cancelled call says.
+
+    Raises:
+        ApprovalDenied: the user must approve the price, and did not.
+        BudgetExceeded: a cap leaves less than the quote.
+    """
+
+    async def reserve(**caps: Any) -> Reservation:
+        return await money.reserve(
+            quote.nano,
+            session_id=payer.session_id,
+            tool=tool,
+            provider=provider,
+            model=model,
+            sending=sending,
+            **caps,
+        )
+
+    await payer.approve(quote.nano)
+    try:
+        reservation = await reserve(session_cap_nano=payer.budget_nano)
+    except BudgetExceeded as refusal:
+        if not await payer.approve_over_cap(refusal, quote.nano):
+            raise
+        reservation = await reserve(over_caps=True)
+    async with PaidCall(
+        money,
+        reservation,
+        quote_source=quote.source,
+        on_sending=payer.on_sending,
+        cancel_message=cancel_message,
+    ) as call:
+        await payer.on_reserved(reservation.ledger_id)
+        if sending:
+            call.mark_sent()
+        yield call
+
+
+def resumed_call(money: Money, job: JobRow, *, quote_source: CostSource) -> PaidCall:
+    """The call of a job that an earlier process sent; nothing is asked, reserved or sent again."""
+    return PaidCall(money, job.reservation, quote_source=quote_source, job_id=job.id)
 
 
 class PaidCall:
     """One reservation while its call runs.
 
-    ``job_id`` names the request in the journal once it was sent, unless it has no journal; given
-    from the start, it is the request that this is the recovery of. ``sent`` is a reservation that
-    was written as sent.
+    ``job_id`` names the request in the journal once it was sent, unless it has no journal. If it
+    is given from the start, the call fetches the result of that earlier request.
     """
 
     def __init__(
@@ -46,59 +146,56 @@ class PaidCall:
         *,
         quote_source: CostSource,
         job_id: str | None = None,
-        sent: bool = False,
+        on_sending: Callable[[], None] = lambda: None,
+        cancel_message: str = CANCELLED,
     ) -> None:
         self._money, self._reservation = money, reservation
         self.cost_nano = reservation.quote_nano
         self.cost_source: CostSource = quote_source
         self.job_id = job_id
-        self._recovering = job_id is not None
-        self._sent = sent or self._recovering
+        self._on_sending, self._cancel_message = on_sending, cancel_message
+        self._recovering = self._sent = job_id is not None
         self._resumable = False
         self._withdrawn = False
-        self._answered = False
+        self._received = False
         self._picture: str | None = None
         self._path: Path | None = None
         self._concluded = False
         self._unrecorded: StorageError | None = None
 
     async def send(self, request_json: str | None) -> None:
-        """Journal the request, where its answer can be fetched later; now it counts as sent."""
-        self.job_id = await self._money.sent(self._reservation, request_json=request_json)
+        """Count the request as sent, and journal it if its result can be fetched later."""
+        self._on_sending()
+        self.job_id = await self._money.mark_sent(self._reservation, request_json=request_json)
+        self._sent = True
+
+    def mark_sent(self) -> None:
+        """Note that the reservation was written as sent."""
+        self._on_sending()
         self._sent = True
 
     async def note_job(self, remote_id: str, remote_url: str) -> None:
-        """Journal how the service finds the request again."""
+        """Journal how the provider finds the request again."""
         assert self.job_id is not None, "a job exists only after send"
         await self._money.note_job(self.job_id, remote_id=remote_id, remote_url=remote_url)
         self._resumable = True
 
     def withdraw(self) -> None:
-        """The service confirmed that it will not charge."""
+        """The provider confirmed that it will not charge."""
         self._withdrawn = True
 
-    def price(self, cost_nano: int | None, source: CostSource) -> None:
-        """The service has answered, and this is what it costs; None leaves the quote standing."""
-        self._answered = True
+    def received(self, cost_nano: int | None, source: CostSource) -> None:
+        """The response is here and not yet verified. It costs this much; None keeps the quote."""
+        self._received = True
         if cost_nano is not None:
             self.cost_nano, self.cost_source = cost_nano, source
 
-    @contextmanager
-    def told_price(self) -> Generator[None]:
-        """Take the price from an error that knows it: some services charge for a refusal."""
-        try:
-            yield
-        except LimnerError as error:
-            if error.billed:
-                self.price(error.cost_nano, error.cost_source)
-            raise
-
     async def settle(self, picture: str | None) -> None:
-        """What was bought is safe, a picture or an answer in words: the price is final.
+        """What was bought is stored, a picture or an answer in words: the price is final.
 
         Raises:
-            UserError: somebody else brought the same picture in first (JOB_ALREADY_RECEIVED);
-                then the price is theirs, and nothing more is to be done.
+            UserError: another process fetched the same picture first (JOB_ALREADY_RECEIVED). That
+                process has settled the price, and nothing is left to do.
         """
         self._picture = picture
         try:
@@ -108,16 +205,17 @@ class PaidCall:
                 raise
             self._concluded, self.cost_nano = True, 0
             raise UserError(
-                f"The picture of {self.job_id} was already brought in.", code=ALREADY_RECEIVED
+                f"Another process has already fetched the picture of {self.job_id}.",
+                code=ALREADY_RECEIVED,
             ) from error
 
-    async def place(self, path: Path) -> None:
+    async def record_path(self, path: Path) -> None:
         """Record where the picture was written."""
         self._path = path
-        # The picture is there and paid for. A ledger that cannot take its path right now is no
-        # reason to call that a failure, and to make somebody pay for another one.
+        # The picture is there and paid for. If the ledger cannot store its path right now, the
+        # call is still no failure: a failure would make the user pay for another picture.
         with suppress(StorageError):
-            await self._money.place(self._reservation, str(path))
+            await self._money.record_path(self._reservation, str(path))
 
     async def __aenter__(self) -> Self:
         return self
@@ -130,27 +228,30 @@ class PaidCall:
     ) -> None:
         try:
             if not self._concluded:
-                await to_the_end(self._conclude(error))
+                await finish_despite_cancellation(self._conclude(error))
         except asyncio.CancelledError as stop:
-            self._tell(stop)
+            self._add_cost(stop)
             raise
         finally:
-            self._tell(error)
+            self._add_cost(error)
 
     async def _conclude(self, error: BaseException | None) -> None:
+        if isinstance(error, LimnerError) and error.billed and not self._received:
+            # Some providers charge for a refusal, and the error knows the price.
+            self.received(error.cost_nano, error.cost_source)
         code = _code_of(error)
         try:
             if self._is_free_of_charge(error):
                 self.cost_nano = 0
                 await self._money.release(self._reservation, error_code=code)
-            elif self._is_over(error):
+            elif self._is_final(error):
                 await self._settle(error_code=code)
             else:
                 self.cost_nano, self.cost_source = self._reservation.quote_nano, "unknown"
-                await self._money.unknown(self._reservation, error_code=code)
+                await self._money.mark_unknown(self._reservation, error_code=code)
         except StorageError as failure:
-            # What went wrong first is what the caller must hear of. Unless somebody else has
-            # concluded the row, it stays counted until a later process finds its owner gone.
+            # The caller must get the first error. Unless another process has concluded the row,
+            # it stays counted until a later process finds that its owner has died.
             if error is None:
                 raise
             if await self._state() not in ("settled", "released"):
@@ -159,17 +260,17 @@ class PaidCall:
     def _is_free_of_charge(self, error: BaseException | None) -> bool:
         if not self._sent or self._withdrawn or self._reservation.quote_nano == 0:
             return True
-        return isinstance(error, ProviderError) and not (error.may_be_billed or self._answered)
+        return isinstance(error, ProviderError) and not (error.may_be_billed or self._received)
 
-    def _is_over(self, error: BaseException | None) -> bool:
-        """Whether the price is final, since the service did its part and charges for it."""
+    def _is_final(self, error: BaseException | None) -> bool:
+        """Whether the price is final, since the provider did its part and charges for it."""
         if self._picture is not None:
             return True
-        # What was lost on the way, on a full disk say, may be fetched again where it has an id:
-        # then its row must stay open for that. What comes broken twice is broken.
+        # A result that was lost on the way, on a full disk for example, can be fetched again if it
+        # has an id: then its row must stay open. A picture that is broken twice is broken.
         if isinstance(error, ImageError):
             return self._recovering or not self._resumable
-        return self._answered and not self._resumable
+        return self._received and not self._resumable
 
     async def _settle(self, *, error_code: str | None) -> None:
         await self._money.settle(
@@ -182,20 +283,20 @@ class PaidCall:
         self._concluded = True
 
     async def _state(self) -> State | None:
-        """Where the row stands by now; None where it was never sent or cannot be read."""
+        """The state of the row; None if it was never sent or cannot be read."""
         try:
             row = None if self.job_id is None else await self._money.job(self.job_id)
         except StorageError:
             return None
         return None if row is None else row.state
 
-    def _tell(self, error: BaseException | None) -> None:
-        """Let an error on its way out say what was spent, and where the picture is."""
+    def _add_cost(self, error: BaseException | None) -> None:
+        """Add to an error on its way out what was spent, and where the picture is."""
         if isinstance(error, asyncio.CancelledError):
-            # It must stay the cancellation it is; what it cost travels inside.
-            stopped = Cancelled("The call was cancelled.")
-            error.args = (stopped,)
-            error = stopped
+            # It must stay a cancellation; the cost travels inside.
+            cancelled = Cancelled(self._cancel_message)
+            error.args = (cancelled,)
+            error = cancelled
         if not isinstance(error, LimnerError):
             return
         error.charge(self.cost_nano, self.cost_source)
@@ -209,26 +310,26 @@ class PaidCall:
             error.extras.setdefault("unrecorded", self._unrecorded.message)
 
 
-async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
+async def finish_despite_cancellation(work: Coroutine[Any, Any, T]) -> T:
     """Finish work that money depends on, however often the caller is cancelled meanwhile."""
     task = asyncio.ensure_future(work)
-    stopped: asyncio.CancelledError | None = None
+    cancellation: asyncio.CancelledError | None = None
     while not task.done():
         try:
             await asyncio.wait([task])
         except asyncio.CancelledError as stop:
-            stopped = stop
-    if stopped is None:
+            cancellation = stop
+    if cancellation is None:
         return task.result()
     if not task.cancelled():
-        task.exception()  # seen here, so that it is not reported as lost
-    raise stopped
+        task.exception()  # retrieved here, so that asyncio does not log it as never retrieved
+    raise cancellation
 
 
-def told_cost(stop: asyncio.CancelledError) -> Cancelled | None:
-    """What a cancellation that passed through a `PaidCall` says about its cost."""
-    told = stop.args[0] if stop.args else None
-    return told if isinstance(told, Cancelled) else None
+def cancellation_cost(cancellation: asyncio.CancelledError) -> Cancelled | None:
+    """The cost of a cancelled call; None if the cancellation did not pass through a `PaidCall`."""
+    cost = cancellation.args[0] if cancellation.args else None
+    return cost if isinstance(cost, Cancelled) else None
 
 
 def _code_of(error: BaseException | None) -> str | None:

@@ -12,7 +12,7 @@ State = Literal["reserved", "sent", "settled", "unknown", "released"]
 
 
 class Reservation(msgspec.Struct, frozen=True, kw_only=True):
-    """Money set aside for one call; the ledger row it names tells what became of it."""
+    """Money that is reserved for one call, and the ledger row that holds it."""
 
     ledger_id: int
     quote_nano: int
@@ -23,11 +23,11 @@ class Reservation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A request that was sent, and where its money stands.
+    """A request that was sent, and the state of its payment.
 
-    ``request`` is the JSON text that was journalled; ``remote_id`` and ``remote_url`` are there
-    once the service has told them, and ``picture`` once it is paid for and kept. A job that is
-    ``in_flight`` has a live process that waits for it: nobody else should fetch it then.
+    ``request`` is the JSON text that was journalled. ``remote_id`` and ``remote_url`` are set once
+    the provider has sent them, and ``picture`` once it is paid for and stored. A live process
+    waits for a job that is ``in_flight``: no other process should fetch it.
     """
 
     id: str
@@ -49,7 +49,7 @@ class JobRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reservation(self) -> Reservation:
-        """The money set aside for it, to be settled or released by whoever finds out."""
+        """The reservation of the job, for the process that recovers it."""
         return Reservation(
             ledger_id=self.ledger_id,
             quote_nano=self.quoted_nano,
@@ -97,7 +97,7 @@ class LedgerRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SpendLine(msgspec.Struct, frozen=True, kw_only=True):
-    """What was spent on one thing (a day, a model, a session), in how many calls."""
+    """What was spent on one day, with one model or in one session, and in how many calls."""
 
     name: str
     nano: int
@@ -109,10 +109,11 @@ class SpendLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Spend(msgspec.Struct, frozen=True, kw_only=True):
-    """What the whole ledger says was spent.
+    """What was spent according to the whole ledger.
 
-    The total, and each breakdown of it, is what was settled and what is unknown at its quote;
-    ``in_flight_nano`` is set aside for calls that have not ended and is not in the total.
+    The total and each breakdown contain settled calls at their price and unknown calls at their
+    quote. ``in_flight_nano`` is reserved for calls that have not ended; the total does not
+    contain it.
     """
 
     settled_nano: int
@@ -125,7 +126,7 @@ class Spend(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def total_nano(self) -> int:
-        """What was paid, or may have been."""
+        """What was or may have been paid."""
         return self.settled_nano + self.unknown_nano
 
     def as_json(self) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from limner.errors import (
     ProviderRefused,
     ProviderUnavailable,
 )
-from limner.net.json_shapes import as_list, as_object
+from limner.json_shapes import as_list, as_object
 from limner.net.redaction import redact
 
 MAX_MESSAGE_CHARS = 300
@@ -93,7 +93,7 @@ class Vendor(msgspec.Struct, frozen=True, kw_only=True):
     """Who is being asked, in our words and in the reader's.
 
     ``key_env`` is None for a service that needs no key. ``rephrase`` and ``slow_down`` are the
-    advice for a request that is refused, and for too many of them. ``unknown_fate`` says what it
+    advice for a request that is refused, and for too many of them. ``unknown_outcome`` says what it
     means that nobody knows what became of a request that buys something.
     """
 
@@ -104,7 +104,7 @@ class Vendor(msgspec.Struct, frozen=True, kw_only=True):
     account_url: str
     rephrase: str = "Describe the picture in other words."
     slow_down: str = "Wait a little, or ask for fewer pictures at once."
-    unknown_fate: str = MAY_BE_BILLED
+    unknown_outcome: str = MAY_BE_BILLED
 
 
 class HttpAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,7 +134,7 @@ def failure_of_answer(
     fate_unknown = paid and answer.status in FATE_UNKNOWN
     text = f"{vendor.title} answered {answer.status}: {told.message[:MAX_MESSAGE_CHARS]}"
     error = _kind_of(answer, told)(
-        f"{text}; {vendor.unknown_fate}" if fate_unknown else text,
+        f"{text}; {vendor.unknown_outcome}" if fate_unknown else text,
         may_be_billed=fate_unknown,
         provider_message=told.message if told.said else None,
         hint=_hint(answer.status, told, vendor),
@@ -156,7 +156,7 @@ def failure_within_answer(
     words = f"failed while answering: {(said or 'no reason given')[:MAX_MESSAGE_CHARS]}"
     extras = {"provider": vendor.provider, "sent": True}
     return kind(
-        f"{vendor.title} {words}; {vendor.unknown_fate}" if paid else f"{vendor.title} {words}",
+        f"{vendor.title} {words}; {vendor.unknown_outcome}" if paid else f"{vendor.title} {words}",
         may_be_billed=paid,
         provider_message=said,
         hint=vendor.rephrase if kind is ProviderRefused else None,
@@ -188,7 +188,7 @@ def failure_of_transport(
         else f"The connection to {vendor.title} broke off"
     )
     return ProviderUnavailable(
-        f"{text}; {vendor.unknown_fate}" if paid else text,
+        f"{text}; {vendor.unknown_outcome}" if paid else text,
         may_be_billed=paid,
         retryable=not paid,
         hint=f"Look at {vendor.account_url} before asking again." if paid else None,

@@ -72,6 +72,14 @@ class Http:
         return _Held(client, _closed_with_loop(client))
 
 
+def parse_url(text: str) -> httpx2.URL | None:
+    """The parts of a URL; None if the text is not one."""
+    try:
+        return httpx2.URL(text)
+    except (httpx2.InvalidURL, ValueError):
+        return None
+
+
 @functools.cache
 def _trusted() -> ssl.SSLContext:
     """Whom to believe; reading the certificates takes longer than a request, so it is done once."""

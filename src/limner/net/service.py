@@ -34,7 +34,7 @@ from limner.net.failures import (
     failure_within_answer,
     is_safe_to_resend,
 )
-from limner.net.http import CONNECT_TIMEOUT_S
+from limner.net.http import CONNECT_TIMEOUT_S, parse_url
 from limner.net.json_pictures import MAX_JSON_BYTES, read_json_with_pictures
 from limner.net.redaction import redact
 from limner.net.request_body import PIECE_BYTES, ChunkedBody, MultipartForm
@@ -191,10 +191,8 @@ class Service:
 
     def is_own(self, url: str) -> bool:
         """Whether an address is at the API's own origin, so that the key may be sent there."""
-        try:
-            return self._source.is_own_origin(httpx2.URL(url))
-        except (httpx2.InvalidURL, ValueError):
-            return False
+        parsed = parse_url(url)
+        return parsed is not None and parsed.is_absolute_url and self._source.is_own_origin(parsed)
 
     def for_reader(self, text: str) -> str:
         """The vendor's own words, safe to show: without secrets and without broken characters."""
@@ -306,10 +304,7 @@ def _checked_base_url(base_url: str, vendor: Vendor) -> str:
             f"{vendor.base_url_env} is not set",
             hint="Set it to the address of the server's API, such as http://127.0.0.1:8080/v1.",
         )
-    try:
-        url = httpx2.URL(base_url)
-    except httpx2.InvalidURL:
-        url = None
+    url = parse_url(base_url)
     if url is None or url.scheme not in ("http", "https") or not url.host:
         raise SettingsError(
             f"{vendor.base_url_env} is not a web address: {base_url[:100]!r}",

@@ -1,4 +1,4 @@
-"""Where bytes from the network are poured: the one thing net asks of the layers above."""
+"""The sink that net and providers write a picture's bytes to: the layers above implement it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ from typing import Protocol
 
 
 class Sink(Protocol):
-    """Takes bytes as they arrive; what it raises (too many of them) ends the transfer."""
+    """Takes the untrusted bytes of a picture as they arrive; an error from it ends the transfer."""
 
     def write(self, data: bytes | memoryview) -> None:
-        """Take the next bytes."""
+        """Take the next bytes.
+
+        Raises:
+            ImageTooLarge: more bytes than a picture may have.
+        """
         ...

@@ -14,7 +14,7 @@ from typing import BinaryIO, NamedTuple
 import msgspec
 
 from limner.content import Picture
-from limner.imaging.png_chunks import HEADER_END, read_text, text_chunk, walk
+from limner.imaging.png_chunks import HEADER_END, parse_text, text_chunk, walk
 from limner.storage.temp_file import Spliced
 
 # The keywords of the PNG specification, and one of our own.
@@ -72,7 +72,7 @@ def _tag(file: BinaryIO) -> _Tag | None:
     for number, chunk in enumerate(walk(file, start=HEADER_END), start=1):
         if chunk.kind != b"iTXt" or number > _RUN:
             return None
-        words = read_text(file, chunk)
+        words = parse_text(file, chunk)
         if words is not None and words.keyword == HANDLE:
             return _Tag(words.text, chunk.end)
     return None

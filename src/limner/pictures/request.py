@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import msgspec
 
@@ -71,18 +71,6 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
     cost_nano: int | None = None
     cost_source: CostSource = "table"
     extras: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
-
-
-class Sink(Protocol):
-    """Where a provider pours the untrusted bytes of one picture, as they arrive."""
-
-    def write(self, data: bytes | memoryview) -> None:
-        """Take the next bytes.
-
-        Raises:
-            ImageTooLarge: more bytes than a picture may have.
-        """
-        ...
 
 
 class RemoteJob(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Which provider and model draw a request: decided from data alone, before anything is sent."""
+"""A request's needs, the specs and the keys -> the provider and model that draw it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import msgspec
 
 from limner.catalogue.images import ImageModel, Needs, Size
 from limner.errors import InputInvalid, LimnerError, NoProvider, UserError
-from limner.providers.base import EMBEDDED, ProviderSpec
+from limner.providers.base import ProviderSpec
+from limner.providers.specs import ILLUSTRATOR
 
 AUTO = "auto"
 CANNOT = "PROVIDER_CANNOT"
@@ -21,9 +22,9 @@ NO_KEY_HINT = f"Set {MAIN_KEYS[0]} or {MAIN_KEYS[1]}, or run: limner keys set {M
 
 
 class DrawingNeeds(msgspec.Struct, frozen=True, kw_only=True):
-    """What the caller asked for, as far as it decides who draws it.
+    """The parts of a request that decide which provider and model draw it.
 
-    ``any_size`` says that only the shape of the size is meant.
+    ``any_size`` means that only the aspect ratio of the size counts.
     """
 
     provider: str
@@ -36,7 +37,7 @@ class DrawingNeeds(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
-    """Who draws it, with which model and key. ``notice`` is for the caller to pass on."""
+    """The provider, model and key for a request. ``notice`` is a message for the user."""
 
     spec: ProviderSpec
     model: ImageModel
@@ -45,40 +46,41 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def choose(
-    wish: DrawingNeeds,
+    needs: DrawingNeeds,
     *,
     specs: Mapping[str, ProviderSpec],
     key_of: Callable[[str], str | None],
     today: date,
 ) -> Choice:
-    """The provider and model for a wish.
+    """Choose the provider and model for a request.
 
-    A named provider or model is taken at its word, even when it is retired: proxies serve old
-    models. ``auto`` takes the first that has its key, is not retired and can do the size and
-    quality; the embedded illustrator only draws when no key is set at all, or from ``svg``.
+    A named provider or model is used even if it is retired, because proxies serve old models.
+    ``auto`` takes the first that has its key, is not retired and can draw the size and quality.
+    The embedded illustrator draws only if no key is set, or if the request has an ``svg``.
 
     Raises:
-        InputInvalid: no such provider or model, or they do not go together.
-        InvalidSize: the provider cannot do the size and quality.
-        UserError: it cannot do something else; the hint names one that can.
-        NoProvider: nothing that could draw has its key.
+        InputInvalid: the provider or model does not exist, or the provider lacks the model.
+        InvalidSize: the model cannot draw the size and quality.
+        UserError: the model cannot do something else; the hint names one that can.
+        NoProvider: no provider that could draw it has its key.
     """
-    if wish.has_svg:
-        spec = _illustrator(wish, specs)
-    elif wish.provider != AUTO:
-        spec = _known(wish.provider, specs)
-    elif wish.model is not None:
-        spec = _serving(wish.model, specs)
+    if needs.has_svg:
+        spec = _illustrator(needs, specs)
+    elif needs.provider != AUTO:
+        spec = _find_provider(needs.provider, specs)
+    elif needs.model is not None:
+        spec = _find_by_model(needs.model, specs)
     else:
-        return _automatic(wish, specs, key_of=key_of, today=today)
-    return _checked(_named(wish, spec, key_of=key_of, today=today), wish, specs)
+        return _choose_automatically(needs, specs, key_of=key_of, today=today)
+    return _check(_choose_model(needs, spec, key_of=key_of, today=today), needs, specs)
 
 
-def _illustrator(wish: DrawingNeeds, specs: Mapping[str, ProviderSpec]) -> ProviderSpec:
-    (name,) = EMBEDDED
-    if wish.provider not in (AUTO, name):
+def _illustrator(needs: DrawingNeeds, specs: Mapping[str, ProviderSpec]) -> ProviderSpec:
+    name = ILLUSTRATOR.name
+    if needs.provider not in (AUTO, name):
         raise InputInvalid(
-            f"provider {wish.provider!r} does not draw SVG documents; leave it out or say {name!r}",
+            f"provider {needs.provider!r} does not draw SVG documents; "
+            f"leave it out or say {name!r}",
             field="provider",
         )
     if name not in specs:
@@ -89,7 +91,7 @@ def _illustrator(wish: DrawingNeeds, specs: Mapping[str, ProviderSpec]) -> Provi
     return specs[name]
 
 
-def _known(name: str, specs: Mapping[str, ProviderSpec]) -> ProviderSpec:
+def _find_provider(name: str, specs: Mapping[str, ProviderSpec]) -> ProviderSpec:
     if name in specs:
         return specs[name]
     near = difflib.get_close_matches(name, specs, n=1)
@@ -100,10 +102,10 @@ def _known(name: str, specs: Mapping[str, ProviderSpec]) -> ProviderSpec:
     )
 
 
-def _serving(model: str, specs: Mapping[str, ProviderSpec]) -> ProviderSpec:
+def _find_by_model(model: str, specs: Mapping[str, ProviderSpec]) -> ProviderSpec:
     for spec in specs.values():
-        by_row = any(row.id == model for row in spec.models)
-        if by_row or (model.startswith(f"{spec.name}/") and spec.model(model) is not None):
+        has_row = any(row.id == model for row in spec.models)
+        if has_row or (model.startswith(f"{spec.name}/") and spec.model(model) is not None):
             return spec
     ids = [row.id for spec in specs.values() for row in spec.models]
     near = difflib.get_close_matches(model, ids, n=1)
@@ -114,14 +116,14 @@ def _serving(model: str, specs: Mapping[str, ProviderSpec]) -> ProviderSpec:
     )
 
 
-def _named(
-    wish: DrawingNeeds, spec: ProviderSpec, *, key_of: Callable[[str], str | None], today: date
+def _choose_model(
+    needs: DrawingNeeds, spec: ProviderSpec, *, key_of: Callable[[str], str | None], today: date
 ) -> Choice:
-    model = spec.models[0] if wish.model is None else spec.model(wish.model)
+    model = spec.models[0] if needs.model is None else spec.model(needs.model)
     if model is None:
         ids = ", ".join(row.id for row in spec.models)
         raise InputInvalid(
-            f"provider {spec.name!r} has no model {wish.model!r}; it has {ids}", field="model"
+            f"provider {spec.name!r} has no model {needs.model!r}; it has {ids}", field="model"
         )
     key = spec.key(key_of)
     if key is None:
@@ -132,8 +134,8 @@ def _named(
     return Choice(spec=spec, model=model, key=key, notice=_retirement(model, today))
 
 
-def _automatic(
-    wish: DrawingNeeds,
+def _choose_automatically(
+    needs: DrawingNeeds,
     specs: Mapping[str, ProviderSpec],
     *,
     key_of: Callable[[str], str | None],
@@ -142,39 +144,40 @@ def _automatic(
     ready = [
         (spec, key)
         for name, spec in specs.items()
-        if name not in EMBEDDED and not spec.named_only and (key := spec.key(key_of)) is not None
+        if name != ILLUSTRATOR.name
+        and not spec.named_only
+        and (key := spec.key(key_of)) is not None
     ]
-    living = {
+    current = {
         spec.name: [row for row in spec.models if not row.is_retired(today)] for spec, _ in ready
     }
     able = [
         Choice(spec=spec, model=model, key=key)
         for spec, key in ready
-        if (model := _first_able(living[spec.name], wish.needs)) is not None
+        if (model := _first_able(current[spec.name], needs.needs)) is not None
     ]
     for choice in able:
-        if _can_draw(choice.model, wish):
+        if _can_draw(choice.model, needs):
             return choice
     keyed = [spec for spec, key in ready if key]
-    (embedded,) = EMBEDDED
-    if not keyed and embedded in specs:
-        spec = specs[embedded]
-        return _checked(Choice(spec=spec, model=spec.models[0], key=""), wish, specs)
+    if not keyed and ILLUSTRATOR.name in specs:
+        spec = specs[ILLUSTRATOR.name]
+        return _check(Choice(spec=spec, model=spec.models[0], key=""), needs, specs)
     if able:
-        raise _invalid_size(able[0], wish)
-    if some := next((models[0] for models in living.values() if models), None):
-        raise _incapable(some, wish, specs)
-    raise _nobody(keyed)
+        raise _invalid_size(able[0], needs)
+    if model := next((models[0] for models in current.values() if models), None):
+        raise _incapable(model, needs, specs)
+    raise _no_provider(keyed)
 
 
-def _nobody(keyed: Sequence[ProviderSpec]) -> NoProvider:
-    """Why nothing can draw: no key is set, or only keys for what is retired."""
+def _no_provider(keyed: Sequence[ProviderSpec]) -> NoProvider:
+    """The error if no key is set, or only keys of retired models."""
     if not keyed:
         return NoProvider(NO_KEY_MESSAGE, hint=NO_KEY_HINT)
     names = ", ".join(row.name for spec in keyed for row in spec.models)
     return NoProvider(
         f"A key is set, but the models it is for are retired: {names}.",
-        hint="Name the provider where a proxy still serves it, or set another key.",
+        hint="Name the provider if a proxy still serves it, or set another key.",
     )
 
 
@@ -182,35 +185,35 @@ def _first_able(models: Sequence[ImageModel], needs: Needs) -> ImageModel | None
     return next((row for row in models if row.lacks(needs) is None), None)
 
 
-def _checked(choice: Choice, wish: DrawingNeeds, specs: Mapping[str, ProviderSpec]) -> Choice:
-    if choice.model.lacks(wish.needs) is not None:
-        raise _incapable(choice.model, wish, specs)
-    if not _can_draw(choice.model, wish):
-        raise _invalid_size(choice, wish)
+def _check(choice: Choice, needs: DrawingNeeds, specs: Mapping[str, ProviderSpec]) -> Choice:
+    if choice.model.lacks(needs.needs) is not None:
+        raise _incapable(choice.model, needs, specs)
+    if not _can_draw(choice.model, needs):
+        raise _invalid_size(choice, needs)
     return choice
 
 
-def _can_draw(model: ImageModel, wish: DrawingNeeds) -> bool:
-    size = model.nearest_size(wish.size) if wish.any_size else wish.size
-    return model.can_draw(size, wish.quality)
+def _can_draw(model: ImageModel, needs: DrawingNeeds) -> bool:
+    size = model.nearest_size(needs.size) if needs.any_size else needs.size
+    return model.can_draw(size, needs.quality)
 
 
 def _incapable(
-    model: ImageModel, wish: DrawingNeeds, specs: Mapping[str, ProviderSpec]
+    model: ImageModel, needs: DrawingNeeds, specs: Mapping[str, ProviderSpec]
 ) -> UserError:
-    """The error that says what a model cannot do, and names one that can."""
+    """The error for a model that cannot do it; the hint names a model that can."""
     hint = "No model here can."
     for spec in specs.values():
-        living = [row for row in spec.models if row.retired is None]
-        if (able := _first_able(living, wish.needs)) is not None:
+        current = [row for row in spec.models if row.retired is None]
+        if (able := _first_able(current, needs.needs)) is not None:
             key = "" if spec.key_env is None else f", with {spec.key_env} set"
             hint = f"{able.name} can{key}."
             break
-    return UserError(f"{model.name} {model.lacks(wish.needs)}.", code=CANNOT, hint=hint)
+    return UserError(f"{model.name} {model.lacks(needs.needs)}.", code=CANNOT, hint=hint)
 
 
-def _invalid_size(choice: Choice, wish: DrawingNeeds) -> LimnerError:
-    return choice.model.invalid_size(wish.size, wish.quality)
+def _invalid_size(choice: Choice, needs: DrawingNeeds) -> LimnerError:
+    return choice.model.invalid_size(needs.size, needs.quality)
 
 
 def _retirement(model: ImageModel, today: date) -> str | None:
@@ -219,5 +222,5 @@ def _retirement(model: ImageModel, today: date) -> str | None:
     successor = "" if model.successor is None else f" Its successor is {model.successor}."
     return (
         f"{model.title} was retired by its maker on {model.retired}; "
-        f"this only works where a proxy still serves it.{successor}"
+        f"this only works if a proxy still serves it.{successor}"
     )

@@ -1,4 +1,4 @@
-"""ComfyUI's queue: a graph goes in, waits, runs, and leaves its pictures in the history."""
+"""ComfyUI's queue: a request -> a graph that waits, runs and leaves its pictures in the history."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from msgspec.structs import replace
 
 from limner.catalogue.images import ImageModel
 from limner.errors import BadProviderImage, ProviderUnavailable
+from limner.json_shapes import as_list, as_object
 from limner.net.failures import MAX_MESSAGE_CHARS
-from limner.net.json_shapes import as_list, as_object
 from limner.net.request_body import MultipartForm, Upload
 from limner.net.service import Service
-from limner.pictures.request import ImageRequest, RemoteJob, Sink
-from limner.providers.comfyui_workflow import Workflow, upload_name, values_of
-from limner.providers.jobs import JobStatus
+from limner.net.sink import Sink
+from limner.pictures.request import ImageRequest, RemoteJob
+from limner.providers.comfyui_workflow import Workflow, upload_name, workflow_values
+from limner.providers.jobs import JobProvider, JobStatus
 from limner.providers.local_server import unknown_checkpoint
 
 CREATE_TIMEOUT_S = 60.0
 UPLOAD_TIMEOUT_S = 60.0
-LOOK_TIMEOUT_S = 10.0
-# The history holds every graph that was run, and the queue every graph that waits.
+POLL_TIMEOUT_S = 10.0
+# The history holds every graph that ran, and the queue every graph that waits.
 MAX_LIST_BYTES = 32 * 1024 * 1024
 HISTORY_ITEMS = 50
 MARK = "limner"
@@ -33,29 +34,27 @@ MARK = "limner"
 _ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 
 
-class ComfyApi:
-    """One drawing by a ComfyUI; implements `limner.providers.jobs.JobApi`.
+class ComfyJob(JobProvider):
+    """One drawing by a ComfyUI.
 
     Args:
-        service: where it is.
+        service: its HTTP API.
         workflow: the graph to run.
         model: the row of the catalogue for the workflow's own model.
-        client_id: whom ComfyUI sends its news to.
+        client_id: the client that gets ComfyUI's progress messages.
     """
-
-    artist = "ComfyUI"
 
     def __init__(
         self, service: Service, workflow: Workflow, model: ImageModel, *, client_id: str
     ) -> None:
-        self.service = service
+        super().__init__(service, artist="ComfyUI")
         self.facts: dict[str, Any] = {}
         self._workflow = workflow
         self._model = model
         self._client_id = client_id
 
     async def prepare(self, request: ImageRequest) -> ImageRequest:
-        """Choose what the request leaves open, and bring the pictures to draw from."""
+        """Choose what the request leaves open, and upload the source pictures."""
         self._workflow.check(request, default_model=self._model.id)
         if "model" in self._workflow.places:
             request = replace(request, model=await self._checkpoint(request.model))
@@ -66,7 +65,7 @@ class ComfyApi:
             upload = Upload(
                 field="image", filename=upload_name(source), mime=source.mime, data=source.data
             )
-            # The name says what is in it, so whatever has the name is the same picture.
+            # The name is a hash of the bytes, so a file of this name is the same picture.
             form = MultipartForm(fields={"type": "input", "overwrite": "true"}, uploads=[upload])
             await self._call("POST", "upload/image", form=form, read_timeout_s=UPLOAD_TIMEOUT_S)
         return request
@@ -78,7 +77,7 @@ class ComfyApi:
             "POST",
             "prompt",
             body={
-                "prompt": self._workflow.filled(values_of(request, steps=steps)),
+                "prompt": self._workflow.fill(workflow_values(request, steps=steps)),
                 "client_id": self._client_id,
                 "extra_data": {MARK: _mark(request)},
             },
@@ -86,17 +85,17 @@ class ComfyApi:
             paid=True,
         )
         job_id = as_object(answer).get("prompt_id")
-        # The id becomes part of an address.
+        # The id becomes part of a URL.
         if not isinstance(job_id, str) or not _ID.fullmatch(job_id):
             raise BadProviderImage(
-                "ComfyUI's answer is not that of a queue",
+                "ComfyUI's response has no job id",
                 extras={"provider": self.service.vendor.provider},
             )
         return JobStatus(job=self._job(job_id), ended=False)
 
-    async def look(self, job: RemoteJob, sink: Sink, *, timeout_s: float) -> JobStatus:
-        """See how a job stands."""
-        if (ended := await self._ended(job, timeout_s)) is not None:
+    async def poll(self, job: RemoteJob, sink: Sink, *, timeout_s: float) -> JobStatus:
+        """Get the status of a job."""
+        if (ended := await self._ended_status(job, timeout_s)) is not None:
             return ended
         running, waiting = await self._queue(timeout_s)
         if job.remote_id in running:
@@ -105,22 +104,22 @@ class ComfyApi:
             before = len(running) + waiting.index(job.remote_id)
             note = f"ComfyUI has {before} to draw before this"
             return JobStatus(job=job, ended=False, note=note)
-        # It may have ended between the two questions.
-        return await self._ended(job, timeout_s) or JobStatus(
+        # It may have ended between the two requests.
+        return await self._ended_status(job, timeout_s) or JobStatus(
             job=job, ended=True, failure=_gone(job)
         )
 
     async def cancel(self, job: RemoteJob) -> bool:
-        """Take a job out of the queue, or stop it; whatever becomes of it, it costs nothing."""
-        await self._tell("queue", {"delete": [job.remote_id]})
-        running, _ = await self._queue(LOOK_TIMEOUT_S)
+        """Remove a job from the queue, or stop it. It costs nothing in any case."""
+        await self._order("queue", {"delete": [job.remote_id]})
+        running, _ = await self._queue(POLL_TIMEOUT_S)
         if job.remote_id in running:
-            # Older versions stop whatever is running: so ours has to be what is.
-            await self._tell("interrupt", {"prompt_id": job.remote_id})
+            # Older versions stop the running job, whichever it is. So check that it is ours.
+            await self._order("interrupt", {"prompt_id": job.remote_id})
         return True
 
     async def find(self, request: ImageRequest, *, since_ms: int) -> RemoteJob | None:
-        """The job of a request whose id never arrived, or None."""
+        """Find the job of a request whose id did not arrive, or None."""
         wanted = _mark(request)
         if request.seed is None:
             return None
@@ -144,26 +143,25 @@ class ComfyApi:
         return None
 
     async def _checkpoint(self, name: str) -> str:
-        listed = as_list(await self._call("GET", "models/checkpoints"))
-        names = [one for one in listed if isinstance(one, str)]
+        checkpoints = as_list(await self._call("GET", "models/checkpoints"))
+        names = [known for known in checkpoints if isinstance(known, str)]
         if name in names:
             return name
         if name == self._model.id and names:
             return names[0]
-        for one in names:
-            if one.rpartition(".")[0] == name:
-                return one
-        known = map(self.service.for_reader, names)
+        for known in names:
+            if known.rpartition(".")[0] == name:
+                return known
         raise unknown_checkpoint(
-            name, known, title="ComfyUI", provider=self.service.vendor.provider
+            name, map(self.service.for_reader, names), vendor=self.service.vendor
         )
 
-    async def _ended(self, job: RemoteJob, timeout_s: float) -> JobStatus | None:
-        """How a job ended; None where it has not."""
+    async def _ended_status(self, job: RemoteJob, timeout_s: float) -> JobStatus | None:
+        """The status of an ended job; None if it has not ended."""
         history = await self._call(
             "GET",
             f"history/{job.remote_id}",
-            read_timeout_s=min(timeout_s, LOOK_TIMEOUT_S),
+            read_timeout_s=min(timeout_s, POLL_TIMEOUT_S),
             max_json_bytes=MAX_LIST_BYTES,
         )
         entry = as_object(as_object(history).get(job.remote_id))
@@ -180,39 +178,40 @@ class ComfyApi:
 
     def _failure(self, messages: Mapping[str, Mapping[str, Any]]) -> ProviderUnavailable:
         if "execution_interrupted" in messages:
-            return ProviderUnavailable("Somebody stopped the drawing in ComfyUI")
+            return ProviderUnavailable("A user stopped the drawing in ComfyUI")
         error = messages.get("execution_error", {})
-        said, node = error.get("exception_message"), error.get("node_type")
-        words = self.service.for_reader(said).strip() if isinstance(said, str) else ""
-        where = f" in {self.service.for_reader(node)[:60]}" if isinstance(node, str) else ""
+        message, node = error.get("exception_message"), error.get("node_type")
+        reason = self.service.for_reader(message).strip() if isinstance(message, str) else ""
+        place = f" in {self.service.for_reader(node)[:60]}" if isinstance(node, str) else ""
         return ProviderUnavailable(
-            f"ComfyUI failed{where}: {words[:MAX_MESSAGE_CHARS] or 'no reason given'}"
+            f"ComfyUI failed{place}: {reason[:MAX_MESSAGE_CHARS] or 'no reason given'}"
         )
 
     async def _queue(self, timeout_s: float) -> tuple[list[str], list[str]]:
-        """The ids of the jobs that run, and of those that wait, the next first."""
+        """The ids of the running jobs and of the waiting jobs, the next first."""
         queue = as_object(
             await self._call(
                 "GET",
                 "queue",
-                read_timeout_s=min(timeout_s, LOOK_TIMEOUT_S),
+                read_timeout_s=min(timeout_s, POLL_TIMEOUT_S),
                 max_json_bytes=MAX_LIST_BYTES,
             )
         )
         running, waiting = (as_list(queue.get(f"queue_{name}")) for name in ("running", "pending"))
         waiting.sort(key=_number)
-        return [_id_and_extra(one)[0] for one in running], [
-            _id_and_extra(one)[0] for one in waiting
-        ]
+        running_ids, waiting_ids = (
+            [_id_and_extra(item)[0] for item in items] for items in (running, waiting)
+        )
+        return running_ids, waiting_ids
 
     async def _call(
-        self, method: str, path: str, *, read_timeout_s: float = LOOK_TIMEOUT_S, **rest: Any
+        self, method: str, path: str, *, read_timeout_s: float = POLL_TIMEOUT_S, **rest: Any
     ) -> Any:
         url = f"{self.service.base_url}/{path}"
         return await self.service.call(method, url, read_timeout_s=read_timeout_s, **rest)
 
-    async def _tell(self, path: str, body: Mapping[str, Any]) -> None:
-        # The answer to an order is empty, and so no JSON.
+    async def _order(self, path: str, body: Mapping[str, Any]) -> None:
+        # The response is empty, which is not JSON.
         with contextlib.suppress(BadProviderImage):
             await self._call("POST", path, body=body)
 
@@ -221,7 +220,7 @@ class ComfyApi:
 
 
 def _mark(request: ImageRequest) -> dict[str, Any]:
-    """What a request is known by among the jobs of the queue."""
+    """What identifies a request among the jobs of the queue."""
     return {
         "prompt": request.prompt,
         "seed": request.seed,
@@ -231,7 +230,7 @@ def _mark(request: ImageRequest) -> dict[str, Any]:
 
 
 def _id_and_extra(item: object) -> tuple[str, Mapping[str, Any]]:
-    """Of a job in the queue: a list of number, id, graph, further data and more."""
+    """The id and extra data of a queue item, a list of number, id, graph, extra data and more."""
     parts: Sequence[Any] = as_list(item)
     if len(parts) < 4 or not isinstance(parts[1], str):
         return "", {}
@@ -239,35 +238,35 @@ def _id_and_extra(item: object) -> tuple[str, Mapping[str, Any]]:
 
 
 def _number(item: object) -> float:
-    """The smaller, the sooner."""
+    """The queue number; the smallest runs next."""
     number = next(iter(as_list(item)), None)
     return float(number) if isinstance(number, int | float) and abs(number) < 1e15 else 0.0
 
 
-def _messages(told: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for message in map(as_list, as_list(told)):
+def _messages(listed: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for message in map(as_list, as_list(listed)):
         if len(message) == 2 and isinstance(message[0], str):
             yield message[0], as_object(message[1])
 
 
 def _gpu_seconds(messages: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
-    began = messages.get("execution_start", {}).get("timestamp")
-    ended = messages.get("execution_success", {}).get("timestamp")
-    if not isinstance(began, int) or not isinstance(ended, int) or not 0 <= ended - began < 1e9:
+    start = messages.get("execution_start", {}).get("timestamp")
+    end = messages.get("execution_success", {}).get("timestamp")
+    if not isinstance(start, int) or not isinstance(end, int) or not 0 <= end - start < 1e9:
         return {}
-    return {"gpu_seconds": (ended - began) / 1000}
+    return {"gpu_seconds": (end - start) / 1000}
 
 
 def _pictures(outputs: object) -> Iterator[dict[str, str]]:
-    """The pictures a graph has left, those that are kept before those that are only shown."""
+    """The pictures that a graph has left: saved ones first, then previews."""
     found = [
         {name: picture.get(name, "") for name in ("filename", "subfolder", "type")}
         for node in as_object(outputs).values()
         for picture in map(as_object, as_list(as_object(node).get("images")))
     ]
-    named = [one for one in found if all(isinstance(part, str) for part in one.values())]
+    valid = [each for each in found if all(isinstance(part, str) for part in each.values())]
     yield from sorted(
-        (one for one in named if one["filename"]), key=lambda one: one["type"] != "output"
+        (each for each in valid if each["filename"]), key=lambda each: each["type"] != "output"
     )
 
 

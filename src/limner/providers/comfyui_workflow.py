@@ -1,8 +1,8 @@
-"""A ComfyUI workflow with places left open, and a request -> the graph that ComfyUI runs.
+"""A ComfyUI workflow with placeholders, and a request -> the graph that ComfyUI runs.
 
 A workflow is the JSON that ComfyUI's "Export (API)" writes. ``{{prompt}}`` and the other names
-of `PLACES` stand where the request goes: alone in a string they become the value itself, a number
-where it is one; among other text they become part of it.
+of `PLACES` are placeholders. A string that is only a placeholder becomes the value itself, which
+may be a number; a placeholder inside other text becomes part of the text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, cast
 import msgspec
 
 from limner.errors import SettingsError, UserError
-from limner.net.json_shapes import as_list, as_object
+from limner.json_shapes import as_list, as_object
 from limner.pictures.request import ImageRequest, SourceImage
 
 PLACES = (
@@ -42,7 +42,7 @@ _HOW = 'In ComfyUI choose "Export (API)", and write {{prompt}} where the prompt 
 
 
 class Workflow:
-    """A graph with places left open; ``name`` is what it is called in errors."""
+    """A graph with placeholders; errors call it by its ``name``."""
 
     def __init__(self, graph: Mapping[str, Any], *, name: str) -> None:
         self.name = name
@@ -50,19 +50,19 @@ class Workflow:
         self.places = frozenset(_places(graph))
 
     def check(self, request: ImageRequest, *, default_model: str) -> None:
-        """See that everything the request asks for has a place.
+        """Check that everything in the request has a place.
 
         Raises:
             UserError: something has none.
         """
-        asked = {
+        needed = {
             "negative_prompt": request.negative_prompt is not None,
             "image": bool(request.sources),
             "mask": request.mask is not None,
             "model": request.model != default_model,
         }
-        for place, is_asked in asked.items():
-            if is_asked and place not in self.places:
+        for place, is_needed in needed.items():
+            if is_needed and place not in self.places:
                 raise UserError(
                     f"The workflow {self.name} has no place for the {place.replace('_', ' ')}.",
                     code="PROVIDER_CANNOT",
@@ -75,23 +75,23 @@ class Workflow:
                 hint="Name a picture to draw from, or a workflow without {{image}}.",
             )
 
-    def filled(self, values: Mapping[str, str | int]) -> Mapping[str, Any]:
-        """The graph with every place filled."""
-        return as_object(_filled(self._graph, values))
+    def fill(self, values: Mapping[str, str | int]) -> Mapping[str, Any]:
+        """The graph with every placeholder replaced."""
+        return as_object(_fill(self._graph, values))
 
 
 @cache
 def built_in(*, edits: bool, masked: bool) -> Workflow:
-    """The workflow for those who have not brought their own: any one checkpoint draws it."""
+    """limner's own workflow, which works with any checkpoint."""
     name = ("edit_masked" if masked else "edit") if edits else "draw"
-    return _parsed((_FOLDER / f"{name}.json").read_bytes(), name=f"limner's {name}")
+    return _parse((_FOLDER / f"{name}.json").read_bytes(), name=f"limner's {name}")
 
 
-def own(path: str, *, variable: str) -> Workflow:
-    """The workflow that somebody exported.
+def load_workflow(path: str, *, variable: str) -> Workflow:
+    """Load the workflow that the user exported and named in the environment ``variable``.
 
     Raises:
-        SettingsError: there is none, or it cannot be used; ``variable`` is where it was named.
+        SettingsError: it does not exist, or cannot be used.
     """
     try:
         with Path(path).expanduser().open("rb") as file:
@@ -102,11 +102,11 @@ def own(path: str, *, variable: str) -> Workflow:
         ) from error
     if len(data) > MAX_BYTES:
         raise SettingsError(f"The workflow in {variable} has more than {MAX_BYTES:,} bytes.")
-    workflow = _parsed(data, name=path[-100:])
+    workflow = _parse(data, name=path[-100:])
     unknown = sorted(workflow.places.difference(PLACES))
     if unknown:
         raise SettingsError(
-            f"The workflow in {variable} has places that nothing goes to: {', '.join(unknown)}",
+            f"The workflow in {variable} has unknown placeholders: {', '.join(unknown)}",
             hint=f"The places are {', '.join(PLACES)}.",
         )
     if "prompt" not in workflow.places:
@@ -114,13 +114,13 @@ def own(path: str, *, variable: str) -> Workflow:
     return workflow
 
 
-def values_of(request: ImageRequest, *, steps: int) -> Mapping[str, str | int]:
-    """What goes to each place. The request has a seed and, where it is needed, a checkpoint."""
+def workflow_values(request: ImageRequest, *, steps: int) -> Mapping[str, str | int]:
+    """The value of each placeholder. The request already has a seed and a checkpoint."""
     values: dict[str, str | int] = {
         "prompt": request.prompt,
         "negative_prompt": request.negative_prompt or "",
-        "width": _up(request.width),
-        "height": _up(request.height),
+        "width": _round_up(request.width),
+        "height": _round_up(request.height),
         "seed": request.seed or 0,
         "steps": steps,
         "model": request.model,
@@ -133,12 +133,12 @@ def values_of(request: ImageRequest, *, steps: int) -> Mapping[str, str | int]:
 
 
 def upload_name(source: SourceImage) -> str:
-    """What a picture is called among ComfyUI's inputs: the same picture, the same name."""
+    """The name of an uploaded picture, made from its bytes."""
     digest = hashlib.sha256(source.data).hexdigest()
     return f"limner-{digest[:32]}.{_ENDINGS.get(source.mime, 'png')}"
 
 
-def _parsed(data: bytes, *, name: str) -> Workflow:
+def _parse(data: bytes, *, name: str) -> Workflow:
     graph: Mapping[str, Any] = {}
     with contextlib.suppress(msgspec.DecodeError, RecursionError):
         graph = as_object(msgspec.json.decode(data))
@@ -154,21 +154,20 @@ def _places(value: object) -> set[str]:
     return set[str]().union(*map(_places, inside))
 
 
-def _filled(value: object, values: Mapping[str, str | int]) -> Any:
+def _fill(value: object, values: Mapping[str, str | int]) -> Any:
     if isinstance(value, str):
         whole = _PLACE.fullmatch(value)
         if whole:
             return values[whole[1]]
-        # One pass: what is filled in is never looked at again, whatever the prompt says.
+        # One pass: a placeholder in the prompt itself is not replaced.
         return _PLACE.sub(lambda place: str(values[place[1]]), value)
     if isinstance(value, dict):
-        return {
-            name: _filled(one, values) for name, one in as_object(cast("object", value)).items()
-        }
+        fields = as_object(cast("object", value))
+        return {name: _fill(field, values) for name, field in fields.items()}
     if isinstance(value, list):
-        return [_filled(one, values) for one in as_list(cast("object", value))]
+        return [_fill(item, values) for item in as_list(cast("object", value))]
     return value
 
 
-def _up(edge: int) -> int:
+def _round_up(edge: int) -> int:
     return -(-edge // STEP_PIXELS) * STEP_PIXELS

@@ -1,4 +1,4 @@
-"""diffusers: a request -> a process of its own that draws with somebody's weights -> a picture."""
+"""diffusers: a request -> a process that draws with the user's own weights -> a picture."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from typing import IO, Any
 
 import msgspec
 
-from limner.catalogue.images import image_models
 from limner.errors import (
     BadProviderImage,
     MissingExtra,
@@ -29,14 +28,14 @@ from limner.errors import (
 from limner.imaging import pipe
 from limner.net.failures import MAX_MESSAGE_CHARS
 from limner.net.redaction import redact
-from limner.pictures.request import ImageRequest, Progress, ProviderCallbacks, Receipt, Sink
-from limner.providers.base import Connection, ProviderSpec
-from limner.providers.local_server import fraction
+from limner.net.sink import Sink
+from limner.pictures.request import ImageRequest, Progress, ProviderCallbacks, Receipt
+from limner.providers.base import Connection
+from limner.providers.local_server import parse_fraction
+from limner.providers.specs import BUILT_IN
 
-NAME = "diffusers"
-MODEL_ENV = "DIFFUSERS_MODEL"
-DEVICE_ENV = "DIFFUSERS_DEVICE"
-MODELS = image_models(NAME)
+SPEC = BUILT_IN["diffusers"]
+MODEL_ENV, DEVICE_ENV = SPEC.variables
 WORKER = "limner.providers.diffusers_worker"
 NEEDED = ("torch", "diffusers", "transformers", "accelerate")
 MAX_PICTURE_BYTES = 256 * 1024 * 1024
@@ -44,7 +43,7 @@ EXIT_TIMEOUT_S = 10.0
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _DEVICE = re.compile(r"cpu|mps|(cuda|xpu)(:[0-9]+)?")
-# All of the host's environment that the process gets: no key but that of the hub is among it.
+# The variables that the process gets. The hub's key is the only key among them.
 _PASSED_ON = re.compile(
     r"PATH|HOME|USER|USERPROFILE|LOCALAPPDATA|SYSTEMROOT|TMPDIR|TEMP|TMP|LANG|SSL_CERT_FILE"
     r"|LD_LIBRARY_PATH|DYLD_LIBRARY_PATH|(?:HTTPS?|ALL|NO)_PROXY"
@@ -59,8 +58,8 @@ _FAILURES: Mapping[str, tuple[type[ProviderError], str | None]] = {
 }
 
 
-class _News(msgspec.Struct, frozen=True, kw_only=True):
-    """What the process says."""
+class _Event(msgspec.Struct, frozen=True, kw_only=True):
+    """A message of the process."""
 
     event: str
     message: str = ""
@@ -72,10 +71,10 @@ class _News(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Diffusers:
-    """Draws with weights on this machine, each picture in a process of its own.
+    """Draws with weights on this machine, each picture in its own process.
 
     Args:
-        worker: the program that draws; limner's own, unless a test says otherwise.
+        worker: the command that draws; the default is limner's own worker.
     """
 
     def __init__(self, connection: Connection, *, worker: Sequence[str] | None = None) -> None:
@@ -84,39 +83,39 @@ class Diffusers:
         self._worker = worker
 
     async def generate(self, request: ImageRequest, sink: Sink, desk: ProviderCallbacks) -> Receipt:
-        """Draw, pouring the bytes into the sink; raises as `Provider.generate`.
+        """Draw one picture and write its bytes to the sink; raises as `Provider.generate`.
 
         Raises:
             MissingExtra: torch and diffusers are not installed.
-            UserError: no model is named, or there is none of that name.
+            UserError: no model is named, or the model does not exist.
         """
         seed = secrets.randbelow(2**31) if request.seed is None else request.seed
-        header, payload = self._order(request, seed)
+        header, payload = self._message(request, seed)
         command = self._worker or _own_worker()
-        began = self._clock.now()
+        started = self._clock.now()
         async with _running(command) as process:
             try:
                 await asyncio.to_thread(_send, process, header, payload)
                 while True:
                     head, picture = await asyncio.to_thread(_receive, process)
-                    news = _read(head)
-                    if news.event == "drawn":
+                    event = _parse(head)
+                    if event.event == "drawn":
                         break
-                    desk.progress(_progress(news, self._clock.now() - began))
+                    desk.progress(_progress(event, self._clock.now() - started))
             except asyncio.CancelledError:
-                # Leaving the block ends the process, and it costs nothing.
+                # The end of the block kills the process, and it costs nothing.
                 desk.withdraw()
                 raise
         sink.write(picture)
         extras = {
             "seed": seed,
-            "device": news.device[:40],
-            "gpu_seconds": news.gpu_seconds,
-            "load_seconds": news.load_seconds,
+            "device": event.device[:40],
+            "gpu_seconds": event.gpu_seconds,
+            "load_seconds": event.load_seconds,
         }
         return Receipt(prompt_used=request.prompt, cost_nano=0, extras=extras)
 
-    def _order(self, request: ImageRequest, seed: int) -> tuple[dict[str, Any], bytes]:
+    def _message(self, request: ImageRequest, seed: int) -> tuple[dict[str, Any], bytes]:
         model, is_folder = self._model(request.model)
         parts = [
             request.prompt.encode("utf-8", "replace"),
@@ -131,27 +130,27 @@ class Diffusers:
             "width": request.width,
             "height": request.height,
             "seed": seed,
-            "steps": int(MODELS[0].qualities[request.quality]),
+            "steps": int(SPEC.models[0].qualities[request.quality]),
             "lengths": [len(part) for part in parts],
         }
         return header, b"".join(parts)
 
     def _model(self, name: str) -> tuple[str, bool]:
-        """A folder, or the id of a model on the hub; and whether it is a folder."""
-        if name == MODELS[0].id:
+        """A folder or the id of a model on the hub, and whether it is a folder."""
+        if name == SPEC.models[0].id:
             name = self._variables.get(MODEL_ENV, "").strip()
             if not name:
                 raise UserError(
-                    "No model is named to draw with.",
+                    "No model is named.",
                     hint=f"Name a folder, or a model on the hub (owner/name), or set {MODEL_ENV}.",
                 )
-        folder = Path(os.path.expanduser(name))  # noqa: PTH111 - the other raises for ~nobody
+        folder = Path(os.path.expanduser(name))  # noqa: PTH111 - Path.expanduser raises for an unknown user
         if folder.is_dir():
             return str(folder.absolute()), True
         if _HUB_ID.fullmatch(name):
             return name, False
         raise UserError(
-            f"There is no folder {name[:200]!r}, and a model on the hub has no such name.",
+            f"There is no folder {name[:200]!r}, and it is not a name of a model on the hub.",
             hint="Name a folder, or a model on the hub: owner/name.",
         )
 
@@ -159,7 +158,7 @@ class Diffusers:
         device = self._variables.get(DEVICE_ENV, "").strip()
         if device and not _DEVICE.fullmatch(device):
             raise UserError(
-                f"{DEVICE_ENV} names no device: {device[:40]!r}",
+                f"{DEVICE_ENV} is not a device: {device[:40]!r}",
                 hint="Set it to cuda, cuda:1, mps or cpu, or unset it.",
             )
         return device
@@ -177,16 +176,16 @@ def _own_worker() -> Sequence[str]:
 
 @contextlib.asynccontextmanager
 async def _running(command: Sequence[str]) -> AsyncGenerator[subprocess.Popen[bytes]]:
-    """The process, for as long as the block lasts and not a moment longer."""
-    process = _started(command)
+    """The process; it is killed when the block ends."""
+    process = _start(command)
     try:
         yield process
     finally:
         process.kill()
-        await asyncio.shield(asyncio.to_thread(_bury, process))
+        await asyncio.shield(asyncio.to_thread(_reap, process))
 
 
-def _started(command: Sequence[str]) -> subprocess.Popen[bytes]:
+def _start(command: Sequence[str]) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
             command,
@@ -194,22 +193,22 @@ def _started(command: Sequence[str]) -> subprocess.Popen[bytes]:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env=_environment(),
-            # Ctrl-C at the terminal is for the host, which decides what becomes of the job.
+            # Ctrl-C at the terminal goes to limner only, which decides about the job.
             start_new_session=True,
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )
     except OSError as error:
         raise ProviderUnavailable(
-            f"The process that draws could not be started: {error}", extras={"provider": NAME}
+            f"The diffusers worker could not be started: {error}", extras={"provider": SPEC.name}
         ) from error
 
 
-def _bury(process: subprocess.Popen[bytes]) -> None:
-    """Wait for a killed process to be gone, and the memory of the GPU with it."""
+def _reap(process: subprocess.Popen[bytes]) -> None:
+    """Wait until a killed process has ended and the GPU's memory is free."""
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(EXIT_TIMEOUT_S)
     for stream in (process.stdin, process.stdout):
-        # What is left in the buffer has nobody to go to.
+        # The buffer may still hold bytes that cannot be written.
         with contextlib.suppress(OSError):
             _open(stream).close()
 
@@ -229,65 +228,53 @@ def _send(process: subprocess.Popen[bytes], header: Mapping[str, Any], payload: 
     try:
         pipe.send(_open(process.stdin), header, payload)
     except OSError:
-        raise _obituary(process) from None
+        raise _worker_ended(process) from None
 
 
 def _receive(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
     try:
         return pipe.receive(_open(process.stdout), max_payload_bytes=MAX_PICTURE_BYTES)
     except (EOFError, OSError, ValueError):
-        raise _obituary(process) from None
+        raise _worker_ended(process) from None
     except OverflowError:
-        raise _nonsense() from None
+        raise _bad_message() from None
 
 
-def _read(head: bytes) -> _News:
+def _parse(head: bytes) -> _Event:
     try:
-        news = msgspec.json.decode(head, type=_News)
+        event = msgspec.json.decode(head, type=_Event)
     except msgspec.DecodeError:
-        raise _nonsense() from None
-    if news.event in _FAILURES:
-        kind, hint = _FAILURES[news.event]
-        words = redact(news.message.encode("utf-8", "replace").decode())[:MAX_MESSAGE_CHARS]
-        text = f"diffusers could not draw: {words or news.event}"
-        raise kind(text, hint=hint, extras={"provider": NAME})
-    return news
+        raise _bad_message() from None
+    if event.event in _FAILURES:
+        kind, hint = _FAILURES[event.event]
+        reason = redact(event.message.encode("utf-8", "replace").decode())[:MAX_MESSAGE_CHARS]
+        text = f"diffusers could not draw: {reason or event.event}"
+        raise kind(text, hint=hint, extras={"provider": SPEC.name})
+    return event
 
 
-def _progress(news: _News, elapsed_s: float) -> Progress:
+def _progress(event: _Event, elapsed_s: float) -> Progress:
     messages = {
         "waiting": "Another picture is being drawn on this machine",
         "loading": "diffusers is loading the model",
     }
-    message = messages.get(news.event, "diffusers is drawing")
-    return Progress(message=message, elapsed_s=elapsed_s, fraction=fraction(news.step, news.of))
+    message = messages.get(event.event, "diffusers is drawing")
+    return Progress(
+        message=message, elapsed_s=elapsed_s, fraction=parse_fraction(event.step, event.of)
+    )
 
 
-def _obituary(process: subprocess.Popen[bytes]) -> ProviderUnavailable:
+def _worker_ended(process: subprocess.Popen[bytes]) -> ProviderUnavailable:
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(EXIT_TIMEOUT_S)
     return ProviderUnavailable(
-        f"The process that draws ended with status {process.poll()}; nothing was drawn",
+        f"The diffusers worker ended with status {process.poll()}; nothing was drawn",
         hint="It may have run out of memory: ask for a smaller picture, or a smaller model.",
-        extras={"provider": NAME},
+        extras={"provider": SPEC.name},
     )
 
 
-def _nonsense() -> BadProviderImage:
+def _bad_message() -> BadProviderImage:
     return BadProviderImage(
-        "The process that draws said something that makes no sense", extras={"provider": NAME}
+        "The diffusers worker sent a message that is not valid", extras={"provider": SPEC.name}
     )
-
-
-SPEC = ProviderSpec(
-    name=NAME,
-    key_env=None,
-    base_url_env=None,
-    base_url="",
-    models=MODELS,
-    build=Diffusers,
-    other_model=MODELS[0],
-    named_only=True,
-    variables=(MODEL_ENV, DEVICE_ENV),
-    models_are_folders=True,
-)

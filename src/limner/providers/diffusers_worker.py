@@ -1,10 +1,10 @@
-"""The process that draws with diffusers: one order in, news and one picture out, then it ends.
+"""The diffusers worker: one job on standard input -> progress and one picture on standard output.
 
-Nothing else of limner ever imports torch. The process ends with its work, so that the memory of
-the GPU is free between two pictures, and ends at once when the program that began it is gone. One
-of a user's processes draws at a time; the others wait for it.
+Only this process imports torch. It ends after one picture, so that the GPU's memory is free
+between two pictures. It also ends as soon as its parent process ends. Only one worker of a user
+draws at a time; the others wait.
 
-Weights are read as data only: no pickle and no program code, whoever chose the folder.
+Weights are loaded as data only: no pickle and no program code.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from limner.imaging import pipe
 if sys.platform != "win32":
     import fcntl
 
-MAX_ORDER_BYTES = 128 * 1024 * 1024
+MAX_JOB_BYTES = 128 * 1024 * 1024
 # The coarsest step that a pipeline's latent pixels need.
 STEP_PIXELS = 16
 NEAREST, LANCZOS = 0, 1
 
 
 class DiffusersJob(msgspec.Struct, frozen=True, kw_only=True):
-    """What to draw. The texts and pictures come behind it, each as long as ``lengths`` says."""
+    """What to draw. The texts and pictures follow it; ``lengths`` has their sizes in bytes."""
 
     model: str
     is_folder: bool
@@ -56,54 +56,54 @@ class _Parts(msgspec.Struct, frozen=True):
 
 
 class _Unusable(Exception):
-    """The model cannot do what is asked; the text says why."""
+    """The model cannot do the job; the text says why."""
 
 
 class _Refused(Exception):
-    """The model will not show what it has drawn."""
+    """The model refuses to show the picture."""
 
 
 class _Reporter:
-    """Says on the pipe how the work is getting on."""
+    """Sends progress messages on the pipe."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
 
-    def say(self, event: str, payload: bytes = b"", **facts: Any) -> None:
+    def send(self, event: str, payload: bytes = b"", **facts: Any) -> None:
         pipe.send(self._stream, {"event": event, **facts}, payload)
 
 
 def main() -> None:
-    """Draw the order on standard input, and report on standard output."""
-    orders = os.fdopen(os.dup(0), "rb")
-    # Libraries print; what they print must not get among the messages.
+    """Draw the job on standard input, and report on standard output."""
+    jobs = os.fdopen(os.dup(0), "rb")
+    # Libraries print to standard output; that must not mix with the messages.
     reporter = _Reporter(os.fdopen(os.dup(1), "wb"))
     os.dup2(2, 1)
-    head, payload = pipe.receive(orders, max_payload_bytes=MAX_ORDER_BYTES)
-    order = msgspec.json.decode(head, type=DiffusersJob)
-    threading.Thread(target=_end_with_host, args=(orders,), daemon=True).start()
+    head, payload = pipe.receive(jobs, max_payload_bytes=MAX_JOB_BYTES)
+    job = msgspec.json.decode(head, type=DiffusersJob)
+    threading.Thread(target=_exit_with_parent, args=(jobs,), daemon=True).start()
     try:
-        with _only_one(reporter):
-            _draw(order, _parts(order, payload), reporter)
+        with _gpu_lock(reporter):
+            _draw(job, _parts(job, payload), reporter)
     except _Unusable as error:
-        reporter.say("unusable", message=str(error))
+        reporter.send("unusable", message=str(error))
     except _Refused as error:
-        reporter.say("refused", message=str(error))
+        reporter.send("refused", message=str(error))
     except Exception as error:  # the outermost loop of this process
         is_memory = "OutOfMemory" in type(error).__name__ or isinstance(error, MemoryError)
         event = "out of memory" if is_memory else "failed"
-        reporter.say(event, message=f"{type(error).__name__}: {error}"[:2000])
+        reporter.send(event, message=f"{type(error).__name__}: {error}"[:2000])
 
 
-def _end_with_host(orders: IO[bytes]) -> None:
-    """Wait for the host to close its end, which it does at the latest by dying."""
-    orders.read()
+def _exit_with_parent(jobs: IO[bytes]) -> None:
+    """Exit when the parent process closes its end of the pipe, or dies."""
+    jobs.read()
     os._exit(1)
 
 
-def _parts(order: DiffusersJob, payload: bytes) -> _Parts:
+def _parts(job: DiffusersJob, payload: bytes) -> _Parts:
     pieces: list[bytes] = []
-    for length in order.lengths:
+    for length in job.lengths:
         pieces.append(payload[:length])
         payload = payload[length:]
     prompt, negative_prompt, source, mask = pieces
@@ -111,8 +111,8 @@ def _parts(order: DiffusersJob, payload: bytes) -> _Parts:
 
 
 @contextlib.contextmanager
-def _only_one(reporter: _Reporter) -> Generator[None]:
-    """Be the only one of this user's processes that draws. Windows goes without."""
+def _gpu_lock(reporter: _Reporter) -> Generator[None]:
+    """Let only one worker of this user draw at a time. Windows has no lock."""
     if sys.platform == "win32":
         yield
         return
@@ -122,31 +122,31 @@ def _only_one(reporter: _Reporter) -> Generator[None]:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            reporter.say("waiting")
+            reporter.send("waiting")
             fcntl.flock(fd, fcntl.LOCK_EX)
         yield
     finally:
         os.close(fd)
 
 
-def _draw(order: DiffusersJob, parts: _Parts, reporter: _Reporter) -> None:
-    reporter.say("loading")
-    began = time.monotonic()
-    folder = _folder(order)
+def _draw(job: DiffusersJob, parts: _Parts, reporter: _Reporter) -> None:
+    reporter.send("loading")
+    started = time.monotonic()
+    folder = _folder(job)
     torch: Any = import_module("torch")
-    device = order.device or _best_device(torch)
-    pipeline = _loaded(folder, parts, device, torch)
+    device = job.device or _best_device(torch)
+    pipeline = _load_pipeline(folder, parts, device, torch)
     loaded = time.monotonic()
-    image = _drawn(pipeline, order, parts, reporter, torch)
+    image = _run_pipeline(pipeline, job, parts, reporter, torch)
     drawn = time.monotonic()
     png = BytesIO()
     image.save(png, "PNG")
-    reporter.say(
+    reporter.send(
         "drawn",
         png.getvalue(),
         device=device,
         gpu_seconds=round(drawn - loaded, 3),
-        load_seconds=round(loaded - began, 3),
+        load_seconds=round(loaded - started, 3),
     )
 
 
@@ -162,7 +162,7 @@ def _number_type(device: str, torch: Any) -> Any:
     return torch.float16 if device == "mps" else torch.float32
 
 
-def _loaded(folder: Path, parts: _Parts, device: str, torch: Any) -> Any:
+def _load_pipeline(folder: Path, parts: _Parts, device: str, torch: Any) -> Any:
     diffusers: Any = import_module("diffusers")
     kind = diffusers.DiffusionPipeline
     if parts.source:
@@ -182,68 +182,70 @@ def _loaded(folder: Path, parts: _Parts, device: str, torch: Any) -> Any:
 
 @contextlib.contextmanager
 def _loading(model: object) -> Generator[None]:
-    """What diffusers raises for weights that are not there or not what they should be."""
+    """Translate what diffusers raises for missing or invalid weights."""
     try:
         yield
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise _Unusable(f"{model} cannot be loaded: {error}"[:2000]) from error
 
 
-def _folder(order: DiffusersJob) -> Path:
-    """Where the weights are: in the folder that was named, or fetched from the hub.
+def _folder(job: DiffusersJob) -> Path:
+    """The folder of the weights: the named one, or downloaded from the hub.
 
-    A folder may bring program code that diffusers would run. This one's does not.
+    A folder may contain program code that diffusers would run; such a folder is refused.
     """
-    folder = Path(order.model)
-    if not order.is_folder:
+    folder = Path(job.model)
+    if not job.is_folder:
         hub: Any = import_module("diffusers").DiffusionPipeline
-        with _loading(order.model):
-            folder = Path(hub.download(order.model, use_safetensors=True))
+        with _loading(job.model):
+            folder = Path(hub.download(job.model, use_safetensors=True))
     code = next((path.name for depth in ("*.py", "*/*.py") for path in folder.glob(depth)), None)
     if code is not None:
-        raise _Unusable(f"{order.model} holds program code ({code}), which is not run here")
+        raise _Unusable(f"{job.model} contains program code ({code}), which limner does not run")
     if not (folder / "model_index.json").is_file():
-        raise _Unusable(f"{order.model} is not a pipeline of diffusers: it has no model_index.json")
+        raise _Unusable(f"{job.model} is not a pipeline of diffusers: it has no model_index.json")
     return folder
 
 
-def _drawn(
-    pipeline: Any, order: DiffusersJob, parts: _Parts, reporter: _Reporter, torch: Any
+def _run_pipeline(
+    pipeline: Any, job: DiffusersJob, parts: _Parts, reporter: _Reporter, torch: Any
 ) -> Any:
-    takes = inspect.signature(pipeline.__call__).parameters
-    width, height = _up(order.width), _up(order.height)
+    parameters = inspect.signature(pipeline.__call__).parameters
+    width, height = _round_up(job.width), _round_up(job.height)
 
-    def ended_step(pipeline: Any, step: int, _time: Any, kept: Mapping[str, Any]) -> Any:
-        reporter.say("step", step=step + 1, of=int(getattr(pipeline, "num_timesteps", order.steps)))
+    def report_step(pipeline: Any, step: int, _time: Any, kept: Mapping[str, Any]) -> Any:
+        reporter.send("step", step=step + 1, of=int(getattr(pipeline, "num_timesteps", job.steps)))
         return kept
 
-    asked: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "prompt": parts.prompt,
-        "num_inference_steps": order.steps,
+        "num_inference_steps": job.steps,
         "width": width,
         "height": height,
-        "generator": torch.Generator("cpu").manual_seed(order.seed),
-        "callback_on_step_end": ended_step,
+        "generator": torch.Generator("cpu").manual_seed(job.seed),
+        "callback_on_step_end": report_step,
     }
-    wanted = {"prompt"}
+    required = {"prompt"}
     if parts.negative_prompt:
-        asked["negative_prompt"] = parts.negative_prompt
+        arguments["negative_prompt"] = parts.negative_prompt
     if parts.source:
-        asked["image"] = _picture(parts.source, width, height, LANCZOS)
+        arguments["image"] = _picture(parts.source, width, height, LANCZOS)
     if parts.mask:
-        asked["mask_image"] = _picture(parts.mask, width, height, NEAREST)
-    wanted |= asked.keys() & {"negative_prompt", "image", "mask_image"}
-    if missing := sorted(wanted.difference(takes)):
+        arguments["mask_image"] = _picture(parts.mask, width, height, NEAREST)
+    required |= arguments.keys() & {"negative_prompt", "image", "mask_image"}
+    if missing := sorted(required.difference(parameters)):
         raise _Unusable(f"{type(pipeline).__name__} takes no {missing[0].replace('_', ' ')}")
     with torch.inference_mode():
-        answer = pipeline(**{name: value for name, value in asked.items() if name in takes})
+        answer = pipeline(
+            **{name: value for name, value in arguments.items() if name in parameters}
+        )
     if any(getattr(answer, "nsfw_content_detected", None) or ()):
         raise _Refused("the pipeline's own filter found the picture unsafe")
     return answer.images[0]
 
 
 def _picture(data: bytes, width: int, height: int, resample: int) -> Any:
-    """A picture for a pipeline, scaled to cover a size and cut to it from its middle."""
+    """A picture for a pipeline, scaled to cover the size and cropped at its centre."""
     load_image = import_module("diffusers.utils").load_image
     with tempfile.TemporaryDirectory(prefix="limner-") as folder:
         path = Path(folder) / "source"
@@ -255,7 +257,7 @@ def _picture(data: bytes, width: int, height: int, resample: int) -> Any:
     return image.resize((width, height), resample, box=(left, top, left + across, top + down))
 
 
-def _up(edge: int) -> int:
+def _round_up(edge: int) -> int:
     return -(-edge // STEP_PIXELS) * STEP_PIXELS
 
 

@@ -1,4 +1,4 @@
-"""fal's queue: a request -> a place in a model's queue, looked at until its turn -> a picture."""
+"""fal's queue: a request -> a queued request at a model, polled until it is done -> a picture."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from limner.catalogue.images import image_models, other_image_model
 from limner.errors import BadProviderImage, ProviderBadRequest, ProviderError, ProviderRefused
-from limner.net.failures import Vendor
+from limner.json_shapes import as_list, as_object
 from limner.net.json_pictures import Marker
-from limner.net.json_shapes import as_list, as_object
 from limner.net.service import Service
-from limner.pictures.request import ImageRequest, RemoteJob, Sink
-from limner.providers.base import Connection, ProviderSpec
-from limner.providers.jobs import CALL_OFF_S, JobProvider, JobStatus
+from limner.net.sink import Sink
+from limner.pictures.request import ImageRequest, RemoteJob
+from limner.providers.base import Connection
+from limner.providers.jobs import JobProvider, JobStatus
 from limner.providers.model_inputs import ModelInputs, as_data_url
+from limner.providers.specs import BUILT_IN
 
 
 class FalRoute(msgspec.Struct, frozen=True, kw_only=True):
-    """An endpoint, and what it takes."""
+    """An endpoint and the fields it takes."""
 
     path: str
     inputs: ModelInputs
 
 
 class FalRoutes(msgspec.Struct, frozen=True, kw_only=True):
-    """The endpoints of one model; ``editing_several`` where several pictures have their own."""
+    """The endpoints of one model; ``editing_several`` if several pictures have their own."""
 
     drawing: FalRoute
     editing: FalRoute | None = None
     editing_several: FalRoute | None = None
 
-    def of(self, request: ImageRequest) -> FalRoute:
+    def select(self, request: ImageRequest) -> FalRoute:
         """The endpoint for a request."""
         if len(request.sources) > 1 and self.editing_several is not None:
             return self.editing_several
@@ -58,7 +58,7 @@ _BANANA = ModelInputs(
     fixed={**_ONE_PNG, "resolution": "1K"},
 )
 
-# What most models take; what one does not know it leaves aside.
+# What most models take; a model ignores a field that it does not know.
 OTHER = replace(_SIZED, negative_prompt=True)
 
 
@@ -82,7 +82,7 @@ def _kontext(path: str) -> FalRoutes:
     )
 
 
-WAYS: Mapping[str, FalRoutes] = {
+ROUTES: Mapping[str, FalRoutes] = {
     "fal-ai/flux-2-pro": _flux_2("fal-ai/flux-2-pro"),
     "fal-ai/flux-2-max": _flux_2("fal-ai/flux-2-max"),
     "fal-ai/flux/schnell": _drawing("fal-ai/flux/schnell", _SIZED),
@@ -104,7 +104,7 @@ WAYS: Mapping[str, FalRoutes] = {
             inputs=replace(_BANANA, source="image_urls", several="list"),
         ),
     ),
-    # Left to itself it rewrites the prompt.
+    # By default it rewrites the prompt.
     "fal-ai/ideogram/v3": _drawing(
         "fal-ai/ideogram/v3",
         ModelInputs(
@@ -116,25 +116,22 @@ WAYS: Mapping[str, FalRoutes] = {
 }
 
 
-NAME = "fal"
-BASE_URL = "https://queue.fal.run"
-BASE_URL_ENV = "FAL_BASE_URL"
-KEY_ENV = "FAL_KEY"
+SPEC = BUILT_IN["fal"]
 PICTURE_HOSTS = ("*.fal.media",)
 CREATE_TIMEOUT_S = 60.0
-LOOK_TIMEOUT_S = 10.0
+POLL_TIMEOUT_S = 10.0
 STATUS = "/status"
 DONE = "COMPLETED"
 CANCELLED = "OK"
-# The statuses of a result that are the model's own word, and not the queue's.
-MODEL_SAYS = frozenset({400, 422})
+# With these statuses of a result the model has failed, not the queue.
+MODEL_FAILURES = frozenset({400, 422})
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _MODEL = re.compile(r"[A-Za-z0-9][\w.-]{0,99}(?:/[A-Za-z0-9][\w.-]{0,99}){1,7}", re.ASCII)
 
 
 class _Queued(msgspec.Struct, frozen=True, kw_only=True):
-    """A place in a queue, and the addresses it is looked at by."""
+    """A queued request, and the URLs to poll."""
 
     status: str
     request_id: Any = None
@@ -145,71 +142,54 @@ class _Queued(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fal(JobProvider):
-    """Draws with whatever model is named.
-
-    Args:
-        call_off_s: how long a caller who gives up waits for the request to be cancelled.
-    """
-
-    def __init__(self, connection: Connection, *, call_off_s: float = CALL_OFF_S) -> None:
-        super().__init__(_Queue(connection), call_off_s=call_off_s)
-
-
-class _Queue:
-    """The queue of one account, as jobs. A job's address is that of its status."""
+    """Draws with any model on fal. The URL of a job is the URL of its status."""
 
     def __init__(self, connection: Connection) -> None:
-        vendor = Vendor(
-            provider=NAME,
-            title="fal",
-            key_env=KEY_ENV,
-            base_url_env=BASE_URL_ENV,
-            account_url="https://fal.ai/dashboard/billing",
-        )
-        self.service = Service(
+        service = Service(
             connection,
-            vendor,
+            SPEC.vendor(connection),
             picture_hosts=PICTURE_HOSTS,
             headers={"Authorization": f"Key {connection.key}"},
         )
-        self.artist = "The model"
+        super().__init__(service, artist="The model")
 
     async def prepare(self, request: ImageRequest) -> ImageRequest:
-        """The request with a seed where the model takes one."""
-        return _way(request).inputs.prepared(request)
+        """Add a seed if the model takes one."""
+        return _route(request).inputs.prepare(request)
 
     async def create(self, request: ImageRequest, sink: Sink) -> JobStatus:
-        """Take a place in the queue."""
-        way = _way(request)
+        """Put the request into the queue."""
+        route = _route(request)
         answer = await self.service.call(
             "POST",
-            f"{self.service.base_url}/{way.path}",
-            body=way.inputs.fill(request, encode=as_data_url),
+            f"{self.service.base_url}/{route.path}",
+            body=route.inputs.fill(request, encode=as_data_url),
             read_timeout_s=CREATE_TIMEOUT_S,
             paid=True,
         )
-        queued = self._read(answer)
-        # The id becomes part of an address.
+        queued = _parse(answer)
+        # The id becomes part of a URL.
         if not isinstance(queued.request_id, str) or not _ID.fullmatch(queued.request_id):
-            raise self._not_a_place()
-        owner, app, *_ = way.path.split("/")
+            raise _not_queued()
+        owner, app, *_ = route.path.split("/")
         built = f"{self.service.base_url}/{owner}/{app}/requests/{queued.request_id}{STATUS}"
-        job = RemoteJob(remote_id=queued.request_id, url=self._own(queued.status_url) or built)
+        job = RemoteJob(remote_id=queued.request_id, url=self._own_url(queued.status_url) or built)
         return JobStatus(job=job, ended=False, note=_note(queued))
 
-    async def look(self, job: RemoteJob, sink: Sink, *, timeout_s: float) -> JobStatus:
-        """How far the queue is; and once it is done, the picture or why there is none."""
-        timeout_s = min(timeout_s, LOOK_TIMEOUT_S)
-        url = self._own(job.url)
+    async def poll(self, job: RemoteJob, sink: Sink, *, timeout_s: float) -> JobStatus:
+        """Get the status; once it is done, the picture or the reason why there is none."""
+        timeout_s = min(timeout_s, POLL_TIMEOUT_S)
+        url = self._own_url(job.url)
         if url is None:
             raise ProviderBadRequest(
                 f"The request {job.remote_id} is not at {self.service.base_url}",
-                hint=f"Set {BASE_URL_ENV} to what it was when the picture was asked for.",
+                hint=f"Set {self.service.vendor.base_url_env} to its value at the time of the "
+                "request.",
             )
-        queued = self._read(await self.service.call("GET", url, read_timeout_s=timeout_s))
+        queued = _parse(await self.service.call("GET", url, read_timeout_s=timeout_s))
         if queued.status != DONE:
             return JobStatus(job=job, ended=False, note=_note(queued))
-        result_url = self._own(queued.response_url) or url.removesuffix(STATUS)
+        result_url = self._own_url(queued.response_url) or url.removesuffix(STATUS)
         try:
             result = await self.service.call(
                 "GET",
@@ -220,19 +200,19 @@ class _Queue:
             )
         except ProviderError as error:
             status = error.extras.get("status")
-            if status in MODEL_SAYS or (status is not None and queued.error is not None):
-                # What has failed is not charged.
+            if status in MODEL_FAILURES or (status is not None and queued.error is not None):
+                # fal does not charge for a failed request.
                 return JobStatus(job=job, ended=True, failure=error)
             raise
-        return self._collected(job, as_object(result))
+        return self._result_status(job, as_object(result))
 
     async def cancel(self, job: RemoteJob) -> bool:
-        """Give the place up. One that is being worked on is only asked to stop."""
-        url = self._own(job.url)
+        """Remove the request from the queue. A running request is only asked to stop."""
+        url = self._own_url(job.url)
         if url is None:
             return False
         answer = await self.service.call(
-            "PUT", f"{url.removesuffix(STATUS)}/cancel", read_timeout_s=LOOK_TIMEOUT_S
+            "PUT", f"{url.removesuffix(STATUS)}/cancel", read_timeout_s=POLL_TIMEOUT_S
         )
         return as_object(answer).get("status") == CANCELLED
 
@@ -240,22 +220,11 @@ class _Queue:
         """None: the queue has no list of requests."""
         return None
 
-    def _own(self, url: object) -> str | None:
-        """An address at the API's own origin, the only one the key is sent to."""
+    def _own_url(self, url: object) -> str | None:
+        """The URL if it is at the API's own origin, the only one that gets the key."""
         return url if isinstance(url, str) and self.service.is_own(url) else None
 
-    def _read(self, answer: object) -> _Queued:
-        try:
-            return msgspec.convert(answer, _Queued)
-        except msgspec.ValidationError:
-            raise self._not_a_place() from None
-
-    def _not_a_place(self) -> BadProviderImage:
-        return BadProviderImage(
-            "fal's answer is not a place in its queue", extras={"provider": NAME}
-        )
-
-    def _collected(self, job: RemoteJob, result: Mapping[str, Any]) -> JobStatus:
+    def _result_status(self, job: RemoteJob, result: Mapping[str, Any]) -> JobStatus:
         if True in as_list(result.get("has_nsfw_concepts")):
             failure = ProviderRefused(
                 "fal drew a picture that its safety checker has blacked out; it may be billed",
@@ -269,17 +238,30 @@ class _Queue:
         return JobStatus(job=job, ended=True, picture=found)
 
 
-def _way(request: ImageRequest) -> FalRoute:
-    """How the request's model is asked: to draw, or to draw from one picture or several."""
-    if request.model in WAYS:
-        return WAYS[request.model].of(request)
+def _route(request: ImageRequest) -> FalRoute:
+    """The endpoint of the request's model: for text, for one source picture or for several."""
+    if request.model in ROUTES:
+        return ROUTES[request.model].select(request)
     if not _MODEL.fullmatch(request.model):
         raise ProviderBadRequest(
             f"{request.model[:100]!r} is not a model's name at fal; nothing was sent",
             hint="Write it as its page does, such as fal-ai/flux/dev.",
-            extras={"provider": NAME},
+            extras={"provider": SPEC.name},
         )
     return FalRoute(path=request.model, inputs=OTHER)
+
+
+def _parse(answer: object) -> _Queued:
+    try:
+        return msgspec.convert(answer, _Queued)
+    except msgspec.ValidationError:
+        raise _not_queued() from None
+
+
+def _not_queued() -> BadProviderImage:
+    return BadProviderImage(
+        "fal's response is not a queued request", extras={"provider": SPEC.name}
+    )
 
 
 def _note(queued: _Queued) -> str | None:
@@ -287,14 +269,3 @@ def _note(queued: _Queued) -> str | None:
     if queued.status != "IN_QUEUE" or not isinstance(before, int) or before < 1:
         return None
     return f"Waiting in the queue, {before} before this one"
-
-
-SPEC = ProviderSpec(
-    name=NAME,
-    key_env=KEY_ENV,
-    base_url_env=BASE_URL_ENV,
-    base_url=BASE_URL,
-    models=image_models(NAME),
-    build=Fal,
-    other_model=other_image_model(NAME),
-)

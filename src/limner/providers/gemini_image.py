@@ -1,7 +1,7 @@
-"""Nano Banana: a request -> Gemini's generateContent -> a picture, priced by the tokens it took.
+"""Nano Banana: a request -> Gemini's generateContent -> a picture, priced by its tokens.
 
-The service says most of what goes wrong in an answer with status 200: a finish reason, or a block
-reason for the prompt. It may send drafts before the picture; the last picture is the one.
+The service reports most failures in a response with status 200: a finish reason, or a block
+reason for the prompt. It may send drafts before the picture; the last picture counts.
 """
 
 from __future__ import annotations
@@ -13,37 +13,30 @@ from urllib.parse import quote
 import msgspec
 from msgspec.structs import replace
 
-from limner.catalogue.images import ImageModel, image_models
+from limner.catalogue.images import ImageModel
 from limner.catalogue.prices import MAX_TOKENS, AreaTokensPrice
 from limner.catalogue.sizes import Size, SizeRange
 from limner.errors import BadProviderImage, LimnerError, ProviderRefused
-from limner.net.failures import MAX_MESSAGE_CHARS, Vendor
+from limner.json_shapes import as_list, as_object
+from limner.net.failures import MAX_MESSAGE_CHARS
 from limner.net.json_pictures import PICTURE
-from limner.net.json_shapes import as_list, as_object
 from limner.net.service import Service, patiently, versioned
-from limner.pictures.request import (
-    ImageRequest,
-    Progress,
-    ProviderCallbacks,
-    Receipt,
-    Sink,
-    SourceImage,
-)
-from limner.providers.base import Connection, ProviderSpec
+from limner.net.sink import Sink
+from limner.pictures.request import ImageRequest, Progress, ProviderCallbacks, Receipt, SourceImage
+from limner.providers.base import Connection
 from limner.providers.model_inputs import COMMON_RATIOS, aspect_of, nearest_aspect_ratio
+from limner.providers.specs import BUILT_IN
 
-NAME = "gemini-image"
-MODELS = image_models(NAME)
-BASE_URL = "https://generativelanguage.googleapis.com"
+SPEC = BUILT_IN["gemini-image"]
 API_VERSION = "v1beta"
-# A picture of 4K takes about a minute, and more where the model thinks first.
+# A 4K picture takes about a minute, and more if the model reasons first.
 READ_TIMEOUT_S = 600.0
-# Each part of an answer may carry a signature of the model's thoughts, of a megabyte or more.
+# Each part of a response may have a signature of the reasoning, of a megabyte or more.
 MAX_JSON_BYTES = 16 * 1024 * 1024
 WANTED = "candidates.content.parts.inlineData.data"
-# How the service names the tier of so many pixels; a model with only one takes no name.
+# The service's names for the tiers, by pixels; a model with only one tier takes no name.
 TIERS = {275_000: "512", 1_100_000: "1K", 4_400_000: "2K", 17_600_000: "4K"}
-# The long ones only where the model draws so long a picture.
+# The extreme ones only if the model draws them.
 ASPECT_RATIOS = (*COMMON_RATIOS, "1:4", "4:1", "1:8", "8:1")
 REFUSALS = frozenset(
     {
@@ -57,14 +50,6 @@ REFUSALS = frozenset(
         "IMAGE_RECITATION",
     }
 )
-VENDOR = Vendor(
-    provider=NAME,
-    title="Google",
-    key_env="GEMINI_API_KEY",
-    base_url_env="GEMINI_BASE_URL",
-    account_url="https://aistudio.google.com/usage",
-)
-
 Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_TOKENS)]
 
 
@@ -75,14 +60,14 @@ class GeminiImage:
         base_url = versioned(connection.base_url, API_VERSION)
         self._service = Service(
             replace(connection, base_url=base_url),
-            VENDOR,
-            # In a header, where it gets into no log of addresses.
+            SPEC.vendor(connection),
+            # A header, because URLs get into logs.
             headers={"x-goog-api-key": connection.key},
         )
 
     async def generate(self, request: ImageRequest, sink: Sink, desk: ProviderCallbacks) -> Receipt:
-        """Draw, pouring the bytes into the sink; raises as `Provider.generate`."""
-        model = next(row for row in MODELS if row.id == request.model)
+        """Draw one picture and write its bytes to the sink; raises as `Provider.generate`."""
+        model = next(row for row in SPEC.models if row.id == request.model)
         body = msgspec.json.encode(_body(request, model))
 
         async def attempt() -> Any:
@@ -98,7 +83,7 @@ class GeminiImage:
                 max_json_bytes=MAX_JSON_BYTES,
             )
 
-        desk.progress(Progress(message="Google is drawing", elapsed_s=0.0))
+        desk.progress(Progress(message=f"{SPEC.title} is drawing", elapsed_s=0.0))
         answer = as_object(await patiently(attempt, self._service.clock))
         failure = self._failure(answer)
         cost_nano = _cost(model, answer.get("usageMetadata"), has_picture=failure is None)
@@ -111,58 +96,58 @@ class GeminiImage:
         return Receipt(prompt_used=request.prompt, cost_nano=cost_nano, cost_source="computed")
 
     def _failure(self, answer: Mapping[str, Any]) -> LimnerError | None:
-        """Why an answer holds no picture; None where it does."""
+        """Why a response has no picture; None if it has one."""
         feedback = as_object(answer.get("promptFeedback"))
         blocked = feedback.get("blockReason")
         if isinstance(blocked, str):
-            said = feedback.get("blockReasonMessage")
-            return self._refused(blocked, said, feedback, stage="input")
-        candidates = [as_object(one) for one in as_list(answer.get("candidates"))]
+            message = feedback.get("blockReasonMessage")
+            return self._refused(blocked, message, feedback, stage="input")
+        candidates = [as_object(item) for item in as_list(answer.get("candidates"))]
         for candidate in candidates:
             reason = candidate.get("finishReason")
             if isinstance(reason, str) and reason in REFUSALS:
-                said = candidate.get("finishMessage") or _words(candidate)
-                return self._refused(reason, said, candidate, stage="output")
+                message = candidate.get("finishMessage") or _text(candidate)
+                return self._refused(reason, message, candidate, stage="output")
         if any(_is_picture(part) for candidate in candidates for part in _parts(candidate)):
             return None
         return self._no_picture(candidates[0] if candidates else {})
 
     def _refused(
-        self, reason: str, said: object, told: Mapping[str, Any], *, stage: str
+        self, reason: str, message: object, refusal: Mapping[str, Any], *, stage: str
     ) -> ProviderRefused:
         code = self._service.for_reader(reason)
-        message = self._for_reader(said)
-        ratings = [as_object(rating) for rating in as_list(told.get("safetyRatings"))]
+        shown = self._for_reader(message)
+        ratings = [as_object(rating) for rating in as_list(refusal.get("safetyRatings"))]
         categories = [
             self._service.for_reader(rating["category"])
             for rating in ratings
             if rating.get("blocked") is True and isinstance(rating.get("category"), str)
         ]
-        extras = {"provider": NAME, "provider_code": code, "stage": stage}
+        extras = {"provider": SPEC.name, "provider_code": code, "stage": stage}
         return ProviderRefused(
-            f"Google refused ({code}){': ' if message else ''}{message}",
-            provider_message=message or None,
-            hint=VENDOR.rephrase,
+            f"Google refused ({code}){': ' if shown else ''}{shown}",
+            provider_message=shown or None,
+            hint=self._service.vendor.rephrase,
             extras=extras | ({"categories": categories} if categories else {}),
         )
 
     def _no_picture(self, candidate: Mapping[str, Any]) -> BadProviderImage:
         reason = candidate.get("finishReason")
         code = self._service.for_reader(reason) if isinstance(reason, str) else None
-        words = self._for_reader(candidate.get("finishMessage") or _words(candidate))
+        message = self._for_reader(candidate.get("finishMessage") or _text(candidate))
         return BadProviderImage(
             f"Google answered without a picture{f' ({code})' if code else ''}"
-            f"{': ' if words else ''}{words}",
+            f"{': ' if message else ''}{message}",
             hint="Ask for a picture, in other words." if code else None,
-            extras={"provider": NAME} | ({"provider_code": code} if code else {}),
+            extras={"provider": SPEC.name} | ({"provider_code": code} if code else {}),
         )
 
-    def _for_reader(self, said: object) -> str:
-        return self._service.for_reader(said)[:MAX_MESSAGE_CHARS] if isinstance(said, str) else ""
+    def _for_reader(self, text: object) -> str:
+        return self._service.for_reader(text)[:MAX_MESSAGE_CHARS] if isinstance(text, str) else ""
 
 
 def _body(request: ImageRequest, model: ImageModel) -> dict[str, Any]:
-    # The encoder writes bytes as base64 itself: a picture is copied once, into the body.
+    # The encoder writes bytes as base64, so a picture is copied only once.
     parts = [{"inlineData": _blob(source)} for source in request.sources]
     return {
         "contents": [{"role": "user", "parts": [*parts, {"text": request.prompt}]}],
@@ -180,8 +165,8 @@ def _blob(source: SourceImage) -> dict[str, Any]:
 def _image_config(request: ImageRequest, model: ImageModel) -> dict[str, str]:
     assert isinstance(model.sizes, SizeRange)
     assert isinstance(model.price, AreaTokensPrice)
-    most = model.sizes.max_ratio
-    ratios = [one for one in ASPECT_RATIOS if 1 / most <= aspect_of(one) <= most]
+    widest = model.sizes.max_ratio
+    ratios = [ratio for ratio in ASPECT_RATIOS if 1 / widest <= aspect_of(ratio) <= widest]
     config = {"aspectRatio": nearest_aspect_ratio(request.width, request.height, ratios)}
     if len(model.price.rows) > 1:
         pixels = Size(request.width, request.height).pixels
@@ -199,8 +184,8 @@ def _is_picture(part: Mapping[str, Any]) -> bool:
     return as_object(part.get("inlineData")).get("data") is PICTURE
 
 
-def _words(candidate: Mapping[str, Any]) -> str:
-    """What the model said instead of drawing, its thoughts left out."""
+def _text(candidate: Mapping[str, Any]) -> str:
+    """The text of the model without its reasoning."""
     texts = (part.get("text") for part in _parts(candidate) if part.get("thought") is not True)
     return " ".join(text for text in texts if isinstance(text, str)).strip()
 
@@ -211,7 +196,7 @@ class _Modality(msgspec.Struct, rename="camel"):
 
 
 class _Usage(msgspec.Struct, rename="camel"):
-    """What was counted. The tokens of pictures are among those of the candidates."""
+    """The token counts. The candidates' tokens include the tokens of pictures."""
 
     prompt_token_count: Count
     candidates_token_count: Count | None = None
@@ -222,7 +207,7 @@ class _Usage(msgspec.Struct, rename="camel"):
 
 
 def _cost(model: ImageModel, report: object, *, has_picture: bool) -> int | None:
-    """What an answer cost, in nano-dollars; None where its report is missing or makes no sense."""
+    """The cost of a response, in nano-dollars; None if its usage is missing or not valid."""
     assert isinstance(model.price, AreaTokensPrice)
     try:
         usage = msgspec.convert(report, _Usage)
@@ -234,7 +219,7 @@ def _cost(model: ImageModel, report: object, *, has_picture: bool) -> int | None
         return None
     details = usage.candidates_tokens_details
     if details is None:
-        # The split of the output is not always told: with a picture, all of it is priced as one.
+        # The service does not always split the output: with a picture, price all of it as one.
         image_out = out if has_picture else 0
     else:
         image_out = sum(one.token_count for one in details if one.modality == "IMAGE")
@@ -243,13 +228,3 @@ def _cost(model: ImageModel, report: object, *, has_picture: bool) -> int | None
     return model.price.cost(
         text_in=text_in, text_out=out - image_out + thoughts, image_out=image_out
     )
-
-
-SPEC = ProviderSpec(
-    name=NAME,
-    key_env=VENDOR.key_env,
-    base_url_env=VENDOR.base_url_env,
-    base_url=BASE_URL,
-    models=MODELS,
-    build=GeminiImage,
-)

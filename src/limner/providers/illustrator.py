@@ -1,12 +1,10 @@
-"""The embedded illustrator as a provider: a request -> a PNG drawn here, for nothing."""
+"""The embedded illustrator as a provider: a request -> a PNG drawn on this machine, for free."""
 
 from __future__ import annotations
 
-from limner.catalogue.images import image_models
-from limner.pictures.request import ImageRequest, Progress, ProviderCallbacks, Receipt, Sink
-from limner.providers.base import Connection, ProviderSpec
-
-NAME = "illustrator"
+from limner.net.sink import Sink
+from limner.pictures.request import ImageRequest, Progress, ProviderCallbacks, Receipt
+from limner.providers.base import Connection
 
 
 class Illustrator:
@@ -16,18 +14,8 @@ class Illustrator:
         self._illustrate = connection.illustrate
 
     async def generate(self, request: ImageRequest, sink: Sink, desk: ProviderCallbacks) -> Receipt:
-        """Draw, pouring the bytes into the sink; raises what the illustrator raises."""
+        """Draw one picture and write its bytes to the sink; raises what the illustrator raises."""
         desk.progress(Progress(message="The illustrator is drawing", elapsed_s=0.0))
         png, facts = await self._illustrate(request)
         sink.write(png)
         return Receipt(prompt_used=request.prompt, cost_nano=0, extras=facts)
-
-
-SPEC = ProviderSpec(
-    name=NAME,
-    key_env=None,
-    base_url_env=None,
-    base_url="",
-    models=image_models(NAME),
-    build=Illustrator,
-)

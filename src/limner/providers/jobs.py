@@ -1,8 +1,9 @@
-"""A request -> a job at the service, written down, waited for, collected or called off.
+"""A request -> a job at the service: journaled, waited for, then fetched or cancelled.
 
-A job has an id, so nothing that was started is lost: the id is written down as soon as it is
-known, a time-out leaves the job running to be resumed, and giving up cancels it where the service
-can. A service says how it does each step in a `JobApi`; the order of the steps is here.
+A job has an id, so no started work is lost. The id is journaled as soon as it is known, and a
+timeout leaves the job running so that a later process can resume it. If the caller cancels, the
+job is cancelled too, if the service can do that. A service implements each step; this module has
+the order of the steps.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Coroutine
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -24,33 +26,30 @@ from limner.errors import (
 )
 from limner.net.json_pictures import PICTURE, Marker
 from limner.net.service import Service, patiently
-from limner.pictures.request import (
-    ImageRequest,
-    Progress,
-    ProviderCallbacks,
-    Receipt,
-    RemoteJob,
-    Sink,
-)
+from limner.net.sink import Sink
+from limner.pictures.request import ImageRequest, Progress, ProviderCallbacks, Receipt, RemoteJob
 
 DEADLINE_S = 120.0
 FIRST_POLL_S = 0.5
 MAX_POLL_S = 3.0
-CALL_OFF_S = 5.0
+CANCEL_TIMEOUT_S = 5.0
 FETCH_PAUSES_S = (0.5, 1.0, 2.0)
+
+# asyncio keeps only weak references to tasks.
+_shielded: set[asyncio.Task[None]] = set()
 
 
 class JobStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """How a job stands.
+    """The status of a job.
 
     Attributes:
         job: how to find it again.
-        ended: whether there is nothing more to wait for.
-        failure: how it ended, where that is not with a picture.
-        picture: the address of the picture, or ``PICTURE`` where it is in the sink already.
-        cost_nano: what the service says it costs, where it does.
-        fraction: how much of it is done, where the service says so.
-        note: a word of the service for the person who waits.
+        ended: whether the job has finished, with or without a picture.
+        failure: why it ended without a picture.
+        picture: the URL of the picture, or ``PICTURE`` if it is already in the sink.
+        cost_nano: what the service says it costs; None if it does not say.
+        fraction: how much is done; None if the service does not say.
+        note: a message of the service for the user.
     """
 
     job: RemoteJob
@@ -62,112 +61,101 @@ class JobStatus(msgspec.Struct, frozen=True, kw_only=True):
     note: str | None = None
 
 
-class JobApi(Protocol):
-    """One service that draws by jobs.
+class JobProvider(ABC):
+    """Draws with the jobs of one service.
+
+    Args:
+        service: its HTTP API.
+        artist: the name of what draws, for progress messages.
 
     Attributes:
-        service: its HTTP API.
-        artist: who draws, as the person who waits is told.
+        cancel_timeout_s: how long a caller that cancels waits for the job to be cancelled.
     """
 
-    service: Service
-    artist: str
+    cancel_timeout_s = CANCEL_TIMEOUT_S
 
+    def __init__(self, service: Service, *, artist: str) -> None:
+        self.service = service
+        self._artist = artist
+        self._clock = service.clock
+
+    @abstractmethod
     async def prepare(self, request: ImageRequest) -> ImageRequest:
-        """The request as it will be made, with a seed where the model takes one.
+        """Complete the request, for example with a seed if the model takes one.
 
         Raises:
             ProviderError: the model cannot do it; nothing was bought.
         """
-        ...
 
+    @abstractmethod
     async def create(self, request: ImageRequest, sink: Sink) -> JobStatus:
-        """Start a job, once. A picture that comes with the answer goes into the sink."""
-        ...
+        """Start a job, once. A picture in the response goes into the sink."""
 
-    async def look(self, job: RemoteJob, sink: Sink, *, timeout_s: float) -> JobStatus:
-        """See how a job stands. A picture that comes with the answer goes into the sink."""
-        ...
+    @abstractmethod
+    async def poll(self, job: RemoteJob, sink: Sink, *, timeout_s: float) -> JobStatus:
+        """Get the status of a job. A picture in the response goes into the sink."""
 
+    @abstractmethod
     async def cancel(self, job: RemoteJob) -> bool:
-        """Cancel a job; whether the service confirms that it will not be charged."""
-        ...
+        """Cancel a job; True if the service confirms that it will not charge for it."""
 
+    @abstractmethod
     async def find(self, request: ImageRequest, *, since_ms: int) -> RemoteJob | None:
-        """The job of a request whose id never arrived, or None where that cannot be known."""
-        ...
-
-
-class JobProvider:
-    """Draws by the jobs of one service.
-
-    Args:
-        call_off_s: how long a caller who gives up waits for the job to be cancelled.
-    """
-
-    def __init__(self, api: JobApi, *, call_off_s: float = CALL_OFF_S) -> None:
-        self._api = api
-        self._clock = api.service.clock
-        self._call_off_s = call_off_s
-        self._calling_off: set[asyncio.Task[None]] = set()
+        """Find the job of a request whose id did not arrive; None if that is impossible."""
 
     async def generate(self, request: ImageRequest, sink: Sink, desk: ProviderCallbacks) -> Receipt:
-        """Draw, pouring the bytes into the sink; raises as `Provider.generate`."""
+        """Draw one picture and write its bytes to the sink; raises as `Provider.generate`."""
         try:
-            request = await patiently(lambda: self._api.prepare(request), self._clock)
+            request = await patiently(lambda: self.prepare(request), self._clock)
         except asyncio.CancelledError:
             desk.withdraw()
             raise
-        poured, began = _Poured(sink), self._clock.now()
-        standing = await patiently(lambda: self._create(request, poured, desk), self._clock)
+        counted, started = _CountingSink(sink), self._clock.now()
+        status = await patiently(lambda: self._create(request, counted, desk), self._clock)
         try:
-            await desk.journal(standing.job)
-            return await self._finish(standing.job, standing, request, poured, desk, began=began)
+            await desk.journal(status.job)
+            return await self._finish(status.job, status, request, counted, desk, started=started)
         except asyncio.CancelledError:
-            await self._undisturbed(self._cancel(standing.job, desk))
+            await run_shielded(self._cancel(status.job, desk))
             raise
-
-    async def find(self, request: ImageRequest, *, since_ms: int) -> RemoteJob | None:
-        """The job of a request that was sent but whose id never arrived, or None."""
-        return await self._api.find(request, since_ms=since_ms)
 
     async def resume(
         self, job: RemoteJob, request: ImageRequest, sink: Sink, desk: ProviderCallbacks
     ) -> Receipt:
-        """Wait for a job that was started earlier; giving up leaves it as it is."""
-        began = self._clock.now()
-        return await self._finish(job, None, request, _Poured(sink), desk, began=began)
+        """Wait for a job that was started earlier. If the caller cancels, the job continues."""
+        started = self._clock.now()
+        return await self._finish(job, None, request, _CountingSink(sink), desk, started=started)
 
     async def _create(
-        self, request: ImageRequest, sink: _Poured, desk: ProviderCallbacks
+        self, request: ImageRequest, sink: _CountingSink, desk: ProviderCallbacks
     ) -> JobStatus:
         since_ms = int(time.time() * 1000)
-        posting = asyncio.ensure_future(self._api.create(request, sink))
+        creation = asyncio.ensure_future(self.create(request, sink))
         try:
-            return await asyncio.shield(posting)
+            return await asyncio.shield(creation)
         except asyncio.CancelledError:
-            await self._undisturbed(self._call_off(posting, request, desk, since_ms=since_ms))
+            await run_shielded(self._cancel_creation(creation, request, desk, since_ms=since_ms))
             raise
 
     async def _finish(
         self,
         job: RemoteJob,
-        standing: JobStatus | None,
+        status: JobStatus | None,
         request: ImageRequest,
-        sink: _Poured,
+        sink: _CountingSink,
         desk: ProviderCallbacks,
         *,
-        began: float,
+        started: float,
     ) -> Receipt:
-        told_nano = None if standing is None else standing.cost_nano
+        first_cost_nano = None if status is None else status.cost_nano
         try:
-            ended = await self._wait(job, standing, sink, desk, began=began)
+            ended = await self._wait(job, status, sink, desk, started=started)
             await self._collect(ended, sink)
         except LimnerError as error:
-            error.extras.setdefault("provider", self._api.service.vendor.provider)
+            error.extras.setdefault("provider", self.service.vendor.provider)
             error.extras.setdefault("remote_id", job.remote_id)
             raise
-        cost_nano = told_nano if ended.cost_nano is None else ended.cost_nano
+        cost_nano = first_cost_nano if ended.cost_nano is None else ended.cost_nano
         return Receipt(
             prompt_used=request.prompt,
             cost_nano=cost_nano,
@@ -178,117 +166,110 @@ class JobProvider:
     async def _wait(
         self,
         job: RemoteJob,
-        standing: JobStatus | None,
-        sink: _Poured,
+        status: JobStatus | None,
+        sink: _CountingSink,
         desk: ProviderCallbacks,
         *,
-        began: float,
+        started: float,
     ) -> JobStatus:
-        """Look at a job until it has ended."""
-        pause_s = 0.0 if standing is None else FIRST_POLL_S
-        while standing is None or not standing.ended:
-            elapsed_s = self._clock.now() - began
+        """Poll a job until it has ended."""
+        pause_s = 0.0 if status is None else FIRST_POLL_S
+        while status is None or not status.ended:
+            elapsed_s = self._clock.now() - started
             if sink.count:
                 raise BadProviderImage(f"{self._title} sent a picture before it was done")
             if elapsed_s >= DEADLINE_S:
-                raise self._late(job)
-            desk.progress(self._progress(standing, elapsed_s))
+                raise self._timeout(job)
+            desk.progress(self._progress(status, elapsed_s))
             pause_s = min(pause_s, DEADLINE_S - elapsed_s)
             await self._clock.sleep(pause_s)
             left_s = max(DEADLINE_S - elapsed_s - pause_s, FIRST_POLL_S)
-            standing, told_s = await self._look(job, sink, timeout_s=left_s)
-            pause_s = max(told_s or FIRST_POLL_S, min(pause_s * 1.5, MAX_POLL_S))
-        return standing
+            status, requested_s = await self._poll(job, sink, timeout_s=left_s)
+            pause_s = max(requested_s or FIRST_POLL_S, min(pause_s * 1.5, MAX_POLL_S))
+        return status
 
-    async def _look(
-        self, job: RemoteJob, sink: _Poured, *, timeout_s: float
+    async def _poll(
+        self, job: RemoteJob, sink: _CountingSink, *, timeout_s: float
     ) -> tuple[JobStatus | None, float | None]:
-        """How the job stands; or None where the look failed, with the pause it asks for."""
+        """The job's status; or None if the poll failed, with the pause the service asks for."""
         try:
-            return await self._api.look(job, sink, timeout_s=timeout_s), None
+            return await self.poll(job, sink, timeout_s=timeout_s), None
         except (ProviderUnavailable, ProviderRateLimited) as error:
             if not sink.count:
                 return None, error.extras.get("retry_after_s")
-            raise _paid(error) from error
+            raise _as_billed(error) from error
         except ProviderError as error:
-            raise _paid(error) from error
+            raise _as_billed(error) from error
 
-    async def _collect(self, standing: JobStatus, sink: _Poured) -> None:
-        """See that the picture of a job that has ended is in the sink."""
-        if standing.failure is not None:
-            raise standing.failure
-        if standing.picture is PICTURE:
+    async def _collect(self, status: JobStatus, sink: _CountingSink) -> None:
+        """Bring the picture of an ended job into the sink."""
+        if status.failure is not None:
+            raise status.failure
+        if status.picture is PICTURE:
             return
-        if not isinstance(standing.picture, str) or not standing.picture:
+        if not isinstance(status.picture, str) or not status.picture:
             raise BadProviderImage(f"{self._title} answered without a picture")
-        await self._fetch(standing.picture, sink)
+        await self._fetch(status.picture, sink)
 
-    async def _fetch(self, url: str, sink: _Poured) -> None:
+    async def _fetch(self, url: str, sink: _CountingSink) -> None:
         for pause_s in (*FETCH_PAUSES_S, None):
             try:
-                await self._api.service.fetch(url, sink)
+                await self.service.fetch(url, sink)
                 return
             except ProviderUnavailable:
-                # What has been poured cannot be taken back.
+                # Bytes that are in the sink cannot be taken back.
                 if pause_s is None or sink.count:
                     raise
             await self._clock.sleep(pause_s)
 
-    async def _call_off(
+    async def _cancel_creation(
         self,
-        posting: asyncio.Future[JobStatus],
+        creation: asyncio.Future[JobStatus],
         request: ImageRequest,
         desk: ProviderCallbacks,
         *,
         since_ms: int,
     ) -> None:
-        """Cancel a job whose creation may still be on its way."""
+        """Cancel a job whose creation may still be in flight."""
         with contextlib.suppress(LimnerError, TimeoutError):
-            async with asyncio.timeout(self._call_off_s):
-                await asyncio.wait([posting], timeout=self._call_off_s / 2)
-                if posting.done() and _was_never_begun(posting):
+            async with asyncio.timeout(self.cancel_timeout_s):
+                await asyncio.wait([creation], timeout=self.cancel_timeout_s / 2)
+                if creation.done() and _was_rejected(creation):
                     desk.withdraw()
                     return
-                job = await self._job_of(posting, request, since_ms=since_ms)
+                job = await self._created_job(creation, request, since_ms=since_ms)
                 if job is not None:
                     await desk.journal(job)
                     await self._cancel(job, desk)
 
-    async def _job_of(
-        self, posting: asyncio.Future[JobStatus], request: ImageRequest, *, since_ms: int
+    async def _created_job(
+        self, creation: asyncio.Future[JobStatus], request: ImageRequest, *, since_ms: int
     ) -> RemoteJob | None:
-        if posting.done() and posting.exception() is None:
-            return posting.result().job
-        posting.cancel()
+        if creation.done() and creation.exception() is None:
+            return creation.result().job
+        creation.cancel()
         return await self.find(request, since_ms=since_ms)
 
     async def _cancel(self, job: RemoteJob, desk: ProviderCallbacks) -> None:
         with contextlib.suppress(LimnerError, TimeoutError):
-            async with asyncio.timeout(self._call_off_s):
-                if await self._api.cancel(job):
+            async with asyncio.timeout(self.cancel_timeout_s):
+                if await self.cancel(job):
                     desk.withdraw()
-
-    async def _undisturbed(self, work: Coroutine[Any, Any, None]) -> None:
-        """Wait for work that goes on even when the waiting is cancelled once more."""
-        task = asyncio.ensure_future(work)
-        self._calling_off.add(task)
-        task.add_done_callback(self._calling_off.discard)
-        await asyncio.shield(task)
 
     @property
     def _title(self) -> str:
-        return self._api.service.vendor.title
+        return self.service.vendor.title
 
-    def _progress(self, standing: JobStatus | None, elapsed_s: float) -> Progress:
-        message, fraction = f"{self._api.artist} is drawing", None
-        if standing is not None:
-            message, fraction = standing.note or message, standing.fraction
+    def _progress(self, status: JobStatus | None, elapsed_s: float) -> Progress:
+        message, fraction = f"{self._artist} is drawing", None
+        if status is not None:
+            message, fraction = status.note or message, status.fraction
         return Progress(message=message, elapsed_s=elapsed_s, fraction=fraction)
 
-    def _late(self, job: RemoteJob) -> ProviderUnavailable:
-        fate = self._api.service.vendor.unknown_fate
+    def _timeout(self, job: RemoteJob) -> ProviderUnavailable:
         return ProviderUnavailable(
-            f"{self._api.artist} has not finished after {DEADLINE_S:.0f} s; {fate}. "
+            f"{self._artist} has not finished after {DEADLINE_S:.0f} s; "
+            f"{self.service.vendor.unknown_outcome}. "
             f"Job {job.remote_id} at {self._title} goes on",
             may_be_billed=True,
             retryable=False,
@@ -296,8 +277,8 @@ class JobProvider:
         )
 
 
-class _Poured:
-    """A sink that knows whether it is still empty."""
+class _CountingSink:
+    """A sink that counts its bytes."""
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
@@ -308,13 +289,21 @@ class _Poured:
         self.count += len(data)
 
 
-def _was_never_begun(posting: asyncio.Future[JobStatus]) -> bool:
-    error = posting.exception()
+async def run_shielded(work: Coroutine[Any, Any, None]) -> None:
+    """Wait for work that continues even if the caller is cancelled once more."""
+    task = asyncio.ensure_future(work)
+    _shielded.add(task)
+    task.add_done_callback(_shielded.discard)
+    await asyncio.shield(task)
+
+
+def _was_rejected(creation: asyncio.Future[JobStatus]) -> bool:
+    error = creation.exception()
     return isinstance(error, ProviderError) and not error.may_be_billed
 
 
-def _paid(error: ProviderError) -> ProviderError:
-    """The same failure, of a job that was begun: what became of it is not known."""
+def _as_billed(error: ProviderError) -> ProviderError:
+    """The same failure, for a job that was started: its outcome is unknown."""
     error.may_be_billed = True
     error.retryable = False
     return error

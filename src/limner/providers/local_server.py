@@ -1,4 +1,4 @@
-"""What the programs on somebody's own GPU share: how far they are, and how they fail."""
+"""A local server's JSON -> progress and errors: what programs on the user's own GPU share."""
 
 from __future__ import annotations
 
@@ -7,19 +7,16 @@ from collections.abc import Iterable
 from typing import cast
 
 from limner.errors import ProviderBadRequest
+from limner.net.failures import Vendor
 
-# They cost nothing, but a picture asked for twice is drawn twice.
-UNKNOWN_FATE = "it may be drawing all the same, and was not asked again"
 MAX_COUNT = 10**9
 MAX_NAMES = 5
 MAX_NAME_CHARS = 100
 
 
-def unknown_checkpoint(
-    name: str, known: Iterable[str], *, title: str, provider: str
-) -> ProviderBadRequest:
-    """The error for a checkpoint that is not there; ``known`` are the names that are."""
-    names = [one[:MAX_NAME_CHARS] for one in known]
+def unknown_checkpoint(name: str, known: Iterable[str], *, vendor: Vendor) -> ProviderBadRequest:
+    """The error for a checkpoint that does not exist; ``known`` has the names that do."""
+    names = [checkpoint[:MAX_NAME_CHARS] for checkpoint in known]
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
     if near:
         hint = f"Did you mean {near[0]!r}?"
@@ -28,21 +25,21 @@ def unknown_checkpoint(
     else:
         hint = "It has none: put a checkpoint into its models folder."
     return ProviderBadRequest(
-        f"{title} has no checkpoint {name[:MAX_NAME_CHARS]!r}",
+        f"{vendor.title} has no checkpoint {name[:MAX_NAME_CHARS]!r}",
         hint=hint,
-        extras={"provider": provider},
+        extras={"provider": vendor.provider},
     )
 
 
-def fraction(done: object, of: object = 1) -> float | None:
-    """How much is done by a stranger's numbers, between 0 and 1; None where they are none."""
+def parse_fraction(done: object, of: object = 1) -> float | None:
+    """How much is done, between 0 and 1; None if the server's values are not numbers."""
     if not _is_count(done) or not _is_count(of) or of == 0:
         return None
     return min(float(cast("float", done)) / float(cast("float", of)), 1.0)
 
 
 def _is_count(value: object) -> bool:
-    # True is an int too, and a whole number may be too long for a float.
+    # True is an int too, and an int may be too large for a float.
     if not isinstance(value, int | float) or isinstance(value, bool):
         return False
     return 0 <= value <= MAX_COUNT

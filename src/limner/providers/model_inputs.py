@@ -1,4 +1,4 @@
-"""A size -> the nearest of the shapes that a service draws, where it takes shapes and no sizes."""
+"""A request -> the fields of one model's input: size or aspect ratio, pictures, seed."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ COMMON_RATIOS = ("1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9"
 
 
 def nearest_aspect_ratio(width: int, height: int, ratios: Iterable[str]) -> str:
-    """The ratio, such as ``16:9``, that is nearest to a size; as near when both are turned."""
+    """The ratio, such as ``16:9``, that is nearest to a size; the same rule for tall and wide."""
     wanted = math.log(width / height)
     return min(ratios, key=lambda ratio: abs(math.log(aspect_of(ratio)) - wanted))
 
 
 def aspect_of(ratio: str) -> float:
-    """The width of a shape that is one high."""
+    """Width divided by height."""
     across, down = map(float, ratio.split(":"))
     return across / down
 
@@ -36,17 +36,17 @@ class ModelInputs(msgspec.Struct, frozen=True, kw_only=True):
     """What one model takes besides its prompt.
 
     Attributes:
-        ratios: the aspect ratios it draws, where it is told a shape.
-        edges: how it is told width and height, where it is: ``apart`` in two fields, or
-            ``together`` in one that is called ``image_size``.
-        source: the field of the picture to draw from.
-        several: how more than one goes in: as a ``list``, or ``numbered``, where the second has a
-            field of its own with ``_2`` behind the name; None where only one does.
+        ratios: the aspect ratios it draws, if it takes an aspect ratio.
+        edges: how it takes width and height: ``apart`` in two fields, ``together`` in one field
+            ``image_size``, or None if it takes neither.
+        source: the field of the source picture.
+        several: how it takes more than one: as a ``list``, or ``numbered`` with ``_2`` behind the
+            name of the second field; None if it takes only one.
         mask: the field of the mask.
-        needs_mask: whether it does nothing but fill what a mask marks.
-        seed: whether it has a seed.
-        negative_prompt: whether it can be told what to leave out.
-        fixed: what it is always told.
+        needs_mask: whether it can only fill the area of a mask.
+        seed: whether it takes a seed.
+        negative_prompt: whether it takes a negative prompt.
+        fixed: fields that are always sent.
     """
 
     ratios: tuple[str, ...] = ()
@@ -59,25 +59,25 @@ class ModelInputs(msgspec.Struct, frozen=True, kw_only=True):
     negative_prompt: bool = False
     fixed: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
 
-    def prepared(self, request: ImageRequest) -> ImageRequest:
-        """The request with a seed exactly where the model takes one.
+    def prepare(self, request: ImageRequest) -> ImageRequest:
+        """Add a seed if the model takes one, and remove it if not.
 
         Raises:
             ProviderBadRequest: the model cannot do what is asked; nothing was sent.
         """
-        if lack := self._lack(request):
-            raise ProviderBadRequest(f"{request.model} {lack}; nothing was sent")
+        if problem := self._unsupported(request):
+            raise ProviderBadRequest(f"{request.model} {problem}; nothing was sent")
         if not self.seed:
             return replace(request, seed=None)
         if request.seed is None:
-            # Told to the caller, for the same picture again; a lost job is found by it.
+            # The caller gets it, to repeat the picture; a lost job is found by it.
             return replace(request, seed=secrets.randbelow(SEEDS))
         return request
 
     def fill(
         self, request: ImageRequest, *, encode: Callable[[SourceImage], str]
     ) -> dict[str, Any]:
-        """The fields for a request; ``encode`` writes a picture as the service reads it."""
+        """The fields for a request; ``encode`` writes a picture in the form the service takes."""
         fields = {"prompt": request.prompt, **self._size(request), **self.fixed}
         if self.seed and request.seed is not None:
             fields["seed"] = request.seed
@@ -88,10 +88,10 @@ class ModelInputs(msgspec.Struct, frozen=True, kw_only=True):
             fields[self.mask] = encode(request.mask)
         return fields
 
-    def _lack(self, request: ImageRequest) -> str | None:
-        """What is asked that the catalogue could not know the model lacks, in words."""
+    def _unsupported(self, request: ImageRequest) -> str | None:
+        """What the model cannot do, if the catalogue did not know it."""
         if self.needs_mask and request.mask is None:
-            return "only fills what a mask marks in a picture"
+            return "only fills the area that a mask marks in a picture"
         if request.sources and self.source is None:
             return "does not draw from pictures"
         if len(request.sources) > 1 and self.several is None:
@@ -122,10 +122,10 @@ class ModelInputs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def as_base64(picture: SourceImage) -> str:
-    """The bytes of a picture in base64 and nothing else."""
+    """The bytes of a picture in base64."""
     return base64.b64encode(picture.data).decode("ascii")
 
 
 def as_data_url(picture: SourceImage) -> str:
-    """A picture as a ``data:`` address."""
+    """A picture as a ``data:`` URL."""
     return f"data:{picture.mime};base64,{as_base64(picture)}"

@@ -1,4 +1,4 @@
-"""Any model on Replicate: a request -> a prediction, told what the model's own schema asks for."""
+"""Any model on Replicate: a request -> a prediction, with the inputs of the model's own schema."""
 
 from __future__ import annotations
 
@@ -6,25 +6,16 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from limner.catalogue.images import image_models, other_image_model
 from limner.errors import ProviderBadRequest
-from limner.net.json_shapes import as_list, as_object
-from limner.providers.base import Connection, ProviderSpec
-from limner.providers.jobs import CALL_OFF_S, JobProvider
+from limner.json_shapes import as_list, as_object
+from limner.providers.base import Connection
 from limner.providers.model_inputs import ModelInputs
-from limner.providers.replicate_api import (
-    BASE_URL,
-    BASE_URL_ENV,
-    KEY_ENV,
-    LOOK_TIMEOUT_S,
-    Predictions,
-    Runnable,
-)
+from limner.providers.replicate_api import POLL_TIMEOUT_S, Predictions, Runnable
 
 NAME = "replicate"
-# What models call the pictures to draw from, those that are meant for changing one first.
+# What models call the source pictures. The names for edits come first.
 SOURCE_FIELDS = ("input_images", "image_input", "input_image", "image")
-# Some draw four unless told otherwise, and each is charged.
+# Some models draw four by default, and each one is charged.
 COUNT_FIELDS = ("num_outputs", "num_images", "number_of_images")
 MAX_SCHEMA_BYTES = 4 * 1024 * 1024
 
@@ -35,8 +26,8 @@ _MODEL = re.compile(
 _RATIO = re.compile(r"[1-9][0-9]?:[1-9][0-9]?")
 
 INPUTS: Mapping[str, ModelInputs] = {
-    # It takes a mask as well, but one that is black where the picture may change. Left to itself
-    # it rewrites the prompt.
+    # It takes a mask as well, but one that is black in the places that may change. By default it
+    # rewrites the prompt.
     "ideogram-ai/ideogram-v3-quality": ModelInputs(
         ratios=(
             *("1:1", "1:2", "2:1", "1:3", "3:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4"),
@@ -47,36 +38,25 @@ INPUTS: Mapping[str, ModelInputs] = {
 }
 
 
-class Replicate(JobProvider):
-    """Draws with whatever model is named.
-
-    Args:
-        call_off_s: how long a caller who gives up waits for the prediction to be cancelled.
-    """
-
-    def __init__(self, connection: Connection, *, call_off_s: float = CALL_OFF_S) -> None:
-        super().__init__(_OpenPredictions(connection), call_off_s=call_off_s)
-
-
-class _OpenPredictions(Predictions):
-    """Predictions of any model: what it is told is looked up, once, before anything is bought."""
+class Replicate(Predictions):
+    """Draws with any model on Replicate, whose inputs it looks up once before it buys anything."""
 
     def __init__(self, connection: Connection) -> None:
-        super().__init__(connection, provider=NAME, known=INPUTS, artist="The model")
-        self._looked_up: dict[str, Runnable] = {}
+        super().__init__(connection, name=NAME, known=INPUTS, artist="The model")
+        self._found: dict[str, Runnable] = {}
 
     async def runnable(self, model: str) -> Runnable:
-        """How to run a model, by its row or by its own schema.
+        """How to run a model, by its row above or by its own schema.
 
         Raises:
-            ProviderBadRequest: there is no such model, or it does not draw from words.
-            ProviderError: its schema cannot be read now.
+            ProviderBadRequest: there is no such model, or it takes no prompt.
+            ProviderError: its schema cannot be fetched now.
         """
         if model in INPUTS:
             return await super().runnable(model)
-        if model not in self._looked_up:
-            self._looked_up[model] = await self._look_up(model)
-        return self._looked_up[model]
+        if model not in self._found:
+            self._found[model] = await self._look_up(model)
+        return self._found[model]
 
     async def _look_up(self, model: str) -> Runnable:
         match = _MODEL.fullmatch(model)
@@ -92,31 +72,31 @@ class _OpenPredictions(Predictions):
             await self.service.call(
                 "GET",
                 f"{self.service.base_url}/{path}",
-                read_timeout_s=LOOK_TIMEOUT_S,
+                read_timeout_s=POLL_TIMEOUT_S,
                 max_json_bytes=MAX_SCHEMA_BYTES,
             )
         )
         latest = facts if version else as_object(facts.get("latest_version"))
-        inputs = inputs_of(latest.get("openapi_schema"))
+        inputs = parse_inputs(latest.get("openapi_schema"))
         if inputs is None:
             raise ProviderBadRequest(
                 f"{name} does not draw from a prompt; nothing was sent", extras={"provider": NAME}
             )
-        official = facts.get("is_official") is True
-        run = name if official else f"{name}:{version or latest.get('id')}"
+        is_official = facts.get("is_official") is True
+        run = name if is_official else f"{name}:{version or latest.get('id')}"
         return Runnable(path="predictions", inputs=inputs, body={"version": run})
 
 
-def inputs_of(schema: object) -> ModelInputs | None:
-    """What a model takes, by its OpenAPI schema; None where a prompt is not among it."""
+def parse_inputs(schema: object) -> ModelInputs | None:
+    """The inputs of a model, by its OpenAPI schema; None if it takes no prompt."""
     schemas = as_object(as_object(as_object(schema).get("components")).get("schemas"))
     fields = as_object(as_object(schemas.get("Input")).get("properties"))
     if "prompt" not in fields:
         return None
-    shapes = _choices("aspect_ratio", fields, schemas)
-    ratios = tuple(shape for shape in shapes if _RATIO.fullmatch(shape))
+    choices = _choices("aspect_ratio", fields, schemas)
+    ratios = tuple(choice for choice in choices if _RATIO.fullmatch(choice))
     source = next((name for name in SOURCE_FIELDS if name in fields), None)
-    listed = source is not None and as_object(fields[source]).get("type") == "array"
+    is_list = source is not None and as_object(fields[source]).get("type") == "array"
     fixed: dict[str, Any] = {name: 1 for name in COUNT_FIELDS if name in fields}
     if "png" in _choices("output_format", fields, schemas):
         fixed["output_format"] = "png"
@@ -124,7 +104,7 @@ def inputs_of(schema: object) -> ModelInputs | None:
         ratios=ratios,
         edges="apart" if not ratios and {"width", "height"} <= fields.keys() else None,
         source=source,
-        several="list" if listed else None,
+        several="list" if is_list else None,
         seed="seed" in fields,
         negative_prompt="negative_prompt" in fields,
         fixed=fixed,
@@ -132,23 +112,9 @@ def inputs_of(schema: object) -> ModelInputs | None:
 
 
 def _choices(name: str, fields: Mapping[str, Any], schemas: Mapping[str, Any]) -> list[str]:
-    """The values a field may have, written in place or under a name of their own."""
-    stated = as_object(fields.get(name))
-    refers = [as_object(part).get("$ref") for part in as_list(stated.get("allOf"))]
-    named = [
-        as_object(schemas.get(ref.rpartition("/")[2])) for ref in refers if isinstance(ref, str)
-    ]
-    listed = (as_list(one.get("enum")) for one in (stated, *named))
-    return [value for values in listed for value in values if isinstance(value, str)]
-
-
-SPEC = ProviderSpec(
-    name=NAME,
-    key_env=KEY_ENV,
-    base_url_env=BASE_URL_ENV,
-    base_url=BASE_URL,
-    models=image_models(NAME),
-    build=Replicate,
-    other_model=other_image_model(NAME),
-    named_only=True,
-)
+    """The values of a field, written in place or behind a reference."""
+    field = as_object(fields.get(name))
+    refs = [as_object(part).get("$ref") for part in as_list(field.get("allOf"))]
+    named = [as_object(schemas.get(ref.rpartition("/")[2])) for ref in refs if isinstance(ref, str)]
+    enums = (as_list(place.get("enum")) for place in (field, *named))
+    return [value for values in enums for value in values if isinstance(value, str)]

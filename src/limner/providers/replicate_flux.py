@@ -1,24 +1,16 @@
 """The Flux family on Replicate: a request -> a prediction of one of its models.
 
-Which fields each takes was read from the models' own schemas; see the catalogue for when.
+The fields of each model come from the models' own schemas; the catalogue has the date.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from limner.catalogue.images import image_models
-from limner.providers.base import Connection, ProviderSpec
-from limner.providers.jobs import CALL_OFF_S, JobProvider
+from limner.providers.base import Connection
 from limner.providers.model_inputs import ModelInputs
-from limner.providers.replicate_api import (
-    BASE_URL,
-    BASE_URL_ENV,
-    KEY_ENV,
-    Predictions,
-)
+from limner.providers.replicate_api import Predictions
 
-NAME = "replicate-flux"
 ASPECT_RATIOS = ("1:1", "16:9", "21:9", "2:3", "3:2", "4:5", "5:4", "9:16", "9:21")
 # The newer models know two more shapes; 1.1 [pro] lacks the longest.
 PRO_ASPECT_RATIOS = ("1:1", "16:9", "2:3", "3:2", "4:5", "5:4", "9:16", "3:4", "4:3")
@@ -49,23 +41,8 @@ INPUTS: Mapping[str, ModelInputs] = {
 }
 
 
-class ReplicateFlux(JobProvider):
-    """Draws with Flux.
+class ReplicateFlux(Predictions):
+    """Draws with Flux."""
 
-    Args:
-        call_off_s: how long a caller who gives up waits for the prediction to be cancelled.
-    """
-
-    def __init__(self, connection: Connection, *, call_off_s: float = CALL_OFF_S) -> None:
-        predictions = Predictions(connection, provider=NAME, known=INPUTS, artist="Flux")
-        super().__init__(predictions, call_off_s=call_off_s)
-
-
-SPEC = ProviderSpec(
-    name=NAME,
-    key_env=KEY_ENV,
-    base_url_env=BASE_URL_ENV,
-    base_url=BASE_URL,
-    models=image_models(NAME),
-    build=ReplicateFlux,
-)
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection, name="replicate-flux", known=INPUTS, artist="Flux")

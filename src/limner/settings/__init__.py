@@ -1,8 +1,8 @@
-"""Files, environment and flags -> one `Settings` value, read once at the edge.
+"""Files, environment and flags -> one `Settings` value, read once at the start.
 
-``values`` says what can be set, ``keys`` checks one raw value against its key, ``documents``
-parses files, ``layers`` puts files, variables and flags on top of each other, and ``strangers``
-holds a file in the working folder to what it may decide.
+``values`` declares the settings, ``fields`` checks a raw value of one setting, ``documents`` parses
+files, ``layers`` merges files, variables and flags, and ``project_file`` limits what a file in the
+working folder can change.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""The ``[[models]]`` tables of a settings file -> models of one's own, each of them checked.
+"""The ``[[models]]`` tables of a settings file -> the user's own models, each of them checked.
 
-Any server that speaks one of the wires can be named there: Ollama, vLLM, LM Studio, llama.cpp, a
-proxy. A file in the working folder may come from a stranger, along with everything else in that
-folder, so it may send pictures, words and keys nowhere but to this machine.
+A table can name any server with one of the supported APIs: Ollama, vLLM, LM Studio, llama.cpp, a
+proxy. A file in the working folder may be untrusted, so its models must run on this machine: it
+cannot send pictures, texts or keys to another one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
@@ -25,7 +25,7 @@ RESERVED_PROVIDERS = frozenset({"limner", "pi"})
 
 
 class CustomModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One table: a model, and where it is."""
+    """One table: a model and its server."""
 
     name: Annotated[
         str,
@@ -38,41 +38,41 @@ class CustomModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         Api | None,
         Meta(
             description="`openai-responses`, `openai-chat`, `anthropic-messages` or "
-            "`gemini-generate-content`; a provider that limner knows has its own, and any other "
-            "`openai-chat`."
+            "`gemini-generate-content`. The default is the API of a provider that limner knows, "
+            "and `openai-chat` for any other."
         ),
     ] = None
     base_url: Annotated[
         str | None,
-        Meta(description="The server's address; a provider that limner knows has its own."),
+        Meta(description="The server's address. Not needed for a provider that limner knows."),
     ] = None
     key_env: Annotated[
         VariableName | None,
-        Meta(description="The variable with the key; without it `base_url` is sent none."),
+        Meta(description="The variable with the key; without it no key is sent to `base_url`."),
     ] = None
     input: Annotated[
         tuple[Input, ...],
-        Meta(min_length=1, description="What it takes in: `text`, `image`, `audio`."),
+        Meta(min_length=1, description="What it accepts: `text`, `image`, `audio`."),
     ] = ("text", "image")
 
 
-def take_own_models(
-    files: Mapping[Path, dict[str, object]], *, from_strangers: Set[Path]
+def take_custom_models(
+    files: Mapping[Path, dict[str, object]], *, project_file: Path
 ) -> tuple[CustomModel, ...]:
-    """Take the models out of settings files; of two with one name the later file's is kept.
+    """Remove the models from the settings files; for a name in both, the later file wins.
 
     Raises:
-        SettingsError: a table is not one of a model, or would send something where it may not go.
+        SettingsError: a table is not a model, or its server is not allowed.
     """
-    taken: dict[str, CustomModel] = {}
+    models: dict[str, CustomModel] = {}
     for path, sections in files.items():
         if "models" in sections:
-            strange = path in from_strangers
-            taken |= _read(sections.pop("models"), source=str(path), from_strangers=strange)
-    return tuple(taken.values())
+            tables = sections.pop("models")
+            models |= _parse(tables, source=str(path), local_only=path == project_file)
+    return tuple(models.values())
 
 
-def _read(tables: object, *, source: str, from_strangers: bool) -> Mapping[str, CustomModel]:
+def _parse(tables: object, *, source: str, local_only: bool) -> Mapping[str, CustomModel]:
     """The models of one file by name."""
     try:
         models = msgspec.convert(tables, list[CustomModel])
@@ -82,28 +82,28 @@ def _read(tables: object, *, source: str, from_strangers: bool) -> Mapping[str, 
             f"{source}: [[models]]: {problem}", hint=f"A model has the fields {fields}."
         ) from problem
     for model in models:
-        _check(model, source=source, from_strangers=from_strangers)
+        _check(model, source=source, local_only=local_only)
     named = {model.name: model for model in models}
     if len(named) < len(models):
-        raise SettingsError(f"{source}: [[models]]: a model is there twice")
+        raise SettingsError(f"{source}: [[models]]: a model appears twice")
     return named
 
 
-def _check(model: CustomModel, *, source: str, from_strangers: bool) -> None:
-    where = f"{source}: [[models]] {model.name[:80]!r}"
+def _check(model: CustomModel, *, source: str, local_only: bool) -> None:
+    place = f"{source}: [[models]] {model.name[:80]!r}"
     if model.name.partition("/")[0] in RESERVED_PROVIDERS:
-        raise SettingsError(f"{where}: this provider's name is limner's own")
+        raise SettingsError(f"{place}: this provider name is reserved for limner")
     if model.base_url is None:
         return
     host = _host(model.base_url)
     if host is None:
         raise SettingsError(
-            f"{where}: base_url is not a web address",
+            f"{place}: base_url is not a web address",
             hint="Set it to an address such as http://127.0.0.1:11434/v1",
         )
-    if from_strangers and not _is_this_machine(host):
+    if local_only and not _is_this_machine(host):
         raise SettingsError(
-            f"{where}: a file in the working folder may not send anything to {host[:80]!r}",
+            f"{place}: a file in the working folder may not send anything to {host[:80]!r}",
             hint="Move the table to config.toml in limner's own folder.",
         )
 

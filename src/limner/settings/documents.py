@@ -15,56 +15,58 @@ _SHOWN_CHARS = 200
 
 
 def parse_yaml(text: str, *, path: Path) -> object:
-    """What a YAML file says; None where it says nothing.
+    """Parse a YAML file; None if it is empty.
 
     Raises:
-        SettingsError: it is not YAML, or more of YAML than limner reads.
+        SettingsError: it is not YAML, or uses a part of YAML that limner does not support.
     """
     try:
         return _PlainLoader(text).get_single_data()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         place = f" (at line {mark.line + 1}, column {mark.column + 1})" if mark else ""
-        raise _refusal(path, f"{str(error.problem)[:_SHOWN_CHARS]}{place}") from error
-    # The scanner leaves numbers and characters that Python refuses to Python's own errors.
+        raise _bad_yaml(path, f"{str(error.problem)[:_SHOWN_CHARS]}{place}") from error
+    # The scanner raises Python's own errors for bad numbers and characters.
     except (yaml.YAMLError, ValueError, ArithmeticError, RecursionError) as error:
-        raise _refusal(path, str(error).partition("\n")[0][:_SHOWN_CHARS]) from error
+        raise _bad_yaml(path, str(error).partition("\n")[0][:_SHOWN_CHARS]) from error
 
 
-def _refusal(path: Path, trouble: str) -> SettingsError:
-    return SettingsError(f"{path} is not valid YAML: {trouble}")
+def _bad_yaml(path: Path, problem: str) -> SettingsError:
+    return SettingsError(f"{path} is not valid YAML: {problem}")
 
 
 class _PlainLoader(yaml.BaseLoader):
-    """Makes texts of all scalars, and nothing of what only a larger program would need."""
+    """Loads every scalar as text, without anchors, aliases and tags."""
 
     def compose_node(self, parent: Node | None, index: int) -> Node | None:
         event = cast("Any", self).peek_event()
         if event.anchor is not None:
             raise yaml.MarkedYAMLError(
-                problem="anchors and aliases are not read", problem_mark=event.start_mark
+                problem="anchors and aliases are not supported", problem_mark=event.start_mark
             )
         if event.tag is not None:
-            raise yaml.MarkedYAMLError(problem="tags are not read", problem_mark=event.start_mark)
+            raise yaml.MarkedYAMLError(
+                problem="tags are not supported", problem_mark=event.start_mark
+            )
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: MappingNode, deep: bool = False) -> dict[Any, Any]:
-        made = super().construct_mapping(node, deep=deep)
-        if len(made) < len(node.value):
-            raise yaml.MarkedYAMLError(problem="a key is there twice", problem_mark=node.start_mark)
-        return made
+        mapping = super().construct_mapping(node, deep=deep)
+        if len(mapping) < len(node.value):
+            raise yaml.MarkedYAMLError(problem="a key appears twice", problem_mark=node.start_mark)
+        return mapping
 
     def construct_scalar(self, node: ScalarNode) -> str:
         text = str(super().construct_scalar(node))
-        text.encode()  # an escape can write half of a character, which no file or message can hold
+        text.encode()  # an escape can produce a lone surrogate, which no file can contain
         return text
 
 
 def read_bounded(file: BinaryIO, *, path: Path, max_bytes: int) -> bytes:
-    """All of an open file.
+    """Read a whole file.
 
     Raises:
-        SettingsError: it is longer than anybody would write.
+        SettingsError: it is longer than ``max_bytes``.
     """
     data = file.read(max_bytes + 1)
     if len(data) > max_bytes:
@@ -73,7 +75,7 @@ def read_bounded(file: BinaryIO, *, path: Path, max_bytes: int) -> bytes:
 
 
 def decode(data: bytes, *, path: Path) -> str:
-    """The text of a file, without a byte order mark.
+    """Decode the text of a file, without a byte order mark.
 
     Raises:
         SettingsError: it is not UTF-8.
@@ -85,7 +87,7 @@ def decode(data: bytes, *, path: Path) -> str:
 
 
 def parse_toml(text: str, *, path: Path) -> dict[str, object]:
-    """The tables of a TOML file; numbers with a point are decimals, since some are money.
+    """Parse a TOML file; numbers with a point become decimals, because some are money.
 
     Raises:
         SettingsError: it is not TOML.

@@ -1,4 +1,4 @@
-"""A raw value and the key it stands at -> the value that key takes, or an error that helps."""
+"""A raw value and its key -> the value of that setting, or an error with a hint."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SHOWN_CHARS = 80
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
-    """One row of the reference: a key, what it takes, what it is when nobody says."""
+    """One setting: its key, its type and its default."""
 
     key: str
     annotation: Any
@@ -42,17 +42,17 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def choices(self) -> list[str]:
-        """The words it can be, where it is one of a few."""
+        """The allowed words, if it is an enumeration."""
         return [part for part in _parts(self.annotation) if isinstance(part, str)]
 
     @property
     def is_list(self) -> bool:
-        """Whether it takes more than one word."""
-        return self.one is not self.annotation
+        """Whether it is a list."""
+        return self.item is not self.annotation
 
     @property
-    def one(self) -> Any:
-        """What one word of a list must be, or else the whole."""
+    def item(self) -> Any:
+        """The type of one item of a list; for other settings their own type."""
         lists = (part for part in _parts(self.annotation) if get_origin(part) is tuple)
         return next((get_args(part)[0] for part in lists), self.annotation)
 
@@ -61,9 +61,9 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Entry(NamedTuple):
-    """Something that was set somewhere: the file, variable or flags, the key, what stands there.
+    """A raw value with its key and its source: a file, a variable or the flags.
 
-    ``is_text`` is set where everything is text, so that ``"3"`` may be a number.
+    ``is_text`` is True for a source that has only text, so that ``"3"`` may be a number.
     """
 
     source: str
@@ -72,52 +72,52 @@ class Entry(NamedTuple):
     is_text: bool = False
 
 
-def entries_of(
+def file_entries(
     tables: Mapping[str, object], *, source: str, known: Mapping[str, Setting]
 ) -> Iterator[Entry]:
-    """What a file says, key by key: what stands in a table has the table's name before it."""
+    """The entries of a file; the key of a value in a table starts with the table's name."""
     for name, value in tables.items():
-        if isinstance(value, dict) and (value or _inside(snake(name), known)):
+        if isinstance(value, dict) and (value or _keys_in(snake(name), known)):
             for inner, raw in cast("dict[str, object]", value).items():
                 yield Entry(source, f"{name}.{inner}", raw)
         else:
             yield Entry(source, name, value)
 
 
-def checked(
+def check_entries(
     entries: Iterable[Entry], known: Mapping[str, Setting]
 ) -> Iterator[tuple[str, str, Any]]:
-    """Each entry as its source, the key it sets and what that is set to.
+    """Check each entry; yields its source, its key and its value.
 
     Keys may be spelt in camelCase.
 
     Raises:
-        SettingsError: there is no such key, one source has it twice, or the value is of the wrong
-            type or out of range. The hint has the nearest that would be right.
+        SettingsError: the key is unknown, a source has it twice, or the value has the wrong type or
+            is out of range. The hint has the nearest valid key or value.
     """
     seen = set[tuple[str, str]]()
     for entry in entries:
         setting = _find(entry, known)
         if (entry.source, setting.key) in seen:
-            raise SettingsError(f"{entry.source}: {setting.key} is there twice")
+            raise SettingsError(f"{entry.source}: {setting.key} appears twice")
         seen.add((entry.source, setting.key))
         yield entry.source, setting.key, _convert(setting, entry)
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that is most like this one, if any is."""
-    from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
+    """The most similar known word, or None."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only an error needs it
 
     return next(iter(get_close_matches(shorten(word), list(known), n=1, cutoff=0.7)), None)
 
 
 def snake(key: str) -> str:
-    """A key in snake_case, whichever way it was spelt."""
+    """A key in snake_case."""
     return re.sub(r"(?<=[a-z0-9])[A-Z]", lambda match: f"_{match[0]}", key).lower()
 
 
 def shorten(text: str) -> str:
-    """As much of a hostile text as a message can hold."""
+    """The beginning of an untrusted text, short enough for a message."""
     return text[:_SHOWN_CHARS]
 
 
@@ -126,7 +126,7 @@ def _find(entry: Entry, known: Mapping[str, Setting]) -> Setting:
     if key in known:
         return known[key]
     shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in shorten(entry.key))
-    if inner := _inside(key, known):
+    if inner := _keys_in(key, known):
         raise SettingsError(
             f"{entry.source}: {shown} must be a table", hint=f"It has {', '.join(inner)}."
         )
@@ -150,7 +150,7 @@ def _convert(setting: Setting, entry: Entry) -> Any:
     return value
 
 
-def _inside(section: str, known: Mapping[str, Setting]) -> list[str]:
+def _keys_in(section: str, known: Mapping[str, Setting]) -> list[str]:
     return [key for key in known if key.startswith(f"{section}.")]
 
 
@@ -159,10 +159,10 @@ def _is_amount(value: Decimal) -> bool:
 
 
 def _wrong_value(setting: Setting, entry: Entry, raw: object) -> SettingsError:
-    unfit = [raw]
+    bad = [raw]
     if isinstance(raw, list):
-        unfit = [word for word in cast("list[object]", raw) if not _fits(word, setting.one)]
-    wrong = next((word for word in unfit if isinstance(word, str)), None)
+        bad = [word for word in cast("list[object]", raw) if not _is_valid(word, setting.item)]
+    wrong = next((word for word in bad if isinstance(word, str)), None)
     shown = "" if wrong is None else f", not {shorten(wrong)!r}"
     near = None if wrong is None else nearest(wrong, setting.choices)
     return SettingsError(
@@ -171,7 +171,7 @@ def _wrong_value(setting: Setting, entry: Entry, raw: object) -> SettingsError:
     )
 
 
-def _fits(word: object, annotation: Any) -> bool:
+def _is_valid(word: object, annotation: Any) -> bool:
     try:
         msgspec.convert(word, annotation)
     except (msgspec.ValidationError, ValueError):
@@ -180,7 +180,7 @@ def _fits(word: object, annotation: Any) -> bool:
 
 
 def _parts(annotation: object) -> Iterator[object]:
-    """Everything a type is made of, itself included: inner types, words, notes."""
+    """A type and everything in it: inner types, literals, annotations."""
     yield annotation
     for part in get_args(annotation):
         yield from _parts(part)

@@ -1,16 +1,15 @@
-"""Files, variables and flags, one layer on the other -> the settings that hold, and who said so.
+"""Settings files, variables and flags -> the effective settings and the source of each value.
 
-Layers, later ones winning: the defaults, ``$LIMNER_HOME/config.toml``, ``limner.toml`` in the
-working folder, variables ``LIMNER_<KEY>`` with dots as underscores, flags. Files and flags may
-spell keys in camelCase, as ``images.blockImages``. Whatever is not a setting is an error that
-names where it stands and the nearest key. Among variables that holds for those that begin with a
-section (``LIMNER_IMAGES_…``) or nearly spell a known one; any other ``LIMNER_…`` is someone else's.
-An empty variable counts as not set. The ``[[models]]`` of both files add up.
+The layers, where a later one wins: the defaults, ``$LIMNER_HOME/config.toml``, ``limner.toml`` in
+the working folder, variables ``LIMNER_<KEY>`` with underscores for dots, flags. Files and flags may
+spell keys in camelCase, as ``images.blockImages``. An unknown key is an error that names its source
+and the nearest key. An unknown variable is an error only if it begins with a section
+(``LIMNER_IMAGES_…``) or nearly spells a known one; any other ``LIMNER_…`` belongs to another
+program. An empty variable counts as not set. The ``[[models]]`` of both files add up.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
@@ -19,19 +18,22 @@ from typing import Any
 import msgspec
 
 from limner.errors import SettingsError
-from limner.settings.custom_models import take_own_models
+from limner.settings.custom_models import take_custom_models
 from limner.settings.documents import decode, parse_toml, read_bounded
-from limner.settings.fields import PREFIX, Entry, checked, entries_of, nearest
+from limner.settings.fields import PREFIX, Entry, check_entries, file_entries, nearest
+from limner.settings.home import find_home
 from limner.settings.project_file import loosens
 from limner.settings.values import SECTIONS, Settings, all_settings
 
 _MAX_FILE_BYTES = 256 * 1024
-# Variables of limner that are no settings: secrets stay out of files that people share.
-_NOT_KEYS = frozenset({"LIMNER_HOME", "LIMNER_FUZZ", "LIMNER_MCP_TOKEN", "LIMNER_APP_SERVER_TOKEN"})
+# Variables that are not settings. Secrets stay out of files that users share.
+_OTHER_VARIABLES = frozenset(
+    {"LIMNER_HOME", "LIMNER_FUZZ", "LIMNER_MCP_TOKEN", "LIMNER_APP_SERVER_TOKEN"}
+)
 
 
 class Loaded(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings, and for each key where its value came from."""
+    """The settings, and the source of each value by key."""
 
     settings: Settings
     sources: Mapping[str, str]
@@ -40,18 +42,18 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
 def load(
     *, env: Mapping[str, str], cwd: Path, flags: Mapping[str, object] | None = None
 ) -> Settings:
-    """The settings that hold here.
+    """Load the effective settings.
 
-    What a ``limner.toml`` in the working folder would loosen is left as it was, with a warning on
-    the logger ``limner``.
+    A ``limner.toml`` in the working folder cannot loosen a guarded setting: the value is ignored,
+    with a warning on the logger ``limner``.
 
     Args:
         env: the environment.
-        cwd: the folder that may hold a ``limner.toml``.
+        cwd: the folder that may contain a ``limner.toml``.
         flags: values by dotted key; None means not given.
 
     Raises:
-        SettingsError: something is not a setting, or not a value for it.
+        SettingsError: a key is unknown, or its value is not valid.
     """
     return load_with_sources(env=env, cwd=cwd, flags=flags).settings
 
@@ -60,26 +62,26 @@ def load_with_sources(
     *, env: Mapping[str, str], cwd: Path, flags: Mapping[str, object] | None = None
 ) -> Loaded:
     """As `load`, with the source of each value: a file, a variable, ``flags`` or ``default``."""
-    home, strange = _home(env, cwd), cwd / "limner.toml"
-    files = {path: _read_toml(path) for path in (home / "config.toml", strange)}
-    models = take_own_models(files, from_strangers=frozenset({strange}))
+    home, project_file = find_home(env, cwd=cwd), cwd / "limner.toml"
+    files = {path: _read_toml(path) for path in (home / "config.toml", project_file)}
+    models = take_custom_models(files, project_file=project_file)
     known = all_settings()
     entries = chain(
-        *(entries_of(tables, source=str(path), known=known) for path, tables in files.items()),
-        _from_env(env),
-        _from_flags(flags or {}),
+        *(file_entries(tables, source=str(path), known=known) for path, tables in files.items()),
+        _env_entries(env),
+        _flag_entries(flags or {}),
     )
     values = {key: setting.default for key, setting in known.items()}
     sources = dict.fromkeys(known, "default")
-    for source, key, value in checked(entries, known):
-        if source == str(strange) and loosens(key, asked=value, present=values[key]):
+    for source, key, value in check_entries(entries, known):
+        if source == str(project_file) and loosens(key, value, current=values[key]):
             _warn(source, key)
             continue
         values[key], sources[key] = value, source
-    return Loaded(settings=_built(values, home=home, models=models), sources=sources)
+    return Loaded(settings=_build(values, home=home, models=models), sources=sources)
 
 
-def _built(values: Mapping[str, Any], **rest: Any) -> Settings:
+def _build(values: Mapping[str, Any], **rest: Any) -> Settings:
     sections = {
         name: kind(**{field: values[f"{name}.{field}"] for field in kind.__struct_fields__})
         for name, kind in SECTIONS.items()
@@ -88,7 +90,7 @@ def _built(values: Mapping[str, Any], **rest: Any) -> Settings:
 
 
 def _warn(source: str, key: str) -> None:
-    import logging  # noqa: PLC0415 - few settings files ask for what they may not have
+    import logging  # noqa: PLC0415 - few settings files need the warning
 
     logging.getLogger("limner").warning(
         "%s: %s is ignored: a file in the working folder may not loosen it. "
@@ -96,25 +98,6 @@ def _warn(source: str, key: str) -> None:
         source,
         key,
     )
-
-
-def _home(env: Mapping[str, str], cwd: Path) -> Path:
-    named = env.get("LIMNER_HOME", "").strip()
-    try:
-        if not named:
-            return (_user_home(env) / ".limner").absolute()
-        if named == "~" or named.startswith("~/"):
-            return (_user_home(env) / named[2:]).absolute()
-        return (cwd / Path(named).expanduser()).absolute()
-    except RuntimeError as error:
-        raise SettingsError(
-            "limner's folder cannot be told: this user has no home folder",
-            hint="Set LIMNER_HOME to a folder that limner may write.",
-        ) from error
-
-
-def _user_home(env: Mapping[str, str]) -> Path:
-    return Path(env.get("USERPROFILE" if os.name == "nt" else "HOME") or Path.home())
 
 
 def _read_toml(path: Path) -> dict[str, object]:
@@ -128,11 +111,11 @@ def _read_toml(path: Path) -> dict[str, object]:
     return parse_toml(decode(data, path=path), path=path)
 
 
-def _from_env(env: Mapping[str, str]) -> Iterator[Entry]:
+def _env_entries(env: Mapping[str, str]) -> Iterator[Entry]:
     keys = {setting.variable: key for key, setting in all_settings().items()}
     sections = tuple(f"{PREFIX}{section.upper()}_" for section in SECTIONS)
     for variable, text in sorted(env.items()):
-        if not variable.startswith(PREFIX) or variable in _NOT_KEYS:
+        if not variable.startswith(PREFIX) or variable in _OTHER_VARIABLES:
             continue
         if variable not in keys:
             near = nearest(variable.removeprefix(PREFIX), [k.removeprefix(PREFIX) for k in keys])
@@ -144,7 +127,7 @@ def _from_env(env: Mapping[str, str]) -> Iterator[Entry]:
             yield Entry(variable, keys[variable], text.strip(), is_text=True)
 
 
-def _from_flags(flags: Mapping[str, object]) -> Iterator[Entry]:
+def _flag_entries(flags: Mapping[str, object]) -> Iterator[Entry]:
     for key, raw in flags.items():
         if raw is not None:
             yield Entry("flags", key, raw, is_text=isinstance(raw, str))

@@ -1,8 +1,8 @@
-"""A value that a file in the working folder asks for -> whether the file may have it.
+"""A value in a project's ``limner.toml`` -> whether limner may use it.
 
-Such a file comes with whatever else is in that folder, and that may be a stranger's. Where a
-setting guards money, files or pictures, the file may make it stricter than it is and never
-looser. It does not choose the personality either, since that brings rules of its own.
+The file comes with the working folder, which the user may not trust. A setting that guards money,
+files or pictures can become stricter by it, never looser. The file does not choose the personality
+either, because a personality has rules of its own.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ LOWER_IS_STRICTER = frozenset(
     }
 )
 GUARDED = LOWER_IS_STRICTER | STRICTEST_FIRST.keys()
-NOT_THEIRS = frozenset({"agent.personality"})
+USERS_ONLY = frozenset({"agent.personality"})
 
 
-def loosens(key: str, *, asked: Any, present: Any) -> bool:
-    """Whether a setting would guard less with what is asked for than with what holds so far.
+def loosens(key: str, value: Any, *, current: Any) -> bool:
+    """Whether a setting would guard less with the project file's value.
 
     Args:
         key: the setting.
-        asked: what the file says.
-        present: what the user's own file says, or the default; None is a cap that is not set.
+        value: the value in the project file.
+        current: the value in the user's own file, or the default; None is a cap that is not set.
     """
     if key in STRICTEST_FIRST:
         order = STRICTEST_FIRST[key]
-        return order.index(asked) > order.index(present)
+        return order.index(value) > order.index(current)
     if key in LOWER_IS_STRICTER:
-        return present is not None and asked > present
-    return key in NOT_THEIRS and asked != present
+        return current is not None and value > current
+    return key in USERS_ONLY and value != current

@@ -1,4 +1,4 @@
-"""What can be set: a section for each part of the program, a type and a sentence for each key."""
+"""The settings: a section for each part of the program, a type and a description for each key."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from msgspec import Meta
 from limner.settings.custom_models import CustomModel
 from limner.settings.fields import MAX_USD, Setting
 
-# The title of a type is what an error message asks for.
+# An error message shows the title of the type.
 Switch = Annotated[bool, Meta(title="true or false")]
 Words = Annotated[str, Meta(title="a text", min_length=1)]
 Count = Annotated[int, Meta(title="a whole number from 1 to 1024", ge=1, le=1024)]
@@ -41,66 +41,69 @@ Formats = Annotated[
 
 
 class ImageSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How pictures are made, taken in and sent."""
+    """How limner draws, accepts and sends pictures."""
 
     block_images: Annotated[
         Switch, Meta(description="Send no picture to any model; `inspect_image` refuses.")
     ] = False
     auto_resize: Annotated[
-        Switch, Meta(description="Make a picture smaller before it is sent to a model.")
+        Switch, Meta(description="Shrink a picture before it is sent to a model.")
     ] = True
     fit: Annotated[
         Fit,
         Meta(
-            description="How a picture is made smaller: `seed` walks a fixed ladder of candidates, "
-            "`fast` does less work, `model` aims at the limits of the model it is for."
+            description="How a picture is shrunk: `seed` tries a fixed list of sizes, `fast` does "
+            "less work, `model` uses the limits of the model that gets the picture."
         ),
     ] = "seed"
     embedded: Annotated[
-        Switch, Meta(description="Draw and look with what limner carries, where no key is set.")
+        Switch, Meta(description="If no key is set, use limner's own illustrator and vision model.")
     ] = True
     provider: Annotated[
-        Words, Meta(description="Who draws when a call names nobody; `auto` chooses.")
+        Words, Meta(description="The provider for a call that names none; `auto` chooses.")
     ] = "auto"
     fallback: Annotated[
         Names,
         Meta(
-            description="Who draws instead, one after the other, where `images.provider` fails "
-            "and that cost nothing."
+            description="The providers to try next, in this order, if `images.provider` fails "
+            "and charges nothing."
         ),
     ] = ()
     accept: Annotated[
-        Formats, Meta(description="The formats taken in beside PNG, JPEG, GIF and WebP.")
+        Formats, Meta(description="The accepted input formats besides PNG, JPEG, GIF and WebP.")
     ] = ("png", "jpeg", "gif", "webp")
-    concurrency: Annotated[Count, Meta(description="How many pictures are drawn at once.")] = 8
+    concurrency: Annotated[
+        Count, Meta(description="How many pictures limner draws at the same time.")
+    ] = 8
     metadata: Annotated[
-        Switch, Meta(description="Write prompt, model and handle into the PNG files limner saves.")
+        Switch,
+        Meta(description="Write prompt, model and handle into the PNG files that limner saves."),
     ] = True
     tile: Annotated[
         Tile,
         Meta(
-            description="`auto` also sends a picture that would be shrunk to less than half in "
-            "parts, at full detail."
+            description="`auto` also sends parts at full detail of a picture that would be shrunk "
+            "to less than half."
         ),
     ] = "off"
     cache_answers: Annotated[
         Switch,
         Meta(
-            description="Answer a question about a picture that was asked before, word for word, "
-            "of the same model, with the answer it gave."
+            description="Reuse the answer of a model to the same question, word for word, about "
+            "the same picture."
         ),
     ] = False
 
 
 class ModelRoleSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Which model does what, as `provider/id`."""
+    """The model for each role, as `provider/id`."""
 
     vision: Annotated[Words | None, Meta(description="The model that looks at pictures.")] = None
     default: Annotated[Words | None, Meta(description="The model for everything else.")] = None
 
 
 class BudgetSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The most that may be spent. What would go over is not begun."""
+    """The spending limits. limner does not start a call that would exceed one."""
 
     call_usd: Annotated[Usd | None, Meta(description="For one call.")] = None
     session_usd: Annotated[Usd | None, Meta(description="For one session.")] = None
@@ -108,77 +111,75 @@ class BudgetSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ApprovalSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """When the user is asked first."""
+    """When limner asks the user for approval."""
 
     policy: Annotated[
         Policy,
         Meta(
             description="`untrusted` asks before every paid call and every write outside the "
             "generated folder; `on-request` asks above `approval.above_usd` and outside the "
-            "reach; `on-failure` asks once when something was denied; `never` asks nothing."
+            "reach; `on-failure` asks once after a denial; `never` does not ask."
         ),
     ] = "on-request"
     above_usd: Annotated[
-        Usd, Meta(description="The price of a call above which `on-request` asks.")
+        Usd, Meta(description="`on-request` asks before a call that costs more.")
     ] = Decimal("1.00")
 
 
 class ToolSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What holds for every tool."""
+    """Settings for every tool."""
 
     timeout_s: Annotated[
-        Seconds, Meta(description="How long a tool may run that names no limit of its own.")
+        Seconds, Meta(description="How long a tool may run if it has no timeout of its own.")
     ] = 300
 
 
 class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How a conversation with a model is held."""
+    """Settings for conversations."""
 
     personality: Annotated[
-        Words, Meta(description="Who is talked to when nobody says: the name of a personality.")
+        Words, Meta(description="The personality of a conversation that names none.")
     ] = "limner"
     max_requests: Annotated[
-        Count, Meta(description="How often the model may be asked in one turn.")
+        Count, Meta(description="How many requests to the model one turn may make.")
     ] = 100
-    max_calls: Annotated[
-        Count, Meta(description="How many tools the model may call in one turn.")
-    ] = 200
+    max_calls: Annotated[Count, Meta(description="How many tool calls one turn may make.")] = 200
     sandbox: Annotated[
         Sandbox,
         Meta(
             description="What a model may write: `read-only` nothing, `workspace-write` the "
-            "generated, working and temporary folders, `danger-full-access` all but system "
-            "folders and places that hold secrets."
+            "generated, working and temporary folders, `danger-full-access` everything except "
+            "system folders and places with secrets."
         ),
     ] = "workspace-write"
     compact_at: Annotated[
         Share,
         Meta(
-            description="How much of the model's window a conversation may fill before it is "
-            "summed up."
+            description="How much of the model's context window a conversation may fill before "
+            "limner summarizes it."
         ),
     ] = 0.8
 
 
 class AppServerSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How `limner app-server` treats its clients."""
+    """Settings of `limner app-server`."""
 
     tool_timeout_s: Annotated[
-        Seconds, Meta(description="How long a client may take to answer a call of its own tool.")
+        Seconds, Meta(description="How long a client may take to run a dynamic tool.")
     ] = 600
 
 
 class McpSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How `limner mcp` answers."""
+    """Settings of `limner mcp`."""
 
     answer_within_s: Annotated[
         Seconds,
-        Meta(description="After how long a call that still runs is answered with a job handle."),
+        Meta(description="After this time a running call returns a job handle."),
     ] = 45
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that can be set. ``home`` is ``$LIMNER_HOME``, which no file can change."""
+    """All settings. ``home`` is limner's home folder, which no file can change."""
 
     home: Path
     images: ImageSettings = ImageSettings()

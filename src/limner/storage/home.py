@@ -1,4 +1,4 @@
-"""``$LIMNER_HOME`` -> the place of each thing limner keeps."""
+"""limner's home folder -> the path of each file and folder in it."""
 
 from __future__ import annotations
 
@@ -7,21 +7,22 @@ from pathlib import Path
 
 import msgspec
 
+from limner.settings.home import find_home
+
 
 class Home(msgspec.Struct, frozen=True):
-    """The folder limner keeps its things in. Making this value touches nothing."""
+    """The folder that limner keeps its files in. Making this value does not touch the disk."""
 
     folder: Path
 
     @classmethod
-    def default(cls) -> Home:
-        """``$LIMNER_HOME`` where it is set and not blank, else ``~/.limner``."""
-        named = os.environ.get("LIMNER_HOME", "").strip()
-        return cls(Path(named).expanduser().absolute() if named else user_home() / ".limner")
+    def of_process(cls) -> Home:
+        """The home folder of this process's environment; raises as `find_home`."""
+        return cls(find_home(os.environ, cwd=Path.cwd()))
 
     @property
     def generated(self) -> Path:
-        """Where pictures go when nobody names a path."""
+        """The folder of pictures for which the caller names no path."""
         return self.folder / "generated"
 
     @property
@@ -36,7 +37,7 @@ class Home(msgspec.Struct, frozen=True):
 
     @property
     def keys(self) -> Path:
-        """The secrets that ``limner keys set`` stored."""
+        """The keys that ``limner keys set`` stored."""
         return self.folder / "keys.toml"
 
     @property
@@ -46,7 +47,7 @@ class Home(msgspec.Struct, frozen=True):
 
     @property
     def chat_history(self) -> Path:
-        """What was typed into `limner chat`."""
+        """What the user typed into `limner chat`."""
         return self.folder / "chat_history"
 
     @property
@@ -56,8 +57,8 @@ class Home(msgspec.Struct, frozen=True):
 
 
 def user_home() -> Path:
-    """The user's own folder, or the filesystem root for a user who has none."""
+    """The user's home folder, or the filesystem root for a user who has none."""
     try:
         return Path.home()
-    except RuntimeError:  # a container's anonymous user: no HOME and no entry in passwd
+    except RuntimeError:  # an anonymous user of a container: no HOME and no entry in passwd
         return Path("/")

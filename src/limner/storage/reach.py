@@ -26,7 +26,7 @@ _SHOWN_CHARS = 300
 
 
 def _floor_of_default_home() -> ProtectedPaths:
-    return ProtectedPaths.under(Home.default())
+    return ProtectedPaths.under(Home.of_process())
 
 
 class Reach(msgspec.Struct, frozen=True, kw_only=True):
@@ -209,7 +209,7 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _home(folder: Path | None) -> Home:
-    return Home.default() if folder is None else Home(folder.absolute())
+    return Home.of_process() if folder is None else Home(folder.absolute())
 
 
 def _real_roots(roots: Iterable[Path]) -> tuple[Path, ...]:

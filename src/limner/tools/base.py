@@ -34,6 +34,10 @@ def tell_nobody(progress: Progress) -> None:
     """Progress where nobody is waiting."""
 
 
+async def ignore_reservation(ledger_id: int) -> None:
+    """The hook of a call whose reservations are not followed."""
+
+
 class ApprovalPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """When the user is asked: the policy, and the amount above which ``on-request`` asks."""
 
@@ -59,6 +63,9 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
         cancel: once set, the calls that are running stop.
         progress: is told how far a call has come.
         ask: decides what only the user can decide.
+        on_reserved: gets the ledger row of each reservation before anything is sent; if it
+            raises, the money is released and nothing is sent.
+        on_sending: is called before a paid request is sent.
     """
 
     session_id: str | None = None
@@ -74,6 +81,8 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     cancel: asyncio.Event | None = None
     progress: Callable[[Progress], None] = tell_nobody
     ask: Callable[[Question], Awaitable[bool]] = ask_nobody
+    on_reserved: Callable[[int], Awaitable[None]] = ignore_reservation
+    on_sending: Callable[[], None] = lambda: None
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):

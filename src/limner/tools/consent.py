@@ -1,32 +1,32 @@
-"""When the user is asked, and what happens without an answer.
+"""An amount or a path -> the user's approval, if the policy asks for it.
 
 ============  ==========================================================================
 policy        asks
 ============  ==========================================================================
 untrusted     before every paid call, and every write outside the generated folder
 on-request    above the amount ``above_nano``, and before a write outside the reach
-on-failure    nothing, but what a cap or the reach denies is put to the user once
-never         nothing: what a cap or the reach denies stays denied
+on-failure    only after a cap or the reach has refused, and then once
+never         never: what a cap or the reach refuses stays refused
 ============  ==========================================================================
 
-Once content from outside was read, somebody else may be speaking through the model. Then, under
-every policy, a write outside the generated folder needs the user's yes; so does a paid call,
-unless the session has a budget: money that was set aside for it is approved, and the row above
-holds. Under ``never`` nobody is asked, and what needs a yes is denied.
+Content from outside may contain instructions to the model. Once a conversation has read some, a
+write outside the generated folder needs the user's approval under every policy. So does a paid
+call, unless the session has a budget: the user has approved a budget by setting it. Under
+``never`` the user is not asked, and what needs approval is denied.
 
-The floor holds whatever the user says, and a session that is read-only writes nothing.
+The user cannot allow a path below the floor, and a read-only session writes nothing.
 """
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from limner.dollars import format_usd
 from limner.errors import ApprovalDenied, BudgetExceeded, ReachDenied
-from limner.money.ledger import Money, Reservation
+from limner.money.ledger import Money
+from limner.money.paid_call import Payer
 from limner.tools.base import ApprovalPolicy, Question, ToolContext
 
 _OUTSIDE = "after content from outside was read"
@@ -34,10 +34,10 @@ _WARNING = "Content from outside was read before this. "
 
 
 class OverCap(Question, frozen=True, kw_only=True):
-    """Whether a call may go over a cap that leaves less than it costs."""
+    """Whether a call may exceed a cap."""
 
 
-async def may_spend(
+async def approve_spending(
     amount_nano: int,
     what: str,
     context: ToolContext,
@@ -45,121 +45,113 @@ async def may_spend(
     *,
     has_session_cap: bool,
 ) -> None:
-    """Return if the amount may be spent.
+    """Return if the amount may be spent, after asking the user if necessary.
 
     Args:
         amount_nano: the most it can cost.
-        what: what is paid for, to begin a sentence with.
-        context: who calls; what it says of approval and budget goes before the settings.
-        approval: what the settings say.
+        what: what is paid for, as the subject of a sentence.
+        context: the call; its approval policy and budget override the settings.
+        approval: the policy of the settings.
         has_session_cap: the settings give each session a budget.
 
     Raises:
-        ApprovalDenied: the user said no, or could not be asked.
+        ApprovalDenied: the user refused, or could not be asked.
     """
     approval = context.approval or approval
-    is_set_aside = has_session_cap or context.budget_nano is not None
+    has_budget = has_session_cap or context.budget_nano is not None
     by_policy = _asks_about(amount_nano, approval)
-    by_strangers = context.has_read_untrusted and not is_set_aside and amount_nano > 0
-    if not (by_policy or by_strangers):
+    by_content = context.has_read_untrusted and not has_budget and amount_nano > 0
+    if not (by_policy or by_content):
         return
     costs = f"{what} costs {format_usd(amount_nano)}"
     question = Question(text=f"{_warning(context)}{costs}. Go on?", amount_nano=amount_nano)
-    if await _agrees(question, context, approval):
+    if await _ask(question, context, approval):
         return
     if by_policy:
         raise ApprovalDenied(
-            f"{costs}, which needs the user's approval, and there was none.",
+            f"{costs} and needs the user's approval; it was not given.",
             hint="Raise approval.above_usd, or change approval.policy.",
         )
     raise ApprovalDenied(
-        f"{costs}, which {_OUTSIDE} needs the user's approval, and there was none.",
+        f"{costs} and needs the user's approval {_OUTSIDE}; it was not given.",
         hint="Set a budget for the session (budget.session_usd), or let the user approve the call.",
     )
 
 
-async def reserve(
-    quote_nano: int,
-    money: Money,
+def payer_for(
     context: ToolContext,
     approval: ApprovalPolicy,
+    money: Money,
     *,
-    tool: str,
-    provider: str,
-    model: str,
+    what: str | None,
     session_id: str = "",
-    sending: bool = False,
-) -> Reservation:
-    """Set the quote aside under every cap, or over one where the user lets it.
+) -> Payer:
+    """The session that pays for a call, and the questions that its user is asked.
 
     Args:
-        quote_nano: the most the call can cost.
-        money: whose ledger it is.
-        context: who calls; what it says of approval and budget goes before the settings.
-        approval: what the settings say.
-        tool: what is called.
-        provider: who will be paid.
-        model: what will be asked or drawn with.
-        session_id: whose budget pays for a call that names no session.
-        sending: the request goes out next and has no journal, so that it counts as sent.
-
-    Raises:
-        BudgetExceeded: a cap leaves less, and the user did not let it go over.
+        context: the call; its approval policy and budget override the settings.
+        approval: the policy of the settings.
+        money: the ledger.
+        what: what is paid for, as the subject of a sentence; None asks only about caps.
+        session_id: the session that pays if the context names none.
     """
-    set_aside = partial(
-        money.reserve,
-        quote_nano,
-        session_id=context.session_id or session_id,
-        tool=tool,
-        provider=provider,
-        model=model,
-        sending=sending,
-    )
-    try:
-        return await set_aside(session_cap_nano=context.budget_nano)
-    except BudgetExceeded as refused:
-        approval = context.approval or approval
-        text = f"{_warning(context)}{refused.message}. Go over it?"
+
+    async def approve(quote_nano: int) -> None:
+        if what is not None:
+            await approve_spending(
+                quote_nano, what, context, approval, has_session_cap=money.has_session_cap
+            )
+
+    async def approve_over_cap(refusal: BudgetExceeded, quote_nano: int) -> bool:
+        policy = context.approval or approval
+        text = f"{_warning(context)}{refusal.message}. Go over it?"
         question = OverCap(text=text, amount_nano=quote_nano)
-        if approval.policy != "on-failure" or not await _agrees(question, context, approval):
-            raise
-    return await set_aside(over_caps=True)
+        return policy.policy == "on-failure" and await _ask(question, context, policy)
+
+    return Payer(
+        session_id=context.session_id or session_id,
+        budget_nano=context.budget_nano,
+        approve=approve,
+        approve_over_cap=approve_over_cap,
+        on_reserved=context.on_reserved,
+        on_sending=context.on_sending,
+    )
 
 
-async def writable(
+async def approve_write(
     path: str, context: ToolContext, approval: ApprovalPolicy, *, generated: Path
 ) -> Path:
-    """The resolved path, if it may be written.
+    """Resolve a path that may be written, after asking the user if necessary.
 
     Raises:
-        ReachDenied: it is outside the reach, and the user did not allow it.
-        ApprovalDenied: the user must allow it, and did not.
+        ReachDenied: the path is outside the reach, and the user did not allow it.
+        ApprovalDenied: the write needs the user's approval, which was not given.
     """
     approval = context.approval or approval
     try:
         resolved = context.reach.resolve_write(path, cwd=context.cwd)
     except ReachDenied:
-        # Whatever the user says, the floor holds: a denial below it comes from this line.
+        # The user can allow any path above the floor; below it, this raises.
         above_floor = replace(context.reach, anywhere=True)
         resolved = above_floor.resolve_write(path, cwd=context.cwd)
-        if not await _agrees(_about(resolved, context), context, approval):
+        if not await _ask(_write_question(resolved, context), context, approval):
             raise
         return resolved
     by_policy = approval.policy == "untrusted"
-    is_ours = resolved.is_relative_to(generated.resolve())
-    if is_ours or not (by_policy or context.has_read_untrusted):
+    is_generated = resolved.is_relative_to(generated.resolve())
+    if is_generated or not (by_policy or context.has_read_untrusted):
         return resolved
-    if await _agrees(_about(resolved, context), context, approval):
+    if await _ask(_write_question(resolved, context), context, approval):
         return resolved
     because = "" if by_policy else f" {_OUTSIDE}"
     raise ApprovalDenied(
-        f'write of "{resolved}"{because} needs the user\'s approval, and there was none.',
+        f'write of "{resolved}" needs the user\'s approval{because}; it was not given.',
         hint="Without output_path the picture is saved in the generated folder.",
     )
 
 
 def _asks_about(amount_nano: int, approval: ApprovalPolicy) -> bool:
-    """Whether the policy itself wants the user's word on an amount."""
+    """Whether the policy itself asks the user about an amount."""
     match approval.policy:
         case "untrusted":
             return amount_nano > 0
@@ -169,11 +161,11 @@ def _asks_about(amount_nano: int, approval: ApprovalPolicy) -> bool:
             return False
 
 
-async def _agrees(question: Question, context: ToolContext, approval: ApprovalPolicy) -> bool:
+async def _ask(question: Question, context: ToolContext, approval: ApprovalPolicy) -> bool:
     return approval.policy != "never" and await context.ask(question)
 
 
-def _about(path: Path, context: ToolContext) -> Question:
+def _write_question(path: Path, context: ToolContext) -> Question:
     return Question(text=f'{_warning(context)}Write the picture to "{path}"?')
 
 

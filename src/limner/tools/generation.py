@@ -1,8 +1,8 @@
-"""An order -> a paid-for picture on disk: the one way every generated picture takes.
+"""An order -> a paid picture on disk: the one way of every generated picture.
 
-Everything that can be checked is checked first, nothing is sent before it is reserved and
-journalled, and whatever happens then, leaving the `PaidCall` block decides the row. A crash
-between any two lines leaves a row that says how far it came; `recovery` takes it from there.
+Everything that can be checked is checked first. Nothing is sent before it is reserved and
+journalled. Leaving the `paid_call` block decides the ledger row. A crash between any two lines
+leaves a row that says how far the call came, and `recovery` continues from there.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Any
 
 import msgspec
 
-from limner.money.ledger import Money, Reservation
-from limner.money.paid_call import PaidCall, to_the_end
+from limner.money.ledger import Money
+from limner.money.paid_call import PaidCall, finish_despite_cancellation, paid_call
 from limner.pictures.request import Progress, ProviderCallbacks
 from limner.providers.base import Provider
 from limner.providers.choice import Choice
 from limner.tools.base import ToolContext
-from limner.tools.consent import may_spend, reserve
+from limner.tools.consent import payer_for
 from limner.tools.in_flight import InFlight
-from limner.tools.journal import journal_entry
+from limner.tools.journal import encode_entry
 from limner.tools.output_file import GeneratedImage, OutputWriter
 from limner.tools.planning import Order, Plan, Planner
 
@@ -31,17 +31,16 @@ from limner.tools.planning import Order, Plan, Planner
 class ImageGenerator(msgspec.Struct, frozen=True, kw_only=True):
     """Draws orders.
 
-    ``connect`` builds the provider of a choice. ``turn`` is entered for as long as a request is
-    with a provider, and bounds how many are there at once. ``session_id`` is whose budget pays
-    for a call that names no session.
+    ``connect`` builds the provider of a choice. ``slot`` limits how many requests are with
+    providers at once. ``session_id`` is the session that pays for a call that names none.
     """
 
     planner: Planner
     connect: Callable[[Choice], Provider]
-    turn: Callable[[], AbstractAsyncContextManager[Any]]
-    landing: OutputWriter
+    slot: Callable[[], AbstractAsyncContextManager[Any]]
+    output: OutputWriter
     money: Money
-    under_way: InFlight
+    in_flight: InFlight
     session_id: str
     clock: Callable[[], datetime]
 
@@ -49,50 +48,47 @@ class ImageGenerator(msgspec.Struct, frozen=True, kw_only=True):
         """Plan, ask, reserve, send, verify, settle, save.
 
         Raises:
-            LimnerError: it failed; the error carries the cost of what was spent before.
+            LimnerError: it failed; the error carries what was spent.
         """
-        with self.under_way.working():
+        with self.in_flight.track():
             plan = await self.planner.plan(order, context, today=self.clock().date())
-            reservation = await self._reserve(order, plan, context)
-            spending = PaidCall(self.money, reservation, quote_source=plan.quote.source)
-            async with spending, self.turn():
-                self.under_way.check_open()
+            async with self._paid_call(order, plan, context) as call, self.slot():
+                self.in_flight.check_open()
                 provider = self.connect(plan.choice)
-                with self.landing.pictures.sink() as sink:
-                    await spending.send(journal_entry(plan))
-                    desk = desk_of(spending, context.progress)
-                    with spending.told_price():
-                        receipt = await provider.generate(plan.request, sink, desk)
-                    write = partial(self.landing.write, plan.target, overwrite=plan.overwrite)
-                    return await to_the_end(
-                        self.landing.land(plan, receipt, sink, spending=spending, write=write)
+                with self.output.pictures.sink() as sink:
+                    await call.send(encode_entry(plan))
+                    callbacks = provider_callbacks(call, context.progress)
+                    receipt = await provider.generate(plan.request, sink, callbacks)
+                    write = partial(self.output.write, plan.target, overwrite=plan.overwrite)
+                    return await finish_despite_cancellation(
+                        self.output.save(plan, receipt, sink, call=call, write=write)
                     )
 
-    async def _reserve(self, order: Order, plan: Plan, context: ToolContext) -> Reservation:
-        service, approval = plan.choice.spec.name, self.planner.approval
-        await may_spend(
-            plan.quote.nano,
-            f"A picture from {service}",
+    def _paid_call(
+        self, order: Order, plan: Plan, context: ToolContext
+    ) -> AbstractAsyncContextManager[PaidCall]:
+        service = plan.choice.spec.name
+        payer = payer_for(
             context,
-            approval,
-            has_session_cap=self.money.has_session_cap,
-        )
-        return await reserve(
-            plan.quote.nano,
+            self.planner.approval,
             self.money,
-            context,
-            approval,
+            what=f"A picture from {service}",
+            session_id=self.session_id,
+        )
+        return paid_call(
+            self.money,
+            plan.quote,
+            payer=payer,
             tool=order.tool,
             provider=service,
             model=plan.request.model,
-            session_id=self.session_id,
         )
 
 
-def desk_of(spending: PaidCall, progress: Callable[[Progress], None]) -> ProviderCallbacks:
-    """What a provider may tell while it works, connected to the books."""
+def provider_callbacks(call: PaidCall, progress: Callable[[Progress], None]) -> ProviderCallbacks:
+    """What a provider reports while it works, connected to the ledger."""
     return ProviderCallbacks(
-        journal=lambda job: spending.note_job(job.remote_id, job.url),
+        journal=lambda job: call.note_job(job.remote_id, job.url),
         progress=progress,
-        withdraw=spending.withdraw,
+        withdraw=call.withdraw,
     )

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from limner.catalogue.images import Size
 from limner.catalogue.sizes import parse_shape, parse_size
 from limner.errors import NANO_PER_USD, CostSource, InputInvalid
-from limner.money.paid_call import told_cost
 from limner.tools.base import Outcome, Tool, ToolContext
 from limner.tools.generation import ImageGenerator
 from limner.tools.output_file import GeneratedImage
@@ -66,13 +64,7 @@ def drawing_tool(
 
     async def run(arguments: Mapping[str, Any], context: ToolContext) -> Outcome:
         order = read(arguments)
-        try:
-            drawn = await draw_all(order, drawing, context)
-        except asyncio.CancelledError as stop:
-            # The registry knows that it cancelled; it must also learn what that cost.
-            if (told := told_cost(stop)) is not None:
-                raise told from stop
-            raise
+        drawn = await draw_all(order, drawing, context)
         return Outcome(
             value=as_value(drawn),
             content=tuple(image.image for image in drawn.images),

@@ -1,4 +1,4 @@
-"""Work that has begun -> closing time, which waits for it: what was sent may be paid for."""
+"""Calls in flight -> a close that waits for them: a request that was sent may be charged."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from contextlib import contextmanager
 
 
 class InFlight:
-    """The calls of one program that have begun, in whatever event loops they run."""
+    """The calls of one program that are running, in any number of event loops."""
 
     def __init__(self) -> None:
         self._calls: set[Future[None]] = set()
         self._closed = False
 
     @contextmanager
-    def working(self) -> Generator[None]:
-        """Have `aclose` wait for what happens inside.
+    def track(self) -> Generator[None]:
+        """Make `aclose` wait for what happens inside.
 
         Raises:
-            RuntimeError: it is closing time already.
+            RuntimeError: it is closed.
         """
         done = Future[None]()
-        done.set_running_or_notify_cancel()  # whoever gives up waiting for it must not end it
+        done.set_running_or_notify_cancel()  # a waiter that gives up must not cancel it
         self._calls.add(done)
         try:
             self.check_open()
@@ -33,12 +33,12 @@ class InFlight:
             done.set_result(None)
 
     def check_open(self) -> None:
-        """Refuse to go on where it is closing time; asked once more before anything is sent."""
+        """Raise RuntimeError if it is closed; called once more before anything is sent."""
         if self._closed:
             raise RuntimeError("this Limner is closed")
 
     async def aclose(self) -> None:
-        """Let nothing new be sent, and wait for what was."""
+        """Refuse new requests, and wait for those that were sent."""
         self._closed = True
         while self._calls:
             await asyncio.gather(*map(asyncio.wrap_future, tuple(self._calls)))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from typing import Any
 
 from limner.content import Text
 from limner.errors import InputInvalid
-from limner.money.paid_call import told_cost
 from limner.tools.base import Outcome, Tool, ToolContext
 from limner.tools.inspection import TOOL, Inspection, Inspector, InspectRequest
 from limner.tools.regions import read_region, region_schema
@@ -54,13 +52,7 @@ def inspect_image(looking: Inspector) -> Tool:
     """The tool, looking through ``looking``."""
 
     async def run(arguments: Mapping[str, Any], context: ToolContext) -> Outcome:
-        try:
-            seen = await looking.look(read_inquiry(arguments), context)
-        except asyncio.CancelledError as stop:
-            # The registry knows that it cancelled; it must also learn what that cost.
-            if (told := told_cost(stop)) is not None:
-                raise told from stop
-            raise
+        seen = await looking.look(read_inquiry(arguments), context)
         return Outcome(
             value=as_value(seen),
             content=(Text(seen.text),),

@@ -1,12 +1,11 @@
-"""Pictures and a question -> a model's answer in words: the one way every look takes.
+"""Pictures and a question -> a model's answer in words: the one way of every inspection.
 
-The order of the checks is part of the promise: the settings first, then the model, then the file.
-Nothing is sent before its price is reserved.
+The order of the checks is specified: the settings first, then the model, then the file. Nothing is
+sent before its price is reserved.
 """
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -31,17 +30,17 @@ from limner.models import pricing
 from limner.models.base import Model
 from limner.models.registry import EMBEDDED, FoundModel, KnownModel, Registry
 from limner.money.ledger import Money
-from limner.money.paid_call import PaidCall, told_cost
+from limner.money.paid_call import paid_call
 from limner.pictures.request import Progress
 from limner.tools.answer_cache import AnswerCache
 from limner.tools.base import ApprovalPolicy, ToolContext
-from limner.tools.consent import may_spend, reserve
+from limner.tools.consent import payer_for
 from limner.tools.in_flight import InFlight
 from limner.tools.picture_loader import LoadedPicture, PictureLoader
 from limner.wires.base import HANDLE_URL, Answer, ModelPicture, Prompt
 
 TOOL = "inspect_image"
-# Room for a long answer and the thinking before it; what is not used is not paid for.
+# Enough for a long answer and its reasoning; only used tokens are paid for.
 MAX_OUTPUT_TOKENS = 8_192
 
 BLOCKED = (
@@ -69,9 +68,9 @@ class InspectRequest(msgspec.Struct, frozen=True, kw_only=True):
 class Inspection(msgspec.Struct, frozen=True, kw_only=True):
     """What a model said about pictures.
 
-    ``details`` begins with the model, the path and the type that was sent; the rest is more about
-    the pictures and the call, all JSON values. It is ``untrusted`` where somebody else may have
-    put words into a picture, which the model then repeats.
+    ``details`` begins with the model, the path and the type that was sent; more facts about the
+    pictures and the call follow, all JSON values. It is ``untrusted`` if a picture comes from
+    outside: the model may repeat the text in it.
     """
 
     text: str
@@ -89,10 +88,9 @@ class Inspection(msgspec.Struct, frozen=True, kw_only=True):
 class Inspector(msgspec.Struct, frozen=True, kw_only=True):
     """Answers questions about pictures.
 
-    ``registry`` is None where a program has none. ``connect`` makes the model of a row ready to be
-    asked. ``memory`` is None where answers are not to be kept. ``timeout_s`` bounds the model's
-    answer, apart from what the caller may cancel. ``session_id`` is whose budget pays for a call
-    that names no session.
+    ``registry`` is None if the program has no models. ``connect`` builds the client of a model.
+    ``cache`` is None if answers are not cached. ``timeout_s`` is the time limit of the model's
+    answer. ``session_id`` is the session that pays for a call that names none.
     """
 
     registry: Registry | None
@@ -100,8 +98,8 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
     viewing: PictureLoader
     money: Money
     approval: ApprovalPolicy
-    memory: AnswerCache | None
-    under_way: InFlight
+    cache: AnswerCache | None
+    in_flight: InFlight
     block_images: bool
     timeout_s: float
     session_id: str
@@ -113,7 +111,7 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
             LimnerError: it failed; the message of each failure that the specification names is its
                 own, and the error carries the cost of what was spent before.
         """
-        with self.under_way.working():
+        with self.in_flight.track():
             found = self._model(inquiry, context)
             views = await self._views(inquiry, context, found.model)
             is_ours = await self.viewing.pictures.drawn_here(view.handle for view in views)
@@ -121,7 +119,7 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
             return replace(inspection, untrusted=not is_ours)
 
     def _model(self, inquiry: InspectRequest, context: ToolContext) -> FoundModel:
-        """The model to ask: one that takes pictures, and whose key is there."""
+        """The model to ask: it takes pictures, and its key is set."""
         if self.block_images:
             raise UserError(BLOCKED, code="IMAGES_BLOCKED")
         if self.registry is None:
@@ -156,7 +154,7 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
             return found
         near = " or ".join(registry.near(named))
         raise UserError(
-            UNRESOLVED, code="NO_MODEL", hint=f"{named[:80]!r} is no model here. Try {near}."
+            UNRESOLVED, code="NO_MODEL", hint=f"There is no model {named[:80]!r} here. Try {near}."
         )
 
     async def _views(
@@ -183,15 +181,15 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
         views: Sequence[LoadedPicture],
         context: ToolContext,
     ) -> Inspection:
-        """What the model said the last time, or says now."""
-        if self.memory is None:
+        """The cached answer, or a new one."""
+        if self.cache is None:
             return await self._ask(found.model, prompt, views, context)
-        key = self.memory.key(found.model.name, prompt)
-        if (known := await self.memory.recall(key)) is not None:
+        key = self.cache.key(found.model.name, prompt)
+        if (known := await self.cache.recall(key)) is not None:
             details = {**_details(found.model, views), "remembered": True}
             return Inspection(text=known, details=details, cost_nano=0, cost_source="table")
         inspection = await self._ask(found.model, prompt, views, context)
-        await self.memory.keep(key, inspection.text)
+        await self.cache.keep(key, inspection.text)
         return inspection
 
     async def _ask(
@@ -206,63 +204,54 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
             input_tokens=_input_tokens(prompt, views),
             output_tokens=prompt.max_output_tokens,
         )
-        await may_spend(
-            quote.nano,
-            f"Asking {model.name}",
+        payer = payer_for(
             context,
             self.approval,
-            has_session_cap=self.money.has_session_cap,
-        )
-        reservation = await reserve(
-            quote.nano,
             self.money,
-            context,
-            self.approval,
+            what=f"Asking {model.name}",
+            session_id=self.session_id,
+        )
+        async with paid_call(
+            self.money,
+            quote,
+            payer=payer,
             tool=TOOL,
             provider=model.provider,
             model=model.id,
-            session_id=self.session_id,
-        )
-        spending = PaidCall(self.money, reservation, quote_source=quote.source)
-        try:
-            async with spending:
-                self.under_way.check_open()
-                await spending.send(None)
-                with spending.told_price():
-                    answer = await self._answer(model, prompt, context)
-                spending.price(*pricing.price(model, answer.usage, quote))
-                await spending.settle(None)
-                if not (text := answer.text.strip()):
-                    raise ModelBadAnswer(NO_TEXT, code="MODEL_NO_TEXT")
-        except asyncio.CancelledError as stop:
-            if (told := told_cost(stop)) is not None:
-                told.message, told.args = ABORTED, (ABORTED,)
-            raise
+            cancel_message=ABORTED,
+        ) as call:
+            self.in_flight.check_open()
+            await call.send(None)
+            answer = await self._answer(model, prompt, context)
+            call.received(*pricing.price(model, answer.usage, quote))
+            await call.settle(None)
+            if not (text := answer.text.strip()):
+                raise ModelBadAnswer(NO_TEXT, code="MODEL_NO_TEXT")
         return Inspection(
             text=text,
             details=_details(model, views, answer),
-            cost_nano=spending.cost_nano,
-            cost_source=spending.cost_source,
+            cost_nano=call.cost_nano,
+            cost_source=call.cost_source,
         )
 
     async def _answer(self, model: KnownModel, prompt: Prompt, context: ToolContext) -> Answer:
-        began, so_far = time.monotonic(), ""
+        start_s, so_far = time.monotonic(), ""
 
-        def tell(text: str) -> None:
+        def report(text: str) -> None:
             nonlocal so_far
             so_far += text
             message = f"{model.name}: {so_far}" if so_far else f"Asking {model.name}"
-            context.progress(Progress(message=message, elapsed_s=time.monotonic() - began))
+            context.progress(Progress(message=message, elapsed_s=time.monotonic() - start_s))
 
-        tell("")
+        report("")
         try:
-            return await self.connect(model).ask(prompt, timeout_s=self.timeout_s, on_text=tell)
+            return await self.connect(model).ask(prompt, timeout_s=self.timeout_s, on_text=report)
         except ProviderError as error:
-            error.message = self._told(error)
+            error.message = self._message_of(error)
             error.args = (error.message,)
             raise
 
-    def _told(self, error: ProviderError) -> str:
+    def _message_of(self, error: ProviderError) -> str:
         if isinstance(error, ModelTimeout):
             return (
                 f"inspect_image request timed out after {self.timeout_s:g}s. Increase "
@@ -273,12 +262,12 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
 
 @cache
 def system_prompt() -> str:
-    """What a model is told before the pictures and the question."""
+    """The instructions of a model, before the pictures and the question."""
     return files("limner.tools").joinpath("inspect_image.md").read_text(encoding="utf-8").strip()
 
 
 def _prompt(inquiry: InspectRequest, views: Sequence[LoadedPicture], found: FoundModel) -> Prompt:
-    """One user message: the pictures, then the question, then how their pixels are to be read."""
+    """One user message: the pictures, the question, and how their pixels map to the originals."""
     pictures: dict[str, ModelPicture] = {}
     content: list[dict[str, Any]] = []
     for view in views:
@@ -300,7 +289,7 @@ def _prompt(inquiry: InspectRequest, views: Sequence[LoadedPicture], found: Foun
 
 
 def _legend(views: Sequence[LoadedPicture]) -> str:
-    """Which picture is which, and how to name a point of the original."""
+    """Names each picture, and says how to compute a point of the original."""
     lines: list[str] = []
     for view in views:
         for number, fit in enumerate(view.fits):
@@ -319,14 +308,14 @@ def _legend(views: Sequence[LoadedPicture]) -> str:
 
 
 def _input_tokens(prompt: Prompt, views: Sequence[LoadedPicture]) -> int:
-    """The most the request can count."""
+    """The most input tokens that the request can have."""
     texts = [prompt.instructions or "", *_texts(prompt)]
     # A token is at least one byte.
     words = sum(len(text.encode(errors="replace")) for text in texts)
-    looks = sum(
+    picture_tokens = sum(
         len(view.sights) * UNKNOWN_TOKENS if view.tokens is None else view.tokens for view in views
     )
-    return PROMPT_WRAPPING_TOKENS + words + looks
+    return PROMPT_WRAPPING_TOKENS + words + picture_tokens
 
 
 def _texts(prompt: Prompt) -> list[str]:
@@ -337,15 +326,15 @@ def _texts(prompt: Prompt) -> list[str]:
 def _details(
     model: KnownModel, views: Sequence[LoadedPicture], answer: Answer | None = None
 ) -> dict[str, Any]:
-    """The three promised members first; with several pictures, each has its own beside them."""
+    """The three specified members first; of several pictures, each has its own in ``images``."""
     first, *others = [view.details for view in views]
-    told: dict[str, Any] = {"model": model.name, **first}
+    details: dict[str, Any] = {"model": model.name, **first}
     if others:
-        told["images"] = [first, *others]
+        details["images"] = [first, *others]
     if answer is not None and answer.usage is not None:
-        told["usage"] = {
+        details["usage"] = {
             k: v for k, v in msgspec.to_builtins(answer.usage).items() if v is not None
         }
     if answer is not None and answer.stop == "length":
-        told["stopped"] = "The answer was cut off at its longest."
-    return told
+        details["stopped"] = "The answer was cut off at its longest."
+    return details

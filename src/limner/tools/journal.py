@@ -1,4 +1,4 @@
-"""A request that is sent <-> what the journal keeps of it: enough to finish it after a crash."""
+"""A plan <-> its journal entry, which is enough to finish the job after a crash."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from limner.tools.planning import Plan
 
 
 class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """What was asked for, and where the picture was to go; None for a name of its own.
+    """What was requested, and the path of the file; None for a generated name.
 
     ``parents`` are the handles of the pictures it was drawn from.
     """
@@ -31,11 +31,11 @@ class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
         return None if self.target is None else Path(self.target)
 
 
-def journal_entry(plan: Plan) -> str:
-    """The JSON text for the journal."""
+def encode_entry(plan: Plan) -> str:
+    """Encode what the journal keeps of a plan."""
     target = None if plan.target is None else str(plan.target)
-    # Only the illustrator draws documents, and it has nothing to be asked for again; and what was
-    # drawn from has been sent: the journal is no place for bytes.
+    # The journal holds no bytes. Source pictures have been sent, and only the illustrator takes an
+    # SVG document: its jobs cannot be resumed.
     bare = replace(plan.request, svg=None, sources=(), mask=None)
     entry = JournalEntry(
         request=bare, target=target, parents=plan.parents, output_format=plan.output_format
@@ -43,13 +43,13 @@ def journal_entry(plan: Plan) -> str:
     return msgspec.json.encode(entry).decode()
 
 
-def entry_of(row: JobRow) -> JournalEntry:
-    """What the journal says of a job.
+def decode_entry(row: JobRow) -> JournalEntry:
+    """Decode the journal entry of a job.
 
     Raises:
-        StorageError: it cannot be read.
+        StorageError: the entry cannot be decoded.
     """
     try:
         return msgspec.json.decode(row.request, type=JournalEntry)
     except msgspec.DecodeError as error:
-        raise StorageError(f"The journal of {row.id} cannot be read: {error}") from error
+        raise StorageError(f"The journal entry of {row.id} cannot be decoded: {error}") from error

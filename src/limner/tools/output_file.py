@@ -1,8 +1,8 @@
-"""Poured bytes and a receipt -> a verified picture, a settled price, a file: in that order.
+"""Delivered bytes and a receipt -> a verified picture, a settled price, a file: in that order.
 
-Nothing that was paid for is lost here: the bytes are safe in the blob store before the ledger is
-settled, and the ledger is settled before the file appears. What the provider sent stays in the blob
-store as it came; the file is a copy, in the format that was asked for.
+Nothing that was paid for is lost here: the bytes are in the blob store before the price is settled,
+and the price is settled before the file appears. The blob store keeps what the provider sent, byte
+for byte; the file is a copy in the requested format.
 """
 
 from __future__ import annotations
@@ -43,25 +43,25 @@ SUFFIXES = {PNG: ".png", "image/jpeg": ".jpg", "image/webp": ".webp"}
 
 
 class OutputBytes(msgspec.Struct, frozen=True, kw_only=True):
-    """A picture on its way to a file, and the bytes that the file is to have."""
+    """A picture, and the bytes to write to its file."""
 
     picture: Picture
     source: Source
 
     @property
     def suffix(self) -> str:
-        """The end of the name of such a file."""
+        """The suffix of the file."""
         return SUFFIXES[self.picture.mime]
 
 
 Write = Callable[[OutputBytes], Path]
-"""Writes a copy to where it is wanted, and tells where that is."""
+"""Writes a file, and returns its path."""
 
 
 class GeneratedImage(msgspec.Struct, frozen=True, kw_only=True):
     """A picture that is drawn, paid for and saved. ``image`` is the picture in the file.
 
-    It is ``untrusted`` where it was drawn from pictures of others, whose words may be in it.
+    It is ``untrusted`` if it was drawn from a picture from outside, whose text may be in it.
     """
 
     path: Path
@@ -86,10 +86,10 @@ class GeneratedImage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
-    """Brings pictures to the ground.
+    """Stores delivered pictures and writes their files.
 
-    ``generated`` is for those without a place of their own. With ``metadata`` a PNG says by which
-    model and from which prompt it was made.
+    Pictures without a requested path go to the folder ``generated``. With ``metadata``, a PNG file
+    names its model and its prompt.
     """
 
     pictures: Pictures
@@ -97,16 +97,16 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
     clock: Callable[[], datetime]
     metadata: bool
 
-    async def land(
-        self, plan: Plan, receipt: Receipt, sink: BlobWriter, *, spending: PaidCall, write: Write
+    async def save(
+        self, plan: Plan, receipt: Receipt, sink: BlobWriter, *, call: PaidCall, write: Write
     ) -> GeneratedImage:
         """Verify and store the bytes, settle the price, write the file.
 
         Raises:
             BadProviderImage: the bytes are not a picture.
-            LimnerError: the file could not be written; ``kept_at`` says where the picture is.
+            LimnerError: the file could not be written; ``kept_at`` is where the picture is.
         """
-        spending.price(receipt.cost_nano, receipt.cost_source)
+        call.received(receipt.cost_nano, receipt.cost_source)
         request, service = plan.request, plan.choice.spec.name
         lineage = {
             "provider": service,
@@ -119,23 +119,23 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
             master = await self.pictures.take(sink, lineage=lineage)
         except ImageError as error:
             raise BadProviderImage(
-                f"{service} answered, but not with a picture: {error.message}",
+                f"{service} responded, but not with a picture: {error.message}",
                 extras={"provider": service},
             ) from error
-        asked = (request.width, request.height)
+        size = (request.width, request.height)
         try:
-            await spending.settle(master.handle)
+            await call.settle(master.handle)
             image = await self.pictures.convert(
                 master,
                 to=plan.output_format,
-                cover=asked if plan.choice.model.fit_to_size else None,
+                cover=size if plan.choice.model.fit_to_size else None,
             )
-            copy = await asyncio.to_thread(self.copy_of, image, service, request)
-            path = await asyncio.to_thread(write, copy)
+            output = await asyncio.to_thread(self.output_bytes, image, service, request)
+            path = await asyncio.to_thread(write, output)
         except LimnerError as error:
             error.extras["kept_at"] = str(self.pictures.path(master))
             raise
-        await spending.place(path)
+        await call.record_path(path)
         extras: dict[str, Any] = dict(receipt.extras)
         if plan.choice.notice is not None:
             extras["notice"] = plan.choice.notice
@@ -144,8 +144,8 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
         return GeneratedImage(
             path=path,
             image=image,
-            cost_nano=spending.cost_nano,
-            cost_source=spending.cost_source,
+            cost_nano=call.cost_nano,
+            cost_source=call.cost_source,
             provider=service,
             model=request.model,
             prompt_used=receipt.prompt_used,
@@ -153,13 +153,13 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
             untrusted=plan.untrusted,
         )
 
-    def copy_of(self, picture: Picture, service: str, request: ImageRequest) -> OutputBytes:
-        """The bytes of a picture as they are written.
+    def output_bytes(self, picture: Picture, service: str, request: ImageRequest) -> OutputBytes:
+        """The bytes to write to the file of a picture.
 
-        A PNG gets a label, unless it carries a C2PA manifest: that vouches for every byte.
+        A PNG gets a label, unless it has a C2PA manifest, which signs every byte.
 
         Raises:
-            StorageError: the picture's bytes are gone.
+            StorageError: the bytes of the picture are gone.
         """
         path = self.pictures.path(picture)
         if not self.metadata or picture.mime != PNG or _has_manifest(path):
@@ -169,34 +169,34 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
         )
         return OutputBytes(picture=picture, source=labelled(path, label))
 
-    def write(self, target: Path | None, copy: OutputBytes, *, overwrite: bool = False) -> Path:
-        """Write the file where it was asked for, or under a name of its own."""
+    def write(self, target: Path | None, output: OutputBytes, *, overwrite: bool = False) -> Path:
+        """Write the file at its target, or under a generated name."""
         if target is not None:
-            return write_new(target, copy.source, overwrite=overwrite)
+            return write_new(target, output.source, overwrite=overwrite)
         stem = str(int(self.clock().timestamp() * 1000))
-        return write_numbered(self.generated, stem, copy.suffix, copy.source)
+        return write_numbered(self.generated, stem, output.suffix, output.source)
 
-    def write_somewhere(self, target: Path | None, copy: OutputBytes) -> Path:
-        """Where it was meant to go, or under a name of its own where that is not to be had."""
+    def write_or_rename(self, target: Path | None, output: OutputBytes) -> Path:
+        """Write the file at its target, or under a generated name if that fails."""
         try:
-            return self.write(target, copy)
+            return self.write(target, output)
         except OutputExists:
-            # A crash between writing a file and noting so leaves exactly what is wanted there.
-            if target is not None and _holds(target, copy.picture):
+            # A crash after writing the file and before recording its path leaves the same file.
+            if target is not None and _contains(target, output.picture):
                 return target
         except (ReachDenied, StorageError):
             pass
-        return self.write(None, copy)
+        return self.write(None, output)
 
-    def written(self, target: Path | None, copy: OutputBytes, *, since_ms: int) -> Path:
-        """The file of a picture; one that was written but never noted is found, not doubled."""
+    def find_or_write(self, target: Path | None, output: OutputBytes, *, since_ms: int) -> Path:
+        """The file of a picture: found if a crash kept its path from being recorded, or written."""
         if target is None:
-            for file in self.generated.glob(f"*{copy.suffix}"):
+            for file in self.generated.glob(f"*{output.suffix}"):
                 written_ms = file.stem.partition("-")[0]
                 is_late_enough = written_ms.isdecimal() and int(written_ms) >= since_ms
-                if is_late_enough and _holds(file, copy.picture):
+                if is_late_enough and _contains(file, output.picture):
                     return file
-        return self.write_somewhere(target, copy)
+        return self.write_or_rename(target, output)
 
 
 def _has_manifest(path: Path) -> bool:
@@ -204,8 +204,8 @@ def _has_manifest(path: Path) -> bool:
         return has_manifest(file)
 
 
-def _holds(path: Path, picture: Picture) -> bool:
-    """Whether that picture is in a file, labelled or not: the setting may have changed since."""
+def _contains(path: Path, picture: Picture) -> bool:
+    """Whether a file contains a picture, with or without a label: the setting may have changed."""
     try:
         with path.open("rb") as file:
             return is_copy(file, picture)

@@ -17,10 +17,10 @@ from limner.errors import (
     ProviderError,
     ProviderRefused,
 )
-from limner.money.paid_call import told_cost
+from limner.money.paid_call import cancellation_cost
 from limner.providers.choice import CANNOT
 from limner.tools.base import Question, ToolContext
-from limner.tools.consent import OverCap, may_spend
+from limner.tools.consent import OverCap, approve_spending
 from limner.tools.generation import ImageGenerator
 from limner.tools.output_file import GeneratedImage
 from limner.tools.planning import MAX_SEED, Order
@@ -92,7 +92,7 @@ async def _ask_once(order: Order, drawing: ImageGenerator, context: ToolContext)
     """Put the price of the whole set to the user where one is to be asked, and no other."""
     plan = await drawing.planner.plan(order, context, today=drawing.clock().date())
     service = plan.choice.spec.name
-    await may_spend(
+    await approve_spending(
         plan.quote.nano * order.count,
         f"{order.count} pictures from {service}",
         context,
@@ -161,7 +161,7 @@ def _cost_of(task: asyncio.Future[GeneratedImage]) -> int:
     try:
         return task.result().cost_nano
     except asyncio.CancelledError as stop:
-        told = told_cost(stop)
+        told = cancellation_cost(stop)
         return 0 if told is None else told.cost_nano
     except LimnerError as error:
         return error.cost_nano

@@ -24,7 +24,7 @@ from limner.providers.base import ProviderSpec
 from limner.providers.choice import Choice, DrawingNeeds, choose
 from limner.storage.files import check_new
 from limner.tools.base import ApprovalPolicy, ToolContext
-from limner.tools.consent import writable
+from limner.tools.consent import approve_write
 from limner.tools.sources import SourceLoader
 
 MAX_SEED = 2**31 - 1
@@ -156,7 +156,9 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
             some_name = context.reach.resolve_write(self.generated / "new.png", cwd=context.cwd)
             await asyncio.to_thread(check_new, some_name, overwrite=True)
             return None
-        path = await writable(order.output_path, context, self.approval, generated=self.generated)
+        path = await approve_write(
+            order.output_path, context, self.approval, generated=self.generated
+        )
         await asyncio.to_thread(check_new, path, overwrite=order.overwrite)
         return path
 

@@ -1,4 +1,4 @@
-"""A job that a crash or a time-out left behind -> its picture, brought in once and never lost."""
+"""An interrupted job -> its picture, fetched once and without paying again."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from functools import partial
 
 from limner.catalogue.images import Size
 from limner.money.ledger import JobRow
-from limner.money.paid_call import PaidCall, to_the_end
+from limner.money.paid_call import finish_despite_cancellation, resumed_call
 from limner.pictures.request import Progress, RemoteJob
 from limner.providers.base import Resumable
 from limner.providers.choice import DrawingNeeds, choose
-from limner.tools.generation import ImageGenerator, desk_of
-from limner.tools.journal import entry_of
+from limner.tools.generation import ImageGenerator, provider_callbacks
+from limner.tools.journal import decode_entry
 from limner.tools.output_file import GeneratedImage
 from limner.tools.planning import Plan, quote_of
 
@@ -21,59 +21,58 @@ from limner.tools.planning import Plan, quote_of
 async def recover(
     row: JobRow, drawing: ImageGenerator, *, progress: Callable[[Progress], None]
 ) -> GeneratedImage | None:
-    """Bring in the picture of a request that was sent but never received or never written.
+    """Fetch the picture of a request that was sent but never received or never written.
 
-    None where the service cannot be asked, or does not know the request: then the row stays as
-    it is, counted at its quote. Nothing is overwritten: where the place it was meant for is taken
-    by now, the picture gets a name of its own.
+    Returns None if the provider cannot be asked, or does not know the request. The row then stays
+    counted at its quote. No file is overwritten: if the target exists, the picture gets a
+    generated name.
 
     Raises:
-        LimnerError: the job failed, or the service cannot be reached.
-        UserError: somebody else brought it in meanwhile (JOB_ALREADY_RECEIVED).
+        LimnerError: the job failed, or the provider cannot be reached.
+        UserError: another process has fetched it in the meantime (JOB_ALREADY_RECEIVED).
     """
     if row.picture is not None:
-        return await _write_again(row, row.picture, drawing)
-    plan = _plan_again(row, drawing)
+        return await _write_stored(row, row.picture, drawing)
+    plan = _restore_plan(row, drawing)
     provider = drawing.connect(plan.choice)
     if not isinstance(provider, Resumable):
         return None
-    with drawing.under_way.working():
+    with drawing.in_flight.track():
         if row.remote_id is not None and row.remote_url is not None:
             job: RemoteJob | None = RemoteJob(remote_id=row.remote_id, url=row.remote_url)
         else:
             job = await provider.find(plan.request, since_ms=row.created_ms)
         if job is None:
             return None
-        landing, money = drawing.landing, drawing.money
-        spending = PaidCall(money, row.reservation, quote_source=plan.quote.source, job_id=row.id)
-        async with spending:
-            await spending.note_job(job.remote_id, job.url)
-            with landing.pictures.sink() as sink:
-                desk = desk_of(spending, progress)
-                receipt = await provider.resume(job, plan.request, sink, desk)
-                write = partial(landing.write_somewhere, plan.target)
-                return await to_the_end(
-                    landing.land(plan, receipt, sink, spending=spending, write=write)
+        output, money = drawing.output, drawing.money
+        async with resumed_call(money, row, quote_source=plan.quote.source) as call:
+            await call.note_job(job.remote_id, job.url)
+            with output.pictures.sink() as sink:
+                callbacks = provider_callbacks(call, progress)
+                receipt = await provider.resume(job, plan.request, sink, callbacks)
+                write = partial(output.write_or_rename, plan.target)
+                return await finish_despite_cancellation(
+                    output.save(plan, receipt, sink, call=call, write=write)
                 )
 
 
-async def _write_again(row: JobRow, handle: str, drawing: ImageGenerator) -> GeneratedImage:
-    """Write the file of a picture that is paid for and kept, but was never written."""
-    entry, landing = entry_of(row), drawing.landing
-    request, pictures = entry.request, landing.pictures
+async def _write_stored(row: JobRow, handle: str, drawing: ImageGenerator) -> GeneratedImage:
+    """Write the file of a picture that is paid for and stored, but has no file."""
+    entry, output = decode_entry(row), drawing.output
+    request, pictures = entry.request, output.pictures
     spec = drawing.planner.specs().get(row.provider)
     model = None if spec is None else spec.model(request.model)
     fits = model is not None and model.fit_to_size
-    with drawing.under_way.working():
+    with drawing.in_flight.track():
         image = await pictures.convert(
             await pictures.recall(handle),
             to=entry.output_format,
             cover=(request.width, request.height) if fits else None,
         )
-        copy = await asyncio.to_thread(landing.copy_of, image, row.provider, request)
-        written = partial(landing.written, since_ms=row.created_ms)
-        path = await asyncio.to_thread(written, entry.path, copy)
-        await drawing.money.place(row.reservation, str(path))
+        content = await asyncio.to_thread(output.output_bytes, image, row.provider, request)
+        write = partial(output.find_or_write, since_ms=row.created_ms)
+        path = await asyncio.to_thread(write, entry.path, content)
+        await drawing.money.record_path(row.reservation, str(path))
     return GeneratedImage(
         path=path,
         image=image,
@@ -85,8 +84,8 @@ async def _write_again(row: JobRow, handle: str, drawing: ImageGenerator) -> Gen
     )
 
 
-def _plan_again(row: JobRow, drawing: ImageGenerator) -> Plan:
-    entry = entry_of(row)
+def _restore_plan(row: JobRow, drawing: ImageGenerator) -> Plan:
+    entry = decode_entry(row)
     request = entry.request
     size = Size(request.width, request.height)
     choice = choose(
@@ -106,7 +105,7 @@ def _plan_again(row: JobRow, drawing: ImageGenerator) -> Plan:
         choice=choice,
         quote=quote_of(request, choice.model),
         target=entry.path,
-        # What is there now may be newer than this picture.
+        # A file that is there now may be newer than this picture.
         overwrite=False,
         parents=entry.parents,
         output_format=entry.output_format,

@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from msgspec.structs import replace
 
 from limner.errors import Cancelled, LimnerError, ToolTimeout
+from limner.money.paid_call import cancellation_cost
 from limner.net.per_loop import PerLoop
 from limner.net.redaction import redact
 from limner.tools import arguments, result_budget
@@ -101,9 +102,10 @@ class ToolRegistry:
             return _refusal(tool, call, context) or _success(
                 call, await self._attempt(tool, call, context)
             )
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as stop:
             # If it is the whole batch that was cancelled, `gather` raises whatever this returns.
-            return _failure(call, Cancelled(f"{call.name} was cancelled"))
+            cancelled = cancellation_cost(stop) or Cancelled(f"{call.name} was cancelled")
+            return _failure(call, cancelled)
         except LimnerError as error:
             return _failure(call, error)
         except Exception as error:
@@ -149,11 +151,11 @@ class ToolRegistry:
             self._left_behind.add(work)  # the event loop alone would not keep it alive
             work.add_done_callback(self._forget)
             raise ending
-        if work.cancelled():
-            raise ending
-        error = work.exception()
+        error = _error_of(work)
         if error is None:
             return work.result()
+        if isinstance(error, asyncio.CancelledError):
+            raise ending
         if isinstance(error, LimnerError):
             raise _with_last_words(ending, error) from error
         logger.error("%s, and its cleanup failed.", ending.message, exc_info=error)
@@ -268,6 +270,14 @@ def _not_available(
         error=error,
         hint=hint,
     )
+
+
+def _error_of(work: asyncio.Future[Outcome]) -> BaseException | None:
+    """What the work ended with; a cancellation that knows its cost counts as that error."""
+    try:
+        return work.exception()
+    except asyncio.CancelledError as stop:
+        return cancellation_cost(stop) or stop
 
 
 def _with_last_words(ending: LimnerError, last: LimnerError) -> LimnerError:

@@ -18,7 +18,7 @@ from limner.wires.base import (
     ToolOffer,
     Usage,
 )
-from limner.wires.content_parts import Part, PartSupport, PlacedPicture, flat
+from limner.wires.content_parts import Part, PartSupport, PlacedPicture, join_text
 from limner.wires.item_views import Reasoning
 from limner.wires.stream import (
     CallBuilder,
@@ -140,9 +140,9 @@ def _blocks(turn: Turn) -> list[dict[str, Any]]:
 
 def _block(part: Part) -> dict[str, Any]:
     if not isinstance(part, PlacedPicture):
-        return {"type": "text", "text": flat([part])}
+        return {"type": "text", "text": join_text([part])}
     # Bytes are written as base64 by the encoder itself.
-    source = {"type": "base64", "media_type": part.sight.mime, "data": part.sight.data}
+    source = {"type": "base64", "media_type": part.image.mime, "data": part.image.data}
     return {"type": "image", "source": source}
 
 

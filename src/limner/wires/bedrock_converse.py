@@ -24,7 +24,7 @@ from limner.wires.base import (
     ToolOffer,
     Usage,
 )
-from limner.wires.content_parts import Part, PartSupport, PlacedPicture, flat
+from limner.wires.content_parts import Part, PartSupport, PlacedPicture, join_text
 from limner.wires.item_views import Reasoning
 from limner.wires.openai_shared import bearer
 from limner.wires.stream import CallBuilder, Count, ItemBuilder, ReasoningBuilder, counted, read
@@ -149,7 +149,7 @@ class _Writing:
                 return results + [_block(part) for part in beside]
 
     def _result(self, output: OutputPart) -> dict[str, Any]:
-        parts = output.parts if self._results_see else [flat(output.parts)]
+        parts = output.parts if self._results_see else [join_text(output.parts)]
         return {
             "toolUseId": output.call.call_id,
             "content": [_block(part or _EMPTY) for part in parts or [_EMPTY]],
@@ -163,13 +163,15 @@ def _role(turn: Turn) -> str:
 
 def _block(part: Part) -> dict[str, Any]:
     return (
-        {"image": _image(part.sight)} if isinstance(part, PlacedPicture) else {"text": flat([part])}
+        {"image": _image(part.image)}
+        if isinstance(part, PlacedPicture)
+        else {"text": join_text([part])}
     )
 
 
-def _image(sight: ModelPicture) -> dict[str, Any]:
+def _image(image: ModelPicture) -> dict[str, Any]:
     # Bytes are written as base64 by the encoder itself.
-    return {"format": _FORMATS[sight.mime], "source": {"bytes": sight.data}}
+    return {"format": _FORMATS[image.mime], "source": {"bytes": image.data}}
 
 
 def _made(step: Step) -> list[dict[str, Any]]:

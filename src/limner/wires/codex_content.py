@@ -9,7 +9,14 @@ import msgspec
 
 from limner.errors import InputInvalid
 from limner.wires.base import ModelPicture
-from limner.wires.content_parts import Part, PartSupport, PartWriter, PlacedPicture, base64_of, flat
+from limner.wires.content_parts import (
+    Part,
+    PartSupport,
+    PartWriter,
+    PlacedPicture,
+    encode_base64,
+    join_text,
+)
 from limner.wires.incoming_media import Incoming, RawAudio, picture_of
 from limner.wires.item_views import ContentPart, InputAudio, parts
 from limner.wires.items import Item
@@ -23,8 +30,8 @@ def write(
     Raises:
         InputInvalid: a part has no place, or a picture is not there.
     """
-    placing = PartWriter(pictures, omitted=omitted, takes=PartSupport())
-    return [item for part in parts(content) for item in _items(part, placing)]
+    writer = PartWriter(pictures, omitted=omitted, takes=PartSupport())
+    return [item for part in parts(content) for item in _items(part, writer)]
 
 
 def read(content_items: Sequence[Any]) -> list[Incoming]:
@@ -36,16 +43,16 @@ def read(content_items: Sequence[Any]) -> list[Incoming]:
     return [_incoming(item) for item in content_items]
 
 
-def _items(part: ContentPart, placing: PartWriter) -> list[dict[str, Any]]:
+def _items(part: ContentPart, writer: PartWriter) -> list[dict[str, Any]]:
     if isinstance(part, InputAudio) and part.audio_url is not None:
         return [{"type": "inputAudio", "audioUrl": part.audio_url}]
-    return [_item(placed) for placed in placing.parts([part])]
+    return [_item(placed) for placed in writer.write([part])]
 
 
 def _item(part: Part) -> dict[str, Any]:
     if not isinstance(part, PlacedPicture):
-        return {"type": "inputText", "text": flat([part])}
-    url = f"data:{part.sight.mime};base64,{base64_of(part.sight)}"
+        return {"type": "inputText", "text": join_text([part])}
+    url = f"data:{part.image.mime};base64,{encode_base64(part.image)}"
     return {"type": "inputImage", "imageUrl": url}
 
 

@@ -9,7 +9,6 @@ from urllib.parse import quote
 
 import msgspec
 
-from limner.wires.audio import DecodedAudio
 from limner.wires.base import (
     Answer,
     Effort,
@@ -21,7 +20,7 @@ from limner.wires.base import (
     ToolOffer,
     Usage,
 )
-from limner.wires.content_parts import Part, PartSupport, PlacedPicture, flat
+from limner.wires.content_parts import AudioClip, Part, PartSupport, PlacedPicture, join_text
 from limner.wires.item_views import Reasoning
 from limner.wires.stream import CallBuilder, Count, ItemBuilder, ReasoningBuilder, counted, read
 from limner.wires.turns import (
@@ -43,7 +42,7 @@ API = "gemini-generate-content"
 _TAKES = PartSupport(
     types=frozenset({"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"}),
     count=3600,
-    sounds=frozenset(
+    audio=frozenset(
         {"audio/wav", "audio/mp3", "audio/aiff", "audio/aac", "audio/ogg", "audio/flac"}
     ),
 )
@@ -173,14 +172,14 @@ class _Writing:
     def _results(self, outputs: Sequence[OutputPart]) -> list[dict[str, Any]]:
         returned = [{"functionResponse": self._response(output)} for output in outputs]
         # An output carries pictures at most: sounds stand beside it.
-        beside = labelled(outputs) if self._is_old else labelled(outputs, DecodedAudio)
+        beside = labelled(outputs) if self._is_old else labelled(outputs, AudioClip)
         return returned + [_part(part) for part in beside]
 
     def _response(self, output: OutputPart) -> dict[str, Any]:
-        told = {"error" if output.has_failed else "output": flat(output.parts)}
+        told = {"error" if output.has_failed else "output": join_text(output.parts)}
         response = self._identified(output.call) | {"response": told}
         seen = [part for part in output.parts if isinstance(part, PlacedPicture)]
-        shown = [{"inlineData": _blob(one.sight)} for one in seen]
+        shown = [{"inlineData": _blob(one.image)} for one in seen]
         return response | {"parts": shown} if shown and not self._is_old else response
 
 
@@ -200,18 +199,18 @@ def _signed(part: dict[str, Any], signature: str | None) -> dict[str, Any]:
 def _part(part: Part) -> dict[str, Any]:
     if isinstance(part, str):
         return {"text": part}
-    if isinstance(part, DecodedAudio):
+    if isinstance(part, AudioClip):
         return {"inlineData": {"mimeType": part.mime, "data": part.base64}}
-    placed: dict[str, Any] = {"inlineData": _blob(part.sight)}
-    detail = part.sight.detail
+    placed: dict[str, Any] = {"inlineData": _blob(part.image)}
+    detail = part.image.detail
     if detail in _DETAILS:
         placed["mediaResolution"] = {"level": f"MEDIA_RESOLUTION_{detail.upper()}"}
     return placed
 
 
-def _blob(sight: ModelPicture) -> dict[str, Any]:
+def _blob(image: ModelPicture) -> dict[str, Any]:
     # Bytes are written as base64 by the encoder itself.
-    return {"mimeType": sight.mime, "data": sight.data}
+    return {"mimeType": image.mime, "data": image.data}
 
 
 class _Call(msgspec.Struct):

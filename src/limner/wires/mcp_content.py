@@ -9,7 +9,14 @@ import msgspec
 
 from limner.errors import InputInvalid
 from limner.wires.base import ModelPicture
-from limner.wires.content_parts import Part, PartSupport, PartWriter, PlacedPicture, base64_of, flat
+from limner.wires.content_parts import (
+    Part,
+    PartSupport,
+    PartWriter,
+    PlacedPicture,
+    encode_base64,
+    join_text,
+)
 from limner.wires.incoming_media import Incoming, Omitted, RawAudio, picture_of
 from limner.wires.item_views import ContentPart, InputAudio, parts
 from limner.wires.items import Item
@@ -23,8 +30,8 @@ def write(
     Raises:
         InputInvalid: a part has no place, or a picture is not there.
     """
-    placing = PartWriter(pictures, omitted=omitted, takes=PartSupport())
-    return [block for part in parts(content) for block in _blocks(part, placing)]
+    writer = PartWriter(pictures, omitted=omitted, takes=PartSupport())
+    return [block for part in parts(content) for block in _blocks(part, writer)]
 
 
 def read(content: Sequence[Any]) -> list[Incoming]:
@@ -36,18 +43,18 @@ def read(content: Sequence[Any]) -> list[Incoming]:
     return [_incoming(block) for block in content]
 
 
-def _blocks(part: ContentPart, placing: PartWriter) -> list[dict[str, Any]]:
+def _blocks(part: ContentPart, writer: PartWriter) -> list[dict[str, Any]]:
     if isinstance(part, InputAudio) and part.audio_url is not None:
         kind, comma, data = part.audio_url.partition(";base64,")
         if comma:
             return [{"type": "audio", "data": data, "mimeType": kind.removeprefix("data:")}]
-    return [_block(placed) for placed in placing.parts([part])]
+    return [_block(placed) for placed in writer.write([part])]
 
 
 def _block(part: Part) -> dict[str, Any]:
     if not isinstance(part, PlacedPicture):
-        return {"type": "text", "text": flat([part])}
-    return {"type": "image", "data": base64_of(part.sight), "mimeType": part.sight.mime}
+        return {"type": "text", "text": join_text([part])}
+    return {"type": "image", "data": encode_base64(part.image), "mimeType": part.image.mime}
 
 
 class _Resource(msgspec.Struct, rename="camel"):

@@ -7,9 +7,15 @@ from typing import Any
 
 import msgspec
 
-from limner.wires.audio import DecodedAudio
 from limner.wires.base import Answer, ModelRequest, Prompt, Stop, StreamReader, ToolOffer, Usage
-from limner.wires.content_parts import Part, PartSupport, flat, media, sendable
+from limner.wires.content_parts import (
+    AudioClip,
+    Part,
+    PartSupport,
+    join_text,
+    media,
+    replace_surrogates,
+)
 from limner.wires.openai_shared import bearer, data_url, json_schema
 from limner.wires.stream import DONE, CallBuilder, Count, ItemBuilder, counted, read
 from limner.wires.turns import (
@@ -25,9 +31,9 @@ from limner.wires.turns import (
 
 API = "openai-chat"
 
-_SOUNDS = {"audio/wav": "wav", "audio/mp3": "mp3"}
+_AUDIO_FORMATS = {"audio/wav": "wav", "audio/mp3": "mp3"}
 # Many services speak this language, each with limits of its own; only sounds have named formats.
-_TAKES = PartSupport(sounds=frozenset(_SOUNDS))
+_TAKES = PartSupport(audio=frozenset(_AUDIO_FORMATS))
 _DETAILS = frozenset({"auto", "low", "high"})
 _STOPS: Mapping[str, Stop] = {"length": "length", "content_filter": "refusal", "error": "error"}
 
@@ -45,7 +51,7 @@ class OpenAIChat:
         """One streamed completion; raises as `Wire.request`."""
         said = [message for turn in turns(prompt, _TAKES) for message in _messages(turn)]
         if prompt.instructions is not None:
-            said.insert(0, {"role": "system", "content": sendable(prompt.instructions)})
+            said.insert(0, {"role": "system", "content": replace_surrogates(prompt.instructions)})
         body: dict[str, Any] = {
             "model": model,
             "messages": said,
@@ -102,18 +108,18 @@ def _user(parts: Iterable[Part]) -> dict[str, Any]:
 def _part(part: Part) -> dict[str, Any]:
     if isinstance(part, str):
         return {"type": "text", "text": part}
-    if isinstance(part, DecodedAudio):
-        sound = {"data": part.base64, "format": _SOUNDS[part.mime]}
+    if isinstance(part, AudioClip):
+        sound = {"data": part.base64, "format": _AUDIO_FORMATS[part.mime]}
         return {"type": "input_audio", "input_audio": sound}
-    image: dict[str, Any] = {"url": data_url(part.sight)}
-    if part.sight.detail in _DETAILS:
-        image["detail"] = part.sight.detail
+    image: dict[str, Any] = {"url": data_url(part.image)}
+    if part.image.detail in _DETAILS:
+        image["detail"] = part.image.detail
     return {"type": "image_url", "image_url": image}
 
 
 def _instructions(turn: UserTurn) -> list[dict[str, Any]]:
     """Not every server knows the newer role, and none takes a picture or a sound in either."""
-    said: list[dict[str, Any]] = [{"role": "system", "content": flat(turn.parts)}]
+    said: list[dict[str, Any]] = [{"role": "system", "content": join_text(turn.parts)}]
     shown = [part for one in media(turn.parts) for part in (f"{one.name}:", one)]
     return [*said, _user(shown)] if shown else said
 
@@ -143,7 +149,7 @@ def _results(turn: ToolTurn) -> list[dict[str, Any]]:
         {
             "role": "tool",
             "tool_call_id": output.call.call_id,
-            "content": flat(output.parts),
+            "content": join_text(output.parts),
         }
         for output in turn.outputs
     ]

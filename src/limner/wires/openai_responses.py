@@ -7,9 +7,8 @@ from typing import Any
 
 import msgspec
 
-from limner.wires.audio import DecodedAudio
 from limner.wires.base import Answer, ModelRequest, Prompt, Stop, StreamReader, ToolOffer, Usage
-from limner.wires.content_parts import Part, PartSupport, sendable
+from limner.wires.content_parts import AudioClip, Part, PartSupport, replace_surrogates
 from limner.wires.item_views import Reasoning
 from limner.wires.openai_shared import bearer, data_url, json_schema
 from limner.wires.stream import Count, ItemBuilder, counted, kind_of, read
@@ -28,7 +27,7 @@ from limner.wires.turns import (
 API = "openai-responses"
 
 # The service says nothing of the types of sounds: each goes as it came.
-_TAKES = PartSupport(count=1500, sounds=None)
+_TAKES = PartSupport(count=1500, audio=None)
 _DETAILS = frozenset({"auto", "low", "high", "original"})
 _PHASES = frozenset({"commentary", "final_answer"})
 
@@ -52,7 +51,7 @@ class OpenAIResponses:
             "stream": True,
         }
         if prompt.instructions is not None:
-            body["instructions"] = sendable(prompt.instructions)
+            body["instructions"] = replace_surrogates(prompt.instructions)
         if prompt.effort is not None:
             body["reasoning"] = {"effort": prompt.effort}
         if prompt.tools:
@@ -96,10 +95,10 @@ def _items(turn: Turn) -> list[dict[str, Any]]:
 def _part(part: Part) -> dict[str, Any]:
     if isinstance(part, str):
         return {"type": "input_text", "text": part}
-    if isinstance(part, DecodedAudio):
+    if isinstance(part, AudioClip):
         return {"type": "input_audio", "audio_url": part.url}
-    detail = part.sight.detail if part.sight.detail in _DETAILS else "auto"
-    return {"type": "input_image", "image_url": data_url(part.sight), "detail": detail}
+    detail = part.image.detail if part.image.detail in _DETAILS else "auto"
+    return {"type": "input_image", "image_url": data_url(part.image), "detail": detail}
 
 
 def _made(step: Step) -> list[dict[str, Any]]:

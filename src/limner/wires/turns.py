@@ -23,10 +23,10 @@ from limner.wires.content_parts import (
     Part,
     PartSupport,
     PartWriter,
-    flat,
+    excerpt,
+    join_text,
     media,
-    sendable,
-    short,
+    replace_surrogates,
 )
 from limner.wires.item_views import (
     CustomToolCall,
@@ -152,7 +152,10 @@ def instructed(prompt: Prompt, found: Sequence[Turn]) -> tuple[str | None, Seque
         if not isinstance(turn, UserTurn) or turn.role == "user" or media(turn.parts):
             break
         opening.append(turn)
-    said = [sendable(prompt.instructions or ""), *(flat(turn.parts) for turn in opening)]
+    said = [
+        replace_surrogates(prompt.instructions or ""),
+        *(join_text(turn.parts) for turn in opening),
+    ]
     rest = list(found[len(opening) :])
     if isinstance(rest[0], AssistantTurn):
         rest.insert(0, UserTurn(role="user", parts=[_CONTINUED]))
@@ -194,7 +197,7 @@ class _Sorting:
     """Follows the items and puts them into turns."""
 
     def __init__(self, prompt: Prompt, takes: PartSupport) -> None:
-        self._placing = PartWriter(
+        self._writer = PartWriter(
             prompt.pictures,
             omitted=prompt.omitted,
             takes=takes,
@@ -217,9 +220,9 @@ class _Sorting:
             case Reasoning():
                 self._steps.append(ReasoningPart(reasoning=item))
             case FunctionCall():
-                self._call(item, sendable(item.arguments))
+                self._call(item, replace_surrogates(item.arguments))
             case CustomToolCall():
-                self._call(item, sendable(item.input), is_custom=True)
+                self._call(item, replace_surrogates(item.input), is_custom=True)
             case FunctionCallOutput() | CustomToolCallOutput():
                 self._output(item)
             case LocalShellCall():
@@ -234,7 +237,7 @@ class _Sorting:
         return self._turns
 
     def _asked(self, item: Message) -> None:
-        parts = self._placing.parts(item.parts)
+        parts = self._writer.write(item.parts)
         # A role that no service knows must not end the conversation it is in.
         role = item.role if item.role in get_args(AskingRole) else "user"
         if parts:
@@ -244,16 +247,16 @@ class _Sorting:
             self._answer_complete()
 
     def _said(self, item: Message) -> None:
-        texts = self._placing.words(item.parts)
+        texts = self._writer.write_text(item.parts)
         if texts:
             self._steps.append(MessagePart(texts=texts, phase=item.phase))
 
     def _call(self, item: AnyCall, arguments: str, *, is_custom: bool = False) -> None:
         if item.call_id in self._calls:
-            raise InputInvalid(f"The call {short(item.call_id)} is there twice", field="items")
+            raise InputInvalid(f"The call {excerpt(item.call_id)} is there twice", field="items")
         call = CallPart(
             call_id=legal_id(item.call_id),
-            name=sendable(item.name),
+            name=replace_surrogates(item.name),
             arguments=arguments,
             is_custom=is_custom,
         )
@@ -261,14 +264,14 @@ class _Sorting:
         self._calls[item.call_id] = call
 
     def _output(self, item: AnyOutput) -> None:
-        parts = self._placing.parts(item.parts)
+        parts = self._writer.write(item.parts)
         call = self._calls.get(item.call_id)
         if call is None and item.call_id in self._left_out:
             self._without_call(item, parts)
             return
         if call is None or item.call_id in self._outputs:
             raise InputInvalid(
-                f"The output {short(item.call_id)} has no call before it", field="items"
+                f"The output {excerpt(item.call_id)} has no call before it", field="items"
             )
         self._outputs[item.call_id] = OutputPart(
             call=call, parts=parts, has_failed=item.succeeded is False
@@ -299,4 +302,4 @@ class _Sorting:
 
     def _unanswered(self) -> InputInvalid:
         missing = next(call_id for call_id in self._calls if call_id not in self._outputs)
-        return InputInvalid(f"The call {short(missing)} has no output after it", field="items")
+        return InputInvalid(f"The call {excerpt(missing)} has no output after it", field="items")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tests.acceptance.conftest import Studio
 
-from limner.frontends.appserver.client_requests import ClientRequests
-from limner.frontends.appserver.connection import ClientConnection
-from limner.frontends.appserver.dispatch import RpcCall
+from limner.frontends.appserver.dispatch import Dispatcher, RpcCall
 from limner.frontends.appserver.threads import ThreadTable
+from limner.net.jsonrpc import RpcRequest
+from limner.net.jsonrpc_peer import PendingRequests
 
 
 class Recording:
@@ -19,10 +19,13 @@ class Recording:
     def __init__(self) -> None:
         self.messages: list[bytes] = []
 
-    async def send(self, messages: list[bytes]) -> None:
+    async def send(self, messages: Sequence[bytes]) -> None:
         self.messages += messages
 
-    def cut(self) -> None:
+    async def receive(self) -> None:
+        pass
+
+    def abort(self) -> None:
         pass
 
 
@@ -30,16 +33,16 @@ class Hall:
     """Threads, and a client that has introduced itself."""
 
     def __init__(self, studio: Studio, **how: float) -> None:
-        self.asking = ClientRequests(print)
+        self.asking = PendingRequests(print)
         self.lim = studio.open()
         self.threads = ThreadTable(self.lim, asking=self.asking, log=print, **how)
         self.wire = Recording()
-        self.client = ClientConnection(self.wire, asking=self.asking, log=print)
-        self.client.greet("c", "1", experimental=True, unwanted=())
+        self.client = Dispatcher({}, pending=self.asking, log=print).connect(self.wire)
+        self.client.initialize("c", "1", experimental=True, opted_out=())
 
     def call(self, method: str) -> RpcCall:
         """A request of the client."""
-        return RpcCall(self.client, 1, method)
+        return RpcCall(self.client, RpcRequest(1, method))
 
     async def aclose(self) -> None:
         await self.threads.aclose()

@@ -129,7 +129,7 @@ BAD: dict[str, tuple[Any, str]] = {
     "another remote picture": ({"contentItems": [shown(" HTTP://x")], "success": True}, REMOTE),
     "a file": (
         {"contentItems": [shown("file:///a.png")], "success": True},
-        "image URLs must use an inline data URL; files are not read through an address; send the "
+        "image URLs must use an inline data URL; files are not read through a URL; send the "
         "picture itself as a data URL",
     ),
     "no address": (

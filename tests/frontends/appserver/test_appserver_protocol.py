@@ -13,10 +13,13 @@ from hypothesis import strategies as st
 from tests.frontends.appserver.appserver_samples import NOTICES, QUESTIONS, RESULTS
 
 from limner.errors import InputInvalid
+from limner.frontends.appserver.methods import METHODS
 from limner.frontends.appserver.protocol.base import ImageInput, TextInput
-from limner.frontends.appserver.protocol.experimental import EXPERIMENTAL, opt_in_needed
-from limner.frontends.appserver.protocol.methods import METHODS
-from limner.frontends.appserver.protocol.params import decode_params, read_params
+from limner.frontends.appserver.protocol.params import (
+    decode_params,
+    experimental_use,
+    read_params,
+)
 from limner.frontends.appserver.protocol.turns import TurnStartParams
 
 INPUTS = "`text`, `image`, `localImage`, `audio`, `localAudio`, `skill`, `mention`"
@@ -86,10 +89,15 @@ def test_what_is_wrong_is_said_as_codex_does_and_names_the_member(
     assert (refusal.value.message, refusal.value.field) == (f"Invalid request: {words}", field)
 
 
+def used(method: str, params: msgspec.Raw | None) -> str | None:
+    """The first experimental thing that a request uses."""
+    return experimental_use(method, params, METHODS[method].experimental_fields)
+
+
 @pytest.mark.parametrize("tail", [b"Infinity", b'"\xff"', b"[" * 5_000])
 def test_params_that_are_wrong_and_then_no_json_are_refused(tail: bytes) -> None:
     raw = msgspec.Raw(b'{"threadId": 3, "x": ' + tail + b"}")
-    assert opt_in_needed("turn/start", raw) is None
+    assert used("turn/start", raw) is None
     with pytest.raises(InputInvalid, match=r"^Invalid request: "):
         decode_params(TurnStartParams, raw)
 
@@ -128,17 +136,17 @@ def test_what_is_sent_is_read_back_as_it_was(message: Any) -> None:
         ("thread/resume", {"threadId": "x", "path": "/x"}, "thread/resume.path"),
         ("thread/resume", {"threadId": "x", "dynamicTools": []}, "thread/resume.dynamicTools"),
         ("thread/fork", {"threadId": "x", "beforeTurnId": "t"}, "thread/fork.beforeTurnId"),
-        ("thread/tools/set", {"threadId": "x", "dynamicTools": []}, "thread/tools/set"),
+        ("thread/tools/set", {"dynamicTools": []}, "thread/tools/set.dynamicTools"),
         ("thread/read", {"threadId": "x", "dynamicTools": []}, None),
         ("thread/start", [], None),
     ],
 )
 def test_what_is_experimental_is_named(method: str, params: Any, needed: str | None) -> None:
-    assert opt_in_needed(method, msgspec.Raw(json.dumps(params).encode())) == needed
+    assert used(method, msgspec.Raw(json.dumps(params).encode())) == needed
 
 
 def test_a_request_without_params_asks_for_nothing_experimental() -> None:
-    assert opt_in_needed("thread/start", None) is None
+    assert used("thread/start", None) is None
 
 
 json_values = st.recursive(
@@ -164,13 +172,9 @@ def test_any_json_is_read_or_refused_in_one_bounded_sentence_property(
     method: str, params: Any
 ) -> None:
     raw = msgspec.Raw(json.dumps(params).encode())
-    opt_in_needed(method, raw)
+    used(method, raw)
     with suppress(InputInvalid):
         decode_params(METHODS[method].params, raw)
         return
     with pytest.raises(InputInvalid, match=r"^Invalid request: .{1,900}$"):
         decode_params(METHODS[method].params, raw)
-
-
-def test_only_methods_that_are_served_are_gated() -> None:
-    assert set(EXPERIMENTAL) <= set(METHODS)

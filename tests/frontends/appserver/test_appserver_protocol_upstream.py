@@ -16,9 +16,8 @@ from tests.frontends.appserver.appserver_samples import NOTICES, QUESTIONS, RESU
 from tests.servers.codex_schema import CodexSchema, printed, recorded
 from tests.servers.components import needs
 
+from limner.frontends.appserver.methods import METHODS
 from limner.frontends.appserver.protocol import notifications
-from limner.frontends.appserver.protocol.experimental import EXPERIMENTAL, OURS
-from limner.frontends.appserver.protocol.methods import METHODS
 from limner.frontends.appserver.protocol.notifications import (
     METHOD_OF,
     NOTIFICATIONS,
@@ -28,7 +27,7 @@ from limner.frontends.appserver.protocol.params import read_params
 from limner.frontends.appserver.protocol.server_requests import SERVER_REQUESTS
 from limner.frontends.appserver.schema import params_name, result_name, write
 
-THEIRS = {name: method for name, method in METHODS.items() if not method.ours}
+THEIRS = {name: method for name, method in METHODS.items() if not method.is_ours}
 # What 0.166 sends and 0.163, which is asked here, does not know; and what we add.
 NEWER = {"startedAtMs", "completedAtMs", "label", "detail"}
 # What upstream's schema has and a plain answer of upstream's does not: it is sent on request only.
@@ -112,7 +111,7 @@ def test_params_are_read_by_the_names_and_needs_of_codex(
         return
     schema = upstream.schema(name)
     fields = msgspec.structs.fields(kind)
-    ours = OURS.get(method, frozenset())
+    ours = METHODS[method].our_fields
     assert {f.encode_name for f in fields} - ours <= set(schema.get("properties", {}))
     assert {f.encode_name for f in fields if f.required} == set(schema.get("required", []))
 
@@ -138,9 +137,10 @@ def test_what_is_gated_is_what_codex_leaves_out_of_its_stable_schemas(
         whole, stable = upstream.schema(name), upstream.schema(name, stable=True)
         gated = set(whole.get("properties", {})) - set(stable.get("properties", {}))
         if gated:
-            found[method] = gated | OURS.get(method, frozenset())
+            found[method] = gated | METHODS[method].our_fields
     found["thread/tools/set"] = {"dynamicTools"}
-    assert found == EXPERIMENTAL
+    ours = {name: row.experimental_fields for name, row in METHODS.items()}
+    assert found == {name: fields for name, fields in ours.items() if fields}
 
 
 def test_our_schemas_have_the_file_names_of_codex(upstream: CodexSchema, tmp_path: Path) -> None:

@@ -23,19 +23,19 @@ from limner.frontends.appserver.protocol.threads import (
     ThreadDeleteParams,
     ThreadResumeParams,
 )
-from limner.frontends.appserver.rpc import RpcError
 from limner.frontends.appserver.stored_turns import turns_of
 from limner.frontends.appserver.thread import LiveThread
 from limner.frontends.appserver.thread_history import kept_turns
 from limner.frontends.appserver.thread_opener import continued
 from limner.frontends.appserver.thread_state import ThreadState
 from limner.frontends.appserver.tool_specs import read_specs
-from limner.wires.items import message, text
+from limner.net.jsonrpc import RpcError
+from limner.wires.items import message, text_part
 
 
 async def _words(thread: LiveThread) -> None:
     """Something to say in a thread, so that it is one."""
-    await thread.session.append([message("user", text("hello"))])
+    await thread.session.append([message("user", text_part("hello"))])
 
 
 async def test_a_thread_that_is_resumed_as_it_is_let_go_stays_open(studio: Studio) -> None:
@@ -153,7 +153,7 @@ async def test_calls_that_another_resume_saw_to_are_not_made_again(studio: Studi
     thread = await hall.threads.begin(ThreadState(tools=read_specs([function("shot")])))
     call = {"type": "function_call", "call_id": "c1", "name": "shot", "arguments": "{}"}
     await thread.session.append(
-        [{**one, "turn_id": "t"} for one in (message("user", text("go")), call)]
+        [{**one, "turn_id": "t"} for one in (message("user", text_part("go")), call)]
     )
     with hall.threads.showing(thread, hall.client):
         pass
@@ -218,7 +218,7 @@ async def test_turns_that_are_started_at_once_are_one(stage: Stage) -> None:
 async def test_a_turn_that_is_interrupted_as_it_begins_ends(studio: Studio) -> None:
     hall = Hall(studio)
     thread = await hall.threads.begin(ThreadState())
-    words = ParsedInput(item=message("user", text("go")))
+    words = ParsedInput(item=message("user", text_part("go")))
     begun: list[str] = []
     saying = asyncio.ensure_future(thread.say([words], begun=begun.append))
     await asyncio.sleep(0)  # it is under way, and has not taken its first step
@@ -233,7 +233,7 @@ async def test_a_turn_that_is_interrupted_as_it_begins_ends(studio: Studio) -> N
 @pytest.mark.timeout(30)
 def test_a_history_of_many_messages_is_read_once() -> None:
     said_by_user = [
-        StoredItem(seq=at, created_ms=0, item={**message("user", text("x"))})
+        StoredItem(seq=at, created_ms=0, item={**message("user", text_part("x"))})
         for at in range(20_000)
     ]
     (turn,) = turns_of(said_by_user)

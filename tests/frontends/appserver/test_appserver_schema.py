@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft7Validator
 from tests.frontends.appserver.appserver_samples import NOTICES, RESULTS
 
-from limner.frontends.appserver.protocol.methods import METHODS
+from limner.frontends.appserver.methods import METHODS
 from limner.frontends.appserver.schema import BUNDLE, write
 
 

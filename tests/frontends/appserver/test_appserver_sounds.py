@@ -98,7 +98,7 @@ async def test_sounds_of_a_user_are_passed_on_those_in_files_too(hearing: Stage)
     ]
     missing, broken = said_to(hearing)[3:]
     assert missing["text"].startswith("limner could not read the local audio at `")
-    assert broken == text("[sound omitted: its data is not base64]")
+    assert broken == text("[audio omitted: its data is not base64]")
     assert shown["content"] == given
     again = read["thread"]["turns"][0]["items"][0]["content"]
     assert again[:2] == [{"type": "audio", "url": SOUND}] * 2
@@ -112,7 +112,7 @@ async def test_a_model_that_does_not_hear_is_told_so_and_history_keeps_the_sound
         thread = await client.start()
         await client.turn(thread, input=[{"type": "audio", "url": SOUND}])
         read = await client.request("thread/read", threadId=thread, includeTurns=True)
-    assert said_to(stage) == [text("[a sound is not sent: this model takes none]")]
+    assert said_to(stage) == [text("[audio is not sent: this model takes none]")]
     assert read["thread"]["turns"][0]["items"][0]["content"] == [{"type": "audio", "url": SOUND}]
 
 

@@ -19,7 +19,7 @@ from tests.frontends.appserver.appserver_process import (
 from tests.servers.components import needs
 
 from limner import __version__
-from limner.frontends.appserver.connection import MAX_BEHIND_BYTES
+from limner.net.jsonrpc_peer import MAX_UNSENT_BYTES
 
 
 def test_the_handshake_is_upstreams(tmp_path: Path) -> None:
@@ -215,8 +215,8 @@ def test_the_server_asks_and_waits_for_the_answer(tmp_path: Path) -> None:
         assert client.receive()["error"]["code"] == -32603
         client.close()
         _, said = client.server.end()
-    assert "limner: an answer to 99, which nobody is waiting for, is ignored\n" in said
-    assert "limner: an answer to 0, which nobody is waiting for, is ignored\n" in said
+    assert "limner: an answer to 99, which is not expected, is ignored\n" in said
+    assert "limner: an answer to 0, which is not expected, is ignored\n" in said
 
 
 def test_a_picture_of_30_megabytes_goes_both_ways(tmp_path: Path) -> None:
@@ -246,8 +246,8 @@ def test_a_client_that_does_not_read_is_cut_off_before_the_memory_is_full(tmp_pa
     with piped(tmp_path) as client:
         client.greet()
         client.send({"id": 1, "method": "flood", "params": {"megabytes": 2000}})
-        client.server.wait_for("a client is cut off: it has left 256.0MB unread")
-        assert client.server.rss_bytes < MAX_BEHIND_BYTES + 200_000_000
+        client.server.wait_for("the other side is cut off: it has left 256.0MB unread")
+        assert client.server.rss_bytes < MAX_UNSENT_BYTES + 200_000_000
         assert client.server.process.wait(GUARD_S) == 1
 
 

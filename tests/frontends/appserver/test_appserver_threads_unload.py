@@ -7,8 +7,8 @@ from tests.acceptance.conftest import Studio
 from tests.frontends.appserver.appserver_hall import Hall, rest
 
 from limner.frontends.appserver.protocol.notifications import WarningNotification
-from limner.frontends.appserver.rpc import RpcError
 from limner.frontends.appserver.thread_state import ThreadState
+from limner.net.jsonrpc import RpcError
 
 
 async def test_a_thread_is_let_go_when_nobody_listens_and_nothing_happens(studio: Studio) -> None:
@@ -37,7 +37,7 @@ async def test_a_client_that_is_shown_a_thread_misses_nothing_meanwhile(studio: 
         await rest()
         assert hall.wire.messages == []
         thread.audience.release(hall.client)
-    await hall.client.flushed()
+    await hall.client.flush()
     told, asked = hall.wire.messages
     assert (b"meanwhile" in told, b"item/tool/call" in asked) == (True, True)
     await hall.aclose()

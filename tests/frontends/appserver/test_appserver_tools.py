@@ -77,7 +77,7 @@ ROWS: dict[str, tuple[Any, str, Any]] = {
     "a file": (
         answer(image("file:///etc/passwd")),
         "failed",
-        "image URLs must use an inline data URL; files are not read through an address; send the "
+        "image URLs must use an inline data URL; files are not read through a URL; send the "
         "picture itself as a data URL",
     ),
     "no address": (

@@ -16,10 +16,9 @@ from tests.servers.replicate_server import ReplicateServer
 from tests.servers.scripted import calls, says
 from tests.servers.wire import Gate
 
-from limner.frontends.appserver.methods import FIRST
 from limner.frontends.appserver.v1.approvals import SERVER_REQUESTS
 from limner.frontends.appserver.v1.events import NOTIFICATIONS
-from limner.frontends.appserver.v1.methods import METHODS
+from limner.frontends.appserver.v1.types import METHODS
 
 EVENT = "codex/event/"
 COUNTED = {
@@ -472,4 +471,3 @@ def test_every_method_event_and_question_is_on_the_reference_page() -> None:
     text = page.read_text(encoding="utf-8")
     named = [*METHODS, *NOTIFICATIONS, *SERVER_REQUESTS]
     assert [name for name in named if f"| `{name}` |" not in text] == []
-    assert tuple(METHODS) == FIRST

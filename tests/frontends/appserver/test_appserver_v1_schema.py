@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -18,6 +19,7 @@ from tests.wires.seed_schema import KINDS, ROOT, items_of, params, restored
 
 from limner.errors import InputInvalid
 from limner.frontends.appserver.protocol.params import decode_params
+from limner.frontends.appserver.v1 import history as v1_history
 from limner.frontends.appserver.v1.history import read_history
 from limner.frontends.appserver.v1.types import ResumeConversationParams
 
@@ -44,6 +46,16 @@ WRONG: dict[str, tuple[Json, str]] = {
     "an item without its role": (
         {"history": [{"type": "message", "content": []}]},
         "missing field `role`",
+    ),
+    "an item of an unknown kind": (
+        {"history": [{"type": "film"}]},
+        "unknown variant `film`, expected one of `message`, `reasoning`, `local_shell_call`, "
+        "`function_call`, `function_call_output`, `custom_tool_call`, `custom_tool_call_output`, "
+        "`web_search_call`, `ghost_snapshot`, `compaction`, `other`, in `history[0].type`",
+    ),
+    "a part of another kind": (
+        {"history": [{"type": "message", "role": "user", "content": [{"type": "film"}]}]},
+        "data did not match any variant, in `history[0].content[0]`",
     ),
     "a list for a text": (
         {"history": [{"type": "custom_tool_call_output", "call_id": "c", "output": []}]},
@@ -131,6 +143,11 @@ def damaged(draw: st.DrawFn) -> Json:
         st.sampled_from([None, 3, -1, "x", "", [], {}, True, ["x"], [{"type": "input_text"}]])
     )
     return whole
+
+
+def test_the_schema_of_items_is_the_published_one() -> None:
+    shipped = json.loads(Path(v1_history.__file__).with_name("response_items.json").read_text())
+    assert shipped == {name: ROOT["definitions"][name] for name in shipped}
 
 
 @given(params())

@@ -167,7 +167,7 @@ def test_the_same_question_goes_to_one_client_and_its_answer_back(tmp_path: Path
         other.greet()
         assert one.call(5, "ask", {"a": 1})["id"] == 0
         other.send({"id": 0, "result": "forged"})
-        server.server.wait_for("an answer to 0, which nobody is waiting for, is ignored")
+        server.server.wait_for("an answer to 0, which is not expected, is ignored")
         one.send({"id": 0, "result": "mine"})
         assert one.receive() == {"id": 5, "result": "mine"}
 
@@ -188,7 +188,7 @@ def test_a_client_that_does_not_read_is_cut_off_and_others_are_not(tmp_path: Pat
         with server.client(max_queue=1) as stuck:
             stuck.greet()
             stuck.send({"id": 1, "method": "flood", "params": {"megabytes": 2000}})
-            server.server.wait_for("a client is cut off: it has left 256.0MB unread")
+            server.server.wait_for("the other side is cut off: it has left 256.0MB unread")
             with pytest.raises(ConnectionClosed):
                 read_to_the_end(stuck)
         assert reads.call(1, "echo") == {"id": 1, "result": {}}

@@ -95,7 +95,7 @@ def test_one_more_argument_makes_another_call(arguments: dict[str, Any], name: s
 async def test_a_call_is_found_with_what_it_paid_for(calls: CallStore, money: Money) -> None:
     reservation = await reserved(money)
     await calls.note("call_1", tool="image_generate", digest="d", ledger_id=reservation.ledger_id)
-    job_id = await money.sent(reservation, request_json="{}")
+    job_id = await money.mark_sent(reservation, request_json="{}")
     (row,) = await calls.rows("call_1")
     assert (row.tool, row.state, row.provider, row.quoted_nano, row.job_id) == (
         "image_generate",
@@ -117,8 +117,8 @@ async def died(money: Money, calls: CallStore) -> None:
     """A call whose process died after it had sent its request."""
     reservation = await reserved(money)
     await calls.note("call_1", tool="image_generate", digest="d", ledger_id=reservation.ledger_id)
-    await money.sent(reservation, request_json="{}")
-    await money.unknown(reservation, error_code=OWNER_DIED)
+    await money.mark_sent(reservation, request_json="{}")
+    await money.mark_unknown(reservation, error_code=OWNER_DIED)
 
 
 async def test_a_repetition_finds_the_call_whose_answer_nobody_got(
@@ -141,10 +141,10 @@ async def test_an_error_is_no_answer_while_the_service_can_be_asked_for_the_pict
 ) -> None:
     reservation = await reserved(money)
     await calls.note("call_1", tool="image_generate", digest="d", ledger_id=reservation.ledger_id)
-    job_id = await money.sent(reservation, request_json="{}")
+    job_id = await money.mark_sent(reservation, request_json="{}")
     assert job_id is not None
     await money.note_job(job_id, remote_id="p1", remote_url="https://example.com/p1")
-    await money.unknown(reservation, error_code="IMAGE_GEN_PROVIDER_UNAVAILABLE")
+    await money.mark_unknown(reservation, error_code="IMAGE_GEN_PROVIDER_UNAVAILABLE")
     await calls.delivered("call_1")
     assert await calls.undelivered("d", but="call_9") == "call_1"
     await money.settle(reservation, cost_nano=1, cost_source="table", picture="f" * 64)

@@ -30,7 +30,7 @@ from limner.frontends.remote.events import (
 )
 from limner.frontends.remote.threads import Thread
 from limner.wires.base import ModelPicture
-from limner.wires.content_parts import base64_of
+from limner.wires.content_parts import encode_base64
 
 MESSAGE = {"type": "agentMessage", "id": "m1", "text": "A fox.", "phase": None}
 
@@ -42,7 +42,7 @@ def picture() -> bytes:
 
 
 def data_url(png: bytes) -> str:
-    return f"data:image/png;base64,{base64_of(ModelPicture(mime='image/png', data=png))}"
+    return f"data:image/png;base64,{encode_base64(ModelPicture(mime='image/png', data=png))}"
 
 
 def counted(**tokens: int) -> dict[str, int]:

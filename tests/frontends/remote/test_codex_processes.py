@@ -16,10 +16,9 @@ import limner
 from limner import Limner, LimnerError
 from limner.errors import MissingExtra
 from limner.frontends.remote.client import OWN_SERVER
-from limner.frontends.remote.connection import Request, ServerConnection
+from limner.frontends.remote.connection import Params, Request, ServerConnection
 from limner.frontends.remote.discovery import find_codex
 from limner.frontends.remote.events import Reconnected, TurnCompleted
-from limner.frontends.remote.rpc import Params
 from limner.frontends.remote.transports import ServerCommand
 from limner.net.clock import Clock
 
@@ -62,16 +61,16 @@ class Owner:
     def __init__(self) -> None:
         self.buried: asyncio.Future[LimnerError] = asyncio.get_running_loop().create_future()
 
-    def hear(self, method: str, params: Params) -> None:
+    def on_notification(self, method: str, params: Params) -> None:
         pass
 
-    async def answer(self, method: str, params: Params) -> Any:
+    async def on_request(self, method: str, params: Params) -> Any:
         raise AssertionError(method)
 
-    async def revive(self, reason: str, request: Request) -> None:
+    async def on_reconnect(self, reason: str, request: Request) -> None:
         raise AssertionError(reason)
 
-    def bury(self, error: LimnerError) -> None:
+    def on_lost(self, error: LimnerError) -> None:
         self.buried.set_result(error)
 
 

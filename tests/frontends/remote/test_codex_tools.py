@@ -28,7 +28,7 @@ from limner.pictures.request import Progress
 from limner.settings import load
 from limner.tools.base import Question
 from limner.wires.base import ModelPicture
-from limner.wires.content_parts import base64_of
+from limner.wires.content_parts import encode_base64
 
 
 def red(width: int = 8, height: int = 6) -> bytes:
@@ -80,7 +80,7 @@ async def test_words_are_answered_as_text(server: StandIn, client: Client) -> No
 async def test_a_picture_is_answered_as_a_data_url_in_its_place(
     server: StandIn, client: Client
 ) -> None:
-    url = f"data:image/png;base64,{base64_of(ModelPicture(mime='image/png', data=red()))}"
+    url = f"data:image/png;base64,{encode_base64(ModelPicture(mime='image/png', data=red()))}"
     items = [
         {"type": "inputText", "text": "The screen:"},
         {"type": "inputImage", "imageUrl": url},
@@ -106,7 +106,7 @@ async def test_a_large_picture_is_fitted_to_what_models_take(
     assert told["dimensions"] == {"width": 4000, "height": 1000}
     assert max(fitted.width, fitted.height) < 4000
     sight = ModelPicture(mime=fitted.mime, data=fitted.data)
-    assert image["imageUrl"] == f"data:{fitted.mime};base64,{base64_of(sight)}"
+    assert image["imageUrl"] == f"data:{fitted.mime};base64,{encode_base64(sight)}"
 
 
 async def test_pictures_stay_here_where_the_settings_say_so(

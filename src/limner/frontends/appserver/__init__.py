@@ -1,5 +1,5 @@
 """A client's messages in; threads, turns and pictures out, as the Codex app-server speaks (v2).
 
-`rpc` knows the shape of a message, `dispatch` who serves it, `connection` one client, `asking` what
-the server asks of clients. `stdio` and `websocket` carry the bytes; `serve` puts it together.
+`net.jsonrpc_peer` handles messages, `dispatch` finds the method that serves a request, `connection`
+is one client, `websocket` listens for many, and `server` puts it together.
 """

@@ -24,7 +24,6 @@ _EFFORTS = tuple(
 
 async def model_list(
     threads: ThreadTable,
-    call: RpcCall,  # noqa: ARG001 - the shape of every method
     params: accounts.ModelListParams,
 ) -> accounts.ModelListResponse:
     """The models that can be talked to; a cursor is the last one that was seen."""
@@ -68,11 +67,7 @@ def _modalities(model: KnownModel) -> tuple[accounts.Modality, ...]:
     return tuple(modality for modality, is_taken in taken.items() if is_taken)
 
 
-async def account_read(
-    threads: ThreadTable,  # noqa: ARG001 - the shape of every method
-    call: RpcCall,  # noqa: ARG001
-    params: accounts.GetAccountParams,  # noqa: ARG001
-) -> accounts.GetAccountResponse:
+async def account_read() -> accounts.GetAccountResponse:
     """Nobody is logged in, and nobody needs to be."""
     return accounts.GetAccountResponse()
 
@@ -89,35 +84,25 @@ async def login_start(
     _tell(call, notifications.AccountUpdatedNotification(auth_mode="apikey"))
 
 
-async def login_cancel(
-    threads: ThreadTable,  # noqa: ARG001 - the shape of every method
-    call: RpcCall,  # noqa: ARG001
-    params: accounts.CancelLoginAccountParams,  # noqa: ARG001
-) -> accounts.CancelLoginAccountResponse:
+async def login_cancel() -> accounts.CancelLoginAccountResponse:
     """There is no login that takes its time."""
     return accounts.CancelLoginAccountResponse()
 
 
-async def logout(threads: ThreadTable, call: RpcCall, _: None) -> None:
+async def logout(threads: ThreadTable, call: RpcCall) -> None:
     """Forget the key that a login has kept; one from the environment stays."""
     threads.limner.keys.remove(KEY)
     call.answer(accounts.LogoutAccountResponse())
     _tell(call, notifications.AccountUpdatedNotification())
 
 
-async def rate_limits_read(
-    threads: ThreadTable,  # noqa: ARG001 - the shape of every method
-    call: RpcCall,  # noqa: ARG001
-    _: None,
-) -> accounts.GetAccountRateLimitsResponse:
+async def rate_limits_read() -> accounts.GetAccountRateLimitsResponse:
     """Nothing is known of an account's limits."""
     return accounts.GetAccountRateLimitsResponse(rate_limits=accounts.RateLimitSnapshot())
 
 
 async def config_read(
     threads: ThreadTable,
-    call: RpcCall,  # noqa: ARG001 - the shape of every method
-    params: accounts.ConfigReadParams,  # noqa: ARG001
 ) -> accounts.ConfigReadResponse:
     """The settings that Codex has words for."""
     lim = threads.limner
@@ -134,7 +119,6 @@ async def config_read(
 
 async def goal_get(
     threads: ThreadTable,
-    call: RpcCall,  # noqa: ARG001 - the shape of every method
     params: accounts.ThreadGoalGetParams,
 ) -> accounts.ThreadGoalGetResponse:
     """What a thread is to reach."""

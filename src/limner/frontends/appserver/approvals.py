@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 
-from limner.frontends.appserver.client_requests import ClientRequests
 from limner.frontends.appserver.protocol.base import Shape
 from limner.frontends.appserver.protocol.notifications import ServerRequestResolvedNotification
 from limner.frontends.appserver.protocol.server_requests import (
@@ -17,9 +16,10 @@ from limner.frontends.appserver.protocol.server_requests import (
     Decision,
     FileChangeRequestApprovalParams,
 )
-from limner.frontends.appserver.rpc import RpcError
 from limner.frontends.appserver.subscribers import Subscribers
 from limner.frontends.appserver.v1.approvals import old_decision
+from limner.net.jsonrpc import RpcError
+from limner.net.jsonrpc_peer import PendingRequests
 from limner.tools.base import Question
 from limner.tools.consent import OverCap
 
@@ -59,7 +59,7 @@ class Approvals:
     That is, for money, what the same tool asks up to the same amount; for a file, that file.
     """
 
-    def __init__(self, thread_id: str, *, audience: Subscribers, asking: ClientRequests) -> None:
+    def __init__(self, thread_id: str, *, audience: Subscribers, asking: PendingRequests) -> None:
         self._thread_id, self._audience, self._asking = thread_id, audience, asking
         self._spending_nano: dict[str, int] = {}
         self._writing: set[str] = set()
@@ -83,7 +83,7 @@ class Approvals:
             if self._open == 1:
                 waiting(True)
             with self._audience.asked(request):
-                decision = _decision(await request.answer())
+                decision = _decision(await request.result())
         except RpcError:
             decision = "decline"
         finally:

@@ -12,10 +12,7 @@ from typing import Any
 
 from msgspec import Raw
 
-from limner.frontends.appserver.client_requests import ClientRequests
-from limner.frontends.appserver.client_requests import PendingRequest as Request
 from limner.frontends.appserver.protocol.server_requests import DynamicToolCallParams
-from limner.frontends.appserver.rpc import RpcError
 from limner.frontends.appserver.subscribers import Subscribers
 from limner.frontends.appserver.tool_answers import (
     ClientAnswer,
@@ -25,6 +22,9 @@ from limner.frontends.appserver.tool_answers import (
     timed_out,
 )
 from limner.frontends.appserver.tool_specs import ToolSpec
+from limner.net.jsonrpc import RpcError
+from limner.net.jsonrpc_peer import PendingRequest as Request
+from limner.net.jsonrpc_peer import PendingRequests
 
 METHOD = "item/tool/call"
 
@@ -45,7 +45,7 @@ class ClientCalls:
         thread_id: str,
         *,
         audience: Subscribers,
-        asking: ClientRequests,
+        asking: PendingRequests,
         answers: ToolAnswers,
         timeout_s: float,
     ) -> None:
@@ -80,7 +80,7 @@ class ClientCalls:
 
     async def _result(self, request: Request) -> Raw:
         with self._audience.asked(request):
-            return await request.answer(timeout_s=self._timeout_s)
+            return await request.result(timeout_s=self._timeout_s)
 
 
 async def _whatever_happens(reading: Coroutine[Any, Any, ClientAnswer]) -> ClientAnswer:

@@ -16,7 +16,6 @@ from typing import Any, cast
 import msgspec
 from msgspec.structs import replace
 
-from limner.agent.audio import is_sound
 from limner.errors import StorageError
 from limner.frontends.appserver.protocol.base import (
     AudioInput,
@@ -37,7 +36,7 @@ from limner.frontends.appserver.protocol.items import (
 )
 from limner.pictures.take import Pictures
 from limner.wires.item_views import handle_of
-from limner.wires.items import image_urls, text, with_images
+from limner.wires.items import image_urls, is_audio, replace_images, text_part
 
 MAX_INLINE_CHARS = 32 * 1024 * 1024
 LEFT_OUT = "[A sound was left out of this long answer: thread/items/list has it.]"
@@ -114,7 +113,7 @@ def inlined(item: ThreadItem, urls: Mapping[str, str]) -> ThreadItem:
                 for url in _urls(item)
                 if url in urls
             }
-            kept = with_images({"output": item.output}, swaps)
+            kept = replace_images({"output": item.output}, swaps)
             return replace(item, output=cast("str | list[dict[str, Any]]", kept["output"]))
         case ImageGeneration() if handle_of(item.result) is not None:
             # There is no room for an address here: it is base64, or nothing.
@@ -132,7 +131,7 @@ def _sound_chars(item: ThreadItem) -> int:
             said = item.content_items or ()
             return sum(len(one.audio_url) for one in said if isinstance(one, InputAudio))
         case FunctionCallOutput() if not isinstance(item.output, str):
-            return sum(len(str(part.get("audio_url"))) for part in item.output if is_sound(part))
+            return sum(len(str(part.get("audio_url"))) for part in item.output if is_audio(part))
         case _:
             return 0
 
@@ -150,7 +149,7 @@ def _silent(item: ThreadItem) -> ThreadItem:
             kept = (words if isinstance(one, InputAudio) else one for one in said)
             return replace(item, content_items=tuple(kept))
         case FunctionCallOutput() if not isinstance(item.output, str):
-            parts = [text(LEFT_OUT) if is_sound(part) else part for part in item.output]
+            parts = [text_part(LEFT_OUT) if is_audio(part) else part for part in item.output]
             return replace(item, output=parts)
         case _:
             return item

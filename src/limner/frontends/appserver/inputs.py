@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 
-from limner.agent.audio import sound
 from limner.agent.sessions import new_id
 from limner.client import Limner
 from limner.errors import ImageError, InputInvalid, LimnerError
@@ -24,9 +23,9 @@ from limner.frontends.appserver.protocol.base import (
     TurnToolOutput,
     UserInput,
 )
-from limner.frontends.appserver.rpc import RpcError
 from limner.frontends.appserver.rpc_errors import INVALID_PARAMS, REMOTE_IMAGE, refusal
 from limner.frontends.appserver.tool_answers import NOT_INLINE, REMOTE_SOUND
+from limner.net.jsonrpc import RpcError
 from limner.pictures.placeholders import omitted, reason_of
 from limner.wires import item_views
 from limner.wires import items as made
@@ -84,11 +83,11 @@ async def read_tool_output(output: TurnToolOutput, *, lim: Limner) -> ParsedInpu
         StorageError: a picture cannot be kept.
     """
     told = output.output
-    parts = [made.text(told)] if isinstance(told, str) else told
+    parts = [made.text_part(told)] if isinstance(told, str) else told
     check_length(str(part.get("text", "")) for part in parts)
     check_items([made.message("user", *parts)], name="toolOutput.output")
     entered = await lim.ingress.parts(parts, source=f"the tool {output.name}")
-    opening = made.text(f"The tool {output.name} says:")
+    opening = made.text_part(f"The tool {output.name} says:")
     item = {
         **made.message("user", opening, *entered.items),
         "id": new_id(),
@@ -154,7 +153,7 @@ def _check_address(url: str) -> None:
 async def _parts(one: UserInput, *, lim: Limner, cwd: Path, number: int) -> list[Part]:
     match one:
         case TextInput():
-            return [made.text(one.text)]
+            return [made.text_part(one.text)]
         case ImageInput():
             if not isinstance(one.url, str):
                 raise refusal(_NO_FILE_IDS)
@@ -165,11 +164,11 @@ async def _parts(one: UserInput, *, lim: Limner, cwd: Path, number: int) -> list
         case AudioInput():
             if one.url.lstrip()[:5].lower() != "data:":
                 raise refusal(REMOTE_SOUND)
-            return [sound(one.url.lstrip())]
+            return [made.audio_part(one.url.lstrip())]
         case LocalAudioInput():
             return [await _local_audio(lim, cwd / one.path)]
         case SkillInput() | MentionInput():
-            return [made.text(f"[{one.name}]({one.path})")]
+            return [made.text_part(f"[{one.name}]({one.path})")]
 
 
 async def _local_image(one: LocalImageInput, *, lim: Limner, path: Path, number: int) -> list[Part]:
@@ -178,22 +177,24 @@ async def _local_image(one: LocalImageInput, *, lim: Limner, path: Path, number:
         shown, _ = await lim.shown(path)
         inside = _picture(f"{HANDLE_URL}{shown.handle}", one.detail)
     except ImageError as error:
-        inside = made.text(omitted(reason_of(error)))
+        inside = made.text_part(omitted(reason_of(error)))
     except LimnerError as error:
-        return [made.text(f"limner could not read the local image at `{path}`: {error.message}")]
+        return [
+            made.text_part(f"limner could not read the local image at `{path}`: {error.message}")
+        ]
     return [
-        made.text(f'<image name=[Image #{number}] path="{path}">'),
+        made.text_part(f'<image name=[Image #{number}] path="{path}">'),
         inside,
-        made.text("</image>"),
+        made.text_part("</image>"),
     ]
 
 
 async def _local_audio(lim: Limner, path: Path) -> Part:
     """The sound in a file; where there is none, why."""
     try:
-        return sound(await lim.heard(path))
+        return made.audio_part(await lim.heard(path))
     except LimnerError as error:
-        return made.text(f"limner could not read the local audio at `{path}`: {error.message}")
+        return made.text_part(f"limner could not read the local audio at `{path}`: {error.message}")
 
 
 def _picture(url: str, detail: str | None) -> Part:

@@ -24,8 +24,8 @@ from limner.errors import (
     UserError,
 )
 from limner.frontends.appserver.protocol.turns import ErrorInfo, TurnError
-from limner.frontends.appserver.rpc import INVALID_REQUEST, RpcError
 from limner.models.registry import NO_MODEL
+from limner.net.jsonrpc import INVALID_REQUEST, RpcError
 
 INVALID_PARAMS = -32602
 REMOTE_IMAGE = "remote image URLs are not supported; use an inline data URL instead"

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import msgspec
 
-from limner.frontends.appserver.protocol.base import Empty
-from limner.frontends.appserver.protocol.methods import METHODS, Method
+from limner.frontends.appserver.methods import METHODS
+from limner.frontends.appserver.protocol.base import Empty, Method
 from limner.frontends.appserver.protocol.notifications import NOTIFICATIONS
 from limner.frontends.appserver.protocol.server_requests import SERVER_REQUESTS
 

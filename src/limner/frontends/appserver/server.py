@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from limner.errors import UserError
-from limner.frontends.appserver.client_requests import ClientRequests
-from limner.frontends.appserver.dispatch import Dispatcher, RpcHandler
+from limner.frontends.appserver.dispatch import Dispatcher, RpcHandler, serve_stdio
 from limner.frontends.appserver.log import Log
-from limner.frontends.appserver.methods import methods
-from limner.frontends.appserver.stdio import protocol_streams, serve_stdio
+from limner.frontends.appserver.methods import handlers
+from limner.net.jsonrpc_lines import standard_streams
+from limner.net.jsonrpc_peer import PendingRequests
 from limner.settings import Settings, all_settings, load
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Host:
 
     def __init__(self, *, env: Mapping[str, str], cwd: Path, config: Mapping[str, object]) -> None:
         self.log = Log()
-        self.asking = ClientRequests(self.log)
+        self.asking = PendingRequests(self.log)
         self.env, self.cwd, self.config = env, cwd, config
         known = {key: value for key, value in config.items() if key in all_settings()}
         self.settings: Settings = load(env=env, cwd=cwd, flags=known)
@@ -90,17 +90,17 @@ def serve(listen: str, *, overrides: Iterable[str] = (), token_file: Path | None
         cwd=Path.cwd(),
         config=read_overrides(overrides),
     )
-    run(host, methods(host), listen=listen, token_file=token_file)
+    run(host, handlers(host), listen=listen, token_file=token_file)
 
 
 def run(
     host: Host, table: Mapping[str, RpcHandler], *, listen: str, token_file: Path | None = None
 ) -> None:
     """Serve a table of methods to the end; as `serve`."""
-    dispatcher = Dispatcher(table, asking=host.asking, log=host.log)
+    dispatcher = Dispatcher(table, pending=host.asking, log=host.log)
     try:
         if listen == STDIO:
-            with protocol_streams() as (source, target):
+            with standard_streams() as (source, target):
                 work = serve_stdio(dispatcher, source=source, target=target)
                 asyncio.run(_until_told(host, work))
         else:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from limner.agent.session import StoredItem
-from limner.wires.items import Item, first_words
+from limner.wires.items import Item, first_text
 
 ABORTED = "<turn_aborted>"
 CALLS = frozenset({"function_call", "custom_tool_call"})
@@ -84,7 +84,7 @@ def turns_of(stored: Iterable[StoredItem]) -> list[StoredTurn]:
 
 def is_abort(item: Item) -> bool:
     """Whether an item says that its turn was ended by the user."""
-    return _is_message(item) and first_words(item).lstrip().startswith(ABORTED)
+    return _is_message(item) and first_text(item).lstrip().startswith(ABORTED)
 
 
 def is_context(item: Item) -> bool:
@@ -93,7 +93,7 @@ def is_context(item: Item) -> bool:
         return True
     if isinstance(item.get("turn_id"), str):
         return False
-    words = first_words(item)
+    words = first_text(item)
     return words.startswith(_AGENTS_FILE) or _WRAPPED.fullmatch(words) is not None
 
 

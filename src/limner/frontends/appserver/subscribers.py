@@ -6,9 +6,9 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Protocol
 
-from limner.frontends.appserver.client_requests import PendingRequest
 from limner.frontends.appserver.connection import ClientConnection, broadcast
 from limner.frontends.appserver.protocol.notifications import METHOD_OF, Notice
+from limner.net.jsonrpc_peer import PendingRequest
 from limner.wires.items import Item
 
 

@@ -20,7 +20,6 @@ from limner.agent.session_options import SessionOptions
 from limner.agent.sessions import new_id
 from limner.client import Limner
 from limner.errors import LimnerError
-from limner.frontends.appserver.client_requests import ClientRequests
 from limner.frontends.appserver.inputs import ParsedInput
 from limner.frontends.appserver.notifications import TurnContext, TurnNotifications
 from limner.frontends.appserver.protocol.notifications import (
@@ -35,6 +34,7 @@ from limner.frontends.appserver.subscribers import Subscribers
 from limner.frontends.appserver.thread_history import HistoryContext
 from limner.frontends.appserver.thread_state import ThreadState
 from limner.frontends.appserver.thread_tools import ThreadTools
+from limner.net.jsonrpc_peer import PendingRequests
 from limner.net.redaction import redact
 from limner.wires.items import Item
 
@@ -97,7 +97,7 @@ class LiveThread:
         lease: Lease,
         cwd: Path,
         lim: Limner,
-        asking: ClientRequests,
+        asking: PendingRequests,
         log: Callable[[str], None],
         rested: Callable[[LiveThread], None],
     ) -> None:

@@ -28,7 +28,6 @@ INJECTED = "a client"
 
 async def read(
     threads: ThreadTable,
-    call: RpcCall,  # noqa: ARG001 - the shape of every method
     params: protocol.ThreadReadParams,
 ) -> protocol.ThreadReadResponse:
     """A thread, with its turns where they are wanted."""
@@ -41,7 +40,6 @@ async def read(
 
 async def turns_list(
     threads: ThreadTable,
-    call: RpcCall,  # noqa: ARG001 - the shape of every method
     params: protocol.ThreadTurnsListParams,
 ) -> protocol.TurnsPage:
     """Some turns of a thread."""
@@ -58,7 +56,6 @@ async def turns_list(
 
 async def items_list(
     threads: ThreadTable,
-    call: RpcCall,  # noqa: ARG001 - the shape of every method
     params: protocol.ThreadItemsListParams,
 ) -> protocol.ThreadItemsListResponse:
     """Some items of a thread."""
@@ -134,7 +131,6 @@ async def compact(
 
 async def inject_items(
     threads: ThreadTable,
-    call: RpcCall,  # noqa: ARG001 - the shape of every method
     params: protocol.ThreadInjectItemsParams,
 ) -> Empty:
     """Add items to the history as they are, their pictures taken in."""
@@ -163,7 +159,6 @@ async def unsubscribe(
 
 async def loaded_list(
     threads: ThreadTable,
-    call: RpcCall,  # noqa: ARG001 - the shape of every method
     params: protocol.ThreadLoadedListParams,
 ) -> protocol.ThreadLoadedListResponse:
     """The ids of the threads that are open here; a cursor is the last one that was seen."""
@@ -231,7 +226,6 @@ _Place = tuple[int, str]
 
 async def list_threads(
     threads: ThreadTable,
-    call: RpcCall,  # noqa: ARG001 - the shape of every method
     params: ThreadListParams,
 ) -> ThreadListResponse:
     """Some threads; the newest first, unless said otherwise. Those without an item are left out."""

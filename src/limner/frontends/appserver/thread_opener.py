@@ -32,7 +32,7 @@ from limner.frontends.appserver.thread_options import ThreadOptions, agree
 from limner.frontends.appserver.thread_state import ThreadState
 from limner.frontends.appserver.thread_views import opened
 from limner.frontends.appserver.threads import ThreadTable
-from limner.wires.items import Item, message, text
+from limner.wires.items import Item, message, text_part
 
 SOURCE = "the history of a client"
 
@@ -174,7 +174,7 @@ async def _close_last_turn(copy: Session) -> None:
     """End a turn that was under way where it was copied: in the copy nobody goes on with it."""
     turns = await kept_turns(copy)
     if turns and turns[-1].unanswered and not turns[-1].was_aborted:
-        ended = {**message("user", text(INTERRUPTED)), "id": new_id(), "turn_id": turns[-1].id}
+        ended = {**message("user", text_part(INTERRUPTED)), "id": new_id(), "turn_id": turns[-1].id}
         await copy.append([ended])
 
 

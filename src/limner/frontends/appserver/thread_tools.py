@@ -10,7 +10,6 @@ import msgspec
 from limner.client import Limner
 from limner.frontends.appserver.approvals import Approvals, Asker
 from limner.frontends.appserver.client_calls import ClientCalls
-from limner.frontends.appserver.client_requests import ClientRequests
 from limner.frontends.appserver.client_tools import ClientTools, OnFound
 from limner.frontends.appserver.inline_pictures import PictureInliner
 from limner.frontends.appserver.notifications import TurnNotifications
@@ -20,6 +19,7 @@ from limner.frontends.appserver.thread_state import ThreadState
 from limner.frontends.appserver.tool_answers import ToolAnswers
 from limner.frontends.appserver.tool_hooks import ToolHooks
 from limner.frontends.appserver.tool_specs import ToolSpec
+from limner.net.jsonrpc_peer import PendingRequests
 from limner.tools.base import Outcome, Question, ToolContext
 from limner.tools.registry import ToolRegistry
 
@@ -61,7 +61,7 @@ class ThreadTools:
         *,
         lim: Limner,
         audience: Subscribers,
-        asking: ClientRequests,
+        asking: PendingRequests,
         now: Callable[[], TurnNotifications],
         stop: Callable[[], None],
         on_found: OnFound,

@@ -16,7 +16,6 @@ from limner.agent.session import Session, SessionAbout
 from limner.agent.session_options import read_terms
 from limner.client import Limner
 from limner.errors import InputInvalid, LimnerError
-from limner.frontends.appserver.client_requests import ClientRequests
 from limner.frontends.appserver.connection import ClientConnection
 from limner.frontends.appserver.inline_pictures import PictureInliner
 from limner.frontends.appserver.protocol.threads import Active
@@ -25,6 +24,7 @@ from limner.frontends.appserver.thread import LiveThread, Unfinished
 from limner.frontends.appserver.thread_history import HistoryContext, ThreadHistory, kept_turns
 from limner.frontends.appserver.thread_state import ThreadState
 from limner.frontends.appserver.tool_specs import names_for_model
+from limner.net.jsonrpc_peer import PendingRequests
 
 IDLE_S = 30 * 60.0
 LAST_WORDS_S = 1.0
@@ -49,7 +49,7 @@ class ThreadTable:
         self,
         lim: Limner,
         *,
-        asking: ClientRequests,
+        asking: PendingRequests,
         log: Callable[[str], None],
         idle_s: float = IDLE_S,
     ) -> None:

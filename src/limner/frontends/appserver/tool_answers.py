@@ -10,7 +10,6 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from limner.agent.audio import sound
 from limner.agent.call_items import SAYS_IT_FAILED
 from limner.agent.ingress import DETAILS, NO_FILES, Ingress
 from limner.content import Picture
@@ -36,7 +35,7 @@ NOT_INLINE = "image URLs must use an inline data URL"
 REMOTE_SOUND = "audio URLs must use an inline data URL"
 SHAPE = '{"contentItems": [{"type": "inputText", "text": "…"}], "success": true}'
 
-_MARK = made.text(SAYS_IT_FAILED)
+_MARK = made.text_part(SAYS_IT_FAILED)
 
 T = TypeVar("T")
 
@@ -103,7 +102,7 @@ def _bounded(parts: Sequence[Item]) -> Iterator[Item]:
     lengths = [len(part["text"]) if part["type"] == "input_text" else 0 for part in parts]
     for part, room in zip(parts, share(MAX_OUTPUT_CHARS, lengths), strict=True):
         is_text = part["type"] == "input_text"
-        yield made.text(shorten_text(part["text"], room)[0]) if is_text else part
+        yield made.text_part(shorten_text(part["text"], room)[0]) if is_text else part
 
 
 def refused(message: str) -> ClientAnswer:
@@ -120,7 +119,7 @@ def timed_out(seconds: float) -> ClientAnswer:
 def cancelled() -> ClientAnswer:
     """The turn was interrupted before the client answered."""
     return ClientAnswer(
-        status="failed", success=False, content_items=(), parts=(made.text(CANCELLED),)
+        status="failed", success=False, content_items=(), parts=(made.text_part(CANCELLED),)
     )
 
 
@@ -129,7 +128,7 @@ def _failed(words: str) -> ClientAnswer:
         status="failed",
         success=False,
         content_items=(InputText(text=words),),
-        parts=(made.text(words),),
+        parts=(made.text_part(words),),
     )
 
 
@@ -168,11 +167,11 @@ def _parts(item: ContentItem) -> Sequence[dict[str, Any]]:
     """The parts of an output that an item stands for; a label is words before its picture."""
     match item:
         case InputText():
-            return [made.text(item.text)]
+            return [made.text_part(item.text)]
         case InputAudio():
-            return [sound(item.audio_url.lstrip())]
+            return [made.audio_part(item.audio_url.lstrip())]
         case InputImage():
             detail = item.detail if item.detail in DETAILS else DEFAULT_DETAIL
             picture = {"type": "input_image", "image_url": item.image_url, "detail": detail}
             label = item.label.strip() if isinstance(item.label, str) else ""
-            return [made.text(label), picture] if label else [picture]
+            return [made.text_part(label), picture] if label else [picture]

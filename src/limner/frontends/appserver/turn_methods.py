@@ -50,7 +50,7 @@ async def begin(threads: ThreadTable, params: TurnStartParams, *, begun: Begun) 
     await thread.say(said, schema=_schema(params.output_schema), begun=begun)
 
 
-async def steer(threads: ThreadTable, call: RpcCall, params: TurnSteerParams) -> TurnSteerResponse:  # noqa: ARG001 - the shape of every method
+async def steer(threads: ThreadTable, params: TurnSteerParams) -> TurnSteerResponse:
     """Say something in the middle of a turn."""
     thread = threads.get(params.thread_id)
     said = await read_input(

@@ -7,14 +7,15 @@ import contextlib
 import hmac
 import logging
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-from limner.errors import MissingExtra
 from limner.frontends.appserver.dispatch import Dispatcher
 from limner.frontends.appserver.listen_socket import Address, Tcp, bound, require_token
-from limner.frontends.appserver.rpc import MAX_MESSAGE_BYTES
+from limner.net.jsonrpc import MAX_MESSAGE_BYTES
+from limner.net.jsonrpc_peer import Log
+from limner.net.websocket import WebSocketTransport, require_library
 
 if TYPE_CHECKING:
     from websockets.asyncio.server import ServerConnection
@@ -38,7 +39,7 @@ OPTIONS: Mapping[str, Any] = {
 
 
 async def serve_websocket(
-    dispatcher: Dispatcher, address: Address, *, token: str | None, log: Callable[[str], None]
+    dispatcher: Dispatcher, address: Address, *, token: str | None, log: Log
 ) -> None:
     """Serve every client that comes, until cancelled.
 
@@ -47,13 +48,9 @@ async def serve_websocket(
         UserError: the address cannot be had, or needs a token.
     """
     require_token(address, token)
-    try:
-        from websockets.asyncio.server import serve, unix_serve  # noqa: PLC0415 - it is an extra
-    except ImportError as error:
-        raise MissingExtra(
-            "Web sockets need a library that is not installed",
-            hint='Run: pip install "limner[websocket]"',
-        ) from error
+    require_library()
+    from websockets.asyncio.server import serve, unix_serve  # noqa: PLC0415 - it is an extra
+
     _allow_many_files()
     is_tcp = isinstance(address, Tcp)
 
@@ -78,43 +75,12 @@ async def serve_websocket(
 
 
 async def _serve_client(dispatcher: Dispatcher, client: ServerConnection) -> None:
-    from websockets.exceptions import WebSocketException  # noqa: PLC0415 - as above
-
     client.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    connection = dispatcher.connect(_Frames(client))
+    connection = dispatcher.connect(WebSocketTransport(client))
     try:
-        while True:
-            # As the bytes they are: turning a picture into text and back would copy it twice.
-            await dispatcher.receive(connection, await client.recv(decode=False))
-    except WebSocketException:
-        pass  # it left, or said something that is no web socket message
+        await connection.run()
     finally:
         connection.close()
-
-
-class _Frames:
-    """Sends each message as a text frame."""
-
-    def __init__(self, client: ServerConnection) -> None:
-        self._client = client
-
-    async def send(self, messages: list[bytes]) -> None:
-        """Hand them to the system as fast as the client reads.
-
-        Raises:
-            OSError: the client is gone.
-        """
-        from websockets.exceptions import ConnectionClosed  # noqa: PLC0415 - as above
-
-        try:
-            for message in messages:
-                await self._client.send(message, text=True)
-        except ConnectionClosed as error:
-            raise ConnectionResetError("the client closed its end") from error
-
-    def cut(self) -> None:
-        """Drop the connection."""
-        self._client.transport.abort()
 
 
 def _gate(client: ServerConnection, asked: Request, token: str | None) -> Response | None:

@@ -1,7 +1,7 @@
-"""Requests that were sent but whose picture never arrived, and how to bring them in.
+"""List interrupted jobs, and fetch their pictures without paying again.
 
-A crash, a time-out or a lost connection leaves such a job. It stays counted at its quoted price
-until `recover` finds out what became of it.
+A crash, a timeout or a lost connection interrupts a job: the request was sent, and its picture did
+not arrive. The job stays counted at its quoted price until `recover` gets its result.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from limner.tools.generation_tool import picture_value
 EXAMPLE = """\
 examples:
   limner jobs list
-  limner jobs recover                 every job whose service can be asked
+  limner jobs recover                 every job whose provider can be asked
   limner jobs recover job_1f0c…       this one
 """
-CANNOT_ASK = "its service cannot be asked what became of it; it stays counted"
+CANNOT_ASK = "its provider cannot be asked for the result; it stays counted"
 STILL_WAITING = "another process is waiting for it"
 
 
@@ -67,13 +67,13 @@ async def _recover(args: Namespace) -> CommandResult:
                     outcome |= {"state": "failed", "error": error.as_json()}
                     statuses.add(error.exit_status)
             outcomes.append(outcome)
-            # Said at once: an interruption must not hide what has been brought in before it.
-            say(f"{row.id}: {_in_words(outcome)}")
+            # Printed at once: an interruption must not hide the jobs recovered before it.
+            say(f"{row.id}: {_describe(outcome)}")
     return CommandResult(
         value={"jobs": outcomes},
         text="\n".join(outcome["path"] for outcome in outcomes if "path" in outcome),
         notes=() if outcomes else ("Nothing to recover.",),
-        status=_one_of(statuses),
+        status=_exit_status(statuses),
     )
 
 
@@ -99,7 +99,7 @@ async def _rows(lim: Limner, job_id: str | None) -> list[JobRow]:
     return chosen
 
 
-def _standing(row: JobRow) -> str:
+def _state_of(row: JobRow) -> str:
     if row.in_flight:
         return "waiting"
     return "open" if row.picture is None else "paid, not written"
@@ -107,7 +107,7 @@ def _standing(row: JobRow) -> str:
 
 def _line(row: JobRow) -> str:
     when = datetime.fromtimestamp(row.created_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M")
-    return f"{row.id}  {when}  {format_usd(row.quoted_nano)}  {_standing(row)}  {row.provider}"
+    return f"{row.id}  {when}  {format_usd(row.quoted_nano)}  {_state_of(row)}  {row.provider}"
 
 
 def _as_json(row: JobRow) -> dict[str, Any]:
@@ -117,12 +117,12 @@ def _as_json(row: JobRow) -> dict[str, Any]:
         "model": row.model,
         "remote_id": row.remote_id,
         "created_ms": row.created_ms,
-        "state": _standing(row),
+        "state": _state_of(row),
         "quoted_usd": row.quoted_nano / NANO_PER_USD,
     }
 
 
-def _in_words(outcome: dict[str, Any]) -> str:
+def _describe(outcome: dict[str, Any]) -> str:
     match outcome["state"]:
         case "recovered":
             return f"recovered to {outcome['path']}"
@@ -132,8 +132,8 @@ def _in_words(outcome: dict[str, Any]) -> str:
             return outcome["reason"]
 
 
-def _one_of(statuses: set[int]) -> int:
-    """The status that says what failed, where all failures were of one kind."""
+def _exit_status(statuses: set[int]) -> int:
+    """The status of the failures if it is the same for all of them, else the general one."""
     if not statuses:
         return 0
     return statuses.pop() if len(statuses) == 1 else LimnerError.exit_status

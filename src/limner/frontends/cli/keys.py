@@ -13,7 +13,7 @@ from pathlib import Path
 
 from limner.errors import UserError
 from limner.frontends.cli.output import CommandResult
-from limner.providers.base import all_specs
+from limner.providers.specs import all_specs
 from limner.settings import load
 from limner.storage.home import Home
 from limner.storage.keys import Keys

@@ -21,7 +21,7 @@ from limner.frontends.cli.output import CommandResult, failure
 from limner.frontends.cli.rendering import clipped
 from limner.frontends.cli.terminal import Waiting, wait_for
 from limner.pictures.request import Progress
-from limner.wires.items import first_words, image_parts
+from limner.wires.items import first_text, image_parts
 
 EXAMPLE = """\
 examples:
@@ -261,7 +261,7 @@ def _about_lines(about: SessionAbout) -> Iterator[str]:
 def _item_line(stored: StoredItem) -> str:
     item = stored.item
     kind = str(item.get("role") if item.get("type") == "message" else item.get("type"))
-    words = first_words(item) or next(
+    words = first_text(item) or next(
         (str(item[name]) for name in ("name", "output") if isinstance(item.get(name), str)), ""
     )
     pictures = len(image_parts(item))

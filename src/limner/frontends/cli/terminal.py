@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from limner.errors import Cancelled
 from limner.frontends.cli.stderr import CLEAR_LINE, harmless, is_live, say, size, write
-from limner.money.paid_call import told_cost
+from limner.money.paid_call import cancellation_cost
 from limner.pictures.request import Progress
 from limner.tools.base import Question
 
@@ -37,7 +37,7 @@ def wait_for(work: Callable[[], Awaitable[T]]) -> T:
         try:
             return await work()
         except asyncio.CancelledError as stop:
-            told = told_cost(stop)
+            told = cancellation_cost(stop)
             raise
 
     try:

@@ -66,7 +66,7 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
                 sights[one.handle] = await self._sight(one, as_they_are, among=len(shown))
             except (ImageError, StorageError) as error:
                 left_out[one.handle] = reason_of(error)
-        parts = [items.picture(one.handle) for one in shown]
+        parts = [items.image_part(one.handle) for one in shown]
         blocks = mcp_content.write(parts, sights, omitted=left_out)
         return [{**block, "annotations": _FOR_BOTH} for block in blocks]
 

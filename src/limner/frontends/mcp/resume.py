@@ -18,7 +18,7 @@ from limner.money.records import JobRow
 from limner.pictures.request import Progress
 from limner.tools.base import Outcome
 from limner.tools.generation_tool import as_value, source_of
-from limner.tools.journal import entry_of
+from limner.tools.journal import decode_entry
 from limner.tools.output_file import GeneratedImage
 from limner.tools.picture_set import PictureSet
 
@@ -35,7 +35,7 @@ class CallResumer(msgspec.Struct, frozen=True, kw_only=True):
 
     async def earlier(self, digest: str, *, but: str) -> str | None:
         """A call of a process that died which this one repeats, if that one was paid for."""
-        await self.lim.money.recover_dead()
+        await self.lim.money.conclude_dead_calls()
         call_id = await self.calls.undelivered(digest, but=but)
         if call_id is None:
             return None
@@ -53,7 +53,7 @@ class CallResumer(msgspec.Struct, frozen=True, kw_only=True):
             LimnerError: it has nothing to show; the error carries what it cost.
         """
         # Whoever was at it may have died since this process began.
-        await self.lim.money.recover_dead()
+        await self.lim.money.conclude_dead_calls()
         if call_id.startswith("job_"):
             rows = await self._row_of_job(call_id)
         else:
@@ -131,7 +131,7 @@ class CallResumer(msgspec.Struct, frozen=True, kw_only=True):
         return drawn
 
     async def _written(self, job: JobRow, path: str) -> GeneratedImage:
-        request = entry_of(job).request
+        request = decode_entry(job).request
         return GeneratedImage(
             path=Path(path),
             image=await self._picture_at(path, job.picture or ""),

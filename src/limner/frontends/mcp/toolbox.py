@@ -10,14 +10,12 @@ import msgspec
 from msgspec.structs import replace
 
 from limner.client import Limner
-from limner.frontends.mcp.call_ledger import CallLedger
 from limner.frontends.mcp.calls import CallStore
 from limner.frontends.mcp.image_fit import image_fit
 from limner.frontends.mcp.image_job import Resume, image_job
 from limner.frontends.mcp.resume import CallResumer
 from limner.frontends.mcp.running_calls import RunningCall, RunningCalls
 from limner.frontends.mcp.spend import spend
-from limner.money.ledger import Money
 from limner.tools.base import Outcome, Tool, ToolContext
 from limner.tools.handles import Handles
 from limner.tools.image_edit import image_edit
@@ -42,8 +40,8 @@ class Toolbox(msgspec.Struct, frozen=True, kw_only=True):
         lim = self.lim
         handles = Handles(pictures=lim.pictures, known=self._known)
         return [
-            *(self._paying(partial(self._drawing, make)) for make in (image_generate, image_edit)),
-            self._paying(lambda money: inspect_image(replace(lim.looking, money=money))),
+            *(self._paid(self._drawing(make)) for make in (image_generate, image_edit)),
+            self._paid(inspect_image(lim.looking)),
             image_fit(SourceLoader(pictures=lim.pictures, handles=handles), lim.fitting),
             image_job(self.works, resume=resume, answer_within_s=lim.settings.mcp.answer_within_s),
             image_recall(lim.pictures, handles=handles),
@@ -56,14 +54,12 @@ class Toolbox(msgspec.Struct, frozen=True, kw_only=True):
             self._finish(),
         ]
 
-    def _drawing(self, make: Callable[..., Tool], money: Money) -> Tool:
+    def _drawing(self, make: Callable[..., Tool]) -> Tool:
         images = self.lim.settings.images
-        drawing = replace(self.lim.drawing, money=money)
-        return make(drawing, default_provider=images.provider, fallback=images.fallback)
+        return make(self.lim.drawing, default_provider=images.provider, fallback=images.fallback)
 
-    def _paying(self, make: Callable[[Money], Tool]) -> Tool:
-        """A tool whose every call has its own books, and takes up what it repeats."""
-        tool = make(self.lim.money)
+    def _paid(self, tool: Tool) -> Tool:
+        """A tool whose calls record their reservations, and continue the call they repeat."""
 
         async def run(arguments: Mapping[str, Any], context: ToolContext) -> Outcome:
             work = self._work(context)
@@ -72,12 +68,12 @@ class Toolbox(msgspec.Struct, frozen=True, kw_only=True):
             if earlier is not None:
                 work.answers_for.add(earlier)
                 return await self.finishing.finish(earlier, progress=context.progress)
-            books = CallLedger(
-                self.lim.money,
-                note=partial(self._note, work, work.digest),
-                about_to_send=partial(setattr, work, "sent", True),
+            followed = replace(
+                context,
+                on_reserved=partial(self._note, work, work.digest),
+                on_sending=partial(setattr, work, "sent", True),
             )
-            return await make(books).run(arguments, context)
+            return await tool.run(arguments, followed)
 
         return replace(tool, run=run)
 

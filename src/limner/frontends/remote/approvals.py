@@ -8,8 +8,8 @@ from typing import Any, Literal
 import msgspec
 
 from limner.content import Discreet
-from limner.frontends.remote.rpc import Params
-from limner.net.json_shapes import as_object
+from limner.frontends.remote.connection import Params
+from limner.json_shapes import as_object
 from limner.tools.base import Question
 
 Kind = Literal["command", "file_change", "permissions", "elicitation", "tool"]

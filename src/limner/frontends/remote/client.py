@@ -17,14 +17,14 @@ from limner.dollars import usd_to_nano
 from limner.errors import LimnerError, UserError
 from limner.frontends.remote import approvals
 from limner.frontends.remote.approvals import Approve, decline
-from limner.frontends.remote.connection import Request, ServerConnection
+from limner.frontends.remote.connection import Params, Request, ServerConnection
 from limner.frontends.remote.discovery import find_codex
 from limner.frontends.remote.output_parts import OutputParts
-from limner.frontends.remote.rpc import INVALID_PARAMS, METHOD_NOT_FOUND, Params, Unanswerable
 from limner.frontends.remote.threads import Thread, ThreadOptions, named_in_protocol
 from limner.frontends.remote.tool_calls import ToolCallServer, specs
-from limner.frontends.remote.transports import Address, ServerCommand, Target
-from limner.net.json_shapes import as_list, as_object
+from limner.frontends.remote.transports import ServerAddress, ServerCommand, Target
+from limner.json_shapes import as_list, as_object
+from limner.net.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
 from limner.storage.reach import Reach
 from limner.tools.base import Tool, ToolContext
 from limner.tools.function_tools import kept_in
@@ -64,8 +64,8 @@ class Client:
     ) -> None:
         self._given_lim, self._approve = lim, approve
         self._connection = ServerConnection(target, self)
-        self._shares_files = target.shares_files
-        self._showing = OutputParts(lambda: self.lim, shares_files=target.shares_files)
+        self._is_local = target.is_local
+        self._showing = OutputParts(lambda: self.lim, is_local=target.is_local)
         self._threads: dict[str, Thread] = {}
 
     @cached_property
@@ -168,42 +168,42 @@ class Client:
         """
         return await self._connection.request(method, params)
 
-    def hear(self, method: str, params: Params) -> None:
+    def on_notification(self, method: str, params: Params) -> None:
         """Take a notice of the server; one that is about no thread of ours is none of ours."""
         named: object = params.get("threadId")
         if isinstance(named, str) and (thread := self._threads.get(named)) is not None:
-            thread.hear(method, params)
+            thread.on_notification(method, params)
 
-    async def answer(self, method: str, params: Params) -> Any:
+    async def on_request(self, method: str, params: Params) -> Any:
         """Answer a request of the server.
 
         Raises:
-            Unanswerable: nobody here can.
+            RpcError: this client cannot.
         """
         if approvals.asks(method):
             return await approvals.answer(method, params, self._approve)
         if method != "item/tool/call":
-            raise Unanswerable(METHOD_NOT_FOUND, f"This client does not answer {method[:80]}.")
+            raise RpcError(METHOD_NOT_FOUND, f"This client does not answer {method[:80]}.")
         thread = self._threads.get(str(params.get("threadId")))
         if thread is None:
-            raise Unanswerable(INVALID_PARAMS, "This client has no such thread.")
-        return await thread.answer(params)
+            raise RpcError(INVALID_PARAMS, "This client has no such thread.")
+        return await thread.call_tool(params)
 
-    async def revive(self, reason: str, request: Request) -> None:
+    async def on_reconnect(self, reason: str, request: Request) -> None:
         """Take up the threads again over a new link.
 
         Raises:
             LimnerError: the link is lost again.
         """
         for thread in tuple(self._threads.values()):
-            await thread.revive(reason, request)
+            await thread.on_reconnect(reason, request)
         # One that had never run was started anew, under another id.
         self._threads = {thread.id: thread for thread in self._threads.values()}
 
-    def bury(self, error: LimnerError) -> None:
+    def on_lost(self, error: LimnerError) -> None:
         """The server will not come back."""
         for thread in self._threads.values():
-            thread.bury(error)
+            thread.on_lost(error)
 
     async def __aenter__(self) -> Self:
         await self._connection.open()
@@ -217,7 +217,7 @@ class Client:
     ) -> None:
         try:
             await self._connection.aclose()
-            self.bury(LimnerError("The connection was closed.", code="SERVER_GONE"))
+            self.on_lost(LimnerError("The connection was closed.", code="SERVER_GONE"))
             await asyncio.gather(*(thread.aclose() for thread in self._threads.values()))
         finally:
             if self._given_lim is None and "lim" in vars(self):
@@ -234,7 +234,7 @@ class Client:
     ) -> Thread:
         folder = Path.cwd() if cwd is None else Path(cwd).absolute()
         params = named_in_protocol(options)
-        if cwd is not None or self._shares_files:
+        if cwd is not None or self._is_local:
             params["cwd"] = str(folder)
         if tools:
             params["dynamicTools"] = specs(tools)
@@ -293,7 +293,7 @@ def connect(
     if sum(given is not None for given in (url, codex, command)) > 1:
         raise UserError("Name one app-server: a url, a codex or a command.")
     if url is not None:
-        return Client(Address(url=url, token=token), lim=lim, approve=approve)
+        return Client(ServerAddress(url=url, token=token), lim=lim, approve=approve)
     words: Sequence[str | Path] = OWN_SERVER if command is None else command
     if codex is not None:
         words = (find_codex(codex), "app-server")

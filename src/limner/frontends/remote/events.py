@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 
 from limner.content import Discreet
 from limner.errors import NANO_PER_USD
-from limner.net.json_shapes import as_object
+from limner.json_shapes import as_object
 from limner.pictures.request import Progress
 from limner.tools.base import ToolCall, ToolResult
 

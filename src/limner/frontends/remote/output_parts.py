@@ -19,7 +19,7 @@ from limner.tools.base import ToolResult
 from limner.wires import codex_content
 from limner.wires import items as made
 from limner.wires.base import ModelPicture
-from limner.wires.content_parts import base64_of
+from limner.wires.content_parts import encode_base64
 
 Image = Path | bytes | Picture
 
@@ -31,11 +31,11 @@ class OutputParts:
 
     Args:
         lim: whose pictures they are; asked for when the first one is there.
-        shares_files: whether the server can read the files that are here.
+        is_local: whether the server can read the files that are here.
     """
 
-    def __init__(self, lim: Callable[[], Limner], *, shares_files: bool) -> None:
-        self._lim, self._shares_files = lim, shares_files
+    def __init__(self, lim: Callable[[], Limner], *, is_local: bool) -> None:
+        self._lim, self._is_local = lim, is_local
 
     async def user_input(self, text: str, images: Sequence[Image]) -> list[dict[str, Any]]:
         """Words and pictures as the input of a turn; the pictures come first.
@@ -55,17 +55,17 @@ class OutputParts:
         call = made.function_call(call_id=result.call_id, name=result.name, arguments="{}")
         (item,) = quoted([output_of(call, result, verbatim=verbatim)])
         output = item["output"]
-        parts = [made.text(output)] if isinstance(output, str) else output
+        parts = [made.text_part(output)] if isinstance(output, str) else output
         pictures = [one for one in result.content if isinstance(one, Picture)]
         sights, left_out = await self._sights(pictures)
         items = codex_content.write(parts, sights, omitted=left_out)
         return {"contentItems": items, "success": result.ok}
 
     async def _input(self, image: Image) -> dict[str, Any]:
-        if isinstance(image, Path) and self._shares_files:
+        if isinstance(image, Path) and self._is_local:
             return {"type": "localImage", "path": str(image.absolute())}
         sight = await self._sight(await self._taken(image))
-        return {"type": "image", "url": f"data:{sight.mime};base64,{base64_of(sight)}"}
+        return {"type": "image", "url": f"data:{sight.mime};base64,{encode_base64(sight)}"}
 
     async def _taken(self, image: Image) -> Picture:
         if isinstance(image, Picture):

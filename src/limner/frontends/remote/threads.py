@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
 from limner.errors import LimnerError, UserError
-from limner.frontends.remote.connection import Request
+from limner.frontends.remote.connection import Params, Request
 from limner.frontends.remote.events import (
     Event,
     Reconnected,
@@ -19,11 +19,10 @@ from limner.frontends.remote.events import (
     read,
 )
 from limner.frontends.remote.output_parts import Image, OutputParts
-from limner.frontends.remote.rpc import Params
 from limner.frontends.remote.tool_calls import ToolCallServer
-from limner.frontends.remote.transports import GONE
+from limner.frontends.remote.transports import SERVER_GONE
 from limner.frontends.remote.turns import MAX_EVENTS, RemoteTurn, finished_items
-from limner.net.json_shapes import as_list, as_object
+from limner.json_shapes import as_list, as_object
 
 # How long a turn that nobody listens to any more may take to stop.
 LEAVE_TIMEOUT_S = 10.0
@@ -214,7 +213,7 @@ class Thread:
             raise LimnerError("The app-server gave the thread no id.", code="SERVER_REFUSED")
         self.id, self.raw = named, answer
 
-    def hear(self, method: str, params: Params) -> None:
+    def on_notification(self, method: str, params: Params) -> None:
         """Take a notice about this thread."""
         if self._held is not None:
             if len(self._held) < MAX_EVENTS:
@@ -236,11 +235,11 @@ class Thread:
         if self._turn is not None and self._turn.id in (None, turn_id):
             self._turn.tell(event)
 
-    async def answer(self, params: Params) -> dict[str, Any]:
+    async def call_tool(self, params: Params) -> dict[str, Any]:
         """Answer a call of a tool."""
         return await self._desk.answer(params)
 
-    async def revive(self, reason: str, request: Request) -> None:
+    async def on_reconnect(self, reason: str, request: Request) -> None:
         """Take the thread up again over a new link, and the turn that was running if it still is.
 
         Raises:
@@ -253,13 +252,13 @@ class Thread:
             await self.open(request)
             self._go_on(reason, await self._latest(request))
         except LimnerError as error:
-            if error.code == GONE:
+            if error.code == SERVER_GONE:
                 raise
-            self.bury(error)
+            self.on_lost(error)
         finally:
             self._held = None
         for method, params in held:
-            self.hear(method, params)
+            self.on_notification(method, params)
 
     def _go_on(self, reason: str, latest: Mapping[str, Any]) -> None:
         """Tell the turn what became of it, from what the server says is its newest one."""
@@ -282,7 +281,7 @@ class Thread:
         else:
             turn.end("interrupted", error=_lost(reason))
 
-    def bury(self, error: LimnerError) -> None:
+    def on_lost(self, error: LimnerError) -> None:
         """The thread cannot be taken up again."""
         self._lost = error
         self._desk.stop()
@@ -314,7 +313,7 @@ class Thread:
         try:
             answer = await self._request("turn/start", params)
         except LimnerError as error:
-            if error.code != GONE:
+            if error.code != SERVER_GONE:
                 raise
             # Whether it had begun is known to nobody; it is not begun a second time.
             turn.end("interrupted", error=_lost(error.message))

@@ -9,9 +9,10 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from limner.frontends.remote.connection import Params
 from limner.frontends.remote.events import Event, ToolAnswered, ToolCalled, ToolProgress
 from limner.frontends.remote.output_parts import OutputParts
-from limner.frontends.remote.rpc import INVALID_PARAMS, Params, Unanswerable
+from limner.net.jsonrpc import INVALID_PARAMS, RpcError
 from limner.pictures.request import Progress
 from limner.tools.base import Tool, ToolCall, ToolContext
 from limner.tools.function_tools import FunctionTool
@@ -81,12 +82,12 @@ class ToolCallServer:
         """Run the call, or wait for it where it runs already; the answer for the server.
 
         Raises:
-            Unanswerable: it is no call.
+            RpcError: it is not a tool call.
         """
         try:
             asked = msgspec.convert(params, _Asked)
         except msgspec.ValidationError as problem:
-            raise Unanswerable(INVALID_PARAMS, f"This is no call of a tool: {problem}") from None
+            raise RpcError(INVALID_PARAMS, f"This is not a tool call: {problem}") from None
         key = (asked.turn_id, asked.call_id)
         if key not in self._calls:
             self._make_room()

@@ -1,4 +1,4 @@
-"""A program to start -> a link to it: whole messages go out and come in, as bytes of JSON."""
+"""A program to start, or an address -> a transport that carries messages to an app-server."""
 
 from __future__ import annotations
 
@@ -6,62 +6,47 @@ import asyncio
 import contextlib
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Protocol
 from urllib.parse import urlsplit
 
 from limner.content import Discreet
-from limner.errors import InputInvalid, LimnerError, MissingExtra
+from limner.errors import InputInvalid, LimnerError
+from limner.net.jsonrpc import MAX_MESSAGE_BYTES, MessageHead
+from limner.net.jsonrpc_lines import Line, StreamTransport
+from limner.net.jsonrpc_peer import Transport
 from limner.net.redaction import redact
+from limner.net.websocket import WebSocketTransport, open_websocket
 
-if TYPE_CHECKING:
-    from websockets.asyncio.client import ClientConnection
-
-
-GONE = "SERVER_GONE"
-# A history with its pictures in it is one message.
-MAX_MESSAGE_BYTES = 256 * 1024 * 1024
+SERVER_GONE = "SERVER_GONE"
 EXIT_TIMEOUT_S = 5.0
-# Of what a server says about its end.
-TOLD_CHARS = 500
 
-_LAST_WORDS_BYTES = 4 * 1024
+_SHOWN_CHARS = 500
+_STDERR_TAIL_BYTES = 4 * 1024
 _READ_BYTES = 64 * 1024
 
 
-class Link(Protocol):
+class ServerTransport(Transport, Protocol):
     """One connection to a server, for as long as it lasts."""
 
-    async def send(self, message: bytes) -> None:
-        """Send one message.
-
-        Raises:
-            LimnerError: SERVER_GONE.
-        """
-        ...
-
-    async def receive(self) -> bytes | None:
-        """The next message; None once there are no more."""
-        ...
-
-    async def obituary(self) -> str:
+    async def end_reason(self) -> str:
         """Why there are no more messages, for a reader."""
         ...
 
     async def aclose(self) -> None:
-        """Part in good order; what does not go by itself is made to."""
+        """Close in good order; a server that does not end by itself is ended."""
         ...
 
 
 class Target(Protocol):
-    """Where a server is, and whether it sees the files that are here."""
+    """Where a server is."""
 
     @property
-    def shares_files(self) -> bool:
-        """Whether a path means the same to the server."""
+    def is_local(self) -> bool:
+        """Whether a path means the same file to the server."""
         ...
 
-    async def open(self) -> Link:
-        """A new link.
+    async def open(self) -> ServerTransport:
+        """Open a new connection.
 
         Raises:
             LimnerError: SERVER_GONE; the server cannot be started or reached.
@@ -70,9 +55,9 @@ class Target(Protocol):
 
 
 class ServerCommand(Discreet, frozen=True, kw_only=True):
-    """A server that is started here and spoken to over its standard streams.
+    """A server that this process starts; messages go over its standard streams.
 
-    ``env`` is its whole environment; None is that of this process.
+    ``env`` is its whole environment; None means that of this process.
     """
 
     unshown = ("env",)
@@ -81,11 +66,11 @@ class ServerCommand(Discreet, frozen=True, kw_only=True):
     env: Mapping[str, str] | None = None
 
     @property
-    def shares_files(self) -> bool:
-        """What runs on this machine sees its files."""
+    def is_local(self) -> bool:
+        """It runs on this machine."""
         return True
 
-    async def open(self) -> Link:
+    async def open(self) -> ServerTransport:
         """Start it."""
         try:
             process = await asyncio.create_subprocess_exec(
@@ -94,70 +79,53 @@ class ServerCommand(Discreet, frozen=True, kw_only=True):
                 stdout=PIPE,
                 stderr=PIPE,
                 env=self.env,
-                limit=MAX_MESSAGE_BYTES,
-                # Ctrl-C at the terminal is for this program, which decides what becomes of a turn.
+                # Ctrl-C at the terminal is for this program, which decides how the turn ends.
                 start_new_session=True,
             )
         except OSError as error:
-            raise LimnerError(f"{self.words[0]} cannot be started: {error}", code=GONE) from error
-        return ProcessLink(process)
+            message = f"{self.words[0]} cannot be started: {error}"
+            raise LimnerError(message, code=SERVER_GONE) from error
+        return ProcessTransport(process)
 
 
-class ProcessLink:
-    """The standard streams of a process: a line is a message; its last words are kept."""
+class ProcessTransport(StreamTransport):
+    """The standard streams of a process; the end of what it writes to standard error is kept."""
 
     def __init__(self, process: Process) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
-        self._process = process
-        self._to, self._from = process.stdin, process.stdout
-        self._last_words = b""
-        self._too_long = False
-        self._listening = asyncio.create_task(self._listen(process.stderr))
+        super().__init__(process.stdout, process.stdin)
+        self._process, self._stdin = process, process.stdin
+        self._stderr_tail = b""
+        self._has_sent_too_much = False
+        self._reading_stderr = asyncio.create_task(self._read_stderr(process.stderr))
 
-    @property
-    def pid(self) -> int:
-        """The process."""
-        return self._process.pid
+    async def receive(self) -> Line | None:
+        """Wait for the next line; one that is too long is the end, since its content is lost."""
+        line = await super().receive()
+        if isinstance(line, MessageHead):
+            self._has_sent_too_much = True
+            return None
+        return line
 
-    async def send(self, message: bytes) -> None:
-        """Write one line."""
-        try:
-            self._to.writelines((message, b"\n"))
-            await self._to.drain()
-        except (OSError, RuntimeError) as error:  # a closed transport is a RuntimeError
-            raise LimnerError("the server no longer listens", code=GONE) from error
-
-    async def receive(self) -> bytes | None:
-        """Read one line; blank ones are none."""
-        try:
-            while line := await self._from.readline():
-                if line.strip():
-                    return line
-        except ValueError:  # what asyncio says of a line beyond the limit
-            self._too_long = True
-        except OSError:
-            pass
-        return None
-
-    async def obituary(self) -> str:
+    async def end_reason(self) -> str:
         """Its exit status and the end of what it wrote to standard error."""
-        if self._too_long:
+        if self._has_sent_too_much:
             return f"the server sent a message of more than {MAX_MESSAGE_BYTES >> 20} MiB"
-        await self._end()
-        told = redact(self._last_words.decode("utf-8", "replace")).strip()[-TOLD_CHARS:]
+        await self._wait_for_exit()
+        stderr = redact(self._stderr_tail.decode("utf-8", "replace")).strip()[-_SHOWN_CHARS:]
         status = f"the server ended with status {self._process.returncode}"
-        return f"{status}: {told}" if told else status
+        return f"{status}: {stderr}" if stderr else status
 
     async def aclose(self) -> None:
-        """Close its input, which tells it to finish; end it where it does not."""
-        self._to.close()
-        await self._end()
+        """Close its input, which asks it to end; stop it if it does not."""
+        self._stdin.close()
+        await self._wait_for_exit()
         with contextlib.suppress(OSError, RuntimeError):
-            await self._to.wait_closed()
+            await self._stdin.wait_closed()
 
-    async def _end(self) -> None:
+    async def _wait_for_exit(self) -> None:
         try:
             for stop in (self._process.terminate, self._process.kill):
                 try:
@@ -173,18 +141,15 @@ class ProcessLink:
                 self._process.kill()
             raise
         finally:
-            # What it started may hold the stream open longer than it lives.
-            self._listening.cancel()
+            # Its child processes may hold the stream open longer than it lives.
+            self._reading_stderr.cancel()
 
-    async def _listen(self, stream: asyncio.StreamReader) -> None:
+    async def _read_stderr(self, stream: asyncio.StreamReader) -> None:
         while part := await stream.read(_READ_BYTES):
-            self._last_words = (self._last_words + part)[-_LAST_WORDS_BYTES:]
+            self._stderr_tail = (self._stderr_tail + part)[-_STDERR_TAIL_BYTES:]
 
 
-OPEN_TIMEOUT_S = 20.0
-
-
-class Address(Discreet, frozen=True, kw_only=True):
+class ServerAddress(Discreet, frozen=True, kw_only=True):
     """A server that listens on a web socket: ``ws://…``, ``wss://…`` or ``unix://PATH``."""
 
     unshown = ("token",)
@@ -197,85 +162,25 @@ class Address(Discreet, frozen=True, kw_only=True):
         named = parts.path if parts.scheme == "unix" else parts.netloc
         if parts.scheme not in {"ws", "wss", "unix"} or not named:
             raise InputInvalid(
-                f"{self.url[:200]!r} is no address of an app-server",
+                f"{self.url[:200]!r} is not an address of an app-server",
                 field="url",
                 hint="Give ws://HOST:PORT, wss://HOST:PORT or unix:///PATH.",
             )
 
     @property
-    def shares_files(self) -> bool:
-        """A socket in the file system is on this machine; any other may be anywhere."""
+    def is_local(self) -> bool:
+        """A Unix socket is on this machine; any other socket may be anywhere."""
         return urlsplit(self.url).scheme == "unix"
 
-    async def open(self) -> Link:
-        """Connect to it."""
+    async def open(self) -> ServerTransport:
+        """Connect to it.
+
+        Raises:
+            MissingExtra: the web socket library is not installed.
+        """
+        headers = None if self.token is None else {"Authorization": f"Bearer {self.token}"}
         try:
-            # Here, since the library is an extra and takes its time to load.
-            from websockets.asyncio.client import connect  # noqa: PLC0415
-            from websockets.exceptions import WebSocketException  # noqa: PLC0415
-        except ImportError as error:
-            raise MissingExtra(
-                "Web sockets need a package that is not installed.",
-                hint="pip install 'limner[websocket]'",
-            ) from error
-        try:
-            socket = await connect(
-                **_place(self.url),
-                additional_headers=None if self.token is None else _bearer(self.token),
-                open_timeout=OPEN_TIMEOUT_S,
-                close_timeout=EXIT_TIMEOUT_S,
-                max_size=MAX_MESSAGE_BYTES,
-                compression=None,
-            )
-        except (OSError, TimeoutError, WebSocketException) as error:
-            told = redact(f"{self.url} cannot be reached: {error}", [self.token or ""])
-            raise LimnerError(told, code=GONE) from error
-        return SocketLink(socket)
-
-
-class SocketLink:
-    """A web socket: a text frame is a message."""
-
-    def __init__(self, socket: ClientConnection) -> None:
-        self._socket = socket
-
-    async def send(self, message: bytes) -> None:
-        """Send one frame."""
-        from websockets.exceptions import ConnectionClosed  # noqa: PLC0415 - loaded with the socket
-
-        try:
-            await self._socket.send(message, text=True)
-        except ConnectionClosed as error:
-            raise LimnerError("the server no longer listens", code=GONE) from error
-
-    async def receive(self) -> bytes | None:
-        """Take one frame."""
-        from websockets.exceptions import ConnectionClosed  # noqa: PLC0415 - loaded with the socket
-
-        try:
-            return await self._socket.recv(decode=False)
-        except ConnectionClosed:
-            return None
-
-    async def obituary(self) -> str:
-        """How the socket was closed."""
-        code, reason = self._socket.close_code, self._socket.close_reason
-        told = f"the connection was closed ({code})"
-        return f"{told}: {redact(reason)[:TOLD_CHARS]}" if reason else told
-
-    async def aclose(self) -> None:
-        """Say goodbye."""
-        await self._socket.close()
-
-
-def _place(url: str) -> dict[str, Any]:
-    """Where to connect to, as the library wants to be told."""
-    parts = urlsplit(url)
-    if parts.scheme == "unix":
-        return {"uri": "ws://localhost/", "unix": True, "path": parts.path}
-    # Words and pictures go to the address that was given, and through nobody else's hands.
-    return {"uri": url, "proxy": None}
-
-
-def _bearer(token: str) -> dict[str, str]:
-    return {"Authorization": f"Bearer {token}"}
+            return WebSocketTransport(await open_websocket(self.url, headers=headers))
+        except OSError as error:
+            message = redact(f"{self.url} cannot be reached: {error}", [self.token or ""])
+            raise LimnerError(message, code=SERVER_GONE) from error

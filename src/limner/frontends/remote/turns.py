@@ -25,7 +25,7 @@ from limner.frontends.remote.events import (
     TurnStarted,
     UsageUpdated,
 )
-from limner.net.json_shapes import as_list, as_object
+from limner.json_shapes import as_list, as_object
 
 # Of what nobody has fetched yet, and of what a turn makes: far beyond any that means well.
 MAX_EVENTS = 10_000

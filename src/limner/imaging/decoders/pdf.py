@@ -1,6 +1,6 @@
 """PDF bytes -> a page drawn on white, with the extra ``limner[pdf]``.
 
-PDFium is built without a script engine and follows no link; nothing in a document is run.
+PDFium is built without a script engine and follows no link, so no code of a document runs.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from limner.imaging.decoders import OpenedPicture, check_page
 from limner.imaging.limits import WorkerLimits
 from limner.imaging.orientation import check_pixels
 
-# It has no types of its own.
+# It has no types.
 _pdfium: Any = import_module("pypdfium2")
 
-# 216 dots to the inch show small print; larger sheets are drawn coarser.
+# 216 dots per inch show small print; larger sheets are drawn with fewer.
 _PIXELS_PER_POINT = 3.0
 MAX_EDGE = 2576
 
@@ -27,10 +27,10 @@ def pdf(data: bytes, *, page: int, limits: WorkerLimits) -> OpenedPicture:
     """Draw one page with its annotations and filled-in form fields.
 
     Raises:
-        CorruptImage: it does not open, or there is no such page.
+        CorruptImage: the file does not open, or does not have that page.
     """
     with _document(data) as document:
-        # Before anything else is asked of the document, or the fields stay empty.
+        # This must be the first call on the document, else form fields stay empty.
         document.init_forms()
         pages = len(document)
         check_page(page, pages)

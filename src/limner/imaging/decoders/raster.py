@@ -1,4 +1,4 @@
-"""PNG, JPEG, GIF and WebP bytes -> an opened picture, with Pillow."""
+"""PNG, JPEG, GIF, WebP, AVIF, BMP and ICO bytes -> an opened picture, with Pillow."""
 
 from __future__ import annotations
 
@@ -23,98 +23,97 @@ from PIL import (
 from limner.errors import CorruptImage
 from limner.imaging import gif_blocks
 from limner.imaging.decoders import OpenedPicture
-from limner.imaging.formats import webp_canvas
+from limner.imaging.formats import PNG_SIGNATURE, webp_canvas
 from limner.imaging.limits import WorkerLimits
-from limner.imaging.orientation import check_pixels, orientation
+from limner.imaging.orientation import check_pixels, exif_orientation
 
-# Loaded up front, so that the worker needs no further file once its limits are set.
+# Pillow finds a loaded plug-in by name. They are loaded here, so that a sandboxed worker needs no
+# further file.
+_PLUGINS = (
+    BmpImagePlugin,
+    GifImagePlugin,
+    IcoImagePlugin,
+    JpegImagePlugin,
+    PngImagePlugin,
+    WebPImagePlugin,
+)
+# A sandboxed worker cannot start a thread.
+AvifImagePlugin.DEFAULT_MAX_THREADS = 1
+
+# The header of an ICO file, an entry of its list, and the header of a bitmap in it.
+_HEAD = struct.Struct("<HHH")
+_ENTRY = struct.Struct("<BBBBHHII")
+_DIB_BYTES = 40
 
 
-_PLUGINS = (GifImagePlugin, JpegImagePlugin, PngImagePlugin, WebPImagePlugin)
-
-
-def read(
+def open_with_pillow(
     data: bytes,
     *,
-    page: int,  # noqa: ARG001 - the shape of every reader
+    page: int,  # noqa: ARG001 - every decoder has this signature
     limits: WorkerLimits,
-    decoder: str,
-    may_move: bool = True,
+    plugin: str,
+    may_be_animated: bool = True,
 ) -> OpenedPicture:
-    """Read the header with one decoder of Pillow and no other."""
-    image = Image.open(BytesIO(data), formats=[decoder])
+    """Parse the header with one plug-in of Pillow and no other."""
+    image = Image.open(BytesIO(data), formats=[plugin])
     check_pixels(image.size, max_pixels=limits.max_pixels)
-    return OpenedPicture(image=image, turn=orientation(image, data), may_move=may_move)
+    return OpenedPicture(
+        image=image, orientation=exif_orientation(image, data), may_be_animated=may_be_animated
+    )
+
+
+png = partial(open_with_pillow, plugin="PNG")
+# The further pictures in a JPEG are depth and gain maps, not an animation.
+jpeg = partial(open_with_pillow, plugin="JPEG", may_be_animated=False)
+avif = partial(open_with_pillow, plugin="AVIF")
+bmp = partial(open_with_pillow, plugin="BMP", may_be_animated=False)
 
 
 def webp(data: bytes, *, page: int, limits: WorkerLimits) -> OpenedPicture:
-    """Open a WebP file, whose decoder takes memory for the whole canvas as soon as it opens it."""
+    """Open a WebP file; its decoder allocates the whole canvas when it opens the file."""
     if canvas := webp_canvas(data):
         check_pixels(canvas, max_pixels=limits.max_pixels)
-    return read(data, page=page, limits=limits, decoder="WEBP")
+    return open_with_pillow(data, page=page, limits=limits, plugin="WEBP")
 
 
 def gif(data: bytes, *, page: int, limits: WorkerLimits) -> OpenedPicture:
-    """Open a GIF file, whose decoder may take memory for the first frame as soon as it opens it.
+    """Open a GIF file; its decoder may allocate the first frame when it opens the file.
 
     Raises:
-        ImageTooLarge: the canvas, widened to hold that frame, has too many pixels.
+        ImageTooLarge: the canvas, enlarged to hold that frame, has too many pixels.
         CorruptImage: the file ends before that frame begins.
     """
     width, height = gif_blocks.canvas(data)
     for _, _, right, bottom in islice(gif_blocks.frames(data), 1):
         check_pixels((max(width, right), max(height, bottom)), max_pixels=limits.max_pixels)
-    return read(data, page=page, limits=limits, decoder="GIF")
+    return open_with_pillow(data, page=page, limits=limits, plugin="GIF")
 
 
-png = partial(read, decoder="PNG")
-# The further pictures in a JPEG are depth and gain maps, not an animation.
-jpeg = partial(read, decoder="JPEG", may_move=False)
-
-
-# A worker may begin no thread once it is locked down.
-AvifImagePlugin.DEFAULT_MAX_THREADS = 1
-
-avif = partial(read, decoder="AVIF")
-
-
-# Pillow finds the decoders by name among the loaded ones.
-
-
-_BITMAP_PLUGINS = (BmpImagePlugin, IcoImagePlugin)
-_PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
-_HEAD = struct.Struct("<HHH")
-_ENTRY = struct.Struct("<BBBBHHII")
-_DIB_BYTES = 40
-
-bmp = partial(read, decoder="BMP", may_move=False)
-
-
-class _Icon(msgspec.Struct, frozen=True, kw_only=True):
-    """One image of an icon file; its size is its own header's, since the file's list may lie."""
-
-    width: int
-    height: int
-    bits: int
-    data: bytes
-
-
-def ico(data: bytes, *, page: int, limits: WorkerLimits) -> OpenedPicture:  # noqa: ARG001 - the shape of every reader
+def ico(data: bytes, *, page: int, limits: WorkerLimits) -> OpenedPicture:  # noqa: ARG001 - every decoder has this signature
     """Open the largest image, and of several that size the one with the most colours.
 
-    Pillow decodes an icon as soon as it opens it, and prefers fewer colours. It is therefore given
-    an icon with one image, whose size has been checked.
+    Pillow decodes an icon when it opens it, and prefers fewer colours. It therefore gets a file
+    with only this image, after its size has been checked.
 
     Raises:
-        CorruptImage: there is no whole image in the file.
+        CorruptImage: the file contains no complete image.
     """
     icon = max(_icons(data), key=lambda icon: (icon.width * icon.height, icon.bits), default=None)
     if icon is None:
         raise CorruptImage("there is no whole image in the ICO file")
     check_pixels((icon.width, icon.height), max_pixels=limits.max_pixels)
-    if icon.data.startswith(_PNG_MAGIC):
+    if icon.data.startswith(PNG_SIGNATURE):
         return OpenedPicture(image=Image.open(BytesIO(icon.data), formats=["PNG"]))
-    return OpenedPicture(image=Image.open(BytesIO(_alone(icon)), formats=["ICO"]))
+    return OpenedPicture(image=Image.open(BytesIO(_single_icon_file(icon)), formats=["ICO"]))
+
+
+class _Icon(msgspec.Struct, frozen=True, kw_only=True):
+    """One image of an icon file; the size is from its own header, since the list may be wrong."""
+
+    width: int
+    height: int
+    bits: int
+    data: bytes
 
 
 def _icons(data: bytes) -> Iterator[_Icon]:
@@ -126,20 +125,20 @@ def _icons(data: bytes) -> Iterator[_Icon]:
         *_, size, offset = _ENTRY.unpack_from(data, start)
         body = data[offset : offset + size]
         if len(body) == size >= _DIB_BYTES:
-            yield _measured(body)
+            yield _parse_icon(body)
 
 
-def _measured(body: bytes) -> _Icon:
-    if body.startswith(_PNG_MAGIC):
+def _parse_icon(body: bytes) -> _Icon:
+    if body.startswith(PNG_SIGNATURE):
         width, height = struct.unpack_from(">II", body, 16)
         return _Icon(width=width, height=height, bits=32, data=body)
     width, height, _, bits = struct.unpack_from("<iiHH", body, 4)
-    # Below the colours lies a mask of the same height.
+    # The height counts the colours and a mask of the same height.
     return _Icon(width=abs(width), height=abs(height) // 2, bits=bits, data=body)
 
 
-def _alone(icon: _Icon) -> bytes:
-    """An icon file with one image; the list knows 0 to 255, of which 0 means 256 and more."""
+def _single_icon_file(icon: _Icon) -> bytes:
+    """An icon file with one image; in its list, 0 means an edge of 256 and more."""
     edges = (edge if edge < 256 else 0 for edge in (icon.width, icon.height))
     start = _HEAD.size + _ENTRY.size
     entry = _ENTRY.pack(*edges, 0, 0, 1, icon.bits, len(icon.data), start)

@@ -1,4 +1,4 @@
-"""SVG bytes -> an opened picture of the drawing, by our own rules for what may be drawn."""
+"""SVG bytes -> an opened picture of the drawing, under the rules of ``imaging.svg``."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from limner.imaging.decoders import OpenedPicture
 from limner.imaging.formats import root_start
 from limner.imaging.limits import WorkerLimits
 from limner.imaging.orientation import check_pixels
-from limner.imaging.svg.renderer import render_alone
+from limner.imaging.svg.renderer import render_at_natural_size
 
 _ENCODING = re.compile(rb"<\?xml\s[^<>]*?encoding\s*=\s*[\"']([A-Za-z0-9._-]+)[\"']")
 _SINGLE_BYTE = frozenset({"us-ascii", "iso-8859-1", "iso-8859-15", "windows-1252"})
-# A document type that declares nothing: many editors and plotters write one.
+# A document type without declarations: many editors and plotters write one.
 _BARE_DOCTYPE = re.compile(r"<!DOCTYPE[^<>\[\]]*>")
 
 
-def svg(data: bytes, *, page: int, limits: WorkerLimits) -> OpenedPicture:  # noqa: ARG001 - the shape of every reader
-    """Draw a file that stands alone, at the size it gives itself.
+def svg(data: bytes, *, page: int, limits: WorkerLimits) -> OpenedPicture:  # noqa: ARG001 - every decoder has this signature
+    """Draw an SVG file at its own size.
 
     Raises:
-        UnsafeSvg: it asks for more than drawing.
+        UnsafeSvg: the document contains something that is not allowed.
         ImageTooLarge: it is over a limit.
         CorruptImage: it is not an SVG document.
     """
@@ -34,13 +34,14 @@ def svg(data: bytes, *, page: int, limits: WorkerLimits) -> OpenedPicture:  # no
     document = _text(data)
     start = root_start(document)
     prolog = _BARE_DOCTYPE.sub("", document[:start])
-    drawn = Image.open(BytesIO(render_alone(prolog + document[start:], limits)), formats=["PNG"])
+    png = render_at_natural_size(prolog + document[start:], limits)
+    drawn = Image.open(BytesIO(png), formats=["PNG"])
     check_pixels(drawn.size, max_pixels=limits.max_pixels)
     return OpenedPicture(image=drawn)
 
 
 def _text(data: bytes) -> str:
-    """The document as text: by its byte order mark, by what it declares, or as UTF-8."""
+    """Decode the document by its byte order mark, by the encoding it declares, or as UTF-8."""
     declared = _ENCODING.match(data.lstrip())
     encoding = declared[1].decode().lower() if declared else "utf-8"
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):

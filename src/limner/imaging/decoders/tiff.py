@@ -1,6 +1,6 @@
 """TIFF bytes -> an opened page, with Pillow; grey of any depth becomes grey of eight bits.
 
-The list of pages is walked here and not by Pillow, which reads every page up to the one asked for.
+This module walks the list of pages, since Pillow would parse every page before the wanted one.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ _DEEP_GREY = frozenset({"I;16", "I;16B", "I", "F"})
 def tiff(data: bytes, *, page: int, limits: WorkerLimits) -> OpenedPicture:
     """Open one page, which Pillow turns upright itself when it decodes it.
 
-    Smaller copies of a page, which large scans and maps carry along, are not counted as pages.
+    Large scans and maps contain smaller copies of a page; they do not count as pages.
 
     Raises:
-        CorruptImage: there is no such page.
+        CorruptImage: the file does not have that page.
         ImageTooLarge: too many pages, or too many pixels.
     """
-    # A file without a directory has none to point to; Pillow then says that it is damaged.
+    # A file without a directory has no page; Pillow then reports that it is damaged.
     starts = _pages(data) or [0]
     check_page(page, len(starts))
-    image = Image.open(BytesIO(_beginning_at(data, starts[page - 1])), formats=["TIFF"])
+    image = Image.open(BytesIO(_with_first_page(data, starts[page - 1])), formats=["TIFF"])
     check_pixels(image.size, max_pixels=limits.max_pixels)
     if image.mode in _DEEP_GREY:
-        image = _in_eight_bits(image)
+        image = _to_eight_bits(image)
     return OpenedPicture(image=image, pages=len(starts))
 
 
 def _pages(data: bytes) -> list[int]:
-    """Where the directory of each page stands; a chain that bites its tail ends there."""
+    """The offset of each page's directory; a chain that loops ends at the loop."""
     found: dict[int, bool] = {}
     for start, is_page in _directories(data):
         if start in found:
@@ -59,7 +59,7 @@ def _pages(data: bytes) -> list[int]:
 
 
 def _directories(data: bytes) -> Iterator[tuple[int, bool]]:
-    """The start of each directory in the chain, and whether it is a page and not a copy of one."""
+    """The offset of each directory in the chain, and whether it is a page, not a smaller copy."""
     layout = _Layout(data)
     start = layout.number(layout.first_at, layout.offset)
     while start:
@@ -72,7 +72,7 @@ def _directories(data: bytes) -> Iterator[tuple[int, bool]]:
 
 
 class _Layout:
-    """How numbers are written in one file: their order, and 64 bits in a BigTIFF."""
+    """How one file stores numbers: their byte order, and 64 bits in a BigTIFF."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -84,18 +84,18 @@ class _Layout:
         self.entry_bytes = 20 if self.is_big else 12
 
     def number(self, at: int, kind: str) -> int | None:
-        """The number at a place; None where the file has ended."""
+        """The number at an offset; None behind the end of the file."""
         size = struct.calcsize(kind)
         if at + size > len(self._data):
             return None
         return int.from_bytes(self._data[at : at + size], "little" if self._order == "<" else "big")
 
     def packed(self, number: int) -> bytes:
-        """An offset as this file writes it."""
+        """An offset in the encoding of this file."""
         return struct.pack(self._order + self.offset, number)
 
     def is_reduced(self, entry: int) -> bool:
-        """Whether the first entry of a directory, which sorts them, marks a smaller copy."""
+        """Whether the first entry of a directory (entries are sorted) marks a smaller copy."""
         if self.number(entry, "H") != _SUBFILE_TYPE:
             return False
         kind = "H" if self.number(entry + 2, "H") == _SHORT else "I"
@@ -103,7 +103,7 @@ class _Layout:
         return bool(value & _REDUCED)
 
 
-def _beginning_at(data: bytes, start: int) -> bytes:
+def _with_first_page(data: bytes, start: int) -> bytes:
     """The file with another page as its first."""
     layout = _Layout(data)
     if layout.number(layout.first_at, layout.offset) == start:
@@ -112,8 +112,8 @@ def _beginning_at(data: bytes, start: int) -> bytes:
     return data[: layout.first_at] + pointer + data[layout.first_at + len(pointer) :]
 
 
-def _in_eight_bits(image: Image.Image) -> Image.Image:
-    """Grey of 16 or 32 bits, or of fractions, spread over 0 to 255; Pillow would clip it."""
+def _to_eight_bits(image: Image.Image) -> Image.Image:
+    """Scale grey of 16 or 32 bits or of floats to 0 to 255; Pillow would clip it."""
     assert isinstance(image, TiffImagePlugin.TiffImageFile)
     bits: tuple[int, ...] = image.tag_v2.get(TiffImagePlugin.BITSPERSAMPLE, (16,))
     inverted = image.tag_v2.get(TiffImagePlugin.PHOTOMETRIC_INTERPRETATION) == _WHITE_IS_ZERO
@@ -131,7 +131,7 @@ def _in_eight_bits(image: Image.Image) -> Image.Image:
 
 
 def _range(image: Image.Image) -> tuple[float, float]:
-    """What is black and what is white: fractions mean 0 and 1, other numbers mean themselves."""
+    """The values of black and white: 0 and 1 for fractions, else the smallest and the largest."""
     low, high = image.convert("F").getextrema()
     assert isinstance(low, float)
     assert isinstance(high, float)

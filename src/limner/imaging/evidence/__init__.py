@@ -1,6 +1,6 @@
-"""Pixels -> what can be measured of them: size, colours, texture, codes, camera data and text.
+"""Pixels -> measurements: size, colours, texture, codes, camera data and text.
 
-The host imports only the values of ``record`` and ``extra``; all else runs inside a worker.
+The host imports only the values of ``record``; all else runs inside a worker.
 """
 
 from limner.imaging.evidence.record import (

@@ -1,7 +1,7 @@
 """Raw pixels -> the text in them, with the models of the extra ``limner[eyes]``.
 
-Runs inside the reading worker only, which loads the models before it gives up its rights and then
-never opens a file again. Nothing is downloaded: the models are named by their path in the package.
+Runs inside the OCR worker only, which loads the models before it enters the sandbox and then never
+opens a file again. Nothing is downloaded: the models are files of the installed package.
 """
 
 from __future__ import annotations
@@ -20,104 +20,46 @@ import msgspec
 from msgspec.structs import replace
 
 from limner.errors import ImageTooLarge
-from limner.imaging.evidence.record import Box, Legible, TextLine
+from limner.imaging.evidence.record import Box, OcrPage, TextLine
 
-# Two pieces stand in one row where they share so much of the taller one's height.
+# Two pieces are in one row if they share this much of the height of the taller one.
 _SHARED_HEIGHT = 0.4
-
-
-@dataclass
-class _Row:
-    """A row that is being gathered: its first piece decides what belongs to it."""
-
-    first: TextLine
-    pieces: list[TextLine]
-
-
-def in_reading_order(pieces: Iterable[TextLine]) -> tuple[TextLine, ...]:
-    """Rows from top to bottom, the pieces of each from left to right, with their row numbers."""
-    rows: list[_Row] = []
-    for piece in sorted(pieces, key=lambda piece: (_middle(piece), piece.box.x)):
-        row = next((row for row in rows[-3:] if _beside(row.first, piece)), None)
-        if row is None:
-            rows.append(_Row(piece, [piece]))
-        else:
-            row.pieces.append(piece)
-    return tuple(
-        replace(piece, row=number)
-        for number, row in enumerate(rows)
-        for piece in sorted(row.pieces, key=lambda piece: (piece.box.x, piece.box.y))
-    )
-
-
-def _middle(piece: TextLine) -> float:
-    return piece.box.y + piece.box.height / 2
-
-
-def _beside(one: TextLine, other: TextLine) -> bool:
-    first, second = one.box, other.box
-    top, bottom = max(first.y, second.y), min(first.y + first.height, second.y + second.height)
-    return bottom - top >= _SHARED_HEIGHT * max(first.height, second.height, 1)
 
 
 MAX_LINES = 2000
 MAX_LINE_CHARS = 500
-# Below these the models invent letters in foliage and noise; one or two letters need more.
+# With less confidence the models invent letters in foliage and noise; short texts need more.
 LEAST_CONFIDENCE = 80
 LEAST_CONFIDENCE_SHORT = 90
-# The detector's memory goes with the pixels it sees at once: a gigabyte for so many.
+# The detector needs a gigabyte of memory for this many pixels.
 BAND_PIXELS = 4_000_000
-# A line of text that is cut by the edge of one band is whole in the next.
+# A line that the edge of one band cuts is complete in the next.
 OVERLAP_ROWS = 256
 _MAX_THREADS = 4
-
-
-class Band(msgspec.Struct, frozen=True):
-    """Rows that are read together, and those among them whose text is kept."""
-
-    start: int
-    stop: int
-    keep_from: int
-    keep_to: int
-
-
-def bands(width: int, height: int) -> list[Band]:
-    """A picture in bands that overlap, every row of it being kept exactly once."""
-    rows = max(BAND_PIXELS // max(width, 1), 2 * OVERLAP_ROWS)
-    if height <= rows:
-        return [Band(0, height, 0, height)]
-    count = math.ceil((height - OVERLAP_ROWS) / (rows - OVERLAP_ROWS))
-    starts = [round(index * (height - rows) / (count - 1)) for index in range(count)]
-    # Neighbours meet in the middle of what they share.
-    seams = [(start + rows + after) // 2 for start, after in pairwise(starts)]
-    return [
-        Band(start, start + rows, keep_from, keep_to)
-        for start, keep_from, keep_to in zip(starts, [0, *seams], [*seams, height], strict=True)
-    ]
 
 
 class TextRecognizer:
     """The models, loaded once and kept warm."""
 
     def __init__(self) -> None:
-        # It would set memory aside for one thread per processor, and here it only holds pixels.
+        # numpy would reserve memory for one thread per processor, and it only holds pixels here.
         os.environ["OPENBLAS_NUM_THREADS"] = "1"
         self._numpy: Any = import_module("numpy")
         opencv: Any = import_module("cv2")
-        # Its threads would be begun at the first job, when no new ones are allowed.
+        # OpenCV would start threads at the first job, when the sandbox allows no new ones.
         opencv.setNumThreads(0)
         self._engine: Any = import_module("rapidocr").RapidOCR(params=_parameters())
         runtime: Any = import_module("rapidocr.inference_engine.onnxruntime")
         self._failures: tuple[type[Exception], ...] = (opencv.error, runtime.ONNXRuntimeError)
-        # Both models are loaded by a first use, the second one without the first one's leave.
+        # The first use loads a model. A blank page needs no second model, unless detection is off.
         blank = self._numpy.full((64, 320, 3), 255, self._numpy.uint8)
         self._engine(blank)
         self._engine(blank, use_det=False)
 
-    def read(self, page: Legible) -> tuple[TextLine, ...]:
+    def recognize(self, page: OcrPage) -> tuple[TextLine, ...]:
         """The text of a picture in reading order; boxes are in pixels of the original."""
         pixels = self._numpy.frombuffer(page.rgb, self._numpy.uint8)
-        # The models were taught with blue first.
+        # The models were trained with blue first.
         pixels = pixels.reshape(page.height, page.width, 3)[:, :, ::-1]
         found = [
             line
@@ -126,14 +68,14 @@ class TextRecognizer:
             if band.keep_from <= line.box.y + line.box.height / 2 < band.keep_to
         ]
         scale = (page.original_width / page.width, page.original_height / page.height)
-        lines = in_reading_order(found[:MAX_LINES])
+        lines = sort_into_rows(found[:MAX_LINES])
         return tuple(replace(line, box=_scaled(line.box, *scale)) for line in lines)
 
     def _lines(self, pixels: Any, *, top: int) -> Iterator[TextLine]:
         try:
             result = self._engine(pixels, use_det=True)
         except self._failures:
-            # What they say of it is a page of C++.
+            # Their own message is a page of C++.
             raise ImageTooLarge("reading its text needs more memory than there is") from None
         if result.txts is None:
             return
@@ -148,8 +90,34 @@ class TextRecognizer:
                 )
 
 
+def _parameters() -> dict[str, Any]:
+    package = find_spec("rapidocr")
+    assert package is not None
+    assert package.origin is not None
+    models = Path(package.origin).parent / "models"
+    return {
+        "Global.log_level": "critical",
+        # The angle classifier turns prices upside down: "$199.99" became "99661$".
+        "Global.use_cls": False,
+        # `measure.make_ocr_page` has already chosen the size.
+        "Global.max_side_len": 1 << 20,
+        "Global.text_score": LEAST_CONFIDENCE / 100,
+        # Small pictures are enlarged to this; more costs time and gives no better text.
+        "Det.limit_side_len": 320,
+        "Det.model_path": str(models / "PP-OCRv6_det_small.onnx"),
+        "Rec.model_path": str(models / "PP-OCRv6_rec_small.onnx"),
+        "EngineConfig.onnxruntime.intra_op_num_threads": _threads(),
+        "EngineConfig.onnxruntime.inter_op_num_threads": 1,
+    }
+
+
+def _threads() -> int:
+    # Idle threads spin, so many threads on a busy machine would slow each other down.
+    return max(1, min(_MAX_THREADS, (os.cpu_count() or 1) // 2))
+
+
 def is_credible(text: str, confidence: int) -> bool:
-    """Whether a line was read with enough confidence to be repeated, and has a letter or digit."""
+    """Whether a line has enough confidence, and a letter or a digit."""
     short = len(text.strip()) <= 2
     return any(map(str.isalnum, text)) and confidence >= (
         LEAST_CONFIDENCE_SHORT if short else LEAST_CONFIDENCE
@@ -171,27 +139,59 @@ def _scaled(box: Box, across: float, down: float) -> Box:
     )
 
 
-def _parameters() -> dict[str, Any]:
-    package = find_spec("rapidocr")
-    assert package is not None
-    assert package.origin is not None
-    models = Path(package.origin).parent / "models"
-    return {
-        "Global.log_level": "critical",
-        # The angle classifier turns prices upside down: "$199.99" was read as "99661$".
-        "Global.use_cls": False,
-        # The size is ours to choose: `measure.legible` did.
-        "Global.max_side_len": 1 << 20,
-        "Global.text_score": LEAST_CONFIDENCE / 100,
-        # Small pictures are enlarged to this; more costs time and reads no better.
-        "Det.limit_side_len": 320,
-        "Det.model_path": str(models / "PP-OCRv6_det_small.onnx"),
-        "Rec.model_path": str(models / "PP-OCRv6_rec_small.onnx"),
-        "EngineConfig.onnxruntime.intra_op_num_threads": _threads(),
-        "EngineConfig.onnxruntime.inter_op_num_threads": 1,
-    }
+class Band(msgspec.Struct, frozen=True):
+    """Rows of pixels for one OCR call, and those among them whose text is kept."""
+
+    start: int
+    stop: int
+    keep_from: int
+    keep_to: int
 
 
-def _threads() -> int:
-    # Waiting threads spin, so those of a busy machine would mostly wait for each other.
-    return max(1, min(_MAX_THREADS, (os.cpu_count() or 1) // 2))
+def bands(width: int, height: int) -> list[Band]:
+    """Divide a picture into bands that overlap; the text of each row is kept exactly once."""
+    rows = max(BAND_PIXELS // max(width, 1), 2 * OVERLAP_ROWS)
+    if height <= rows:
+        return [Band(0, height, 0, height)]
+    count = math.ceil((height - OVERLAP_ROWS) / (rows - OVERLAP_ROWS))
+    starts = [round(index * (height - rows) / (count - 1)) for index in range(count)]
+    # Neighbouring bands meet in the middle of their overlap.
+    seams = [(start + rows + after) // 2 for start, after in pairwise(starts)]
+    return [
+        Band(start, start + rows, keep_from, keep_to)
+        for start, keep_from, keep_to in zip(starts, [0, *seams], [*seams, height], strict=True)
+    ]
+
+
+def sort_into_rows(pieces: Iterable[TextLine]) -> tuple[TextLine, ...]:
+    """The pieces in reading order, with their row numbers."""
+    rows: list[_Row] = []
+    for piece in sorted(pieces, key=lambda piece: (_middle(piece), piece.box.x)):
+        row = next((row for row in rows[-3:] if _in_one_row(row.first, piece)), None)
+        if row is None:
+            rows.append(_Row(piece, [piece]))
+        else:
+            row.pieces.append(piece)
+    return tuple(
+        replace(piece, row=number)
+        for number, row in enumerate(rows)
+        for piece in sorted(row.pieces, key=lambda piece: (piece.box.x, piece.box.y))
+    )
+
+
+@dataclass
+class _Row:
+    """A row of pieces: the first one decides which others belong to it."""
+
+    first: TextLine
+    pieces: list[TextLine]
+
+
+def _middle(piece: TextLine) -> float:
+    return piece.box.y + piece.box.height / 2
+
+
+def _in_one_row(one: TextLine, other: TextLine) -> bool:
+    first, second = one.box, other.box
+    top, bottom = max(first.y, second.y), min(first.y + first.height, second.y + second.height)
+    return bottom - top >= _SHARED_HEIGHT * max(first.height, second.height, 1)

@@ -1,4 +1,4 @@
-"""What a worker tells the host of the pixels it measured: plain values, no image library."""
+"""The measurements and the text that a worker sends to the host, without an image library."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from importlib.util import find_spec
 
 import msgspec
 
-INSTALL = "pip install 'limner[eyes]'"
+INSTALL_OCR = "pip install 'limner[eyes]'"
 
 
-def can_read_text() -> bool:
-    """Whether the models and what runs them are here; neither is loaded to find out."""
+def has_ocr() -> bool:
+    """Whether the OCR models and their runtime are installed; this does not load them."""
     return find_spec("rapidocr") is not None and find_spec("onnxruntime") is not None
 
 
@@ -24,7 +24,7 @@ class Box(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Colour(msgspec.Struct, frozen=True, kw_only=True):
-    """A basic colour word, the commonest shade of it here, and how much of the picture has it."""
+    """A basic colour word, its most common shade in the picture, and its share of the picture."""
 
     name: str
     hex: str
@@ -32,11 +32,11 @@ class Colour(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Texture(msgspec.Struct, frozen=True, kw_only=True):
-    """What tells a photo from a screenshot from line art, in percent of all pixels.
+    """What separates photos, screenshots and line art, in percent of all pixels.
 
-    ``equal`` have exactly the colour of the pixel beside them: many in flat graphics, few in
-    photos. ``sharp`` differ from it strongly, as at the edge of a letter or a line. ``two_colours``
-    have one of the two commonest colours, and ``grey`` have next to no hue.
+    ``equal`` pixels have exactly the colour of the next pixel: many in flat graphics, few in
+    photos. ``sharp`` pixels differ strongly from it, as at the edge of a letter or a line.
+    ``two_colours`` pixels have one of the two most common colours, and ``grey`` ones almost no hue.
     """
 
     equal: int
@@ -46,14 +46,14 @@ class Texture(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GpsPosition(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the camera says it was, in degrees north and east."""
+    """The position of the camera as EXIF claims, in degrees north and east."""
 
     latitude: float
     longitude: float
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
-    """What EXIF claims about how the picture was made; anyone may have written it."""
+    """What EXIF claims about how the picture was made; anyone can edit it."""
 
     camera: str | None
     taken: str | None
@@ -62,15 +62,15 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Code(msgspec.Struct, frozen=True, kw_only=True):
-    """A QR code or barcode, and what it holds."""
+    """A QR code or barcode, and its content."""
 
     kind: str
     text: str
     box: Box
 
 
-class Legible(msgspec.Struct, frozen=True, kw_only=True):
-    """Raw pixels to read from, three bytes each, and the size of the picture they show."""
+class OcrPage(msgspec.Struct, frozen=True, kw_only=True):
+    """Raw pixels for OCR, three bytes each, and the size of the picture they show."""
 
     width: int
     height: int
@@ -82,8 +82,8 @@ class Legible(msgspec.Struct, frozen=True, kw_only=True):
 class TextLine(msgspec.Struct, frozen=True, kw_only=True):
     """A piece of text on one line.
 
-    Pieces with the same ``row`` stand beside each other; rows count from 0, top to bottom.
-    ``confidence`` is the reader's own, in percent.
+    Pieces with the same ``row`` are next to each other; rows count from 0, top to bottom.
+    ``confidence`` is that of the OCR model, in percent.
     """
 
     text: str
@@ -93,11 +93,11 @@ class TextLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Measurements(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that pixels and header tell without reading text.
+    """Everything that can be measured in pixels and header without OCR.
 
-    Width and height are those of the upright picture; ``turned`` says that the file stores it
-    another way up and relies on EXIF. ``background`` is the commonest colour along the border, with
-    its share of the border. ``codes`` is None where nothing is installed that reads them.
+    Width and height are those of the upright picture; ``turned`` means that the file stores it
+    rotated and relies on EXIF. ``background`` is the most common colour along the border, with its
+    share of the border. ``codes`` is None if the library that finds codes is not installed.
     """
 
     mime: str

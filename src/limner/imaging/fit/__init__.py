@@ -2,7 +2,7 @@
 
 from limner.imaging.fit.request import FitRequest, Fitted, Region
 
-# Counts up when the same request would give other pixels, so that nothing kept from before is used.
+# Part of the cache key. Increase it if the same request gives other pixels than before.
 FIT_VERSION = 1
 
 __all__ = ["FIT_VERSION", "FitRequest", "Fitted", "Region"]

@@ -1,7 +1,7 @@
-"""The specified way down: the smallest of three encodings, then lower quality, then lower size.
+"""A picture -> the specified ladder: the smallest of three encodings, then lower quality and size.
 
-The choices are those of trying every rung in turn; the work is not. The encoders of a rung run
-side by side, a PNG that has already lost is given up, and a rung is never tried twice.
+The result is the same as if every rung were tried in turn, with less work. The encoders of a rung
+run in parallel, a PNG that is already too large is stopped, and no rung is tried twice.
 """
 
 from __future__ import annotations
@@ -13,33 +13,32 @@ from PIL import Image
 
 from limner.imaging.fit import encoders
 from limner.imaging.fit.encoders import Candidate
-from limner.imaging.fit.request import JPEG, PNG, WEBP, FitRequest, inside, scaled
+from limner.imaging.fit.request import JPEG, PNG, WEBP, FitRequest, scale_by_percent
 from limner.imaging.fit.source import DecodedSource
 
 QUALITIES = (70, 60, 50, 40)
-# The first step of the specification's ladder, 100 %, is the one that has just failed.
+# The ladder of the specification begins with 100 %, which has just failed.
 PERCENTS = (75, 50, 35, 25)
 MIN_EDGE = 100
-# The specification names the first quality for JPEG only. A WebP by the quick method has, this much
-# below it, about the bytes of the usual method at the number itself, and looks hardly different.
+# The specification defines the first quality for JPEG only. With this much lower quality, the fast
+# WebP method has about the size of the default method, and looks almost the same.
 WEBP_BELOW = 3
-# A tie goes to the earlier one.
+# Of candidates with the same size, the earlier one is chosen.
 PREFERENCE = (PNG, JPEG, WEBP)
 
 
-def descend(source: DecodedSource, request: FitRequest, aside: ThreadPoolExecutor) -> Candidate:
-    """The first rung under the byte limit, or the smallest candidate where none is.
+def descend(source: DecodedSource, request: FitRequest, thread: ThreadPoolExecutor) -> Candidate:
+    """The first rung under the byte limit, or the smallest candidate if there is none.
 
-    ``aside`` runs one encoder while another runs here.
+    ``thread`` runs one encoder while this thread runs another.
     """
-    size = inside((source.part.width, source.part.height), request.max_width, request.max_height)
-    full = source.at(size)
-    smallest = _first_pass(full, request, aside)
+    full = source.at_size(request.size_for(source.part))
+    smallest = _encode_first(full, request, thread)
     if len(smallest.data) <= request.max_bytes:
         return smallest
     for image, quality in _rungs(source, full):
-        candidate = _lossy(image, quality, request, aside)
-        smallest = min(smallest, candidate, key=_bytes)
+        candidate = _encode_lossy(image, quality, request, thread)
+        smallest = min(smallest, candidate, key=lambda one: len(one.data))
         if len(candidate.data) <= request.max_bytes:
             return candidate
     return smallest
@@ -48,55 +47,51 @@ def descend(source: DecodedSource, request: FitRequest, aside: ThreadPoolExecuto
 def _rungs(source: DecodedSource, full: Image.Image) -> Iterator[tuple[Image.Image, int]]:
     yield from ((full, quality) for quality in QUALITIES)
     for percent in PERCENTS:
-        size = scaled(full.size, percent)
+        size = scale_by_percent(full.size, percent)
         if min(size) < MIN_EDGE:
             return
-        image = source.at(size)
+        image = source.at_size(size)
         yield from ((image, quality) for quality in QUALITIES)
 
 
-def _first_pass(image: Image.Image, request: FitRequest, aside: ThreadPoolExecutor) -> Candidate:
-    rivals: list[Candidate] = []
-    waiting = _begin_webp(image, max(0, request.quality - WEBP_BELOW), request, aside)
+def _encode_first(image: Image.Image, request: FitRequest, thread: ThreadPoolExecutor) -> Candidate:
+    candidates: list[Candidate] = []
+    webp = _start_webp(image, max(0, request.quality - WEBP_BELOW), request, thread)
     if JPEG in request.formats:
-        rivals.append(encoders.jpeg(image, request.quality))
+        candidates.append(encoders.jpeg(image, request.quality))
 
-    def most() -> int:
-        """What a PNG may have at most to win, which it also does with a tie."""
-        sizes = [len(rival.data) for rival in rivals]
-        if waiting is not None and waiting.done():
-            sizes.append(len(waiting.result().data))
+    def max_bytes() -> int:
+        """The most bytes with which a PNG would be chosen."""
+        sizes = [len(candidate.data) for candidate in candidates]
+        if webp is not None and webp.done():
+            sizes.append(len(webp.result().data))
         return min(sizes) if sizes else 2**63
 
-    if PNG in request.formats and (png := encoders.png(image, most)) is not None:
-        rivals.append(png)
-    if waiting is not None:
-        rivals.append(waiting.result())
-    return _smallest(rivals)
+    if PNG in request.formats and (png := encoders.png(image, max_bytes)) is not None:
+        candidates.append(png)
+    if webp is not None:
+        candidates.append(webp.result())
+    return _smallest(candidates)
 
 
-def _lossy(
-    image: Image.Image, quality: int, request: FitRequest, aside: ThreadPoolExecutor
+def _encode_lossy(
+    image: Image.Image, quality: int, request: FitRequest, thread: ThreadPoolExecutor
 ) -> Candidate:
-    waiting = _begin_webp(image, quality, request, aside)
-    rivals = [encoders.jpeg(image, quality)] if JPEG in request.formats else []
-    if waiting is not None:
-        rivals.append(waiting.result())
-    return _smallest(rivals or [encoders.whole_png(image)])
+    webp = _start_webp(image, quality, request, thread)
+    candidates = [encoders.jpeg(image, quality)] if JPEG in request.formats else []
+    if webp is not None:
+        candidates.append(webp.result())
+    return _smallest(candidates or [encoders.unbounded_png(image)])
 
 
-def _begin_webp(
-    image: Image.Image, quality: int, request: FitRequest, aside: ThreadPoolExecutor
+def _start_webp(
+    image: Image.Image, quality: int, request: FitRequest, thread: ThreadPoolExecutor
 ) -> Future[Candidate] | None:
     if WEBP not in request.formats:
         return None
-    # A copy, since Pillow keeps the options of a save in the image that is being saved.
-    return aside.submit(encoders.webp, image.copy(), quality)
+    # A copy, since Pillow stores the options of a save in the image.
+    return thread.submit(encoders.webp, image.copy(), quality)
 
 
-def _smallest(rivals: list[Candidate]) -> Candidate:
-    return min(rivals, key=lambda rival: (len(rival.data), PREFERENCE.index(rival.mime)))
-
-
-def _bytes(candidate: Candidate) -> int:
-    return len(candidate.data)
+def _smallest(candidates: list[Candidate]) -> Candidate:
+    return min(candidates, key=lambda one: (len(one.data), PREFERENCE.index(one.mime)))

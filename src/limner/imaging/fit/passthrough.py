@@ -1,7 +1,7 @@
-"""The bytes of a small picture -> that it goes out as it is, which then needs no worker.
+"""The bytes of a small picture -> a `Fitted` if they can be sent unchanged, without a worker.
 
-Nothing is decoded: lengths and markers are read, and that is all. Only the plainest files are
-known here, those with one upright picture; every other one is for a worker to judge.
+Nothing is decoded; only lengths and markers are parsed. This module accepts only simple files with
+one upright picture. A worker judges all others.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ from limner.imaging import gif_blocks
 from limner.imaging.fit.request import GIF, JPEG, PNG, WEBP, FitRequest, Fitted, Region, Size
 from limner.imaging.formats import sniff, webp_canvas
 
-# Enough to tell the four formats, without a search for the first tag of a drawing.
+# Enough to recognize the four formats, without a search for the root tag of an SVG document.
 _MAGIC_BYTES = 16
 
-# The bits a channel may have, by the kind of colour: grey, RGB, palette, and two with alpha.
+# The allowed bits per channel, by colour type: grey, RGB, palette, and two with alpha.
 _PNG_DEPTHS = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}
 _PNG_PALETTE = 3
 _PNG_PLAIN = frozenset({b"PLTE", b"IDAT"})
 _PNG_FRAMES = frozenset({b"acTL", b"fcTL", b"fdAT"})
 
-# What may stand before the pixels of a JPEG beside its size: codes, restarts, comments, and all
-# application data but APP1, where EXIF and XMP can turn the picture.
+# Markers that may come before the pixels of a JPEG: codes, restarts, comments, and all application
+# data except APP1, where EXIF and XMP can rotate the picture.
 _HARMLESS_MARKERS = frozenset({0xC4, 0xDD, 0xFE, *range(0xE0, 0xF0)} - {0xE1})
 
 
-def as_it_is(data: bytes, request: FitRequest, *, max_pixels: int) -> Fitted | None:
-    """What is to be said of a file that may be sent unchanged; None where a worker must look."""
+def pass_through(data: bytes, request: FitRequest, *, max_pixels: int) -> Fitted | None:
+    """The result for a file that can be sent unchanged; None if a worker must decide."""
     form = sniff(data[:_MAGIC_BYTES])
-    if form is None or form.mime not in _SIZES or not request.passes(form.mime, len(data)):
+    if form is None or form.mime not in _SIZES or request.region is not None or request.page != 1:
         return None
-    if request.region is not None or request.page != 1:
+    if not request.allows_unchanged(form.mime, len(data)):
         return None
     try:
         size = _SIZES[form.mime](data)
     except (CorruptImage, IndexError, ValueError, struct.error):
         return None
-    if size is None or not 0 < size[0] * size[1] <= max_pixels or not request.holds(size):
+    if size is None or not 0 < size[0] * size[1] <= max_pixels or not request.box_contains(size):
         return None
     width, height = size
     return Fitted(
@@ -72,7 +72,7 @@ def _png_size(data: bytes) -> Size | None:
         start = end + 4
         length, kind = struct.unpack_from(">I4s", data, start)
         has_palette |= kind == b"PLTE"
-        # A capital letter marks what a decoder must understand.
+        # A capital letter marks a chunk that a decoder must understand.
         if kind not in _PNG_PLAIN and (kind in _PNG_FRAMES or kind[:1].isupper()):
             return None
         if not kind.isalpha():
@@ -100,7 +100,7 @@ def _jpeg_size(data: bytes) -> Size | None:
 
 
 def _is_harmless(marker: int, body: bytes) -> bool:
-    """Whether a segment neither turns the picture nor is of a length that no decoder takes."""
+    """Whether a segment neither rotates the picture nor has a length that decoders reject."""
     if marker != 0xDB:
         return marker in _HARMLESS_MARKERS
     # Quantization tables, of one or two bytes a number, one after the other.
@@ -121,14 +121,14 @@ def _gif_size(data: bytes) -> Size | None:
 
 def _webp_size(data: bytes) -> Size | None:
     whole, _, kind, length = struct.unpack_from("<I4s4sI", data, 4)
-    # One chunk and no more: the extended kind, VP8X, may hold EXIF or an animation.
+    # Exactly one chunk: the extended kind, VP8X, may contain EXIF or an animation.
     if whole != 12 + length + length % 2 or whole + 8 > len(data):
         return None
     tag = int.from_bytes(data[20:23], "little")
     is_key, version, is_shown, part_bytes = not tag & 1, tag >> 1 & 7, tag >> 4 & 1, tag >> 5
     if kind == b"VP8 " and is_key and version <= 3 and is_shown and part_bytes < length:
         return webp_canvas(data)
-    # The other kind has its version, the only one there is, after the size.
+    # In the other kind the version, which must be 0, comes after the size.
     return webp_canvas(data) if kind == b"VP8L" and data[24] >> 5 == 0 else None
 
 

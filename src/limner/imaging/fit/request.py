@@ -1,4 +1,4 @@
-"""What is asked of the fit engine, and what it answers; these values cross to the worker."""
+"""The request to the fit engine and its result; both cross the pipe to the worker."""
 
 from __future__ import annotations
 
@@ -7,29 +7,6 @@ from typing import Literal
 import msgspec
 
 Size = tuple[int, int]
-
-
-def inside(size: Size, max_width: int, max_height: int) -> Size:
-    """The largest size of the same proportions within the box; never larger than the original.
-
-    The width is brought in first, then the height, each rounded half up.
-    """
-    width, height = size
-    if width > max_width:
-        width, height = max_width, _round_half_up(height * max_width, width)
-    if height > max_height:
-        width, height = _round_half_up(width * max_height, height), max_height
-    return width, height
-
-
-def scaled(size: Size, percent: int) -> Size:
-    """A size at so many percent, rounded half up."""
-    width, height = size
-    return _round_half_up(width * percent, 100), _round_half_up(height * percent, 100)
-
-
-def _round_half_up(amount: int, by: int) -> int:
-    return max(1, (2 * amount + by) // (2 * by))
 
 
 Mode = Literal["seed", "fast", "quick"]
@@ -47,10 +24,10 @@ class Region(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FitRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The box and the byte limit a picture has to fit, and how to get it there.
+    """The box and the byte limit that a picture has to fit, and the way to reach them.
 
-    ``formats`` are the types that may be sent; GIF is only ever sent as it came, so it cannot be
-    the only one. With ``region`` only that part of the original is sent, at its full detail.
+    ``formats`` are the types that may be sent. GIF cannot be the only one: a GIF is sent unchanged
+    or not at all. With ``region`` only that part of the original is sent, at its full detail.
     ``page`` counts from 1 and is for documents, such as PDF.
     """
 
@@ -63,22 +40,26 @@ class FitRequest(msgspec.Struct, frozen=True, kw_only=True):
     region: Region | None = None
     page: int = 1
 
-    def passes(self, mime: str, size_bytes: int) -> bool:
-        """Whether a file of that type and length may go out unchanged, if its picture does."""
+    def allows_unchanged(self, mime: str, size_bytes: int) -> bool:
+        """Whether a file of that type and length may be sent unchanged, if its picture may."""
         return mime in self.formats and size_bytes * 4 <= self.max_bytes
 
-    def holds(self, size: tuple[int, int]) -> bool:
+    def box_contains(self, size: tuple[int, int]) -> bool:
         """Whether a picture of that width and height is within the box."""
         width, height = size
         return width <= self.max_width and height <= self.max_height
 
+    def size_for(self, part: Region) -> Size:
+        """The size at which that part of a picture is sent, unless the byte limit is lower."""
+        return scale_into((part.width, part.height), self.max_width, self.max_height)
+
 
 class Fitted(msgspec.Struct, frozen=True, kw_only=True):
-    """What the engine made of a picture.
+    """What the engine did with a picture.
 
-    Width and height are those of the bytes that are sent; ``part`` is the part of the upright
-    original they show. Of an ``animated`` one they are the first frame. ``untouched`` says that the
-    bytes are the original's own. ``pages`` is how many pages the original has to choose from.
+    Width and height are those of the bytes to send; ``part`` is the part of the upright original
+    that they show. If the original is ``animated``, they show its first frame. ``untouched`` means
+    that the bytes are those of the original. ``pages`` is the number of pages of the original.
     """
 
     mime: str
@@ -93,10 +74,33 @@ class Fitted(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def scale_x(self) -> float:
-        """Original pixels across for each sent one; add ``part.x`` to map a point back."""
+        """Original pixels for each sent one, horizontally; add ``part.x`` to map a point back."""
         return self.part.width / self.width
 
     @property
     def scale_y(self) -> float:
-        """Original pixels down for each sent one; add ``part.y`` to map a point back."""
+        """Original pixels for each sent one, vertically; add ``part.y`` to map a point back."""
         return self.part.height / self.height
+
+
+def scale_into(size: Size, max_width: int, max_height: int) -> Size:
+    """The largest size of the same proportions within the box; never larger than the original.
+
+    The width is limited first, then the height, each rounded half up.
+    """
+    width, height = size
+    if width > max_width:
+        width, height = max_width, _round_half_up(height * max_width, width)
+    if height > max_height:
+        width, height = _round_half_up(width * max_height, height), max_height
+    return width, height
+
+
+def scale_by_percent(size: Size, percent: int) -> Size:
+    """A size scaled by ``percent``, rounded half up."""
+    width, height = size
+    return _round_half_up(width * percent, 100), _round_half_up(height * percent, 100)
+
+
+def _round_half_up(amount: int, by: int) -> int:
+    return max(1, (2 * amount + by) // (2 * by))

@@ -1,7 +1,7 @@
-"""Untrusted bytes -> upright sRGB pixels at exactly the size asked for.
+"""Untrusted bytes -> upright sRGB pixels at exactly the given size.
 
-A JPEG is decoded at a reduced scale where that is enough. Pixels are scaled before they are
-turned and before their colours are converted, since there are fewer of them then.
+A JPEG is decoded at a reduced scale if that is enough. Pixels are scaled before they are rotated
+and before their colours are converted, since there are fewer of them then.
 """
 
 from __future__ import annotations
@@ -18,52 +18,28 @@ from limner.imaging.decoders import OpenedPicture
 from limner.imaging.fit.request import Region, Size
 from limner.imaging.formats import Format
 from limner.imaging.limits import WorkerLimits
-from limner.imaging.orientation import in_srgb, turned, upright_size
+from limner.imaging.orientation import convert_to_srgb, turn_upright, upright_size
 
-# The extra has no types of its own.
+# The library of the extra has no types.
 _simd: Any = None
 with suppress(ImportError):
     _simd = import_module("cykooz_resizer")
 
 Box = tuple[float, float, float, float]
 
-# Pillow first averages whole pixels down to this many times the size asked for.
+# Pillow first averages whole pixels down to this many times the target size.
 _REDUCING_GAP = 3.0
 
 
-def lanczos(image: Image.Image, size: tuple[int, int], box: Box) -> Image.Image:
-    """The part of an image inside ``box`` (left, top, right, bottom), at that size."""
-    return with_pillow(image, size, box) if _simd is None else with_simd(image, size, box)
-
-
-def with_pillow(image: Image.Image, size: tuple[int, int], box: Box) -> Image.Image:
-    """`lanczos` with what every installation has."""
-    scaled = cast("Any", image).resize(size, Image.Resampling.LANCZOS, box, _REDUCING_GAP)
-    return cast("Image.Image", scaled)
-
-
-def with_simd(image: Image.Image, size: tuple[int, int], box: Box) -> Image.Image:
-    """`lanczos` with the extra."""
-    left, top, right, bottom = box
-    scaled = Image.new(image.mode, size)
-    options = _simd.ResizeOptions(
-        resize_alg=_simd.ResizeAlg.convolution(_simd.FilterType.lanczos3),
-        crop_box=_simd.CropBox(left, top, right - left, bottom - top),
-    )
-    _simd.Resizer().resize_pil(image, scaled, options)
-    scaled.info = dict(image.info)
-    return scaled
-
-
-# What can be scaled as it is; everything else is converted first.
+# The modes that can be scaled directly; all others are converted first.
 _SCALABLE = frozenset({"L", "RGB", "RGBA", "CMYK"})
 
 
 class DecodedSource:
-    """A picture whose header has been read; its pixels are decoded when they are first needed.
+    """A picture with its header parsed; its pixels are decoded when they are first needed.
 
-    ``size`` is that of the upright picture, and ``part`` the part of it that is to be sent. A page
-    that was ``opened`` before is not opened again, nor decoded where it was.
+    ``size`` is that of the upright picture, and ``part`` the part of it to send. ``opened`` is a
+    page that the caller has opened before; its pixels are decoded at most once.
 
     Raises:
         ImageError: as `open_picture`.
@@ -83,53 +59,53 @@ class DecodedSource:
         self.mime, self.pages, self.animated = form.mime, first.pages, first.animated
         self._open = lambda: open_picture(data, limits=limits, page=page)[1].image
         self._image: Image.Image | None = first.image
-        self._turn = first.turn
-        self.size: Size = upright_size(first.image.size, self._turn)
-        self.part = _within(region, self.size)
+        self._orientation = first.orientation
+        self.size: Size = upright_size(first.image.size, self._orientation)
+        self.part = _clip_region(region, self.size)
 
     @property
     def is_upright(self) -> bool:
-        """Whether the file shows the picture the right way up to those who ignore EXIF."""
-        return self._turn == 1
+        """Whether the picture is upright for a viewer that ignores EXIF."""
+        return self._orientation == 1
 
     @property
     def is_whole(self) -> bool:
-        """Whether all of the picture is to be sent."""
+        """Whether the whole picture is to be sent."""
         return (self.part.width, self.part.height) == self.size
 
-    def at(self, size: Size) -> Image.Image:
+    def at_size(self, size: Size) -> Image.Image:
         """The part at that size, as grey, RGB or RGBA.
 
-        The original is decoded for each size and not kept: its pixels are by far the most memory
-        of a fit, and a second size is seldom asked for.
+        The original is decoded again for each size: its pixels take by far the most memory of a
+        fit, and a second size is rarely needed.
         """
-        image, turn = self._decoded(size)
-        wanted = (size[1], size[0]) if turn >= 5 else size
+        image, orientation = self._decode(size)
+        wanted = upright_size(size, orientation)
         box = self._box(image.size)
         if image.size != wanted or box != (0, 0, *image.size):
-            image = lanczos(image, wanted, box)
-        return _coloured(turned(image, turn))
+            image = resize(image, wanted, box)
+        return _drop_unused_channels(turn_upright(image, orientation))
 
-    def _decoded(self, size: Size) -> tuple[Image.Image, int]:
-        """The pixels, no more of them than that size needs, and how they are yet to be turned."""
+    def _decode(self, size: Size) -> tuple[Image.Image, int]:
+        """The pixels, no more of them than that size needs, and their remaining orientation."""
         image, self._image = self._image or self._open(), None
-        turn = self._turn
+        orientation = self._orientation
         across, down = size[0] / self.part.width, size[1] / self.part.height
-        if turn >= 5:
+        if orientation >= 5:
             across, down = down, across
         width, height = image.size
-        # Only JPEG heeds this: it then decodes at a half, a quarter or an eighth.
+        # Only JPEG supports this: it then decodes at a half, a quarter or an eighth.
         image.draft(None, (max(1, int(width * across)), max(1, int(height * down))))
         image.load()
         if not self.is_whole:
-            # A part is named in upright pixels.
-            image, turn = turned(image, turn), 1
+            # The part is given in upright pixels.
+            image, orientation = turn_upright(image, orientation), 1
         if image.mode not in _SCALABLE or (image.mode != "RGBA" and image.has_transparency_data):
-            image = in_srgb(image)
-        return image, turn
+            image = convert_to_srgb(image)
+        return image, orientation
 
     def _box(self, decoded: Size) -> tuple[float, float, float, float]:
-        """The part, in the pixels that were decoded."""
+        """The part, in pixels of the decoded image."""
         if self.is_whole:
             return 0, 0, *decoded
         across, down = decoded[0] / self.size[0], decoded[1] / self.size[1]
@@ -142,8 +118,8 @@ class DecodedSource:
         )
 
 
-def _within(region: Region | None, size: Size) -> Region:
-    """The region as far as it lies inside the picture; all of it where none is named."""
+def _clip_region(region: Region | None, size: Size) -> Region:
+    """The region as far as it lies inside the picture; the whole picture if there is none."""
     width, height = size
     if region is None:
         return Region(x=0, y=0, width=width, height=height)
@@ -157,12 +133,40 @@ def _within(region: Region | None, size: Size) -> Region:
     return Region(x=left, y=top, width=right - left, height=bottom - top)
 
 
-def _coloured(image: Image.Image) -> Image.Image:
-    """The picture in sRGB, without channels that say nothing: every encoder gains by that."""
+def _drop_unused_channels(image: Image.Image) -> Image.Image:
+    """Convert to sRGB, without colour or alpha channels that are not used: files get smaller."""
     if image.mode == "L" and not image.info.get("icc_profile"):
         return image
-    image = in_srgb(image)
-    # As in most screenshots.
+    image = convert_to_srgb(image)
+    # Most screenshots have an alpha channel that is opaque everywhere.
     if image.mode == "RGBA" and image.getchannel("A").getextrema() == (255, 255):
         return image.convert("RGB")
     return image
+
+
+def resize(image: Image.Image, size: tuple[int, int], box: Box) -> Image.Image:
+    """Resize the part of an image inside ``box`` (left, top, right, bottom) with Lanczos."""
+    return (
+        resize_with_pillow(image, size, box)
+        if _simd is None
+        else resize_with_simd(image, size, box)
+    )
+
+
+def resize_with_pillow(image: Image.Image, size: tuple[int, int], box: Box) -> Image.Image:
+    """`resize` with Pillow, which every installation has."""
+    scaled = cast("Any", image).resize(size, Image.Resampling.LANCZOS, box, _REDUCING_GAP)
+    return cast("Image.Image", scaled)
+
+
+def resize_with_simd(image: Image.Image, size: tuple[int, int], box: Box) -> Image.Image:
+    """`resize` with the library of an extra, which uses SIMD."""
+    left, top, right, bottom = box
+    scaled = Image.new(image.mode, size)
+    options = _simd.ResizeOptions(
+        resize_alg=_simd.ResizeAlg.convolution(_simd.FilterType.lanczos3),
+        crop_box=_simd.CropBox(left, top, right - left, bottom - top),
+    )
+    _simd.Resizer().resize_pil(image, scaled, options)
+    scaled.info = dict(image.info)
+    return scaled

@@ -1,8 +1,8 @@
-"""An SVG document and named assets -> a PNG: what the host may know of it without parsing any.
+"""An SVG document and named assets -> a PNG: the part that the host may use without parsing.
 
-The road of a document, all inside a worker: ``read`` parses it and keeps only what ``rules``
-allow, ``assets`` replaces ``<asset>`` elements, ``expansion`` bounds what ``use`` may multiply,
-and ``render`` draws it.
+The rest runs inside a worker: ``parser`` parses the document and keeps only what ``rules`` allow,
+``assets`` replaces ``<asset>`` elements, and ``renderer`` limits what ``use`` may multiply and
+draws the document.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ _MENTION = r"<(?:[\w.-]+:)?asset\s[^<>]*?\bname\s*=\s*(?:\"([^\"<>]*)\"|'([^'<>]
 
 
 class Asset(msgspec.Struct, frozen=True):
-    """A drawing of our own that a document may place by name: SVG elements and their view box."""
+    """A drawing of limner that a document may place by name: SVG elements and their view box."""
 
     view_box: str
     body: str
 
 
 def mentioned_assets(document: str) -> frozenset[str]:
-    """The names that ``<asset name="…">`` elements of a document seem to ask for.
+    """The names in the ``<asset name="…">`` elements of a document.
 
-    A look at the text, not a parse: it only decides which assets travel to the worker.
+    A regular expression finds them, not a parser: they only decide which assets the worker gets.
     """
     return frozenset(double or single for double, single in re.findall(_MENTION, document))

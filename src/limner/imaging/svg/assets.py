@@ -16,9 +16,8 @@ from msgspec.structs import replace
 from limner.errors import ImageError, UnsafeSvg
 from limner.imaging.limits import WorkerLimits
 from limner.imaging.svg import Asset, rules
-from limner.imaging.svg.parser import SVG_NAMESPACE, Element, read
+from limner.imaging.svg.parser import SVG_NAMESPACE, XLINK_NAMESPACE, Element, parse
 
-_XLINK = "http://www.w3.org/1999/xlink"
 _FLIPS = {"horizontal": (-1, 1), "vertical": (1, -1)}
 _OWN = frozenset(("name", "x", "y", "size", "width", "height", "rotate", "flip", "transform"))
 
@@ -27,7 +26,7 @@ def place_assets(root: Element, assets: Mapping[str, Asset], limits: WorkerLimit
     """Replace every ``asset`` element below the root, in place.
 
     Raises:
-        UnsafeSvg: a name is unknown, or an attribute is not what it must be.
+        UnsafeSvg: a name is unknown, or an attribute is wrong.
     """
     found = [element for element in root.elements() if element.tag == "asset"]
     # Dictionary keys keep the order of first use, so the same document gives the same bytes.
@@ -38,13 +37,13 @@ def place_assets(root: Element, assets: Mapping[str, Asset], limits: WorkerLimit
             hint="find names with `limner assets search WORD`",
         )
     for element in found:
-        _become_use(element)
+        _convert_to_use(element)
     if names:
         symbols = [_symbol(name, assets[name], limits) for name in names]
         root.children.insert(0, Element("defs", {}, [*symbols]))
 
 
-def _become_use(element: Element) -> None:
+def _convert_to_use(element: Element) -> None:
     given = element.attributes
     width = _number(given, "width", given.get("size"))
     height = _number(given, "height", given.get("size"))
@@ -96,22 +95,22 @@ def _symbol_id(name: str) -> str:
 
 
 def _symbol(name: str, asset: Asset, limits: WorkerLimits) -> Element:
-    """The asset as a symbol, its ids made its own so that no two assets share one."""
-    document = f'<svg xmlns="{SVG_NAMESPACE}" xmlns:xlink="{_XLINK}">{asset.body}</svg>'
+    """The asset as a symbol; its ids get a prefix, so that no two assets share an id."""
+    document = f'<svg xmlns="{SVG_NAMESPACE}" xmlns:xlink="{XLINK_NAMESPACE}">{asset.body}</svg>'
     try:
-        root = read(document, limits)
+        root = parse(document, limits)
     except ImageError as error:
         raise UnsafeSvg(f"the asset {name!r} cannot be drawn: {error.message}") from error
     prefix = f"{_symbol_id(name)}-"
     for element in root.elements():
         element.attributes = {
-            key: _renamed(key, value, prefix) for key, value in element.attributes.items()
+            key: _add_prefix(key, value, prefix) for key, value in element.attributes.items()
         }
     symbol = {"id": _symbol_id(name), "viewBox": asset.view_box}
     return replace(root, tag="symbol", attributes=symbol)
 
 
-def _renamed(name: str, value: str, prefix: str) -> str:
+def _add_prefix(name: str, value: str, prefix: str) -> str:
     if name == "id":
         return prefix + value
     if name == "href":

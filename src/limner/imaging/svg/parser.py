@@ -1,4 +1,4 @@
-"""SVG text -> a tree of allowed elements, refused at the first thing that is not allowed."""
+"""SVG text -> a tree of allowed elements, or an error at the first thing that is not allowed."""
 
 from __future__ import annotations
 
@@ -12,8 +12,22 @@ from limner.imaging.limits import WorkerLimits
 from limner.imaging.svg import rules
 
 SVG_NAMESPACE = "http://www.w3.org/2000/svg"
-_XLINK_NAMESPACE = "http://www.w3.org/1999/xlink"
+XLINK_NAMESPACE = "http://www.w3.org/1999/xlink"
 _XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
+
+
+# xml.sax.saxutils does the same, but it imports an HTTP client.
+_ESCAPES = str.maketrans(
+    {
+        "&": "&amp;",
+        "<": "&lt;",
+        ">": "&gt;",
+        '"': "&quot;",
+        "\n": "&#10;",
+        "\t": "&#9;",
+        "\r": "&#13;",
+    }
+)
 
 
 class Element(msgspec.Struct):
@@ -48,47 +62,33 @@ class Element(msgspec.Struct):
         parts.append(f"</{self.tag}>")
 
 
-# xml.sax.saxutils does the same, and loads an HTTP client to do it.
-_ESCAPES = str.maketrans(
-    {
-        "&": "&amp;",
-        "<": "&lt;",
-        ">": "&gt;",
-        '"': "&quot;",
-        "\n": "&#10;",
-        "\t": "&#9;",
-        "\r": "&#13;",
-    }
-)
-
-
 def _escape(text: str) -> str:
     return text.translate(_ESCAPES)
 
 
-def read(document: str, limits: WorkerLimits) -> Element:
-    """Parse a document whose root is ``svg``, keeping what may be drawn.
+def parse(document: str, limits: WorkerLimits) -> Element:
+    """Parse a document whose root is ``svg``, and keep what may be drawn.
 
     Raises:
-        UnsafeSvg: something in it is refused.
+        UnsafeSvg: it contains something that is not allowed.
         ImageTooLarge: too many elements.
         CorruptImage: it is not well-formed XML, or not SVG.
     """
-    reader = _Reader(limits)
+    builder = _TreeBuilder(limits)
     parser = expat.ParserCreate("utf-8", namespace_separator=" ")
     parser.buffer_text = True
     parser.StartDoctypeDeclHandler = _refuse_doctype
     parser.ProcessingInstructionHandler = _refuse_instruction
-    parser.StartElementHandler = reader.start
-    parser.EndElementHandler = reader.end
-    parser.CharacterDataHandler = reader.text
+    parser.StartElementHandler = builder.start
+    parser.EndElementHandler = builder.end
+    parser.CharacterDataHandler = builder.text
     try:
         parser.Parse(document.encode(), True)
     except expat.ExpatError as error:
         raise CorruptImage(f"the SVG document is not well-formed: {error}") from None
-    # Expat accepts no document without a root, and the reader none whose root is not svg.
-    assert reader.root is not None
-    return reader.root
+    # Expat rejects a document without a root, and the builder one whose root is not svg.
+    assert builder.root is not None
+    return builder.root
 
 
 def _refuse_doctype(*_: object) -> None:
@@ -99,8 +99,8 @@ def _refuse_instruction(target: str, _: str) -> None:
     raise UnsafeSvg(f"remove <?{target}?>: a drawing has no processing instructions")
 
 
-class _Reader:
-    """Builds the tree while expat reads, so that a limit stops the reading itself."""
+class _TreeBuilder:
+    """Builds the tree while expat parses, so that a limit stops the parsing itself."""
 
     def __init__(self, limits: WorkerLimits) -> None:
         self.root: Element | None = None
@@ -110,7 +110,7 @@ class _Reader:
         self._count = 0
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        """Take an element in, drop it, or refuse the document."""
+        """Add an element, drop it, or raise an error."""
         self._count += 1
         if self._count > self._limits.max_svg_elements:
             raise ImageTooLarge(f"more than {self._limits.max_svg_elements:,} elements")
@@ -119,7 +119,7 @@ class _Reader:
         namespace, tag = _split(name)
         if self.root is None:
             _check_root(namespace, tag)
-        # Editors keep notes in namespaces of their own; a renderer ignores them as well.
+        # Editors keep their own data in other namespaces; a renderer ignores it too.
         if self._dropped_depth or namespace not in {"", SVG_NAMESPACE} or not rules.is_drawn(tag):
             self._dropped_depth += 1
             return
@@ -142,7 +142,7 @@ class _Reader:
             rules.check_css(css, where="<style>")
 
     def text(self, text: str) -> None:
-        """Keep text where it is drawn."""
+        """Keep text if its element is drawn."""
         if not self._dropped_depth and self._open[-1].tag in rules.TEXT_HOLDERS:
             self._open[-1].children.append(text)
 
@@ -162,9 +162,9 @@ def _split(name: str) -> tuple[str, str]:
 
 
 def _plain_name(attribute: tuple[str, str]) -> tuple[str, str] | None:
-    """The attribute under the name the rules know it by, or None for an editor's own."""
+    """The attribute under the name that the rules use; None for one of an editor."""
     name, value = attribute
     namespace, local = _split(name)
-    if namespace == "" or (namespace == _XLINK_NAMESPACE and local == "href"):
+    if namespace == "" or (namespace == XLINK_NAMESPACE and local == "href"):
         return local, value
     return (f"xml:{local}", value) if namespace == _XML_NAMESPACE else None

@@ -1,9 +1,9 @@
-"""What an SVG document may hold: static drawing, and nothing that reaches outside itself.
+"""Elements, attributes and CSS of an SVG document -> allowed, dropped or refused.
 
-Three answers for each element: drawn, dropped with all it holds (it draws nothing), or refused by
-name so that whoever wrote the document can mend it. Attributes that are not listed are dropped,
-except event handlers, which are refused. A ``style`` element or attribute is kept as long as it
-has no at-rules, no escapes and no ``url()`` other than ``url(#id)``.
+A document may draw, and may not refer to anything outside itself. An element is drawn, or dropped
+with its content (it draws nothing), or refused by name, so that the author can fix the document.
+Attributes that are not listed are dropped, except event handlers, which are refused. A ``style``
+element or attribute is kept if it has no at-rules, no escapes and no ``url()`` but ``url(#id)``.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _ELEMENTS = """
 """
 DRAWN = frozenset(_ELEMENTS.split())
 DROPPED = frozenset(("title", "desc", "metadata"))
-# Elements whose text is drawn; anywhere else text is only layout of the source.
+# Elements whose text is drawn; in other elements text is only the layout of the source.
 TEXT_HOLDERS = frozenset(("text", "tspan", "textPath", "style"))
 
-_STILL = "a drawing stands still"
+_STILL = "a drawing is not animated"
 _REASONS = {
-    "script": "nothing in a drawing runs",
+    "script": "a drawing contains no code",
     "foreignObject": "only SVG can be drawn; use <text> and shapes",
     "image": "pictures cannot be embedded; use shapes or <asset>",
     "feImage": "pictures cannot be embedded",
@@ -87,7 +87,7 @@ def is_drawn(tag: str) -> bool:
     """Whether an element is drawn (True) or dropped (False).
 
     Raises:
-        UnsafeSvg: the element is neither; the message names it and says why.
+        UnsafeSvg: the element is refused; the message names it and says why.
     """
     if tag in DRAWN:
         return True
@@ -98,7 +98,7 @@ def is_drawn(tag: str) -> bool:
 
 
 def kept_attributes(tag: str, given: Mapping[str, str]) -> dict[str, str]:
-    """The attributes of an element that are drawn with, each value checked.
+    """The attributes of an element that are kept, each value checked.
 
     Raises:
         UnsafeSvg: an event handler, a reference outside the document, or a number over its cap.
@@ -106,7 +106,7 @@ def kept_attributes(tag: str, given: Mapping[str, str]) -> dict[str, str]:
     kept: dict[str, str] = {}
     for name, value in given.items():
         if name.lower().startswith("on"):
-            raise UnsafeSvg(f"remove the attribute {name!r} of <{tag}>: nothing in a drawing runs")
+            raise UnsafeSvg(f"remove the attribute {name!r} of <{tag}>: a drawing contains no code")
         if name not in ATTRIBUTES:
             continue
         _check_value(f"{name!r} of <{tag}>", name, value)
@@ -115,7 +115,7 @@ def kept_attributes(tag: str, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def check_css(css: str, *, where: str) -> None:
-    """Refuse CSS that loads anything or hides what it says.
+    """Refuse CSS that loads anything or hides it with escapes.
 
     Raises:
         UnsafeSvg: an at-rule, an escape, or a ``url()`` outside the document.
@@ -133,7 +133,7 @@ def local_references(value: str) -> list[str]:
 
 
 def rename_references(value: str, prefix: str) -> str:
-    """The value with a prefix put before every id that its ``url(#id)`` parts name."""
+    """The value with a prefix before every id that its ``url(#id)`` parts name."""
     return _LOCAL_URL.sub(lambda found: f"url(#{prefix}{found[2]})", value)
 
 

@@ -64,7 +64,7 @@ def _as_called(items: Iterable[Item]) -> Iterator[Item]:
             waiting.append(f"told_{number}")
             yield made.function_call(call_id=waiting[-1], name=called[1], arguments=called[2])
         elif role == "user" and (answered := _ANSWERED.fullmatch(words)):
-            value = made.text(_PLACE_OF_PICTURE.sub("", answered[1]))
+            value = made.text_part(_PLACE_OF_PICTURE.sub("", answered[1]))
             call_id = waiting.popleft() if waiting else ""
             yield made.function_call_output(call_id=call_id, parts=[value])
         else:

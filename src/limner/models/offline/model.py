@@ -62,7 +62,7 @@ class OfflineModel:
             return _answer("", call)
         for piece in _PIECE.findall(step.words):
             on_text(piece)
-        return _answer(step.words, items.message("assistant", items.text(step.words)))
+        return _answer(step.words, items.message("assistant", items.text_part(step.words)))
 
 
 def answer(prompt: Prompt) -> OfflineCall | SayIntent:

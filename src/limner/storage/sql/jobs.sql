@@ -16,7 +16,7 @@ FROM jobs JOIN ledger ON ledger.id = jobs.ledger_id
 WHERE jobs.id = :id;
 
 -- name: jobs_unfinished
--- What is not known to have ended, and what was paid for but never written to a file.
+-- Jobs whose result is unknown, and pictures that were paid for but have no file.
 SELECT
     jobs.id, jobs.ledger_id, ledger.session_id, ledger.tool, jobs.provider, ledger.model,
     jobs.request, jobs.remote_id, jobs.remote_url, jobs.created_ms, ledger.state,

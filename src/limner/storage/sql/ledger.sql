@@ -1,5 +1,5 @@
--- Every change of state names the states it may come from: a row that is elsewhere is not changed,
--- and the caller sees that no row was.
+-- Every change of state names the states it may come from. A row in another state is not changed, and
+-- the caller sees that no row was changed.
 
 -- name: ledger_counted
 SELECT
@@ -31,7 +31,7 @@ SET state = 'released', cost_nano = 0, cost_source = 'table', error_code = :erro
     updated_ms = :now_ms
 WHERE id = :id AND state IN ('reserved', 'sent', 'unknown');
 
--- A recovery that found nothing out leaves an unknown row unknown.
+-- A recovery that gets no result leaves an unknown row unknown.
 -- name: ledger_unknown
 UPDATE ledger
 SET state = 'unknown', cost_source = 'unknown', error_code = :error_code, updated_ms = :now_ms
@@ -63,7 +63,7 @@ FROM ledger
 WHERE state IN ('settled', 'unknown') AND (:day IS NULL OR day = :day);
 
 -- name: ledger_spent_in_session
--- Asked several times in every turn: it must not look at the rows of other sessions.
+-- Runs several times in every turn: it must not read the rows of other sessions.
 SELECT coalesce(sum(cost_nano), 0) AS nano
 FROM ledger
 WHERE state IN ('settled', 'unknown')

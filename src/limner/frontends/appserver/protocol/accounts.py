@@ -1,30 +1,29 @@
-"""The small calls around conversations: greeting, models, accounts, settings and goals."""
+"""The types and methods of the handshake, models, accounts, settings and goals."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
 
-from limner.frontends.appserver.protocol.base import Count, Shape
+from limner.frontends.appserver.protocol.base import Count, Method, Shape
 
 GoalStatus = Literal["active", "paused", "blocked", "usageLimited", "budgetLimited", "complete"]
 Modality = Literal["text", "image", "audio"]
 
 
-# --- greeting ---
+# --- handshake ---
 
 
 class ClientInfo(Shape):
-    """Who the client is."""
-
     name: str
     version: str
     title: str | None = None
 
 
 class InitializeCapabilities(Shape):
-    """What the client can take; ``opt_out_notification_methods`` are exact names."""
+    """``opt_out_notification_methods`` are exact method names."""
 
     experimental_api: bool = False
     opt_out_notification_methods: list[str] | None = None
@@ -38,8 +37,6 @@ class InitializeParams(Shape):
 
 
 class InitializeResponse(Shape):
-    """Who the server is."""
-
     user_agent: str
     codex_home: str
     platform_family: str
@@ -50,16 +47,12 @@ class InitializeResponse(Shape):
 
 
 class ModelListParams(Shape):
-    """Some of the models that can be talked to."""
-
     cursor: str | None = None
     limit: Count | None = None
     include_hidden: bool | None = None
 
 
 class ReasoningEffortOption(Shape):
-    """How hard a model can be told to think."""
-
     reasoning_effort: str
     description: str
 
@@ -89,23 +82,19 @@ class Model(Shape):
 
 
 class ModelListResponse(Shape):
-    """The models."""
-
     data: tuple[Model, ...]
     next_cursor: str | None = None
 
 
-# --- accounts: keys come from the environment, so there is nobody to log in ---
+# --- accounts: keys come from the environment, so there are none ---
 
 
 class GetAccountParams(Shape):
-    """Who is logged in."""
-
     refresh_token: bool = False
 
 
 class GetAccountResponse(Shape):
-    """Nobody is, and nobody needs to be."""
+    """There is no account, and none is needed."""
 
     account: None = None
     requires_openai_auth: bool = False
@@ -113,29 +102,27 @@ class GetAccountResponse(Shape):
 
 
 class ApiKeyLogin(Shape, tag_field="type", tag="apiKey"):
-    """By the key of a service."""
-
     api_key: str
 
 
 class ChatgptLogin(Shape, tag_field="type", tag="chatgpt"):
-    """By an account of ChatGPT, in a browser."""
+    pass
 
 
 class ChatgptDeviceCodeLogin(Shape, tag_field="type", tag="chatgptDeviceCode"):
-    """By an account of ChatGPT, with a code."""
+    pass
 
 
 class ChatgptAuthTokensLogin(Shape, tag_field="type", tag="chatgptAuthTokens"):
-    """By tokens that the client has."""
+    pass
 
 
 class AmazonBedrockLogin(Shape, tag_field="type", tag="amazonBedrock"):
-    """By a key of Amazon's."""
+    pass
 
 
 class AmazonBedrockAccessKeysLogin(Shape, tag_field="type", tag="amazonBedrockAccessKeys"):
-    """By a pair of keys of Amazon's."""
+    pass
 
 
 LoginAccountParams = (
@@ -149,27 +136,25 @@ LoginAccountParams = (
 
 
 class LoginAccountResponse(Shape, tag_field="type", tag="apiKey"):
-    """The key is kept."""
+    """The key is stored."""
 
 
 class CancelLoginAccountParams(Shape):
-    """A login is not wanted any more."""
-
     login_id: str
 
 
 class CancelLoginAccountResponse(Shape):
-    """There was none."""
+    """A login never takes time here, so there is none to cancel."""
 
     status: Literal["canceled", "notFound"] = "notFound"
 
 
 class LogoutAccountResponse(Shape):
-    """The key is forgotten."""
+    """The key is removed."""
 
 
 class RateLimitSnapshot(Shape):
-    """What an account may still use; here nothing is known of that."""
+    """The limits of an account. limner knows none."""
 
     limit_id: str | None = None
     limit_name: str | None = None
@@ -184,8 +169,6 @@ class RateLimitSnapshot(Shape):
 
 
 class GetAccountRateLimitsResponse(Shape):
-    """What an account may still use."""
-
     rate_limits: RateLimitSnapshot
     rate_limits_by_limit_id: dict[str, RateLimitSnapshot] | None = None
     rate_limit_reset_credits: None = None
@@ -198,14 +181,12 @@ class GetAccountRateLimitsResponse(Shape):
 
 
 class ConfigReadParams(Shape):
-    """What holds in a folder."""
-
     cwd: str | None = None
     include_layers: bool = False
 
 
 class ConfigReadResponse(Shape):
-    """The settings in Codex's words, as far as it has words for them."""
+    """The settings that Codex has a key for, under that key."""
 
     config: dict[str, Any]
     origins: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
@@ -216,7 +197,7 @@ class ConfigReadResponse(Shape):
 
 
 class ThreadGoal(Shape):
-    """What a thread is to reach; it is kept and told, and nobody works towards it unasked."""
+    """The goal of a thread. It is stored and sent to clients; it starts no turn."""
 
     thread_id: str
     objective: str
@@ -229,7 +210,7 @@ class ThreadGoal(Shape):
 
 
 class ThreadGoalSetParams(Shape):
-    """A goal, or another state of it."""
+    """A new goal, or a new state of the current goal."""
 
     thread_id: str
     objective: str | None = None
@@ -238,30 +219,90 @@ class ThreadGoalSetParams(Shape):
 
 
 class ThreadGoalSetResponse(Shape):
-    """The goal."""
-
     goal: ThreadGoal
 
 
 class ThreadGoalGetParams(Shape):
-    """Whether a thread has a goal."""
-
     thread_id: str
 
 
 class ThreadGoalGetResponse(Shape):
-    """The goal, if there is one."""
-
     goal: ThreadGoal | None = None
 
 
 class ThreadGoalClearParams(Shape):
-    """A thread is to have no goal."""
-
     thread_id: str
 
 
 class ThreadGoalClearResponse(Shape):
-    """Whether it had one."""
+    """``cleared`` says whether there was a goal."""
 
     cleared: bool
+
+
+_KEYS = "Keys come from the environment or `limner keys set`."
+
+METHODS: Mapping[str, Method] = {
+    "initialize": Method(
+        params=InitializeParams,
+        result=InitializeResponse,
+        handler="handshake:initialize",
+        needs_initialize=False,
+    ),
+    "model/list": Method(
+        params=ModelListParams,
+        result=ModelListResponse,
+        handler="account_methods:model_list",
+        note="The ids are `provider/id`, as everywhere in limner.",
+    ),
+    "account/read": Method(
+        params=GetAccountParams,
+        result=GetAccountResponse,
+        handler="account_methods:account_read",
+        note=_KEYS,
+    ),
+    "account/login/start": Method(
+        params=LoginAccountParams,
+        result=LoginAccountResponse,
+        handler="account_methods:login_start",
+        note=f"Only `apiKey`. {_KEYS}",
+    ),
+    "account/login/cancel": Method(
+        params=CancelLoginAccountParams,
+        result=CancelLoginAccountResponse,
+        handler="account_methods:login_cancel",
+    ),
+    "account/logout": Method(
+        params=None,
+        result=LogoutAccountResponse,
+        handler="account_methods:logout",
+        note=_KEYS,
+    ),
+    "account/rateLimits/read": Method(
+        params=None,
+        result=GetAccountRateLimitsResponse,
+        handler="account_methods:rate_limits_read",
+    ),
+    "config/read": Method(
+        params=ConfigReadParams,
+        result=ConfigReadResponse,
+        handler="account_methods:config_read",
+        note="Only what limner has a setting for.",
+    ),
+    "thread/goal/set": Method(
+        params=ThreadGoalSetParams,
+        result=ThreadGoalSetResponse,
+        handler="account_methods:goal_set",
+        note="The goal is stored and sent to clients. It starts no turn.",
+    ),
+    "thread/goal/get": Method(
+        params=ThreadGoalGetParams,
+        result=ThreadGoalGetResponse,
+        handler="account_methods:goal_get",
+    ),
+    "thread/goal/clear": Method(
+        params=ThreadGoalClearParams,
+        result=ThreadGoalClearResponse,
+        handler="account_methods:goal_clear",
+    ),
+}

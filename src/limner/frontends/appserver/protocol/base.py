@@ -1,4 +1,4 @@
-"""What the messages of the protocol are made of: the base of every object, and shared values."""
+"""The base types of the protocol: JSON objects, rows of the method table, shared values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, dataclass_transform
 import msgspec
 
 PROTOCOL_VERSION = "0.166.0"
-"""The release of Codex whose app-server this protocol is the one of."""
+"""The release of Codex whose app-server protocol this is."""
 
 MAX_U32 = 2**32 - 1
 
@@ -22,7 +22,7 @@ Personality = Literal["none", "friendly", "pragmatic"]
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(msgspec.field,))
 class _Kind(msgspec.StructMeta):
-    """Makes every shape frozen and its members keywords, without a word in each class."""
+    """Makes every shape frozen and its members keyword-only."""
 
     def __new__(
         cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
@@ -32,11 +32,37 @@ class _Kind(msgspec.StructMeta):
 
 
 class Shape(msgspec.Struct, metaclass=_Kind, frozen=True, rename="camel"):
-    """One JSON object: unknown members are ignored, and what is sent leaves nothing out."""
+    """One JSON object. Unknown members are ignored; a message that is sent has every member."""
 
 
 class Empty(Shape):
-    """An answer that says only that it was done."""
+    """A result without members: the request was carried out."""
+
+
+class Method(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of the method table. Schemas, dispatch and the reference page derive from it.
+
+    Attributes:
+        params: the type of its params; None if it takes none.
+        result: the type of its result.
+        handler: the function that serves it, as ``module:function`` in this package.
+        note: how it differs from the Codex app-server, for the reference page.
+        is_ours: only limner has this method.
+        is_experimental: a client needs the capability `experimentalApi` to call it.
+        experimental_fields: the members of its params that need this capability.
+        our_fields: the members of its params that only limner has.
+        needs_initialize: a client has to send `initialize` first.
+    """
+
+    params: Any
+    result: type[Shape]
+    handler: str
+    note: str = ""
+    is_ours: bool = False
+    is_experimental: bool = False
+    experimental_fields: frozenset[str] = frozenset()
+    our_fields: frozenset[str] = frozenset()
+    needs_initialize: bool = True
 
 
 class Granular(Shape, rename=None):
@@ -50,7 +76,7 @@ class Granular(Shape, rename=None):
 
 
 class GranularApproval(Shape):
-    """A policy with a choice for each kind of question; here it is read as ``on-request``."""
+    """A policy with a choice for each kind of question. limner reads it as ``on-request``."""
 
     granular: Granular
 
@@ -59,23 +85,23 @@ AskForApproval = Literal["untrusted", "on-failure", "on-request", "never"] | Gra
 
 
 class DangerFullAccess(Shape, tag_field="type", tag="dangerFullAccess"):
-    """Everything above the floor may be written."""
+    """The model may write everywhere except for the protected paths."""
 
 
 class ReadOnly(Shape, tag_field="type", tag="readOnly"):
-    """Nothing outside the generated folder may be written."""
+    """The model may write only to the generated folder."""
 
     network_access: bool = False
 
 
 class ExternalSandbox(Shape, tag_field="type", tag="externalSandbox"):
-    """Somebody else confines this program."""
+    """Another program confines this one."""
 
     network_access: Literal["restricted", "enabled"] = "restricted"
 
 
 class WorkspaceWrite(Shape, tag_field="type", tag="workspaceWrite"):
-    """The folder of the thread, its roots and the temporary folder may be written."""
+    """The model may write to the folder of the thread, its roots and the temporary folder."""
 
     writable_roots: tuple[str, ...] = ()
     network_access: bool = False
@@ -86,32 +112,30 @@ class WorkspaceWrite(Shape, tag_field="type", tag="workspaceWrite"):
 SandboxPolicy = DangerFullAccess | ReadOnly | ExternalSandbox | WorkspaceWrite
 
 
-# --- what a user says ---
+# --- input of a user ---
 
 
 class ByteRange(Shape):
-    """From where to where in a text, in bytes."""
-
     start: int
     end: int
 
 
 class TextElement(Shape):
-    """A stretch of a text that a client shows in a way of its own."""
+    """A part of a text that a client shows in its own way."""
 
     byte_range: ByteRange
     placeholder: str | None = None
 
 
 class TextInput(Shape, tag_field="type", tag="text"):
-    """Words."""
+    """A text."""
 
     text: str
     text_elements: tuple[TextElement, ...] = msgspec.field(default=(), name="text_elements")
 
 
 class ImageInput(Shape, tag_field="type", tag="image"):
-    """A picture by its address: a data URL, or the handle of a picture that is here."""
+    """A picture: a data URL, or the handle of a stored picture."""
 
     url: str | msgspec.UnsetType = msgspec.UNSET
     file_id: str | msgspec.UnsetType = msgspec.UNSET
@@ -123,7 +147,7 @@ class ImageInput(Shape, tag_field="type", tag="image"):
 
 
 class LocalImageInput(Shape, tag_field="type", tag="localImage"):
-    """A picture in a file of the machine that the server runs on."""
+    """A picture in a file on the server's machine."""
 
     path: str
     detail: Detail | None = None
@@ -136,20 +160,20 @@ class AudioInput(Shape, tag_field="type", tag="audio"):
 
 
 class LocalAudioInput(Shape, tag_field="type", tag="localAudio"):
-    """A sound in a file."""
+    """A sound in a file on the server's machine."""
 
     path: str
 
 
 class SkillInput(Shape, tag_field="type", tag="skill"):
-    """A skill that the client has for the model to read."""
+    """A skill of the client that the model should read."""
 
     name: str
     path: str
 
 
 class MentionInput(Shape, tag_field="type", tag="mention"):
-    """Something that the user points at."""
+    """A file or another thing that the user refers to."""
 
     name: str
     path: str
@@ -166,20 +190,20 @@ UserInput = (
 )
 
 
-# --- what a client's tool answers with ---
+# --- output of a client's tool ---
 
 
 class InputText(Shape, tag_field="type", tag="inputText"):
-    """Words of a tool."""
+    """A text."""
 
     text: str
 
 
 class InputImage(Shape, tag_field="type", tag="inputImage", omit_defaults=True):
-    """A picture of a tool, as a data URL.
+    """A picture, as a data URL.
 
-    ``detail`` is how closely a model should look, and ``label`` what it reads before the picture;
-    neither is upstream's, so a value that says nothing here is no mistake.
+    ``detail`` is how closely the model should look. ``label`` is a text that the model reads before
+    the picture. Upstream has neither, so a value of another type is ignored.
     """
 
     image_url: str
@@ -188,7 +212,7 @@ class InputImage(Shape, tag_field="type", tag="inputImage", omit_defaults=True):
 
 
 class InputAudio(Shape, tag_field="type", tag="inputAudio"):
-    """A sound of a tool, as a data URL."""
+    """A sound, as a data URL."""
 
     audio_url: str
 
@@ -197,7 +221,7 @@ ContentItem = InputText | InputImage | InputAudio
 
 
 class TurnToolOutput(Shape):
-    """What a tool that nobody called has to say; ``output`` is a string or an array of parts."""
+    """The output of a tool that the model did not call: a string or an array of parts."""
 
     name: str
     output: str | list[dict[str, Any]]

@@ -17,14 +17,14 @@ class _Item(Shape, tag_field="type"):
 
 
 class UserMessage(_Item, tag="userMessage"):
-    """A user speaks; ``client_id`` is what the client calls the message."""
+    """A message of the user; ``client_id`` is the client's own id for it."""
 
     content: tuple[UserInput, ...]
     client_id: str | None = None
 
 
 class AgentMessage(_Item, tag="agentMessage"):
-    """A model speaks."""
+    """A message of the model."""
 
     text: str
     phase: Phase | None = None
@@ -34,14 +34,14 @@ class AgentMessage(_Item, tag="agentMessage"):
 
 
 class Reasoning(_Item, tag="reasoning"):
-    """A model thinks."""
+    """The reasoning of the model."""
 
     summary: tuple[str, ...] = ()
     content: tuple[str, ...] = ()
 
 
 class DynamicToolCall(_Item, tag="dynamicToolCall"):
-    """A tool is called; its id is the call's."""
+    """A tool call. The id of the item is the id of the call."""
 
     tool: str
     arguments: Any
@@ -53,7 +53,7 @@ class DynamicToolCall(_Item, tag="dynamicToolCall"):
 
 
 class FunctionCallOutput(_Item, tag="functionCallOutput"):
-    """A tool that nobody called has something to say."""
+    """The output of a tool that the model did not call."""
 
     name: str
     output: str | list[dict[str, Any]]
@@ -61,13 +61,13 @@ class FunctionCallOutput(_Item, tag="functionCallOutput"):
 
 
 class ImageView(_Item, tag="imageView"):
-    """A picture in a file was looked at."""
+    """The model looked at a picture in a file."""
 
     path: str
 
 
 class ImageGeneration(_Item, tag="imageGeneration"):
-    """A picture is made; ``result`` is its base64, empty where it is not there or too much."""
+    """A generated picture. ``result`` is its base64; it is empty if there is none or no room."""
 
     status: str
     result: str
@@ -78,7 +78,7 @@ class ImageGeneration(_Item, tag="imageGeneration"):
 
 
 class ContextCompaction(_Item, tag="contextCompaction"):
-    """The conversation so far was summed up."""
+    """The history was replaced by a summary."""
 
 
 ThreadItem = (
@@ -94,8 +94,6 @@ ThreadItem = (
 
 
 class ThreadItemEntry(Shape):
-    """An item and the turn that it belongs to."""
-
     item: ThreadItem
     turn_id: str
     started_at_ms: int | None = None

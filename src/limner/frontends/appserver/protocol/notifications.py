@@ -1,4 +1,4 @@
-"""What clients are told unasked: a type for each notification, and the name it is sent under."""
+"""The notifications to clients: a type for each, and its method."""
 
 from __future__ import annotations
 
@@ -13,89 +13,75 @@ from limner.frontends.appserver.protocol.turns import Turn, TurnError
 
 
 class Notice(Shape):
-    """A notification; its method is its class's."""
+    """A notification. `METHOD_OF` has the method of each class."""
 
 
 class ThreadStartedNotification(Notice):
-    """There is a new thread."""
-
     thread: Thread
 
 
 class ThreadStatusChangedNotification(Notice):
-    """A thread begins or ceases to do something."""
+    """A turn started or ended, or the thread was opened or closed."""
 
     thread_id: str
     status: ThreadStatus
 
 
 class ThreadNameUpdatedNotification(Notice):
-    """A thread is called something else."""
-
     thread_id: str
     thread_name: str | None = None
 
 
 class ThreadArchivedNotification(Notice):
-    """A thread was put away."""
-
     thread_id: str
 
 
 class ThreadUnarchivedNotification(Notice):
-    """A thread is back."""
-
     thread_id: str
 
 
 class ThreadDeletedNotification(Notice):
-    """A thread was forgotten."""
-
     thread_id: str
 
 
 class ThreadClosedNotification(Notice):
-    """A thread is open in this process no longer."""
+    """This process closed the thread."""
 
     thread_id: str
 
 
 class ThreadGoalUpdatedNotification(Notice):
-    """A thread has a goal, or another one."""
-
     thread_id: str
     turn_id: str | None = None
     goal: ThreadGoal
 
 
 class ThreadGoalClearedNotification(Notice):
-    """A thread has no goal any more."""
-
     thread_id: str
 
 
 class TurnPosition(Shape, tag_field="type", tag="turn"):
-    """The beginning of a turn."""
+    """The first item of a turn."""
 
     turn_id: str
 
 
 class ThreadReadState(Shape):
-    """How far a user has read; a new ``revision`` stands for new things to read."""
+    """How far the user has read. A new ``revision`` means that there is something new."""
 
     first_unread: TurnPosition | None = None
     revision: str
 
 
 class ThreadReadStateChangedNotification(Notice):
-    """There is something to read."""
+    """There is something new to read."""
 
     thread_id: str
     read_state: ThreadReadState
 
 
 class TokenUsageBreakdown(Shape):
-    """Tokens as a model counted them."""
+    """Token counts as the model reports them."""
 
     total_tokens: int
     input_tokens: int
@@ -106,7 +92,7 @@ class TokenUsageBreakdown(Shape):
 
 
 class ThreadTokenUsage(Shape):
-    """What a thread took in all, and with its last request."""
+    """The tokens of the whole thread and of its last request."""
 
     total: TokenUsageBreakdown
     last: TokenUsageBreakdown
@@ -114,7 +100,7 @@ class ThreadTokenUsage(Shape):
 
 
 class ThreadTokenUsageUpdatedNotification(Notice):
-    """A request to the model was counted."""
+    """A model request has reported its tokens."""
 
     thread_id: str
     turn_id: str
@@ -122,21 +108,19 @@ class ThreadTokenUsageUpdatedNotification(Notice):
 
 
 class AccountRateLimitsUpdatedNotification(Notice):
-    """What an account may still use."""
+    """limner knows no limits; clients expect this after each model request."""
 
     rate_limits: RateLimitSnapshot
 
 
 class AccountUpdatedNotification(Notice):
-    """Somebody logged in or out."""
+    """A client logged in or out."""
 
     auth_mode: Literal["apikey"] | None = None
     plan_type: None = None
 
 
 class AccountLoginCompletedNotification(Notice):
-    """A login came to its end."""
-
     login_id: str | None = None
     success: bool
     error: str | None = None
@@ -144,22 +128,18 @@ class AccountLoginCompletedNotification(Notice):
 
 
 class TurnStartedNotification(Notice):
-    """A turn begins."""
-
     thread_id: str
     turn: Turn
 
 
 class TurnCompletedNotification(Notice):
-    """A turn is over; only the last words of the model are with it."""
+    """Only the last message of the model is in ``turn.items``."""
 
     thread_id: str
     turn: Turn
 
 
 class ItemStartedNotification(Notice):
-    """An item begins."""
-
     item: ThreadItem
     thread_id: str
     turn_id: str
@@ -167,7 +147,7 @@ class ItemStartedNotification(Notice):
 
 
 class ItemCompletedNotification(Notice):
-    """An item is whole."""
+    """The item is complete and stored."""
 
     item: ThreadItem
     thread_id: str
@@ -176,7 +156,7 @@ class ItemCompletedNotification(Notice):
 
 
 class AgentMessageDeltaNotification(Notice):
-    """The next words of a model."""
+    """The next part of a message of the model."""
 
     thread_id: str
     turn_id: str
@@ -185,7 +165,7 @@ class AgentMessageDeltaNotification(Notice):
 
 
 class ReasoningSummaryTextDeltaNotification(Notice):
-    """The next words of the summary of a thought."""
+    """The next part of a reasoning summary."""
 
     thread_id: str
     turn_id: str
@@ -195,7 +175,7 @@ class ReasoningSummaryTextDeltaNotification(Notice):
 
 
 class ErrorNotification(Notice):
-    """Something failed in a turn."""
+    """A turn failed, or a model request failed and is retried."""
 
     error: TurnError
     will_retry: bool
@@ -204,35 +184,35 @@ class ErrorNotification(Notice):
 
 
 class WarningNotification(Notice):
-    """Somebody should know something."""
+    """A text for the user, such as an option that has no effect."""
 
     thread_id: str | None = None
     message: str
 
 
 class ConfigWarningNotification(Notice):
-    """Something in the settings is odd."""
+    """A problem in the settings."""
 
     summary: str
     details: str | None = None
 
 
 class DeprecationNoticeNotification(Notice):
-    """There is a better way to do what was done."""
+    """The client uses something that will go away."""
 
     summary: str
     details: str | None = None
 
 
 class ServerRequestResolvedNotification(Notice):
-    """A question of the server was answered, maybe by another client."""
+    """A request of the server was answered, maybe by another client."""
 
     thread_id: str
     request_id: int | str
 
 
 class ThreadSpendUpdatedNotification(Notice):
-    """What a turn cost, and the whole thread; limner alone tells this."""
+    """The cost of the turn and of the whole thread."""
 
     thread_id: str
     turn_id: str
@@ -241,7 +221,7 @@ class ThreadSpendUpdatedNotification(Notice):
 
 
 class ThreadToolsChangedNotification(Notice):
-    """A thread has other tools of its client; limner alone tells this."""
+    """The client's tools of the thread were replaced."""
 
     thread_id: str
     names: tuple[str, ...]
@@ -278,6 +258,6 @@ NOTIFICATIONS: Mapping[str, type[Notice]] = {
 }
 
 OUR_NOTIFICATIONS = frozenset({"thread/spend/updated", "thread/tools/changed"})
-"""Those among them that only limner knows."""
+"""The notifications that only limner has."""
 
 METHOD_OF: Mapping[type[Notice], str] = {kind: name for name, kind in NOTIFICATIONS.items()}

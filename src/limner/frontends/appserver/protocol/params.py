@@ -61,6 +61,34 @@ def read_params(kind: type[P], params: object) -> P:
         raise _invalid(error, kind, params) from None
 
 
+def experimental_use(
+    method: str, params: msgspec.Raw | None, experimental_fields: frozenset[str]
+) -> str | None:
+    """The first experimental thing that params use, by the name that clients know; or None.
+
+    A member that is null or false uses nothing; an empty list does. Params that are not an object
+    are refused when they are decoded.
+    """
+    if not experimental_fields or params is None:
+        return None
+    try:
+        given = msgspec.json.decode(params, type=dict[str, msgspec.Raw])
+    except _UNREADABLE:
+        return None
+    for name, value in given.items():
+        if name in experimental_fields and not _is_null_or_false(value):
+            return f"{method}.{name}"
+    policy = given.get("approvalPolicy")
+    is_object = policy is not None and memoryview(policy)[:1].tobytes() == b"{"
+    return "askForApproval.granular" if is_object else None
+
+
+def _is_null_or_false(value: msgspec.Raw) -> bool:
+    view = memoryview(value)
+    # A long value is not copied: a history may have a hundred megabytes.
+    return view.nbytes <= len(b"false") and view.tobytes() in (b"null", b"false")
+
+
 def describe(value: object) -> str:
     """A JSON value as it is named in a message: its kind, and what it is where that is short."""
     shown = json.dumps(value)[:MAX_SHOWN_CHARS] if isinstance(value, bool | int | float) else ""

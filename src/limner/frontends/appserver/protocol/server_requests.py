@@ -1,4 +1,4 @@
-"""What the server asks clients, and what they answer."""
+"""The requests of the server to its clients, and their responses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Decision = Literal["accept", "acceptForSession", "decline", "cancel"]
 
 
 class DynamicToolCallParams(Shape):
-    """A model calls a tool of the client."""
+    """The model calls a tool of the client."""
 
     thread_id: str
     turn_id: str
@@ -22,14 +22,14 @@ class DynamicToolCallParams(Shape):
 
 
 class DynamicToolCallResponse(Shape):
-    """What the tool has to say, and whether it did what it was asked for."""
+    """The output of the tool, and whether the call succeeded."""
 
     content_items: list[ContentItem]
     success: bool
 
 
 class CommandExecutionRequestApprovalParams(Shape):
-    """May this be done? Here it is about paying for a picture or an answer."""
+    """Asks the user for a paid request: a picture or a model request."""
 
     thread_id: str
     turn_id: str
@@ -43,13 +43,13 @@ class CommandExecutionRequestApprovalParams(Shape):
 
 
 class CommandExecutionRequestApprovalResponse(Shape):
-    """Yes or no; an answer of another kind is a no."""
+    """A decision of another form counts as ``decline``."""
 
     decision: Decision | dict[str, Any]
 
 
 class FileChangeRequestApprovalParams(Shape):
-    """May this be written? ``grant_root`` is the folder it is about."""
+    """Asks the user whether a file may be written."""
 
     thread_id: str
     turn_id: str
@@ -60,13 +60,11 @@ class FileChangeRequestApprovalParams(Shape):
 
 
 class FileChangeRequestApprovalResponse(Shape):
-    """Yes or no."""
-
     decision: Decision
 
 
 class Asked(NamedTuple):
-    """The types of one question and its answer."""
+    """The types of a request of the server and of its response."""
 
     params: type[Shape]
     response: type[Shape]

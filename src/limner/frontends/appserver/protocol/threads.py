@@ -1,7 +1,8 @@
-"""Threads: how one is begun, continued, copied, found and put away, and what is told of it."""
+"""The types and methods of threads: start, resume, fork, list, read, archive, delete."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -10,6 +11,8 @@ from limner.frontends.appserver.protocol.base import (
     AskForApproval,
     Count,
     Direction,
+    Empty,
+    Method,
     Personality,
     Reviewer,
     SandboxMode,
@@ -22,8 +25,7 @@ from limner.frontends.appserver.protocol.turns import ItemsView, Turn
 ActiveFlag = Literal["waitingOnApproval", "waitingOnUserInput"]
 SortKey = Literal["created_at", "updated_at", "recency_at", "section_position"]
 
-# Read by `specs.read_specs`, which knows the older form as well and says what is wrong in the
-# words that clients know.
+# Parsed by `tool_specs.read_specs`, which also knows the older form and upstream's error messages.
 DynamicTools = Annotated[
     list[Any] | None,
     msgspec.Meta(description="Functions, and namespaces of functions, that the client answers."),
@@ -31,15 +33,15 @@ DynamicTools = Annotated[
 
 
 class NotLoaded(Shape, tag_field="type", tag="notLoaded"):
-    """The thread is in the store only."""
+    """The thread is only in the store."""
 
 
 class Idle(Shape, tag_field="type", tag="idle"):
-    """Nothing happens in the thread."""
+    """The thread is open and no turn runs."""
 
 
 class Broken(Shape, tag_field="type", tag="systemError"):
-    """The thread cannot go on."""
+    """The last turn failed."""
 
 
 class Active(Shape, tag_field="type", tag="active"):
@@ -52,8 +54,6 @@ ThreadStatus = NotLoaded | Idle | Broken | Active
 
 
 class ThreadEnvironment(Shape):
-    """Where a thread works."""
-
     environment_id: str
     cwd: str
     runtime_workspace_roots: tuple[str, ...] = ()
@@ -97,7 +97,7 @@ class Thread(Shape):
 
 
 class _Terms(Shape):
-    """What can be asked for when a thread is begun, continued or copied."""
+    """The options for a thread that is started, resumed or forked."""
 
     model: str | None = None
     model_provider: str | None = None
@@ -112,7 +112,7 @@ class _Terms(Shape):
 
 
 class ThreadStartParams(_Terms):
-    """A new thread; everything that is not said comes from the settings."""
+    """Options that are left out come from the settings."""
 
     personality: Personality | None = None
     ephemeral: bool | None = None
@@ -122,7 +122,7 @@ class ThreadStartParams(_Terms):
 
 
 class ThreadResumeInitialTurnsPageParams(Shape):
-    """How much of the history comes with the answer."""
+    """How much of the history comes with the response."""
 
     limit: Count | None = None
     sort_direction: Direction | None = None
@@ -130,7 +130,7 @@ class ThreadResumeInitialTurnsPageParams(Shape):
 
 
 class ThreadResumeParams(_Terms):
-    """A thread goes on: from ``history``, else from the file at ``path``, else by its id."""
+    """The thread is found by ``history``, else by the file at ``path``, else by its id."""
 
     thread_id: str
     history: list[dict[str, Any]] | None = None
@@ -141,7 +141,7 @@ class ThreadResumeParams(_Terms):
 
 
 class ThreadForkParams(_Terms):
-    """A thread is copied, up to and with one turn or up to the one before."""
+    """Copies all turns, or those up to ``last_turn_id``, or those before ``before_turn_id``."""
 
     thread_id: str
     path: str | None = None
@@ -153,7 +153,7 @@ class ThreadForkParams(_Terms):
 
 
 class _Opened(Shape):
-    """The thread, and what holds for it."""
+    """The thread and the options that are in force."""
 
     thread: Thread
     model: str
@@ -172,11 +172,11 @@ class _Opened(Shape):
 
 
 class ThreadStartResponse(_Opened):
-    """The new thread."""
+    pass
 
 
 class TurnsPage(Shape):
-    """Some turns, and where the next and the earlier ones are."""
+    """One page of turns, with cursors to the next and the previous page."""
 
     data: tuple[Turn, ...]
     next_cursor: str | None = None
@@ -184,8 +184,6 @@ class TurnsPage(Shape):
 
 
 class ThreadResumeResponse(_Opened):
-    """The thread as it is now."""
-
     initial_turns_page: TurnsPage | None = None
     turns_backwards_cursor: str | None = None
     items_backwards_cursor: str | None = None
@@ -193,12 +191,10 @@ class ThreadResumeResponse(_Opened):
 
 
 class ThreadForkResponse(_Opened):
-    """The copy."""
+    pass
 
 
 class ThreadListParams(Shape):
-    """Which threads, in which order, and how many."""
-
     cursor: str | None = None
     limit: Count | None = None
     sort_key: SortKey | None = None
@@ -212,7 +208,7 @@ class ThreadListParams(Shape):
 
 
 class ThreadListResponse(Shape):
-    """Some threads, without their turns."""
+    """The threads come without their turns."""
 
     data: tuple[Thread, ...]
     next_cursor: str | None = None
@@ -220,90 +216,74 @@ class ThreadListResponse(Shape):
 
 
 class ThreadReadParams(Shape):
-    """A thread is looked at without being opened."""
+    """Reads a thread without opening it."""
 
     thread_id: str
     include_turns: bool = False
 
 
 class ThreadReadResponse(Shape):
-    """The thread."""
-
     thread: Thread
 
 
 class ThreadArchiveParams(Shape):
-    """A thread is put away."""
-
     thread_id: str
 
 
 class ThreadUnarchiveParams(Shape):
-    """A thread that was put away is wanted again."""
-
     thread_id: str
 
 
 class ThreadUnarchiveResponse(Shape):
-    """The thread."""
-
     thread: Thread
 
 
 class ThreadDeleteParams(Shape):
-    """A thread is forgotten, with the pictures that only it referred to."""
+    """Also deletes the pictures that no other thread uses."""
 
     thread_id: str
 
 
 class ThreadSetNameParams(Shape):
-    """What people call a thread."""
-
     thread_id: str
     name: str
 
 
 class ThreadCompactStartParams(Shape):
-    """A thread is to be summed up."""
-
     thread_id: str
 
 
 class ThreadInjectItemsParams(Shape):
-    """Items that are added to the history as they are."""
+    """The items are added to the history without a turn."""
 
     thread_id: str
     items: list[dict[str, Any]]
 
 
 class ThreadUnsubscribeParams(Shape):
-    """This connection wants to hear no more of a thread."""
-
     thread_id: str
 
 
 class ThreadUnsubscribeResponse(Shape):
-    """What that changed."""
-
     status: Literal["notLoaded", "notSubscribed", "unsubscribed"]
 
 
 class ThreadLoadedListParams(Shape):
-    """Which threads are open in this process."""
+    """Lists the threads that are open in this process."""
 
     cursor: str | None = None
     limit: Count | None = None
 
 
 class ThreadLoadedListResponse(Shape):
-    """Their ids."""
+    """``data`` has the ids of the threads."""
 
     data: tuple[str, ...]
     next_cursor: str | None = None
 
 
 class ThreadTurnsListParams(Shape):
-    """Some turns of a thread; the newest first, unless said otherwise."""
+    """The newest turn comes first, unless ``sort_direction`` is ``asc``."""
 
     thread_id: str
     cursor: str | None = None
@@ -313,17 +293,17 @@ class ThreadTurnsListParams(Shape):
 
 
 class ThreadTurnsListResponse(TurnsPage):
-    """The turns."""
+    pass
 
 
 class ItemAnchor(Shape, tag_field="type", tag="item"):
-    """The place of one item, which itself is not listed."""
+    """The page starts after this item."""
 
     item_id: str
 
 
 class ThreadItemsListParams(Shape):
-    """Some items of a thread, or of one of its turns; the newest first, unless said otherwise."""
+    """The newest item comes first, unless ``sort_direction`` is ``asc``."""
 
     thread_id: str
     turn_id: str | None = None
@@ -333,15 +313,137 @@ class ThreadItemsListParams(Shape):
 
 
 class ThreadItemsListResponse(Shape):
-    """The items."""
-
     data: tuple[ThreadItemEntry, ...]
     next_cursor: str | None = None
     backwards_cursor: str | None = None
 
 
 class ThreadToolsSetParams(Shape):
-    """The client's tools of a thread, from the next turn on."""
+    """The tools are in force from the next turn on."""
 
     thread_id: str
     dynamic_tools: Annotated[list[Any], msgspec.Meta(description="As in thread/start.")]
+
+
+_TOOLS = "`dynamicTools` is read here too, and replaces the tools that the thread had."
+_PICTURES = (
+    "Pictures are inline, the newest first, up to 32 MiB of base64 in one response. Older ones "
+    "are named `limner://image/<sha256>`."
+)
+_OPENING = frozenset({"path", "permissions", "runtimeWorkspaceRoots"})
+
+METHODS: Mapping[str, Method] = {
+    "thread/start": Method(
+        params=ThreadStartParams,
+        result=ThreadStartResponse,
+        handler="thread_opener:start",
+        experimental_fields=frozenset(
+            {
+                "allowProviderModelFallback",
+                "daybreakEnabled",
+                "dynamicTools",
+                "environments",
+                "experimentalRawEvents",
+                "historyMode",
+                "mockExperimentalField",
+                "multiAgentMode",
+                "permissions",
+                "projectId",
+                "runtimeWorkspaceRoots",
+                "selectedCapabilityRoots",
+            }
+        ),
+    ),
+    "thread/resume": Method(
+        params=ThreadResumeParams,
+        result=ThreadResumeResponse,
+        handler="thread_opener:resume",
+        note=f"{_TOOLS} {_PICTURES}",
+        experimental_fields=_OPENING | {"dynamicTools", "history", "initialTurnsPage"},
+        our_fields=frozenset({"dynamicTools"}),
+    ),
+    "thread/fork": Method(
+        params=ThreadForkParams,
+        result=ThreadForkResponse,
+        handler="thread_opener:fork",
+        note=f"{_TOOLS} {_PICTURES}",
+        experimental_fields=_OPENING
+        | {"beforeTurnId", "deferGoalContinuation", "dynamicTools", "experimentalPredictionMode"},
+        our_fields=frozenset({"dynamicTools"}),
+    ),
+    "thread/list": Method(
+        params=ThreadListParams,
+        result=ThreadListResponse,
+        handler="thread_methods:list_threads",
+        experimental_fields=frozenset({"ancestorThreadId", "parentThreadId", "projectId"}),
+    ),
+    "thread/loaded/list": Method(
+        params=ThreadLoadedListParams,
+        result=ThreadLoadedListResponse,
+        handler="thread_methods:loaded_list",
+    ),
+    "thread/read": Method(
+        params=ThreadReadParams,
+        result=ThreadReadResponse,
+        handler="thread_methods:read",
+        note=_PICTURES,
+    ),
+    "thread/turns/list": Method(
+        params=ThreadTurnsListParams,
+        result=ThreadTurnsListResponse,
+        handler="thread_methods:turns_list",
+        note=_PICTURES,
+    ),
+    "thread/items/list": Method(
+        params=ThreadItemsListParams,
+        result=ThreadItemsListResponse,
+        handler="thread_methods:items_list",
+        note=_PICTURES,
+    ),
+    "thread/archive": Method(
+        params=ThreadArchiveParams,
+        result=Empty,
+        handler="thread_methods:archive",
+    ),
+    "thread/unarchive": Method(
+        params=ThreadUnarchiveParams,
+        result=ThreadUnarchiveResponse,
+        handler="thread_methods:unarchive",
+    ),
+    "thread/delete": Method(
+        params=ThreadDeleteParams,
+        result=Empty,
+        handler="thread_methods:delete",
+    ),
+    "thread/name/set": Method(
+        params=ThreadSetNameParams,
+        result=Empty,
+        handler="thread_methods:set_name",
+    ),
+    "thread/compact/start": Method(
+        params=ThreadCompactStartParams,
+        result=Empty,
+        handler="thread_methods:compact",
+    ),
+    "thread/inject_items": Method(
+        params=ThreadInjectItemsParams,
+        result=Empty,
+        handler="thread_methods:inject_items",
+        note="A picture that cannot be stored is replaced by a text that says why.",
+    ),
+    "thread/unsubscribe": Method(
+        params=ThreadUnsubscribeParams,
+        result=ThreadUnsubscribeResponse,
+        handler="thread_methods:unsubscribe",
+    ),
+    "thread/tools/set": Method(
+        params=ThreadToolsSetParams,
+        result=Empty,
+        handler="thread_methods:tools_set",
+        note="Replaces the client's tools of an open thread.",
+        is_ours=True,
+        is_experimental=True,
+        experimental_fields=frozenset({"dynamicTools"}),
+        our_fields=frozenset({"dynamicTools"}),
+    ),
+}

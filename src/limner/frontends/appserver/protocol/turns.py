@@ -1,11 +1,14 @@
-"""Turns: how one is begun, joined and ended, and what is told of it."""
+"""The types and methods of turns: start, steer, interrupt."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from limner.frontends.appserver.protocol.base import (
     AskForApproval,
+    Empty,
+    Method,
     Personality,
     Reviewer,
     SandboxPolicy,
@@ -36,7 +39,7 @@ ErrorInfo = (
 
 
 class TurnError(Shape):
-    """Why a turn failed, in words and in one of the words that programs know."""
+    """Why a turn failed, as a text and as a code that programs know."""
 
     message: str
     codex_error_info: ErrorInfo | None = None
@@ -45,7 +48,7 @@ class TurnError(Shape):
 
 
 class Turn(Shape):
-    """A turn, with as many of its items as ``items_view`` says; times are in seconds."""
+    """A turn with as many of its items as ``items_view`` says; times are in seconds."""
 
     id: str
     root_turn_id: str | None = None
@@ -59,7 +62,7 @@ class Turn(Shape):
 
 
 class TurnStartParams(Shape):
-    """What a user says, and what is to be different from this turn on."""
+    """The input of a user. The other options are in force from this turn on."""
 
     thread_id: str
     input: tuple[UserInput, ...]
@@ -77,13 +80,13 @@ class TurnStartParams(Shape):
 
 
 class TurnStartResponse(Shape):
-    """The turn that has begun, or that was joined."""
+    """The turn that was started, or the running turn that got the input."""
 
     turn: Turn
 
 
 class TurnSteerParams(Shape):
-    """What a user says in the middle of a turn."""
+    """Adds input to the running turn."""
 
     thread_id: str
     expected_turn_id: str
@@ -92,13 +95,40 @@ class TurnSteerParams(Shape):
 
 
 class TurnSteerResponse(Shape):
-    """The turn that heard it."""
-
     turn_id: str
 
 
 class TurnInterruptParams(Shape):
-    """A turn is to end."""
-
     thread_id: str
     turn_id: str
+
+
+METHODS: Mapping[str, Method] = {
+    "turn/start": Method(
+        params=TurnStartParams,
+        result=TurnStartResponse,
+        handler="turn_methods:start",
+        note="`file:` URLs and other URLs that are not data URLs are refused like remote URLs.",
+        experimental_fields=frozenset(
+            {
+                "additionalContext",
+                "collaborationMode",
+                "cyberAccessProgram",
+                "environments",
+                "multiAgentMode",
+                "permissions",
+                "responsesapiClientMetadata",
+                "runtimeWorkspaceRoots",
+            }
+        ),
+    ),
+    "turn/steer": Method(
+        params=TurnSteerParams,
+        result=TurnSteerResponse,
+        handler="turn_methods:steer",
+        experimental_fields=frozenset({"additionalContext", "responsesapiClientMetadata"}),
+    ),
+    "turn/interrupt": Method(
+        params=TurnInterruptParams, result=Empty, handler="turn_methods:interrupt"
+    ),
+}

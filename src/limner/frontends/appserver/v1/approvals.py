@@ -28,13 +28,11 @@ _DECISIONS: Mapping[ReviewDecision, Decision] = {
 
 
 class ParsedCommand(Shape, rename=None, tag_field="type", tag="unknown"):
-    """A command that nobody took apart."""
-
     cmd: str
 
 
 class ExecCommandApprovalParams(Shape):
-    """May this be done? Here it is about paying for a picture or an answer."""
+    """Asks the user for a paid request: a picture or a model request."""
 
     conversation_id: str
     call_id: str
@@ -46,13 +44,13 @@ class ExecCommandApprovalParams(Shape):
 
 
 class ExecCommandApprovalResponse(Shape):
-    """Yes or no; an answer of another kind is a no."""
+    """A decision of another form counts as ``denied``."""
 
     decision: ReviewDecision
 
 
 class ApplyPatchApprovalParams(Shape):
-    """May this be written? ``reason`` says where."""
+    """Asks the user whether a file may be written. ``reason`` names the file."""
 
     conversation_id: str
     call_id: str
@@ -62,8 +60,6 @@ class ApplyPatchApprovalParams(Shape):
 
 
 class ApplyPatchApprovalResponse(Shape):
-    """Yes or no."""
-
     decision: ReviewDecision
 
 

@@ -21,7 +21,6 @@ from limner.frontends.appserver.protocol.threads import (
     ThreadResumeParams,
     ThreadStartParams,
 )
-from limner.frontends.appserver.rpc import RpcError
 from limner.frontends.appserver.rpc_errors import refusal
 from limner.frontends.appserver.stored_turns import each_once
 from limner.frontends.appserver.thread_opener import Opened, begun, continued, copied, with_history
@@ -30,7 +29,7 @@ from limner.frontends.appserver.thread_state import ThreadState
 from limner.frontends.appserver.thread_views import opened
 from limner.frontends.appserver.threads import ThreadTable
 from limner.frontends.appserver.v1.event_translation import replayed
-from limner.frontends.appserver.v1.events import EventMsg, SessionConfigured, WarningTold
+from limner.frontends.appserver.v1.events import EventMsg, SessionConfigured, WarningEvent
 from limner.frontends.appserver.v1.history import read_history
 from limner.frontends.appserver.v1.rollout_files import RolloutFiles
 from limner.frontends.appserver.v1.subscriber import tell
@@ -42,8 +41,9 @@ from limner.frontends.appserver.v1.types import (
     ResumeConversationParams,
     ResumeConversationResponse,
 )
+from limner.net.jsonrpc import RpcError
 from limner.wires.item_views import handle_of
-from limner.wires.items import image_urls, with_images
+from limner.wires.items import image_urls, replace_images
 
 NOTHING_NAMED = "either path, conversation id or non empty history must be provided"
 NO_PATCHES = "includeApplyPatchTool has no effect: there is no such tool here."
@@ -123,7 +123,7 @@ async def initial_messages(session: Session, inlining: PictureInliner) -> tuple[
     return tuple(
         event
         for one in stored
-        for event in replayed(replace(one, item=with_images(one.item, swaps)))
+        for event in replayed(replace(one, item=replace_images(one.item, swaps)))
     )
 
 
@@ -228,5 +228,5 @@ def _tell_opened(
     warnings = list(made[1])
     if wanted is not None and wanted.include_apply_patch_tool:
         warnings.append(NO_PATCHES)
-    told = [WarningTold(message=warning) for warning in warnings]
+    told = [WarningEvent(message=warning) for warning in warnings]
     tell(call.connection, shown.thread.id, shown.configured, *told)

@@ -59,7 +59,7 @@ def _begun(item: items.ThreadItem, turn_id: str) -> Sequence[EventMsg]:
     match item:
         case items.DynamicToolCall():
             return [
-                events.DynamicToolCallRequested(
+                events.DynamicToolCallRequest(
                     call_id=item.id,
                     turn_id=turn_id,
                     namespace=item.namespace,
@@ -82,7 +82,7 @@ def _done(item: items.ThreadItem, turn_id: str) -> Sequence[EventMsg]:
 
 def _said(item: items.UserMessage) -> Sequence[EventMsg]:
     given = item.content
-    told = events.UserMessageTold(
+    told = events.UserMessageEvent(
         message="".join(one.text for one in given if isinstance(one, TextInput)),
         images=tuple(str(one.url) for one in given if isinstance(one, ImageInput)),
         local_images=tuple(one.path for one in given if isinstance(one, LocalImageInput)),
@@ -108,7 +108,7 @@ def _drawn(item: items.ImageGeneration) -> Sequence[EventMsg]:
 
 def _answered(item: items.DynamicToolCall, turn_id: str) -> EventMsg:
     seconds, rest_ms = divmod(item.duration_ms or 0, 1000)
-    return events.DynamicToolCallResponded(
+    return events.DynamicToolCallResponseEvent(
         call_id=item.id,
         turn_id=turn_id,
         namespace=item.namespace,
@@ -147,7 +147,7 @@ def _failure(notice: notifications.ErrorNotification) -> EventMsg:
             codex_error_info=info,
             additional_details=error.additional_details,
         )
-    return events.ErrorTold(message=error.message, codex_error_info=info)
+    return events.ErrorEvent(message=error.message, codex_error_info=info)
 
 
 def _end(turn: Turn) -> EventMsg:
@@ -164,7 +164,9 @@ def _snake(info: ErrorInfo | None) -> str | dict[str, Any] | None:
 
 _ITEM_TELLERS: Mapping[type[items.ThreadItem], Callable[[Any], Sequence[EventMsg]]] = {
     items.UserMessage: _said,
-    items.AgentMessage: lambda item: [events.AgentMessageTold(message=item.text, phase=item.phase)],
+    items.AgentMessage: lambda item: [
+        events.AgentMessageEvent(message=item.text, phase=item.phase)
+    ],
     items.Reasoning: _thought,
     items.ImageGeneration: _drawn,
     items.ImageView: lambda item: [events.ViewImageToolCall(call_id=item.id, path=item.path)],
@@ -180,5 +182,5 @@ _TELLERS: Mapping[type[Notice], Callable[[Any], Sequence[EventMsg]]] = {
     notifications.ThreadTokenUsageUpdatedNotification: lambda told: [_count(told.token_usage)],
     notifications.ErrorNotification: lambda told: [_failure(told)],
     notifications.TurnCompletedNotification: lambda told: [_end(told.turn)],
-    notifications.WarningNotification: lambda told: [events.WarningTold(message=told.message)],
+    notifications.WarningNotification: lambda told: [events.WarningEvent(message=told.message)],
 }

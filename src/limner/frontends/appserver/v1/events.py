@@ -1,4 +1,4 @@
-"""What clients of the first protocol are told: one type for each `codex/event/*`."""
+"""The notifications of the first protocol: one type for each `codex/event/*`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ METHOD = "codex/event/"
 
 
 class _Event(Shape, rename=None, tag_field="type"):
-    """One thing that happened. Members are in snake case, unlike everywhere else."""
+    """The members of events are in snake case, unlike everywhere else."""
 
 
 class SessionConfigured(_Event, tag="session_configured"):
-    """A conversation is open, and this holds for it; what was said so far is in the answer."""
+    """A conversation was opened with these options. Its history is in the response."""
 
     session_id: str
     forked_from_id: str | None = None
@@ -32,15 +32,15 @@ class SessionConfigured(_Event, tag="session_configured"):
 
 
 class TaskStarted(_Event, tag="task_started"):
-    """A turn begins."""
+    """A turn started."""
 
     turn_id: str
     model_context_window: int | None = None
     collaboration_mode_kind: Literal["default"] = "default"
 
 
-class UserMessageTold(_Event, tag="user_message"):
-    """A user speaks: the words, the addresses of pictures, and the paths of those in files."""
+class UserMessageEvent(_Event, tag="user_message"):
+    """A message of the user: its text, the URLs of pictures and the paths of picture files."""
 
     message: str
     images: tuple[str, ...] = ()
@@ -49,34 +49,34 @@ class UserMessageTold(_Event, tag="user_message"):
 
 
 class AgentMessageDelta(_Event, tag="agent_message_delta"):
-    """The next words of the model."""
+    """The next part of a message of the model."""
 
     delta: str
 
 
-class AgentMessageTold(_Event, tag="agent_message"):
-    """The model has spoken."""
+class AgentMessageEvent(_Event, tag="agent_message"):
+    """A message of the model."""
 
     message: str
     phase: str | None = None
 
 
 class AgentReasoning(_Event, tag="agent_reasoning"):
-    """A part of the summary of what the model thinks."""
+    """A part of the reasoning summary."""
 
     text: str
 
 
 class AgentReasoningRawContent(_Event, tag="agent_reasoning_raw_content"):
-    """A part of what the model thinks, in its own words."""
+    """A part of the reasoning itself."""
 
     text: str
 
 
-class DynamicToolCallRequested(
+class DynamicToolCallRequest(
     _Event, rename="camel", tag_field="type", tag="dynamic_tool_call_request"
 ):
-    """A tool is called; a client's own is put to it as `item/tool/call` as well."""
+    """A tool call. A client's own tool is also called by `item/tool/call`."""
 
     call_id: str
     turn_id: str
@@ -86,14 +86,12 @@ class DynamicToolCallRequested(
 
 
 class Duration(Shape, rename=None):
-    """How long something took."""
-
     secs: int
     nanos: int
 
 
-class DynamicToolCallResponded(_Event, tag="dynamic_tool_call_response"):
-    """A tool has answered."""
+class DynamicToolCallResponseEvent(_Event, tag="dynamic_tool_call_response"):
+    """The output of a tool."""
 
     call_id: str
     turn_id: str
@@ -107,13 +105,11 @@ class DynamicToolCallResponded(_Event, tag="dynamic_tool_call_response"):
 
 
 class ImageGenerationBegin(_Event, tag="image_generation_begin"):
-    """A picture is being made."""
-
     call_id: str
 
 
 class ImageGenerationEnd(_Event, tag="image_generation_end"):
-    """A picture was made; ``result`` is its base64, empty where it is not there."""
+    """``result`` is the base64 of the picture; it is empty if there is none."""
 
     call_id: str
     status: str
@@ -123,18 +119,18 @@ class ImageGenerationEnd(_Event, tag="image_generation_end"):
 
 
 class ViewImageToolCall(_Event, tag="view_image_tool_call"):
-    """A picture in a file was looked at."""
+    """The model looked at a picture in a file."""
 
     call_id: str
     path: str
 
 
 class ContextCompacted(_Event, tag="context_compacted"):
-    """The conversation was summed up."""
+    """The history was replaced by a summary."""
 
 
 class TokenUsage(Shape, rename=None):
-    """Tokens as a model counted them."""
+    """Token counts as the model reports them."""
 
     input_tokens: int
     cached_input_tokens: int
@@ -144,7 +140,7 @@ class TokenUsage(Shape, rename=None):
 
 
 class TokenUsageInfo(Shape, rename=None):
-    """What a conversation took in all, and with its last request."""
+    """The tokens of the whole conversation and of its last request."""
 
     total_token_usage: TokenUsage
     last_token_usage: TokenUsage
@@ -152,51 +148,51 @@ class TokenUsageInfo(Shape, rename=None):
 
 
 class TokenCount(_Event, tag="token_count"):
-    """A request to the model was counted."""
+    """A model request has reported its tokens."""
 
     info: TokenUsageInfo | None = None
     rate_limits: None = None
 
 
 class RawResponseItem(_Event, tag="raw_response_item"):
-    """An item as it is kept: told to listeners that asked for it, and where it has no other word.
+    """A stored item, for listeners that asked for them and for items that no other event has.
 
-    In the middle of a turn its pictures are named `limner://image/<sha256>`.
+    During a turn its pictures are named `limner://image/<sha256>`.
     """
 
     item: dict[str, Any]
 
 
-class WarningTold(_Event, tag="warning"):
-    """Somebody should know something."""
+class WarningEvent(_Event, tag="warning"):
+    """A text for the user, such as an option that has no effect."""
 
     message: str
 
 
 class StreamError(_Event, tag="stream_error"):
-    """Something failed, and is tried again."""
+    """A model request failed and is retried."""
 
     message: str
     codex_error_info: str | dict[str, Any] | None = None
     additional_details: str | None = None
 
 
-class ErrorTold(_Event, tag="error"):
-    """The turn failed; it ends with `task_complete`."""
+class ErrorEvent(_Event, tag="error"):
+    """The turn failed. `task_complete` follows."""
 
     message: str
     codex_error_info: str | dict[str, Any] | None = None
 
 
 class TaskComplete(_Event, tag="task_complete"):
-    """A turn is over."""
+    """A turn ended."""
 
     turn_id: str
     last_agent_message: str | None = None
 
 
 class TurnAborted(_Event, tag="turn_aborted"):
-    """A turn was ended before its time."""
+    """The user interrupted a turn."""
 
     turn_id: str | None = None
     reason: Literal["interrupted"] = "interrupted"
@@ -205,22 +201,22 @@ class TurnAborted(_Event, tag="turn_aborted"):
 EventMsg = (
     SessionConfigured
     | TaskStarted
-    | UserMessageTold
+    | UserMessageEvent
     | AgentMessageDelta
-    | AgentMessageTold
+    | AgentMessageEvent
     | AgentReasoning
     | AgentReasoningRawContent
-    | DynamicToolCallRequested
-    | DynamicToolCallResponded
+    | DynamicToolCallRequest
+    | DynamicToolCallResponseEvent
     | ImageGenerationBegin
     | ImageGenerationEnd
     | ViewImageToolCall
     | ContextCompacted
     | TokenCount
     | RawResponseItem
-    | WarningTold
+    | WarningEvent
     | StreamError
-    | ErrorTold
+    | ErrorEvent
     | TaskComplete
     | TurnAborted
 )
@@ -231,7 +227,7 @@ NOTIFICATIONS: dict[str, type[Shape]] = {
 
 
 class Event(Shape):
-    """One notification: what happened, in which conversation and, as ``id``, in which turn."""
+    """A notification: the event, its conversation and, as ``id``, its turn."""
 
     id: str
     msg: EventMsg

@@ -1,228 +1,94 @@
-"""A history that a client of the first protocol sends -> the same, once every item is one.
+"""A history that a client of the first protocol sends -> its items, checked against the schema.
 
-The types are those of the published schema and nothing is read from them: what they accept is
-kept as it came, what they refuse is refused by the name of the member.
+The schema is the one that Codex published, in `response_items.json`. Items are stored as they came.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Any, Literal
-
-import msgspec
-
-from limner.frontends.appserver.protocol.base import Shape
-from limner.frontends.appserver.protocol.params import read_params
-from limner.wires.items import Item, as_written
-
-Status = Literal["completed", "in_progress", "incomplete"]
-Milliseconds = Annotated[int, msgspec.Meta(ge=0)]
-
-
-class _Kind(Shape, rename=None, tag_field="type"):
-    """An object that says of what kind it is."""
-
-
-class InputText(_Kind, tag="input_text"):
-    """Words of a user or a tool."""
-
-    text: str
-
-
-class InputImage(_Kind, tag="input_image"):
-    """A picture."""
-
-    image_url: str
-
-
-class OutputText(_Kind, tag="output_text"):
-    """Words of a model."""
-
-    text: str
-
-
-class Message(_Kind, tag="message"):
-    """Somebody speaks."""
-
-    role: str
-    content: list[InputText | InputImage | OutputText]
-    id: str | None = None
-    end_turn: bool | None = None
-    phase: Literal["commentary", "final_answer"] | None = None
-
-
-class SummaryText(_Kind, tag="summary_text"):
-    """A part of the summary of a thought."""
-
-    text: str
-
-
-class ReasoningText(_Kind, tag="reasoning_text"):
-    """A part of a thought."""
-
-    text: str
-
-
-class ThoughtText(_Kind, tag="text"):
-    """A part of a thought."""
-
-    text: str
-
-
-class Reasoning(_Kind, tag="reasoning"):
-    """A model thinks."""
-
-    id: str
-    summary: list[SummaryText]
-    content: list[ReasoningText | ThoughtText] | None = None
-    encrypted_content: str | None = None
-
-
-class Exec(_Kind, tag="exec"):
-    """A command is run."""
-
-    command: list[str]
-    env: dict[str, str] | None = None
-    timeout_ms: Milliseconds | None = None
-    user: str | None = None
-    working_directory: str | None = None
-
-
-class LocalShellCall(_Kind, tag="local_shell_call"):
-    """A model runs a command."""
-
-    action: Exec
-    status: Status
-    call_id: str | None = None
-    id: str | None = None
-
-
-class FunctionCall(_Kind, tag="function_call"):
-    """A model calls a tool."""
-
-    arguments: str
-    call_id: str
-    name: str
-    id: str | None = None
-
-
-Output = str | list[InputText | InputImage]
-
-
-class Payload(Shape, rename=None):
-    """An output in the shape that only the schema shows."""
-
-    body: Output
-    success: bool | None = None
-
-
-class FunctionCallOutput(_Kind, tag="function_call_output"):
-    """A tool answers: a text or parts, as they are on the wire, or a payload."""
-
-    call_id: str
-    output: Output | Payload
-
-
-class CustomToolCall(_Kind, tag="custom_tool_call"):
-    """A model calls a tool with a text."""
-
-    call_id: str
-    input: str
-    name: str
-    id: str | None = None
-    status: str | None = None
-
-
-class CustomToolCallOutput(_Kind, tag="custom_tool_call_output"):
-    """Such a tool answers."""
-
-    call_id: str
-    output: str
-
-
-class Search(_Kind, tag="search"):
-    """Something is searched for."""
-
-    query: str | None = None
-    queries: list[str] | None = None
-
-
-class OpenPage(_Kind, tag="open_page"):
-    """A page is opened."""
-
-    url: str | None = None
-
-
-class FindInPage(_Kind, tag="find_in_page"):
-    """Something is looked for in a page."""
-
-    pattern: str | None = None
-    url: str | None = None
-
-
-class OtherAction(_Kind, tag="other"):
-    """Something else is done."""
-
-
-class WebSearchCall(_Kind, tag="web_search_call"):
-    """A service searches by itself."""
-
-    action: Search | OpenPage | FindInPage | OtherAction | None = None
-    id: str | None = None
-    status: str | None = None
-
-
-class GhostCommit(Shape, rename=None):
-    """The state of a repository."""
-
-    id: str
-    preexisting_untracked_dirs: list[str]
-    preexisting_untracked_files: list[str]
-    parent: str | None = None
-
-
-class GhostSnapshot(_Kind, tag="ghost_snapshot"):
-    """The state of a repository was noted."""
-
-    ghost_commit: GhostCommit
-
-
-class Compaction(_Kind, tag="compaction"):
-    """What came before was summed up by a service."""
-
-    encrypted_content: str
-
-
-class Other(_Kind, tag="other"):
-    """Something else."""
-
-
-ResponseItem = (
-    Message
-    | Reasoning
-    | LocalShellCall
-    | FunctionCall
-    | FunctionCallOutput
-    | CustomToolCall
-    | CustomToolCallOutput
-    | WebSearchCall
-    | GhostSnapshot
-    | Compaction
-    | Other
-)
-
-
-class History(Shape):
-    """The member of a request that holds the items."""
-
-    history: list[ResponseItem]
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import fastjsonschema
+
+from limner.errors import InputInvalid
+from limner.frontends.appserver.protocol.params import MAX_SHOWN_CHARS, describe, one_of
+from limner.wires.items import Item, flatten_output
+
+_OUTPUT = "function_call_output"
+_TYPES = {
+    "string": "a string",
+    "boolean": "a boolean",
+    "integer": "an integer",
+    "array": "a sequence",
+    "object": "a map",
+}
 
 
 def read_history(history: Sequence[Item]) -> list[dict[str, Any]]:
-    """The items as they are kept, each as it came but for an output's payload.
+    """The items in the form in which they are stored.
 
     Raises:
-        InputInvalid: one is not of the schema; the message names the member.
+        InputInvalid: an item does not match the schema; the message names the member.
     """
-    read_params(History, {"history": list(history)})
-    return [as_written(item) for item in history]
+    for number, item in enumerate(history):
+        _check(item, f"history[{number}]")
+    return [flatten_output(item) for item in history]
+
+
+def _check(item: Item, path: str) -> None:
+    if "type" not in item:
+        raise _invalid("missing field `type`", "type")
+    kind, known = item["type"], _validators()
+    if not isinstance(kind, str):
+        raise _invalid(f"invalid type: {describe(kind)}, expected a string", f"{path}.type")
+    if kind not in known:
+        raise _unknown(kind, list(known), f"{path}.type")
+    if kind == _OUTPUT and isinstance(item.get("output"), str | list):
+        # Clients send the bare output. The schema has it in a payload.
+        item = {**item, "output": {"body": item["output"]}}
+    try:
+        known[kind](item)
+    except fastjsonschema.JsonSchemaValueException as error:
+        raise _problem(error, path + (error.name or "").removeprefix("data")) from error
+
+
+@cache
+def _validators() -> Mapping[str, Callable[[Any], Any]]:
+    """A validator for each type of item. The schema is ours, so it is safe to compile it."""
+    file = Path(__file__).with_name("response_items.json")
+    definitions = json.loads(file.read_text(encoding="utf-8"))
+    return {
+        kind["properties"]["type"]["enum"][0]: fastjsonschema.compile(
+            {**kind, "definitions": definitions}, use_default=False
+        )
+        for kind in definitions["ResponseItem"]["oneOf"]
+    }
+
+
+def _problem(error: fastjsonschema.JsonSchemaValueException, path: str) -> InputInvalid:
+    """What is wrong, in the words that clients know."""
+    value, wanted = error.value, error.rule_definition
+    if error.rule == "required":
+        missing = next(name for name in wanted if name not in value)
+        return _invalid(f"missing field `{missing}`", missing)
+    if error.rule == "enum":
+        return _unknown(value, wanted, path)
+    if error.rule == "type":
+        names = [wanted] if isinstance(wanted, str) else wanted
+        types = " or ".join(_TYPES[name] for name in names if name != "null")
+        return _invalid(f"invalid type: {describe(value)}, expected {types}", path)
+    if error.rule == "minimum":
+        return _invalid(f"invalid value: {describe(value)}, expected u64", path)
+    return _invalid("data did not match any variant", path)
+
+
+def _unknown(value: str, names: Sequence[str], path: str) -> InputInvalid:
+    return _invalid(f"unknown variant `{value[:MAX_SHOWN_CHARS]}`, expected {one_of(names)}", path)
+
+
+def _invalid(problem: str, path: str) -> InputInvalid:
+    where = "" if problem.startswith("missing") else f", in `{path[:MAX_SHOWN_CHARS]}`"
+    return InputInvalid(f"Invalid request: {problem}{where}", field=path)

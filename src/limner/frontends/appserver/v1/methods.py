@@ -1,18 +1,14 @@
-"""The methods of the first protocol: the table of them, and those about open conversations."""
+"""The methods of the first protocol, except for those that open a conversation."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from limner.agent.sessions import new_id
 from limner.frontends.appserver.dispatch import RpcCall
-from limner.frontends.appserver.protocol.base import Empty, Shape
-from limner.frontends.appserver.protocol.params import decode_params
+from limner.frontends.appserver.protocol.base import Empty
 from limner.frontends.appserver.protocol.threads import (
     Thread,
     ThreadArchiveParams,
@@ -24,7 +20,7 @@ from limner.frontends.appserver.thread_methods import archive as archive_thread
 from limner.frontends.appserver.thread_methods import list_threads
 from limner.frontends.appserver.threads import ThreadTable
 from limner.frontends.appserver.turn_methods import begin
-from limner.frontends.appserver.v1 import conversation_opener, types
+from limner.frontends.appserver.v1 import types
 from limner.frontends.appserver.v1.rollout_files import RolloutFiles
 from limner.frontends.appserver.v1.subscriber import V1Subscriber
 
@@ -32,34 +28,14 @@ from limner.frontends.appserver.v1.subscriber import V1Subscriber
 _SOURCES = {"appServer": "mcp"}
 
 
-class Served(msgspec.Struct, frozen=True, kw_only=True):
-    """What serves one method, and the types of what it takes and answers."""
-
-    serve: Callable[[ThreadTable, RpcCall, Any], Awaitable[object]]
-    params: type[Shape]
-    result: type[Shape]
-
-
-async def serve(threads: ThreadTable, call: RpcCall, params: msgspec.Raw) -> object:
-    """Serve a method of the table.
-
-    Raises:
-        InputInvalid: the params are not of its type; the message names the member.
-        RpcError: it cannot be done.
-        LimnerError: it fails.
-    """
-    served = METHODS[call.method]
-    return await served.serve(threads, call, decode_params(served.params, params))
-
-
 async def list_conversations(
-    threads: ThreadTable, call: RpcCall, params: types.ListConversationsParams
+    threads: ThreadTable, params: types.ListConversationsParams
 ) -> types.ListConversationsResponse:
     """Some conversations, the newest first; those in which nothing was said are left out."""
     wanted = ThreadListParams(
         cursor=params.cursor, limit=params.page_size, model_providers=params.model_providers
     )
-    found = await list_threads(threads, call, wanted)
+    found = await list_threads(threads, wanted)
     files = RolloutFiles(home=threads.limner.home.folder)
     return types.ListConversationsResponse(
         items=tuple([await _summary(thread, files) for thread in found.data]),
@@ -92,7 +68,7 @@ async def send_turn(threads: ThreadTable, call: RpcCall, params: types.SendUserT
         input=_inputs(params.items),
         cwd=params.cwd,
         approval_policy=params.approval_policy,
-        sandbox_policy=None if params.sandbox_policy is None else params.sandbox_policy.now,
+        sandbox_policy=None if params.sandbox_policy is None else params.sandbox_policy.to_v2(),
         model=params.model,
         effort=params.effort,
         summary=params.summary,
@@ -103,7 +79,6 @@ async def send_turn(threads: ThreadTable, call: RpcCall, params: types.SendUserT
 
 async def interrupt(
     threads: ThreadTable,
-    call: RpcCall,  # noqa: ARG001 - the shape of every method
     params: types.InterruptConversationParams,
 ) -> types.InterruptConversationResponse:
     """End the turn that is under way, and answer when it has ended."""
@@ -132,7 +107,6 @@ async def add_listener(
 
 async def remove_listener(
     threads: ThreadTable,
-    call: RpcCall,  # noqa: ARG001 - the shape of every method
     params: types.RemoveConversationListenerParams,
 ) -> Empty:
     """Let a connection hear no more of a conversation."""
@@ -150,7 +124,7 @@ def _dismiss(threads: ThreadTable, name: str) -> bool:
 
 
 def _inputs(items: tuple[types.InputItem, ...]) -> tuple[Any, ...]:
-    return tuple(item.given for item in items)
+    return tuple(item.to_v2() for item in items)
 
 
 async def _summary(thread: Thread, files: RolloutFiles) -> types.ConversationSummary:
@@ -169,45 +143,3 @@ async def _summary(thread: Thread, files: RolloutFiles) -> types.ConversationSum
 
 def _moment(at_s: int) -> str:
     return datetime.fromtimestamp(at_s, UTC).isoformat().replace("+00:00", "Z")
-
-
-METHODS: Mapping[str, Served] = {
-    "newConversation": Served(
-        serve=conversation_opener.new,
-        params=types.NewConversationParams,
-        result=types.NewConversationResponse,
-    ),
-    "resumeConversation": Served(
-        serve=conversation_opener.resume,
-        params=types.ResumeConversationParams,
-        result=types.ResumeConversationResponse,
-    ),
-    "forkConversation": Served(
-        serve=conversation_opener.fork,
-        params=types.ForkConversationParams,
-        result=types.ForkConversationResponse,
-    ),
-    "listConversations": Served(
-        serve=list_conversations,
-        params=types.ListConversationsParams,
-        result=types.ListConversationsResponse,
-    ),
-    "archiveConversation": Served(
-        serve=archive, params=types.ArchiveConversationParams, result=Empty
-    ),
-    "sendUserMessage": Served(serve=send_message, params=types.SendUserMessageParams, result=Empty),
-    "sendUserTurn": Served(serve=send_turn, params=types.SendUserTurnParams, result=Empty),
-    "interruptConversation": Served(
-        serve=interrupt,
-        params=types.InterruptConversationParams,
-        result=types.InterruptConversationResponse,
-    ),
-    "addConversationListener": Served(
-        serve=add_listener,
-        params=types.AddConversationListenerParams,
-        result=types.AddConversationSubscriptionResponse,
-    ),
-    "removeConversationListener": Served(
-        serve=remove_listener, params=types.RemoveConversationListenerParams, result=Empty
-    ),
-}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from limner.frontends.appserver.client_requests import PendingRequest
 from limner.frontends.appserver.connection import ClientConnection
 from limner.frontends.appserver.protocol.notifications import Notice
 from limner.frontends.appserver.v1.approvals import translated
 from limner.frontends.appserver.v1.event_translation import narrated, turn_of
 from limner.frontends.appserver.v1.events import Event, EventMsg, RawResponseItem
+from limner.net.jsonrpc_peer import PendingRequest
 from limner.wires.items import Item
 
 

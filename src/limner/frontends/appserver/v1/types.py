@@ -1,7 +1,8 @@
-"""What clients of the first protocol ask and are answered: one type for each."""
+"""The types and methods of the first protocol."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -9,9 +10,11 @@ import msgspec
 from limner.frontends.appserver.protocol.base import (
     Count,
     DangerFullAccess,
+    Empty,
     ExternalSandbox,
     ImageInput,
     LocalImageInput,
+    Method,
     ReadOnly,
     SandboxMode,
     SandboxPolicy,
@@ -28,7 +31,7 @@ Policy = Literal["untrusted", "on-failure", "on-request", "never"]
 
 
 class NewConversationParams(Shape):
-    """A new conversation; as ``overrides``, what is to be different in one that is there.
+    """A new conversation; as ``overrides``, the changes to an existing one.
 
     ``dynamic_tools`` are as in `thread/start`.
     """
@@ -48,8 +51,6 @@ class NewConversationParams(Shape):
 
 
 class NewConversationResponse(Shape):
-    """The new conversation, and who is talked to in it."""
-
     conversation_id: str
     model: str
     reasoning_effort: str | None = None
@@ -57,7 +58,7 @@ class NewConversationResponse(Shape):
 
 
 class ResumeConversationParams(Shape):
-    """A conversation goes on: the one of a file, else of an id, else one with a history."""
+    """The conversation is found by its file, else by its id, else made from a history."""
 
     path: str | None = None
     conversation_id: str | None = None
@@ -66,7 +67,7 @@ class ResumeConversationParams(Shape):
 
 
 class ForkConversationParams(Shape):
-    """A conversation is copied: the one of a file, else of an id."""
+    """The conversation is found by its file, else by its id."""
 
     path: str | None = None
     conversation_id: str | None = None
@@ -74,7 +75,7 @@ class ForkConversationParams(Shape):
 
 
 class ResumeConversationResponse(Shape):
-    """The conversation, and what was said in it so far."""
+    """``initial_messages`` has the history as events."""
 
     conversation_id: str
     model: str
@@ -83,12 +84,10 @@ class ResumeConversationResponse(Shape):
 
 
 class ForkConversationResponse(ResumeConversationResponse):
-    """The copy, and what was said in it so far."""
+    pass
 
 
 class ListConversationsParams(Shape):
-    """Which conversations, and how many."""
-
     page_size: Count | None = None
     cursor: str | None = None
     model_providers: list[str] | None = None
@@ -110,64 +109,56 @@ class ConversationSummary(Shape):
 
 
 class ListConversationsResponse(Shape):
-    """Some conversations, the newest first."""
+    """The newest conversation comes first."""
 
     items: tuple[ConversationSummary, ...]
     next_cursor: str | None = None
 
 
 class ArchiveConversationParams(Shape):
-    """A conversation is put away."""
-
     conversation_id: str
     rollout_path: str | None = None
 
 
 class InterruptConversationParams(Shape):
-    """The turn that is under way in a conversation is to end."""
-
     conversation_id: str
 
 
 class InterruptConversationResponse(Shape):
-    """It has ended."""
+    """The turn has ended."""
 
     abort_reason: Literal["interrupted"] = "interrupted"
 
 
 class AddConversationListenerParams(Shape):
-    """This connection wants to hear of a conversation, maybe of every item as it is kept."""
+    """``experimental_raw_events`` asks for every item in the form in which it is stored."""
 
     conversation_id: str
     experimental_raw_events: bool = False
 
 
 class AddConversationSubscriptionResponse(Shape):
-    """What the wish to hear is called."""
-
     subscription_id: str
 
 
 class RemoveConversationListenerParams(Shape):
-    """This connection wants to hear no more."""
-
     subscription_id: str
 
 
-# --- what a user says ---
+# --- input of a user ---
 
 
-class Words(Shape, rename=None):
-    """A text; how a client shows stretches of it is not kept."""
+class TextData(Shape, rename=None):
+    """A text. How a client shows parts of it is not stored."""
 
     text: str
 
 
-class PictureAddress(Shape, rename=None):
-    """The address of a picture, under either spelling of its name."""
+class ImageData(Shape, rename=None):
+    """The URL of a picture, under either spelling of the member."""
 
     image_url: str | msgspec.UnsetType = msgspec.UNSET
-    image_url_in_camels: str | msgspec.UnsetType = msgspec.field(
+    image_url_in_camel_case: str | msgspec.UnsetType = msgspec.field(
         default=msgspec.UNSET, name="imageUrl"
     )
 
@@ -177,115 +168,140 @@ class PictureAddress(Shape, rename=None):
 
     @property
     def url(self) -> str | msgspec.UnsetType:
-        """The address."""
         is_old = self.image_url is not msgspec.UNSET
-        return self.image_url if is_old else self.image_url_in_camels
+        return self.image_url if is_old else self.image_url_in_camel_case
 
 
-class PicturePath(Shape, rename=None):
-    """A file of the machine that the server runs on."""
+class LocalImageData(Shape, rename=None):
+    """A file on the server's machine."""
 
     path: str
 
 
 class TextItem(Shape, tag_field="type", tag="text"):
-    """Words."""
+    data: TextData
 
-    data: Words
-
-    @property
-    def given(self) -> UserInput:
-        """As the second protocol has it."""
+    def to_v2(self) -> UserInput:
         return TextInput(text=self.data.text)
 
 
 class ImageItem(Shape, tag_field="type", tag="image"):
-    """A picture by its address."""
+    data: ImageData
 
-    data: PictureAddress
-
-    @property
-    def given(self) -> UserInput:
-        """As the second protocol has it."""
+    def to_v2(self) -> UserInput:
         return ImageInput(url=self.data.url)
 
 
 class LocalImageItem(Shape, tag_field="type", tag="localImage"):
-    """A picture in a file."""
+    data: LocalImageData
 
-    data: PicturePath
-
-    @property
-    def given(self) -> UserInput:
-        """As the second protocol has it."""
+    def to_v2(self) -> UserInput:
         return LocalImageInput(path=self.data.path)
 
 
 InputItem = TextItem | ImageItem | LocalImageItem
 
 
-# --- what a model may write ---
+# --- sandbox policies ---
 
 
-class FullAccess(Shape, tag_field="type", tag="danger-full-access"):
-    """Everything above the floor may be written."""
-
-    @property
-    def now(self) -> SandboxPolicy:
-        """As the second protocol has it."""
+class V1DangerFullAccess(Shape, tag_field="type", tag="danger-full-access"):
+    def to_v2(self) -> SandboxPolicy:
         return DangerFullAccess()
 
 
-class ReadingOnly(Shape, tag_field="type", tag="read-only"):
-    """Nothing outside the generated folder may be written."""
-
-    @property
-    def now(self) -> SandboxPolicy:
-        """As the second protocol has it."""
+class V1ReadOnly(Shape, tag_field="type", tag="read-only"):
+    def to_v2(self) -> SandboxPolicy:
         return ReadOnly()
 
 
-class ConfinedElsewhere(Shape, tag_field="type", tag="external-sandbox"):
-    """Somebody else confines this program."""
-
-    @property
-    def now(self) -> SandboxPolicy:
-        """As the second protocol has it."""
+class V1ExternalSandbox(Shape, tag_field="type", tag="external-sandbox"):
+    def to_v2(self) -> SandboxPolicy:
         return ExternalSandbox()
 
 
-class WritingHere(Shape, tag_field="type", tag="workspace-write"):
-    """The folder of the conversation and the temporary folder may be written."""
-
-    @property
-    def now(self) -> SandboxPolicy:
-        """As the second protocol has it."""
+class V1WorkspaceWrite(Shape, tag_field="type", tag="workspace-write"):
+    def to_v2(self) -> SandboxPolicy:
         return WorkspaceWrite()
 
 
-OldSandboxPolicy = FullAccess | ReadingOnly | ConfinedElsewhere | WritingHere
+V1SandboxPolicy = V1DangerFullAccess | V1ReadOnly | V1ExternalSandbox | V1WorkspaceWrite
 
 
 # --- turns ---
 
 
 class SendUserMessageParams(Shape):
-    """What a user says; the turn is like those before."""
+    """The input of a user. The options of the conversation stay."""
 
     conversation_id: str
     items: tuple[InputItem, ...]
 
 
 class SendUserTurnParams(Shape):
-    """What a user says, and what is to be different from this turn on."""
+    """The input of a user. The other options are in force from this turn on."""
 
     conversation_id: str
     items: tuple[InputItem, ...]
     cwd: str | None = None
     approval_policy: Policy | None = None
-    sandbox_policy: OldSandboxPolicy | None = None
+    sandbox_policy: V1SandboxPolicy | None = None
     model: str | None = None
     service_tier: str | None = None
     effort: str | None = None
     summary: Summary | None = None
     output_schema: Any = None
+
+
+METHODS: Mapping[str, Method] = {
+    "newConversation": Method(
+        params=NewConversationParams,
+        result=NewConversationResponse,
+        handler="v1.conversation_opener:new",
+    ),
+    "resumeConversation": Method(
+        params=ResumeConversationParams,
+        result=ResumeConversationResponse,
+        handler="v1.conversation_opener:resume",
+    ),
+    "forkConversation": Method(
+        params=ForkConversationParams,
+        result=ForkConversationResponse,
+        handler="v1.conversation_opener:fork",
+    ),
+    "listConversations": Method(
+        params=ListConversationsParams,
+        result=ListConversationsResponse,
+        handler="v1.methods:list_conversations",
+    ),
+    "archiveConversation": Method(
+        params=ArchiveConversationParams,
+        result=Empty,
+        handler="v1.methods:archive",
+    ),
+    "sendUserMessage": Method(
+        params=SendUserMessageParams,
+        result=Empty,
+        handler="v1.methods:send_message",
+    ),
+    "sendUserTurn": Method(
+        params=SendUserTurnParams,
+        result=Empty,
+        handler="v1.methods:send_turn",
+    ),
+    "interruptConversation": Method(
+        params=InterruptConversationParams,
+        result=InterruptConversationResponse,
+        handler="v1.methods:interrupt",
+    ),
+    "addConversationListener": Method(
+        params=AddConversationListenerParams,
+        result=AddConversationSubscriptionResponse,
+        handler="v1.methods:add_listener",
+    ),
+    "removeConversationListener": Method(
+        params=RemoveConversationListenerParams,
+        result=Empty,
+        handler="v1.methods:remove_listener",
+    ),
+}

@@ -1,0 +1,55 @@
+"""`initialize`: the name and capabilities of a client -> the name and platform of the server."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import re
+import sys
+
+from limner import __version__
+from limner.frontends.appserver.dispatch import RpcCall
+from limner.frontends.appserver.protocol.accounts import (
+    InitializeCapabilities,
+    InitializeParams,
+    InitializeResponse,
+)
+from limner.frontends.appserver.protocol.base import PROTOCOL_VERSION
+from limner.frontends.appserver.server import Host
+from limner.net.jsonrpc import INVALID_REQUEST, RpcError
+
+# Upstream sends the name of its client in an HTTP header, which cannot contain these.
+_NOT_IN_A_HEADER = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+WARM_AFTER_S = 0.05
+_PLATFORMS = {"darwin": "macos", "win32": "windows"}
+
+
+async def initialize(host: Host, call: RpcCall, params: InitializeParams) -> InitializeResponse:
+    """Note who the client is and what it supports."""
+    client, capabilities = params.client_info, params.capabilities or InitializeCapabilities()
+    if _NOT_IN_A_HEADER.search(client.name):
+        raise RpcError(
+            INVALID_REQUEST,
+            f"Invalid clientInfo.name: '{client.name}'. Must be a valid HTTP header value.",
+        )
+    call.connection.initialize(
+        client.name,
+        client.version,
+        experimental=capabilities.experimental_api,
+        opted_out=capabilities.opt_out_notification_methods or (),
+    )
+    # A turn will follow: load what it needs while the client prepares it.
+    asyncio.get_running_loop().call_later(WARM_AFTER_S, host.warm)
+    return InitializeResponse(
+        user_agent=user_agent(client.name, client.version),
+        codex_home=str(host.settings.home),
+        platform_family="windows" if sys.platform == "win32" else "unix",
+        platform_os=_PLATFORMS.get(sys.platform, sys.platform),
+    )
+
+
+def user_agent(name: str, version: str) -> str:
+    """The name of the server on behalf of a client; the first version is the protocol's."""
+    system = f"{platform.system()} {platform.release()}; {platform.machine()}"
+    client = f"{name}; {_NOT_IN_A_HEADER.sub('', version)}"
+    return f"{name}/{PROTOCOL_VERSION} ({system}) limner/{__version__} ({client})"

@@ -1,0 +1,228 @@
+"""Provider names -> their specs: the built-in table and the installed plug-ins.
+
+The table is data. It names the class of each provider, and the class is imported when the first
+request needs it. A package can add a provider: it names a ``ProviderSpec`` under the entry-point
+group ``limner.providers``.
+"""
+
+from __future__ import annotations
+
+import logging
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import cast
+
+import msgspec
+
+from limner.catalogue.images import image_models, other_image_model
+from limner.net.failures import MAY_BE_BILLED, Vendor
+from limner.net.redaction import redact
+from limner.providers.base import Connection, Provider, ProviderSpec
+
+ENTRY_POINT_GROUP = "limner.providers"
+# A program on the user's own GPU costs nothing, but a picture requested twice is drawn twice.
+MAY_STILL_DRAW = "it may be drawing all the same, and was not asked again"
+
+logger = logging.getLogger("limner")
+
+
+class _LazyClass(msgspec.Struct, frozen=True):
+    """A provider's class as ``module:name``, imported when it is called."""
+
+    reference: str
+
+    def __call__(self, connection: Connection) -> Provider:
+        module, _, name = self.reference.partition(":")
+        return getattr(import_module(f"limner.providers.{module}"), name)(connection)
+
+
+class BuiltInSpec(ProviderSpec, frozen=True, kw_only=True):
+    """A built-in provider, with the facts that its error messages need.
+
+    Attributes:
+        title: how messages name the service.
+        account_url: where the user sees requests and bills; None if the base URL is that place.
+        unknown_outcome: what it means that the outcome of a paid request is unknown.
+    """
+
+    title: str
+    account_url: str | None = None
+    unknown_outcome: str = MAY_BE_BILLED
+
+    def vendor(self, connection: Connection) -> Vendor:
+        """What error messages say about the service."""
+        assert self.base_url_env is not None
+        return Vendor(
+            provider=self.name,
+            title=self.title,
+            key_env=self.key_env,
+            base_url_env=self.base_url_env,
+            account_url=self.account_url or connection.base_url,
+            unknown_outcome=self.unknown_outcome,
+        )
+
+
+_ROWS = (
+    BuiltInSpec(
+        name="openai-dalle",
+        title="OpenAI",
+        key_env="OPENAI_API_KEY",
+        base_url_env="OPENAI_BASE_URL",
+        base_url="https://api.openai.com/v1",
+        account_url="https://platform.openai.com/usage",
+        models=image_models("openai-dalle"),
+        build=_LazyClass("openai:OpenAIDalle"),
+    ),
+    BuiltInSpec(
+        name="openai-image",
+        title="OpenAI",
+        key_env="OPENAI_API_KEY",
+        base_url_env="OPENAI_BASE_URL",
+        base_url="https://api.openai.com/v1",
+        account_url="https://platform.openai.com/usage",
+        models=image_models("openai-image"),
+        build=_LazyClass("openai:OpenAIImage"),
+    ),
+    BuiltInSpec(
+        name="replicate-flux",
+        title="Replicate",
+        key_env="REPLICATE_API_TOKEN",
+        base_url_env="REPLICATE_BASE_URL",
+        base_url="https://api.replicate.com/v1",
+        account_url="https://replicate.com/account/billing",
+        models=image_models("replicate-flux"),
+        build=_LazyClass("replicate_flux:ReplicateFlux"),
+    ),
+    BuiltInSpec(
+        name="gemini-image",
+        title="Google",
+        key_env="GEMINI_API_KEY",
+        base_url_env="GEMINI_BASE_URL",
+        base_url="https://generativelanguage.googleapis.com",
+        account_url="https://aistudio.google.com/usage",
+        models=image_models("gemini-image"),
+        build=_LazyClass("gemini_image:GeminiImage"),
+    ),
+    BuiltInSpec(
+        name="bfl-flux",
+        title="Black Forest Labs",
+        key_env="BFL_API_KEY",
+        base_url_env="BFL_BASE_URL",
+        base_url="https://api.bfl.ai/v1",
+        account_url="https://dashboard.bfl.ai",
+        models=image_models("bfl-flux"),
+        build=_LazyClass("bfl_flux:BflFlux"),
+    ),
+    BuiltInSpec(
+        name="fal",
+        title="fal",
+        key_env="FAL_KEY",
+        base_url_env="FAL_BASE_URL",
+        base_url="https://queue.fal.run",
+        account_url="https://fal.ai/dashboard/billing",
+        models=image_models("fal"),
+        other_model=other_image_model("fal"),
+        build=_LazyClass("fal:Fal"),
+    ),
+    BuiltInSpec(
+        name="openrouter",
+        title="OpenRouter",
+        key_env="OPENROUTER_API_KEY",
+        base_url_env="OPENROUTER_BASE_URL",
+        base_url="https://openrouter.ai/api/v1",
+        account_url="https://openrouter.ai/activity",
+        models=image_models("openrouter"),
+        other_model=other_image_model("openrouter"),
+        build=_LazyClass("openrouter:OpenRouter"),
+    ),
+    BuiltInSpec(
+        name="replicate",
+        title="Replicate",
+        key_env="REPLICATE_API_TOKEN",
+        base_url_env="REPLICATE_BASE_URL",
+        base_url="https://api.replicate.com/v1",
+        account_url="https://replicate.com/account/billing",
+        models=image_models("replicate"),
+        other_model=other_image_model("replicate"),
+        named_only=True,
+        build=_LazyClass("replicate:Replicate"),
+    ),
+    BuiltInSpec(
+        name="openai-compatible",
+        title="openai-compatible",
+        key_env="OPENAI_COMPATIBLE_API_KEY",
+        key_optional=True,
+        base_url_env="OPENAI_COMPATIBLE_BASE_URL",
+        base_url="",
+        models=image_models("openai-compatible"),
+        other_model=image_models("openai-compatible")[0],
+        named_only=True,
+        build=_LazyClass("openai_compatible:OpenAICompatible"),
+    ),
+    BuiltInSpec(
+        name="sd-webui",
+        title="Stable Diffusion WebUI",
+        key_env="SD_WEBUI_AUTH",
+        key_optional=True,
+        base_url_env="SD_WEBUI_BASE_URL",
+        base_url="http://127.0.0.1:7860",
+        unknown_outcome=MAY_STILL_DRAW,
+        models=image_models("sd-webui"),
+        other_model=image_models("sd-webui")[0],
+        named_only=True,
+        build=_LazyClass("sd_webui:SdWebui"),
+    ),
+    BuiltInSpec(
+        name="comfyui",
+        title="ComfyUI",
+        key_env=None,
+        base_url_env="COMFYUI_BASE_URL",
+        base_url="http://127.0.0.1:8188",
+        unknown_outcome=MAY_STILL_DRAW,
+        variables=("COMFYUI_WORKFLOW", "COMFYUI_EDIT_WORKFLOW"),
+        models=image_models("comfyui"),
+        other_model=image_models("comfyui")[0],
+        named_only=True,
+        build=_LazyClass("comfyui:ComfyUI"),
+    ),
+    BuiltInSpec(
+        name="diffusers",
+        title="diffusers",
+        key_env=None,
+        base_url_env=None,
+        base_url="",
+        variables=("DIFFUSERS_MODEL", "DIFFUSERS_DEVICE"),
+        models=image_models("diffusers"),
+        models_are_folders=True,
+        other_model=image_models("diffusers")[0],
+        named_only=True,
+        build=_LazyClass("diffusers:Diffusers"),
+    ),
+)
+# `auto` prefers the earlier row.
+BUILT_IN = {spec.name: spec for spec in _ROWS}
+# `auto` chooses it only if no other provider has its key.
+ILLUSTRATOR = BuiltInSpec(
+    name="illustrator",
+    title="The illustrator",
+    key_env=None,
+    base_url_env=None,
+    base_url="",
+    models=image_models("illustrator"),
+    build=_LazyClass("illustrator:Illustrator"),
+)
+
+
+def all_specs(*, embedded: bool) -> dict[str, ProviderSpec]:
+    """Every provider by name, in the order in which `auto` tries them."""
+    specs: dict[str, ProviderSpec] = {**BUILT_IN}
+    for entry in entry_points(group=ENTRY_POINT_GROUP):
+        try:
+            spec = cast("ProviderSpec", entry.load())
+            specs.setdefault(spec.name, spec)
+        except Exception as error:
+            # A broken plug-in must not stop the other providers.
+            logger.warning("The provider %r cannot be loaded: %s", entry.name, redact(repr(error)))
+    if embedded:
+        specs[ILLUSTRATOR.name] = ILLUSTRATOR
+    return specs
