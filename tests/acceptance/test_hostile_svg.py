@@ -116,7 +116,7 @@ async def assert_unharmed(studio: Studio, lim: Limner, openai: OpenAIServer) -> 
     red = document('<rect width="100" height="100" fill="red"/>')
     drawn = await lim.generate("x", svg=red, size="64x64")
     with Image.open(drawn.path) as image:
-        assert (image.size, image.getpixel((5, 5))[:3]) == ((64, 64), (255, 0, 0))
+        assert (image.size, image.convert("RGB").getpixel((5, 5))) == ((64, 64), (255, 0, 0))
 
 
 @pytest.mark.parametrize(("svg", "refusal"), HOSTILE.values(), ids=HOSTILE)

@@ -75,10 +75,10 @@ def test_another_provider_draws_where_the_first_fails_for_free(
 
 
 def test_unfinished_pictures_are_shown_in_a_terminal(
-    desk: CommandLine, openai: OpenAIServer
+    desk: CommandLine, openai: OpenAIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     draft = (desk.studio.cwd / "photo.png").read_bytes()
-    openai.draft = lambda _: draft
+    monkeypatch.setattr(openai, "draft", lambda _: draft)
     terminal = desk.in_terminal("generate", "a fox", "--partial", "2")
     done = terminal.end()
     assert done.status == 0

@@ -203,8 +203,9 @@ def test_without_the_extra_a_manifest_is_said_to_be_there(cli: CommandLine, tmp_
             if not package.name.startswith("c2pa") and not (packages / package.name).exists():
                 (packages / package.name).symlink_to(package)
     source = Path(limner.__file__).parent.parent
+    base: str = vars(sys)["_base_executable"]
     done = subprocess.run(
-        [sys._base_executable, "-m", "limner", "show", "signed.png"],
+        [base, "-m", "limner", "show", "signed.png"],
         capture_output=True,
         cwd=cli.studio.cwd,
         env={**cli.studio.env, "PYTHONPATH": f"{packages}{os.pathsep}{source}"},

@@ -245,7 +245,7 @@ def _parameter(parameter: inspect.Parameter) -> str:
 
 
 def _result(member: Any) -> str | None:
-    function = member.fget if isinstance(member, property) else member.func
+    function: Any = member.fget if isinstance(member, property) else member.func
     return _written(inspect.signature(function).return_annotation)
 
 

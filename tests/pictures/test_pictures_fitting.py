@@ -6,6 +6,7 @@ import io
 import itertools
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -54,7 +55,9 @@ def with_images(tmp_path: Path, **images: str) -> Limner:
 
 
 @pytest.mark.parametrize("mode", ["seed", "fast"])
-def test_without_a_model_the_limits_are_those_of_the_specification(mode: str) -> None:
+def test_without_a_model_the_limits_are_those_of_the_specification(
+    mode: Literal["seed", "fast"],
+) -> None:
     asked = request_for(Size(9000, 9000), mode=mode, model=None)
     assert asked == FitRequest(
         mode=mode,
@@ -68,7 +71,9 @@ def test_without_a_model_the_limits_are_those_of_the_specification(mode: str) ->
 
 @pytest.mark.parametrize("mode", ["seed", "fast", "model"])
 @pytest.mark.parametrize("model", SEEING, ids=lambda model: model.name)
-def test_a_model_is_sent_no_type_that_it_cannot_read(mode: str, model: VisionModel) -> None:
+def test_a_model_is_sent_no_type_that_it_cannot_read(
+    mode: Literal["seed", "fast", "model"], model: VisionModel
+) -> None:
     asked = request_for(Size(4000, 3000), mode=mode, model=model)
     assert set(asked.formats) <= set(model.formats)
     assert "image/jpeg" in asked.formats

@@ -30,6 +30,7 @@ async def test_a_second_process_is_refused_as_codex_refuses_it(stage: Stage) -> 
             await other.request("thread/resume", threadId=thread)
         words = f"thread {thread} already has an active writer"
         assert (caught.value.code, caught.value.message) == (-32600, words)
+        assert caught.value.data is not None
         assert (caught.value.data["code"], caught.value.data["pid"]) == (
             "SESSION_IN_USE",
             process.pid,
