@@ -4,9 +4,9 @@ import asyncio
 from pathlib import Path
 
 import limner
+from limner import TextDelta, ToolFinished, TurnEnded
 from limner.errors import MissingExtra
 from limner.frontends.remote.approvals import ApprovalRequest
-from limner.frontends.remote.events import TextDelta, ToolAnswered, TurnCompleted
 
 
 async def approve(approval: ApprovalRequest) -> bool:
@@ -22,10 +22,10 @@ async def main(sketch: Path) -> None:
             match event:
                 case TextDelta():
                     print(event.text, end="", flush=True)
-                case ToolAnswered():
+                case ToolFinished():
                     print(f"[{event.call.name}: ${event.result.cost_usd}]")
-                case TurnCompleted(result=result):
-                    print(f"\n{result.status}, ${result.cost_usd} in all, thread {thread.id}")
+                case TurnEnded():
+                    print(f"\n{event.status}, ${event.cost_nano / 1e9} in all, thread {thread.id}")
                 case _:
                     pass
 

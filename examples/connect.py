@@ -1,10 +1,11 @@
 """Talk to an app-server, limner's own or the real Codex, and bring a tool of your own along."""
 
 import asyncio
+import json
 from datetime import datetime
 
 import limner
-from limner.frontends.remote.events import ItemCompleted, TextDelta, TurnCompleted
+from limner import TextDelta, ToolFinished, TurnEnded
 
 
 @limner.tool
@@ -21,10 +22,10 @@ async def main() -> None:
             match event:
                 case TextDelta():
                     print(event.text, end="", flush=True)
-                case ItemCompleted(item={"type": "imageGeneration", "savedPath": str(path)}):
-                    print(path)
-                case TurnCompleted(result=result):
-                    print(f"\n{result.status}, {result.usage.total_tokens} tokens")
+                case ToolFinished(result=result) if result.ok:
+                    print(json.loads(result.value)["path"])
+                case TurnEnded():
+                    print(f"\n{event.status}")
                 case _:
                     pass
 

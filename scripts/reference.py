@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import python_options
 from app_server_page import app_server
 
 from limner import errors
@@ -219,12 +220,12 @@ def _description(annotation: Any) -> str:
 def main() -> int:
     stale = []
     FOLDER.mkdir(parents=True, exist_ok=True)
-    for name, page in PAGES.items():
-        text = MADE + "".join(page())
-        path = FOLDER / name
+    files = {FOLDER / name: MADE + "".join(page()) for name, page in PAGES.items()}
+    files[python_options.FILE] = "".join(python_options.module())
+    for path, text in files.items():
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue
-        stale.append(name)
+        stale.append(path.name)
         if "--check" not in sys.argv:
             path.write_text(text, encoding="utf-8")
     if stale and "--check" in sys.argv:

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, Unpack, overload
 
 from limner.client import Limner
 from limner.imaging.fit import Region
@@ -16,6 +16,7 @@ from limner.pictures.fitting import FittedImage
 from limner.settings import load
 from limner.thread_pool import ThreadPool
 from limner.tools.inspection import Inspection
+from limner.tools.options import EditOptions, GenerateOptions, InspectOptions
 from limner.tools.output_file import GeneratedImage
 
 T = TypeVar("T")
@@ -82,24 +83,54 @@ async def _stop(task: asyncio.Task[Any]) -> None:
 _backgrounds: dict[int, _Background] = {}
 
 
-def generate(prompt: str, **arguments: Any) -> GeneratedImage:
-    """Draw one picture; takes the arguments of the tool `image_generate`.
+@overload
+def generate(
+    prompt: str, *, n: Literal[1] = 1, **options: Unpack[GenerateOptions]
+) -> GeneratedImage: ...
+
+
+@overload
+def generate(
+    prompt: str, *, n: int, **options: Unpack[GenerateOptions]
+) -> list[GeneratedImage]: ...
+
+
+def generate(
+    prompt: str, *, n: int = 1, **options: Unpack[GenerateOptions]
+) -> GeneratedImage | list[GeneratedImage]:
+    """Draw a picture, or with ``n`` a list of so many; as `Limner.generate`.
 
     Settings are read from files and environment as for the command line.
 
     Raises:
-        LimnerError: with code, retryable, billed and cost.
+        LimnerError: nothing was drawn; it has code, retryable, billed and cost.
+        TypeError: there is no such option.
     """
-    return _run(lambda lim: lim.generate(prompt, **arguments))
+    return _run(lambda lim: lim.generate(prompt, n=n, **options))
 
 
-def edit(image: str | Path, prompt: str, **arguments: Any) -> GeneratedImage:
-    """Change a picture, or draw from pictures; takes the arguments of the tool `image_edit`.
+@overload
+def edit(
+    image: str | Path, prompt: str, *, n: Literal[1] = 1, **options: Unpack[EditOptions]
+) -> GeneratedImage: ...
+
+
+@overload
+def edit(
+    image: str | Path, prompt: str, *, n: int, **options: Unpack[EditOptions]
+) -> list[GeneratedImage]: ...
+
+
+def edit(
+    image: str | Path, prompt: str, *, n: int = 1, **options: Unpack[EditOptions]
+) -> GeneratedImage | list[GeneratedImage]:
+    """Change a picture, or draw from pictures; as `Limner.edit`.
 
     Raises:
-        LimnerError: with code, retryable, billed and cost.
+        LimnerError: nothing was drawn; it has code, retryable, billed and cost.
+        TypeError: there is no such option.
     """
-    return _run(lambda lim: lim.edit(image, prompt, **arguments))
+    return _run(lambda lim: lim.edit(image, prompt, n=n, **options))
 
 
 def fit(
@@ -113,13 +144,14 @@ def fit(
     return _run(lambda lim: lim.fit(path, model=model, region=region, page=page))
 
 
-def inspect(path: str | Path, question: str, **arguments: Any) -> Inspection:
-    """Ask a vision model about a picture file; takes the arguments of `Limner.inspect`.
+def inspect(path: str | Path, question: str, **options: Unpack[InspectOptions]) -> Inspection:
+    """Ask a vision model about picture files; as `Limner.inspect`.
 
     Raises:
         LimnerError: with code, retryable, billed and cost.
+        TypeError: there is no such option.
     """
-    return _run(lambda lim: lim.inspect(path, question, **arguments))
+    return _run(lambda lim: lim.inspect(path, question, **options))
 
 
 def _run(call: Callable[[Limner], Coroutine[Any, Any, T]]) -> T:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+import os
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import cache, cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, Unpack, overload
+from typing import Any, Literal, Self, TypeVar, Unpack, cast, overload
 
 import msgspec
 from msgspec.structs import replace
@@ -24,8 +25,16 @@ from limner.money.ledger import JobRow
 from limner.pictures.fitting import FittedImage
 from limner.pictures.request import Progress
 from limner.storage.reach import Reach
-from limner.tools.arguments import check
 from limner.tools.base import Question, Tool, ToolContext, ask_nobody, tell_nobody
+from limner.tools.declaration import ToolDeclaration, read_arguments
+from limner.tools.drawing_arguments import (
+    NO_OPTIONS,
+    CallerOptions,
+    DrawingArguments,
+    DrawingDefaults,
+    Order,
+    order_for,
+)
 from limner.tools.function_tools import (
     FunctionTool,
     ToolOptions,
@@ -33,32 +42,25 @@ from limner.tools.function_tools import (
     kept_in,
     plugin_tools,
 )
-from limner.tools.image_edit import SCHEMA as EDIT_SCHEMA
-from limner.tools.image_edit import TOOL as EDIT
-from limner.tools.image_edit import image_edit, read_edit
-from limner.tools.image_generate import SCHEMA as GENERATE_SCHEMA
-from limner.tools.image_generate import TOOL as GENERATE
-from limner.tools.image_generate import image_generate, read_order
-from limner.tools.image_recall import TOOL as RECALL
-from limner.tools.image_recall import image_recall
-from limner.tools.inspect_image import SCHEMA as INSPECT_SCHEMA
-from limner.tools.inspect_image import inspect_image, read_inquiry
-from limner.tools.inspection import TOOL as INSPECT
-from limner.tools.inspection import Inspection
+from limner.tools.generation_tool import failures_value
+from limner.tools.image_edit import IMAGE_EDIT, EditArguments, image_edit
+from limner.tools.image_generate import IMAGE_GENERATE, GenerateArguments, image_generate
+from limner.tools.image_recall import IMAGE_RECALL, image_recall
+from limner.tools.inspect_image import INSPECT_IMAGE, inspect_image
+from limner.tools.inspection import Inspection, InspectRequest
+from limner.tools.options import EditOptions, GenerateOptions, InspectOptions
 from limner.tools.output_file import GeneratedImage
 from limner.tools.picture_set import PictureSet, draw_all
-from limner.tools.planning import Order, Plan
+from limner.tools.planning import Plan
 from limner.tools.recovery import recover
 from limner.tools.registry import ToolRegistry
 from limner.wires.items import Shown
 
-# How the arguments of each drawing tool become an order.
-_ORDERS = {
-    GENERATE: (GENERATE_SCHEMA, read_order),
-    EDIT: (EDIT_SCHEMA, read_edit),
-}
+# The tools of every `Limner`, in the order a model sees them.
+BUILT_IN: tuple[ToolDeclaration[Any], ...] = (IMAGE_GENERATE, IMAGE_EDIT, INSPECT_IMAGE)
 
-_TAKEN = (GENERATE, EDIT, INSPECT, RECALL)
+S = TypeVar("S", bound=msgspec.Struct)
+_HOOKS = ("progress", "ask")
 
 
 class Limner(Components):
@@ -77,67 +79,83 @@ class Limner(Components):
         observe: gets one redacted line for each HTTP request and answer.
     """
 
+    @overload
     async def generate(
-        self,
-        prompt: str,
-        *,
-        progress: Callable[[Progress], None] = tell_nobody,
-        ask: Callable[[Question], Awaitable[bool]] = ask_nobody,
-        **arguments: Any,
-    ) -> GeneratedImage:
-        """Draw one picture; takes the arguments of the tool `image_generate`.
+        self, prompt: str, *, n: Literal[1] = 1, **options: Unpack[GenerateOptions]
+    ) -> GeneratedImage: ...
+
+    @overload
+    async def generate(
+        self, prompt: str, *, n: int, **options: Unpack[GenerateOptions]
+    ) -> list[GeneratedImage]: ...
+
+    async def generate(
+        self, prompt: str, *, n: int = 1, **options: Unpack[GenerateOptions]
+    ) -> GeneratedImage | list[GeneratedImage]:
+        """Draw a picture, or with ``n`` a list of so many.
+
+        Takes the arguments of the tool `image_generate`. If some pictures of a list fail, the list
+        is shorter, and ``extras["failed"]`` of the first says why.
 
         Raises:
-            LimnerError: with code, retryable, billed and cost.
+            LimnerError: nothing was drawn; it has code, retryable, billed and cost.
+            TypeError: there is no such option.
         """
-        drawn = await self.draw(
-            GENERATE, {"prompt": prompt, **arguments}, progress=progress, ask=ask
-        )
-        return drawn.images[0]
+        given = {"prompt": prompt, "n": n, **options}
+        return await self._draw("generate", GenerateArguments, given)
+
+    @overload
+    async def edit(
+        self, image: str | Path, prompt: str, *, n: Literal[1] = 1, **options: Unpack[EditOptions]
+    ) -> GeneratedImage: ...
+
+    @overload
+    async def edit(
+        self, image: str | Path, prompt: str, *, n: int, **options: Unpack[EditOptions]
+    ) -> list[GeneratedImage]: ...
 
     async def edit(
-        self,
-        image: str | Path,
-        prompt: str,
-        *,
-        progress: Callable[[Progress], None] = tell_nobody,
-        ask: Callable[[Question], Awaitable[bool]] = ask_nobody,
-        **arguments: Any,
-    ) -> GeneratedImage:
-        """Change a picture, or draw from pictures; takes the arguments of the tool `image_edit`.
+        self, image: str | Path, prompt: str, *, n: int = 1, **options: Unpack[EditOptions]
+    ) -> GeneratedImage | list[GeneratedImage]:
+        """Change a picture, or draw from pictures; with ``n`` a list of so many.
+
+        Takes the arguments of the tool `image_edit`, and answers as `generate`.
 
         Raises:
-            LimnerError: with code, retryable, billed and cost.
+            LimnerError: nothing was drawn; it has code, retryable, billed and cost.
+            TypeError: there is no such option.
         """
-        given = {"image": str(image), "prompt": prompt, **arguments}
-        return (await self.draw(EDIT, given, progress=progress, ask=ask)).images[0]
+        given = {"image": image, "prompt": prompt, "n": n, **options}
+        return await self._draw("edit", EditArguments, given)
 
     async def draw(
         self,
-        tool: str,
-        arguments: Mapping[str, Any],
+        arguments: DrawingArguments,
+        options: CallerOptions = NO_OPTIONS,
         *,
         progress: Callable[[Progress], None] = tell_nobody,
         ask: Callable[[Question], Awaitable[bool]] = ask_nobody,
-        **more: Any,
     ) -> PictureSet:
-        """What one of the drawing tools does with these arguments, called by a person.
-
-        ``more`` are fields of the order that no tool has an argument for.
+        """What `generate` and `edit` do, with the failures of a set beside its pictures.
 
         Raises:
             LimnerError: nothing was drawn.
         """
-        order = replace(self._order(tool, arguments), **more)
+        order = self._order(arguments, options)
         return await draw_all(order, self.drawing, self.person(progress=progress, ask=ask))
 
-    async def quote(self, prompt: str, **arguments: Any) -> Plan:
-        """What `generate` would do with the same arguments, and what it would cost, for free."""
-        return await self.plan(GENERATE, {"prompt": prompt, **arguments})
+    async def quote(self, prompt: str, *, n: int = 1, **options: Unpack[GenerateOptions]) -> Plan:
+        """What `generate` would do with the same arguments, and the price of each picture.
 
-    async def plan(self, tool: str, arguments: Mapping[str, Any], **more: Any) -> Plan:
-        """What `draw` would do with the same arguments, and what it would cost, for free."""
-        order = replace(self._order(tool, arguments), **more)
+        Nothing is sent, written or paid.
+        """
+        given = {"prompt": prompt, "n": n, **options}
+        _refuse_unknown("quote", given, GenerateArguments, CallerOptions)
+        return await self.plan(_read(GenerateArguments, given), _read(CallerOptions, given))
+
+    async def plan(self, arguments: DrawingArguments, options: CallerOptions = NO_OPTIONS) -> Plan:
+        """What `draw` would do with the same arguments, and the price of each picture."""
+        order = self._order(arguments, options)
         return await self.drawing.planner.plan(order, self.person(), today=self.clock().date())
 
     async def recover(
@@ -147,43 +165,18 @@ class Limner(Components):
         return await recover(job, self.drawing, progress=progress)
 
     async def inspect(
-        self,
-        path: str | Path,
-        question: str,
-        *,
-        paths: Sequence[str | Path] = (),
-        region: Region | None = None,
-        schema: Mapping[str, Any] | None = None,
-        model: str | None = None,
-        progress: Callable[[Progress], None] = tell_nobody,
-        ask: Callable[[Question], Awaitable[bool]] = ask_nobody,
+        self, path: str | Path, question: str, **options: Unpack[InspectOptions]
     ) -> Inspection:
-        """Ask a vision model about picture files.
-
-        Args:
-            path: the picture.
-            question: what to find out.
-            paths: more pictures, looked at together with the first.
-            region: only this part, in pixels of the original.
-            schema: a JSON schema that the answer has to follow.
-            model: who is asked, as ``provider/id``; by default what the settings say.
-            progress: gets the answer as it comes in.
-            ask: decides where the approval policy wants a person's word.
+        """Ask a vision model about picture files; takes the arguments of `inspect_image`.
 
         Raises:
             LimnerError: with code, retryable, billed and cost.
+            TypeError: there is no such option.
         """
-        given: dict[str, Any] = {
-            "path": str(path),
-            "question": question,
-            "paths": [str(other) for other in paths],
-            "region": None if region is None else msgspec.to_builtins(region),
-            "schema": schema,
-        }
-        arguments = {name: value for name, value in given.items() if value is not None}
-        check(INSPECT_SCHEMA, arguments)
-        inquiry = read_inquiry(arguments, model=model)
-        return await self.looking.look(inquiry, self.person(progress=progress, ask=ask))
+        given = {"path": path, "question": question, **options}
+        _refuse_unknown("inspect", given, InspectRequest)
+        person = self.person(**_hooks(given))
+        return await self.looking.look(_read(InspectRequest, given), person)
 
     async def fit(
         self,
@@ -278,12 +271,13 @@ class Limner(Components):
 
     def tools(self) -> list[Tool]:
         """The tools a model can call, those of installed packages last."""
-        images = self.settings.images
-        own = [
-            make(self.drawing, default_provider=images.provider, fallback=images.fallback)
-            for make in (image_generate, image_edit)
-        ] + [inspect_image(self.looking)]
-        return own + self._plugins
+        defaults = self._drawing_defaults()
+        return [
+            image_generate(self.drawing, defaults),
+            image_edit(self.drawing, defaults),
+            inspect_image(self.looking),
+            *self._plugins,
+        ]
 
     def conversation_tools(self) -> list[Tool]:
         """The tools for a model whose conversation is kept here: it can look at pictures again."""
@@ -323,8 +317,9 @@ class Limner(Components):
 
     @cached_property
     def _plugins(self) -> list[Tool]:
-        # Loaded once, so that one that is broken is told once.
-        return plugin_tools(taken=_TAKEN, pictures=lambda: self.pictures)
+        # Loaded once, so that one that is broken is logged once.
+        taken = [tool.name for tool in (*BUILT_IN, IMAGE_RECALL)]
+        return plugin_tools(taken=taken, pictures=lambda: self.pictures)
 
     async def __aenter__(self) -> Self:
         return self
@@ -337,12 +332,54 @@ class Limner(Components):
     ) -> None:
         await self.aclose()
 
-    def _order(self, tool: str, arguments: Mapping[str, Any]) -> Order:
-        schema, read = _ORDERS[tool]
-        given = {name: value for name, value in arguments.items() if value is not None}
-        check(schema, given)
+    async def _draw(
+        self, function: str, kind: type[DrawingArguments], given: Mapping[str, Any]
+    ) -> GeneratedImage | list[GeneratedImage]:
+        _refuse_unknown(function, given, kind, CallerOptions)
+        arguments = _read(kind, given)
+        drawn = await self.draw(arguments, _read(CallerOptions, given), **_hooks(given))
+        first, *others = drawn.images
+        if drawn.failures:
+            first = replace(first, extras={**first.extras, "failed": failures_value(drawn)})
+        return first if arguments.n == 1 else [first, *others]
+
+    def _drawing_defaults(self) -> DrawingDefaults:
         images = self.settings.images
-        return read(given, default_provider=images.provider, fallback=images.fallback)
+        return DrawingDefaults(provider=images.provider, fallback=images.fallback)
+
+    def _order(self, arguments: DrawingArguments, options: CallerOptions) -> Order:
+        return order_for(arguments, self._drawing_defaults(), options)
+
+
+def _refuse_unknown(function: str, given: Mapping[str, Any], *kinds: type[msgspec.Struct]) -> None:
+    """Raise as Python does for a keyword that no Struct has a field for."""
+    known = {*_HOOKS, *(name for kind in kinds for name in kind.__struct_fields__)}
+    for name in given:
+        if name not in known:
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
+
+
+def _read(kind: type[S], given: Mapping[str, Any]) -> S:
+    """The keywords of a call that are fields of a Struct; None means "not given".
+
+    Raises:
+        InputInvalid: one is missing or wrong.
+    """
+    own = {name: given[name] for name in kind.__struct_fields__ if given.get(name) is not None}
+    plain = msgspec.to_builtins(own, builtin_types=(bytes, bytearray), enc_hook=_as_json)
+    return read_arguments(kind, plain)
+
+
+def _hooks(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: given[name] for name in _HOOKS if given.get(name) is not None}
+
+
+def _as_json(value: object) -> object:
+    if isinstance(value, os.PathLike):
+        return os.fspath(cast("os.PathLike[str]", value))
+    if isinstance(value, Mapping):
+        return dict(cast("Mapping[str, Any]", value))
+    raise NotImplementedError
 
 
 def create_image_tools(lim: Limner | None = None) -> list[Tool]:

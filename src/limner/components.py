@@ -204,7 +204,7 @@ class Components:
 
     def _build_conversations(self) -> Conversations:
         agent = self.settings.agent
-        thinking = ModelCaller(
+        model_caller = ModelCaller(
             prompts=self.requests,
             quarantine=self.quarantine,
             money=self.money,
@@ -225,8 +225,10 @@ class Components:
                 max_calls=agent.max_calls,
             ),
             parts=TurnParts(
-                thinking=thinking,
-                compaction=Compactor(thinking=thinking, prompts=self.requests, at=agent.compact_at),
+                model_caller=model_caller,
+                compaction=Compactor(
+                    model_caller=model_caller, prompts=self.requests, at=agent.compact_at
+                ),
                 money=self.money,
                 drawn_here=self.pictures.drawn_here,
             ),

@@ -1,4 +1,4 @@
-"""The items that flow everywhere: text, and pictures by handle; values that carry bytes."""
+"""The content that every layer passes on: text, and pictures by handle."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class Text(msgspec.Struct, frozen=True):
 
 
 class Picture(msgspec.Struct, frozen=True, kw_only=True):
-    """A picture that exists: its bytes were decoded in full and are in the blob store.
+    """A stored picture: a worker has decoded all of it, and its bytes are in the blob store.
 
-    The handle is the sha256 of the bytes as received, in hex. It names the picture everywhere;
-    the bytes themselves are read from the blob store at the moment they are sent.
+    The handle is the sha256 of the bytes as received, in hex. It names the picture everywhere. The
+    bytes are loaded from the blob store only when they are sent.
     """
 
     handle: str
@@ -31,7 +31,7 @@ Content = Text | Picture
 
 
 class Discreet(msgspec.Struct, frozen=True, kw_only=True):
-    """A value with something in it that is not for logs: bytes, or a secret.
+    """A value with bytes or a secret that must not appear in logs.
 
     Its ``repr`` leaves out the fields that ``unshown`` names.
     """
@@ -45,7 +45,7 @@ class Discreet(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def format_bytes(count: int) -> str:
-    """A number of bytes for a reader: ``512B``, ``13.4KB``, ``20.0MB``, counted in 1024s."""
+    """A number of bytes for people: ``512B``, ``13.4KB``, ``20.0MB``; 1KB is 1024 bytes."""
     if count < 1024:
         return f"{count}B"
     if count < 1024 * 1024:

@@ -1,7 +1,7 @@
-"""Plain functions -> a pool of threads that takes them until the last thread of the program ends.
+"""Functions -> a pool of threads that accepts them until the last thread of the program ends.
 
-Python closes every pool as soon as the main thread is done, and only then waits for the other
-threads. One of those may still be drawing, or may be about to begin.
+Python closes every pool when the main thread ends, and only then waits for the other threads. One
+of those may still be drawing, or may start to draw.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ T = TypeVar("T")
 
 
 class ThreadPool(ThreadPoolExecutor):
-    """At most ``workers`` functions at once, and one after the other where that is one.
+    """Runs at most ``workers`` functions at once, so one after the other if that is 1.
 
-    After the end of the main thread every function is called on another thread.
+    After the end of the main thread, each function runs on a new thread.
     """
 
     def __init__(self, workers: int, *, name: str) -> None:
@@ -29,7 +29,7 @@ class ThreadPool(ThreadPoolExecutor):
         self._closed = False
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Have a function called.
+        """Run a function on a thread of the pool.
 
         Raises:
             RuntimeError: this pool is shut down.
@@ -39,21 +39,21 @@ class ThreadPool(ThreadPoolExecutor):
         except RuntimeError:
             if self._closed:
                 raise
-        # Closed by Python, not by its owner: each function gets a thread of its own.
+        # Python closed the pool, not its owner: each function gets a new thread.
         future: Future[T] = Future()
 
         def work() -> None:
             with self._turns:
                 _call(future, lambda: fn(*args, **kwargs))
 
-        # A daemon: whoever waits for the outcome keeps the program from ending.
+        # A daemon: the thread that waits for the result keeps the program alive.
         thread = threading.Thread(target=work, name=self._name, daemon=True)
         self._late.append(thread)
         thread.start()
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more, and by default wait for what is under way."""
+        """Accept no more functions, and by default wait for those that run."""
         self._closed = True
         super().shutdown(wait, cancel_futures=cancel_futures)
         if wait:
@@ -62,13 +62,13 @@ class ThreadPool(ThreadPoolExecutor):
 
 
 def _call(future: Future[T], function: Callable[[], T]) -> None:
-    """What a pool's own thread does with a function."""
+    """Call a function and set its future, as a thread of the executor does."""
     if not future.set_running_or_notify_cancel():
         return
     try:
-        outcome = function()
+        result = function()
     except BaseException as error:
-        # Raised again by whoever asks for the outcome.
+        # `Future.result` raises it in the caller.
         future.set_exception(error)
     else:
-        future.set_result(outcome)
+        future.set_result(result)

@@ -14,15 +14,9 @@ from tests.servers.model_server import Calls, Saying
 from tests.servers.scripted import calls, says
 
 import limner
+from limner.agent.events import ItemAdded, TextDelta, ToolFinished, ToolStarted, UsageUpdated
 from limner.frontends.remote.client import Client
-from limner.frontends.remote.events import (
-    ItemCompleted,
-    TextDelta,
-    ToolAnswered,
-    ToolCalled,
-    TurnCompleted,
-    UsageUpdated,
-)
+from limner.frontends.remote.events import TurnResult
 from limner.wires.base import ModelPicture
 from limner.wires.content_parts import encode_base64
 
@@ -72,14 +66,14 @@ async def play(client: Client, *, cwd: Path, model: str) -> str:
     async with aclosing(thread.stream("What is on my screen?")) as stream:
         events = [event async for event in stream]
     last = events[-1]
-    assert isinstance(last, TurnCompleted), events
-    assert (last.result.status, last.result.text) == ("completed", "Both are green."), last
+    assert isinstance(last, TurnResult), events
+    assert (last.status, last.text) == ("completed", "Both are green."), last
     words = "".join(event.text for event in events if isinstance(event, TextDelta))
     assert words == "Let me look.Both are green."
-    called = {event.call.call_id for event in events if isinstance(event, ToolCalled)}
-    answered = {event.call.call_id for event in events if isinstance(event, ToolAnswered)}
+    called = {event.call.call_id for event in events if isinstance(event, ToolStarted)}
+    answered = {event.call.call_id for event in events if isinstance(event, ToolFinished)}
     assert called == answered == {"call_1", "call_2"}
-    made = [event.item for event in events if isinstance(event, ItemCompleted)]
+    made = [event.item for event in events if isinstance(event, ItemAdded)]
     made_calls = {one["id"]: one for one in made if one["type"] == "dynamicToolCall"}
     assert {name: one["contentItems"] for name, one in made_calls.items()} == {
         "call_1": shown("left"),
@@ -87,7 +81,7 @@ async def play(client: Client, *, cwd: Path, model: str) -> str:
     }
     assert {one["status"] for one in made_calls.values()} == {"completed"}
     assert any(isinstance(event, UsageUpdated) for event in events)
-    assert last.result.usage.total_tokens > 0
+    assert last.usage.input_tokens > 0
 
     file = cwd / "green.png"
     file.write_bytes(green())
@@ -109,21 +103,21 @@ async def play_at_the_wheel(client: Client, *, cwd: Path, model: str) -> None:
     thread = await client.thread(tools=[paint], cwd=cwd, model=model)
     async with aclosing(thread.stream("Paint")) as stream:
         async for event in stream:
-            if isinstance(event, ToolCalled):
+            if isinstance(event, ToolStarted):
                 await thread.steer("In green.")
                 painted.set()
-            elif isinstance(event, TurnCompleted):
-                assert (event.result.status, event.result.text) == ("completed", "In green, then.")
+            elif isinstance(event, TurnResult):
+                assert (event.status, event.text) == ("completed", "In green, then.")
     painted.clear()
     async with aclosing(thread.stream("Paint again")) as stream:
         async for event in stream:
-            if isinstance(event, ToolCalled):
+            if isinstance(event, ToolStarted):
                 await thread.interrupt()
-            elif isinstance(event, TurnCompleted):
-                assert event.result.status == "interrupted"
+            elif isinstance(event, TurnResult):
+                assert event.status == "interrupted"
     async with aclosing(thread.stream("And again")) as stream:
         async for event in stream:
-            if isinstance(event, ToolCalled):
+            if isinstance(event, ToolStarted):
                 break
     assert (await thread.run("Are you there?")).text == "Still here."
 

@@ -27,16 +27,9 @@ from tests.servers.scripted import calls, says
 from tests.servers.wire import Gate, Reply
 
 import limner
+from limner.agent.events import ItemAdded, ToolFinished, ToolStarted
 from limner.frontends.appserver.tool_answers import CANCELLED
-from limner.frontends.remote.events import (
-    Event,
-    ItemCompleted,
-    Reconnected,
-    ToolAnswered,
-    ToolCalled,
-    TurnCompleted,
-    TurnResult,
-)
+from limner.frontends.remote.events import Reconnected, RemoteEvent, TurnResult
 from limner.tools.function_tools import FunctionTool
 
 
@@ -92,13 +85,13 @@ def outputs(model: TalkingServer) -> list[tuple[str, Any]]:
     ]
 
 
-def count(told: list[Event], kind: type[Any]) -> int:
+def count(told: list[RemoteEvent], kind: type[Any]) -> int:
     return sum(isinstance(event, kind) for event in told)
 
 
-def result_of(told: list[Event]) -> TurnResult:
-    assert isinstance(told[-1], TurnCompleted)
-    return told[-1].result
+def result_of(told: list[RemoteEvent]) -> TurnResult:
+    assert isinstance(told[-1], TurnResult)
+    return told[-1]
 
 
 async def test_a_paid_call_outlives_the_server_and_is_paid_once(
@@ -113,10 +106,10 @@ async def test_a_paid_call_outlives_the_server_and_is_paid_once(
         limner.connect(command=[side.program, "app-server"], env=side.env, lim=lim) as client,
     ):
         thread = await client.thread(tools=lim.tools(), cwd=side.cwd)
-        told: list[Event] = []
+        told: list[RemoteEvent] = []
         async for event in thread.stream("Draw a fox"):
             told.append(event)
-            if isinstance(event, ToolCalled):
+            if isinstance(event, ToolStarted):
                 await openai.wait_until("generate")
                 kill_child("app-server")
             elif isinstance(event, Reconnected):
@@ -127,7 +120,7 @@ async def test_a_paid_call_outlives_the_server_and_is_paid_once(
     assert (reconnected.goes_on, "status -9" in reconnected.reason) == (True, True)
     result = result_of(told)
     assert (result.status, result.text, result.error) == ("completed", "Done.", None)
-    assert (count(told, ToolCalled), count(told, ToolAnswered)) == (1, 1)
+    assert (count(told, ToolStarted), count(told, ToolFinished)) == (1, 1)
     assert len(openai.sent("generate")) == 1
     assert result.cost_nano == PRICE_NANO
     assert [(line.name, line.nano) for line in spend.by_session] == [(thread.id, PRICE_NANO)]
@@ -146,12 +139,12 @@ async def test_the_answer_of_a_tool_reaches_the_server_that_came_after(
         limner.connect(command=[side.program, "app-server"], env=side.env, lim=lim) as client,
     ):
         thread = await client.thread(tools=[painter.tool], cwd=side.cwd)
-        told: list[Event] = []
+        told: list[RemoteEvent] = []
         async for event in thread.stream("Paint a fox"):
             told.append(event)
-            if isinstance(event, ToolCalled):
+            if isinstance(event, ToolStarted):
                 kill_child("app-server")
-            if isinstance(event, ToolCalled if is_done_first else Reconnected):
+            if isinstance(event, ToolStarted if is_done_first else Reconnected):
                 painter.go_on("a fox")
     assert (result_of(told).status, result_of(told).text) == ("completed", "There.")
     assert (painter.runs, outputs(model)) == (["a fox"], [("call_1", "a fox, painted")])
@@ -169,13 +162,13 @@ async def test_of_two_calls_only_the_one_without_an_answer_is_put_again_however_
         limner.connect(command=[side.program, "app-server"], env=side.env, lim=lim) as client,
     ):
         thread = await client.thread(tools=[painter.tool], cwd=side.cwd)
-        told: list[Event] = []
+        told: list[RemoteEvent] = []
         async for event in thread.stream("Paint both"):
             told.append(event)
             match event:
-                case ToolCalled() if count(told, ToolCalled) == 2:
+                case ToolStarted() if count(told, ToolStarted) == 2:
                     painter.go_on("a fox")
-                case ItemCompleted(item={"id": "call_1"}):
+                case ItemAdded(item={"id": "call_1"}):
                     kill_child("app-server")
                 case Reconnected() if count(told, Reconnected) == 1:
                     kill_child("app-server")
@@ -203,10 +196,10 @@ async def test_a_server_that_is_restarted_where_it_was_is_found_again(
         url = await first.enter_async_context(listening(side, f"unix://{tmp_path / 'socket'}"))
         client = await stack.enter_async_context(limner.connect(url, lim=lim))
         thread = await client.thread(tools=[painter.tool], cwd=side.cwd)
-        told: list[Event] = []
+        told: list[RemoteEvent] = []
         async for event in thread.stream("Paint a fox"):
             told.append(event)
-            if isinstance(event, ToolCalled):
+            if isinstance(event, ToolStarted):
                 if is_killed:
                     kill_child("app-server")
                 await first.aclose()
@@ -240,10 +233,10 @@ async def test_a_wire_that_is_cut_is_back_and_the_turn_goes_on(
         limner.connect(f"unix://{near}", lim=lim) as client,
     ):
         thread = await client.thread(tools=[painter.tool], cwd=side.cwd)
-        told: list[Event] = []
+        told: list[RemoteEvent] = []
         async for event in thread.stream("Paint a fox"):
             told.append(event)
-            if isinstance(event, ToolCalled):
+            if isinstance(event, ToolStarted):
                 relay.cut()
             elif isinstance(event, Reconnected):
                 painter.go_on("a fox")

@@ -26,8 +26,9 @@ from tests.servers.responses_server import ResponsesServer
 from tests.servers.wire import Gate, Reply
 
 import limner
+from limner.agent.events import ToolStarted
 from limner.frontends.remote.approvals import ApprovalRequest
-from limner.frontends.remote.events import Reconnected, ToolCalled, TurnCompleted
+from limner.frontends.remote.events import Reconnected, TurnResult
 
 pytestmark = [pytest.mark.slow, needs("codex_cli_bin")]
 
@@ -227,15 +228,15 @@ async def test_a_codex_that_is_killed_is_started_again_and_the_thread_goes_on(
         told: list[Any] = []
         async for event in thread.stream("Draw a fox"):
             told.append(event)
-            if isinstance(event, ToolCalled):
+            if isinstance(event, ToolStarted):
                 await openai.wait_until("generate")
                 kill_child("app-server")
         reconnected = next(event for event in told if isinstance(event, Reconnected))
         assert (reconnected.goes_on, "status -9" in reconnected.reason) == (False, True)
         last = told[-1]
-        assert isinstance(last, TurnCompleted)
-        assert last.result.status == "interrupted"
-        assert last.result.error is not None
+        assert isinstance(last, TurnResult)
+        assert last.status == "interrupted"
+        assert last.error is not None
         again = await thread.run("Are you there?")
         assert (again.status, again.text) == ("completed", "Back again.")
         gate.open()

@@ -24,7 +24,7 @@ from limner.agent.audio import (
     parse_clip,
     read_file,
 )
-from limner.agent.model_call import Gauge, Weight, weigh_history
+from limner.agent.model_call import PromptCount, PromptSize, measure_history
 from limner.client import Limner
 from limner.errors import InputInvalid, StorageError
 from limner.wires import codex_content
@@ -167,10 +167,10 @@ def test_a_conversation_without_audio_leaves_none_out(takes_audio: bool) -> None
 def test_a_sound_counts_by_its_length_and_not_as_words() -> None:
     words = Prompt(items=[user(audio_part("")), user(text("a"))])
     heard = Prompt(items=[user(audio_part(data_url(bytes(48_000)))), user(text("a"))])
-    without, weight = weigh_history(words), weigh_history(heard)
-    assert weight == Weight(size_bytes=without.size_bytes, picture_tokens=0, audio_bytes=48_000)
-    assert weight.most_tokens - without.most_tokens == 3_000
-    assert weight.likely_tokens - without.likely_tokens == 96
+    without, size = measure_history(words), measure_history(heard)
+    assert size == PromptSize(size_bytes=without.size_bytes, picture_tokens=0, audio_bytes=48_000)
+    assert size.max_tokens - without.max_tokens == 3_000
+    assert size.expected_tokens - without.expected_tokens == 96
 
 
 @given(*(st.integers(0, 10**7) for _ in range(6)))
@@ -178,12 +178,12 @@ def test_property_a_longer_prompt_counts_what_was_added_and_a_shorter_one_anew(
     size: int, pictures: int, sounds: int, more: int, shown: int, played: int
 ) -> None:
     usage = Usage(input_tokens=7, output_tokens=1)
-    weight = Weight(size_bytes=size, picture_tokens=pictures, audio_bytes=sounds)
-    gauge = Gauge(model="m", weight=weight, usage=usage)
-    longer = Weight(
+    before = PromptSize(size_bytes=size, picture_tokens=pictures, audio_bytes=sounds)
+    prompt_count = PromptCount(model="m", size=before, usage=usage)
+    longer = PromptSize(
         size_bytes=size + more, picture_tokens=pictures + shown, audio_bytes=sounds + played
     )
-    assert gauge.most_tokens(longer) == 7 + more + shown + -(-played // 16)
-    assert gauge.likely_tokens(longer) == 7 + more // 3 + shown + played // 500
-    shorter = replace(weight, audio_bytes=sounds - 1)
-    assert gauge.most_tokens(shorter) == shorter.most_tokens
+    assert prompt_count.max_tokens(longer) == 7 + more + shown + -(-played // 16)
+    assert prompt_count.expected_tokens(longer) == 7 + more // 3 + shown + played // 500
+    shorter = replace(before, audio_bytes=sounds - 1)
+    assert prompt_count.max_tokens(shorter) == shorter.max_tokens

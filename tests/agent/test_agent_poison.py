@@ -12,7 +12,7 @@ from limner.errors import InputInvalid
 from limner.wires.base import Prompt
 from limner.wires.content_parts import PartSupport
 from limner.wires.item_views import check
-from limner.wires.turns import turns
+from limner.wires.turns import build_turns
 
 ids = st.sampled_from(["a", "b", "call_0"])
 words = st.sampled_from(["", "x", "{}", "[", "\ud800"])
@@ -62,5 +62,5 @@ def is_sound(item: dict[str, Any]) -> bool:
 def test_what_the_door_lets_in_can_be_sent(history: list[dict[str, Any]]) -> None:
     sent = closed(one for one in history if is_sound(one))
     told = {"type": "message", "role": "user", "content": "and now?"}
-    found = turns(Prompt(items=[*sent, told]), PartSupport())
+    found = build_turns(Prompt(items=[*sent, told]), PartSupport())
     assert found

@@ -47,6 +47,8 @@ LINES = (
 
 
 def evidence(
-    *, lines: tuple[TextLine, ...] = LINES, unread: str | None = None, **measured: Any
+    *, lines: tuple[TextLine, ...] = LINES, no_text_reason: str | None = None, **measured: Any
 ) -> Evidence:
-    return Evidence(measured=replace(DIALOG, **measured), lines=lines, unread=unread)
+    return Evidence(
+        measured=replace(DIALOG, **measured), lines=lines, no_text_reason=no_text_reason
+    )

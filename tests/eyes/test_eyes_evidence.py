@@ -32,15 +32,15 @@ LIKE_A_DARK_WINDOW = Texture(equal=95, sharp=3, two_colours=96, grey=1)
             ),
         ),
         (
-            {"texture": LIKE_INK, "lines": (), "unread": "no reader"},
+            {"texture": LIKE_INK, "lines": (), "no_text_reason": "no reader"},
             Kind(
                 "line art",
                 "71 % of the pixels equal their neighbour, and 78 % have one of two colours; "
-                "it may also be a page of text, which was not read",
+                "it may also be a page of text: OCR did not run",
             ),
         ),
         (
-            {"texture": LIKE_A_DARK_WINDOW, "lines": (), "unread": "no reader"},
+            {"texture": LIKE_A_DARK_WINDOW, "lines": (), "no_text_reason": "no reader"},
             Kind(
                 "screenshot",
                 "95 % of the pixels equal their neighbour, and 96 % have one of two colours",

@@ -127,8 +127,8 @@ def test_several_pictures_are_answered_one_by_one() -> None:
             "It is a PNG file of 9.0 KB (9,032 bytes), not animated; nothing in it is transparent.",
         ),
         ("Is it a photo?", "It looks like a screenshot."),
-        ("Is it upside down?", "It is landscape (1280 x 720), stored so."),
-        ("Any QR code?", "There is no QR code or barcode in the picture that can be read."),
+        ("Is it upside down?", "It is landscape (1280 x 720), stored upright."),
+        ("Any QR code?", "There is no QR code or barcode in the picture that can be decoded."),
         ("When was it taken?", "The file does not say when, where or with what it was made."),
     ],
 )
@@ -165,7 +165,7 @@ def test_codes_are_quoted_with_their_place() -> None:
 def test_text_that_could_not_be_read_is_not_taken_for_none() -> None:
     reason = "reading text needs limner[eyes]; run: pip install 'limner[eyes]'"
     for question in ("What does it say?", "How many words?", "Does it say 'hello'?", "The title?"):
-        assert answer(question, lines=(), unread=reason) == (
+        assert answer(question, lines=(), no_text_reason=reason) == (
             "The text cannot be read here: reading text needs limner[eyes]; "
             "run: pip install 'limner[eyes]'."
         )

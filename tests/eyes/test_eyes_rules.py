@@ -5,7 +5,7 @@ from eyes_samples import evidence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limner.eyes.rules import RULES, findings, matching, needs_text, plain
+from limner.eyes.rules import RULES, findings, matching, needs_text, normalize
 from limner.eyes.text import occurrences, wanted_phrase
 from limner.imaging.evidence import Box, TextLine
 
@@ -51,7 +51,7 @@ from limner.imaging.evidence import Box, TextLine
     ],
 )
 def test_the_words_of_a_question_choose_who_answers_it(question: str, names: list[str]) -> None:
-    assert [rule.name for rule in matching(plain(question))] == names
+    assert [rule.name for rule in matching(normalize(question))] == names
 
 
 def test_every_rule_is_named_once_and_gives_way_only_to_others_that_exist() -> None:
@@ -128,4 +128,4 @@ def test_text_is_read_only_where_the_answer_needs_it(question: str, needed: bool
 
 
 def test_a_question_of_a_million_letters_is_cut_short() -> None:
-    assert len(plain("what " * 200_000)) < 2000
+    assert len(normalize("what " * 200_000)) < 2000

@@ -61,6 +61,6 @@ def test_without_the_extra_pixels_still_answer_and_the_command_is_named(tmp_path
         "Answer: The text cannot be read here: reading text needs limner[eyes]; "
         "run: pip install 'limner[eyes]'."
     )
-    assert codes.startswith("Answer: Codes cannot be read here")
+    assert codes.startswith("Answer: Codes cannot be decoded here")
     assert "run: pip install 'limner[eyes]'" in codes
     assert width.startswith("Answer: The picture is 300 x 100 pixels")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
@@ -18,6 +19,8 @@ import limner
 from limner import errors, testing
 
 Json = Any
+
+_META = r"Annotated\[([^,]+), Meta\((?:[^()]|\([^()]*\))*\)\]"
 
 # Texts of which at least one changes each setting from its default.
 SAMPLES = ("true", "false", "3", "0.5", "fast", "auto", "never", "read-only", "png,bmp")
@@ -255,7 +258,8 @@ def _written(annotation: Any) -> str | None:
     if annotation is None:  # in the constructor that `dataclass` writes
         return "None"
     assert isinstance(annotation, str), annotation
-    return annotation.strip("\"'")
+    # What a field is described and bounded with is wording.
+    return re.sub(_META, r"\1", annotation.strip("\"'"))
 
 
 def _shown(value: Any) -> str:

@@ -23,7 +23,7 @@ DATA = Path(limner.illustrator.__file__).with_name("data")
 def bodies() -> dict[str, str]:
     """Every drawing by name, from the whole pack read as one xz file."""
     lines = lzma.decompress((DATA / "pictures.xz").read_bytes()).decode().splitlines()
-    names = [info.name for info in assets.every()]
+    names = [info.name for info in assets.all_infos()]
     assert len(lines) == len(names)
     return dict(zip(names, lines, strict=True))
 
@@ -154,7 +154,7 @@ def test_the_pack_stays_small() -> None:
 
 def test_every_table_names_pictures_and_groups_that_exist() -> None:
     names = set(assets.names())
-    groups = {info.group for info in assets.every()}
+    groups = {info.group for info in assets.all_infos()}
     assert set(SYNONYMS) <= names
     assert names >= vocabulary.MISLEADING
     assert groups >= vocabulary.SIGN_GROUPS

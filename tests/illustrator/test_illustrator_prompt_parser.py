@@ -3,20 +3,26 @@ from __future__ import annotations
 import pytest
 
 from limner.illustrator import grammar, scenes
-from limner.illustrator.prompt_parser import MAX_THINGS, ParsedPrompt, Relation, Subject, read
+from limner.illustrator.prompt_parser import (
+    MAX_THINGS,
+    ParsedPrompt,
+    Relation,
+    Subject,
+    parse_prompt,
+)
 from limner.illustrator.scenes import Scene
 
 
 def drawn(prompt: str) -> list[tuple[str, int, str | None]]:
-    return [(thing.asset, thing.count, thing.colour) for thing in read(prompt).things]
+    return [(thing.asset, thing.count, thing.colour) for thing in parse_prompt(prompt).things]
 
 
 def test_a_whole_prompt_is_understood() -> None:
-    assert read(
+    assert parse_prompt(
         "A watercolor of a cat on a small blue bicycle on a beach at sunset"
     ) == ParsedPrompt(
         things=(
-            Subject(asset="cat", words="cat", tie=Relation("on", 1)),
+            Subject(asset="cat", words="cat", relation=Relation("on", 1)),
             Subject(asset="bicycle", words="bicycle", colour="blue", scale=0.65),
         ),
         scene=Scene(places=("beach",), hour="sunset"),
@@ -77,11 +83,11 @@ def test_a_colour_belongs_to_the_noun_after_it() -> None:
 
 def test_a_colour_without_a_noun_is_a_fruit_or_not_understood() -> None:
     assert drawn("an orange on a table") == [("tangerine", 1, None), ("table", 1, None)]
-    assert read("a cat in blue").unmatched == ("blue",)
+    assert parse_prompt("a cat in blue").unmatched == ("blue",)
 
 
 @pytest.mark.parametrize(
-    ("prompt", "ties"),
+    ("prompt", "relations"),
     [
         ("a robot holding a balloon", [None, Relation("holding", 0)]),
         (
@@ -96,55 +102,55 @@ def test_a_colour_without_a_noun_is_a_fruit_or_not_understood() -> None:
         ("a cat on a beach under an umbrella", [Relation("under", 1), None]),
     ],
 )
-def test_relations_tie_things_together(prompt: str, ties: list[Relation | None]) -> None:
-    assert [thing.tie for thing in read(prompt).things] == ties
+def test_relations_tie_things_together(prompt: str, relations: list[Relation | None]) -> None:
+    assert [thing.relation for thing in parse_prompt(prompt).things] == relations
 
 
 def test_flying_lifts_the_thing_before_or_after_it() -> None:
-    assert [thing.aloft for thing in read("a bird flying, a pig").things] == [True, False]
-    assert [thing.aloft for thing in read("flying pigs and a dog").things] == [True, False]
+    assert [thing.aloft for thing in parse_prompt("a bird flying, a pig").things] == [True, False]
+    assert [thing.aloft for thing in parse_prompt("flying pigs and a dog").things] == [True, False]
 
 
 def test_what_is_not_wanted_is_left_out() -> None:
-    reading = read("a beach with no people and a dog without a leash")
+    reading = parse_prompt("a beach with no people and a dog without a leash")
     assert reading.things == (Subject(asset="dog", words="dog"),)
     assert reading.left_out == ("people", "leash")
     assert reading.unmatched == ()
 
 
 def test_parts_of_a_body_are_not_scattered_about() -> None:
-    reading = read("a woman with green eyes")
+    reading = parse_prompt("a woman with green eyes")
     assert [thing.asset for thing in reading.things] == ["woman-standing"]
     assert reading.unmatched == ("eyes",)
     assert drawn("an eye") == [("eye", 1, None)]
 
 
 def test_a_noun_that_begins_another_name_is_not_drawn_for_it() -> None:
-    reading = read("a cat on a coffee grinder, a mountain lion")
+    reading = parse_prompt("a cat on a coffee grinder, a mountain lion")
     assert reading.things == (Subject(asset="cat", words="cat"),)
     assert reading.unmatched == ("coffee grinder", "mountain lion")
-    assert read("a cat juggling").unmatched == ("juggling",)
+    assert parse_prompt("a cat juggling").unmatched == ("juggling",)
     assert drawn("a robot barista") == [("robot-standing", 1, None)]
 
 
 def test_a_plain_background_has_a_colour() -> None:
-    assert read("icon of a robot").scene == Scene(hour="", paper="#ffffff")
-    assert read("a robot on a blue background").scene.paper == grammar.COLOURS["blue"]
+    assert parse_prompt("icon of a robot").scene == Scene(hour="", paper="#ffffff")
+    assert parse_prompt("a robot on a blue background").scene.paper == grammar.COLOURS["blue"]
 
 
 def test_quoted_words_are_text_for_a_sign() -> None:
-    reading = read('a shop with a sign that says "OPEN"')
+    reading = parse_prompt('a shop with a sign that says "OPEN"')
     assert reading.texts == ("OPEN",)
     assert reading.unmatched == ()
 
 
 def test_lone_colours_are_capped_as_well() -> None:
-    assert len(read("an orange, " * 40).things) == MAX_THINGS
+    assert len(parse_prompt("an orange, " * 40).things) == MAX_THINGS
 
 
 def test_things_are_capped_and_the_rest_is_said() -> None:
     animals = "cat dog horse cow pig goat duck swan owl crab shark whale tiger zebra"
-    reading = read(animals.replace(" ", ", "))
+    reading = parse_prompt(animals.replace(" ", ", "))
     assert len(reading.things) == MAX_THINGS
     assert reading.left_out == ("tiger", "zebra")
 
@@ -172,13 +178,13 @@ def test_things_are_capped_and_the_rest_is_said() -> None:
     ],
 )
 def test_what_is_mostly_unknown_is_not_enough(prompt: str, enough: bool) -> None:
-    assert read(prompt).is_enough is enough
+    assert parse_prompt(prompt).is_enough is enough
 
 
 def test_every_scene_word_is_understood_as_one() -> None:
     for phrase, place in scenes.PLACE_PHRASES.items():
-        assert read(" ".join(phrase)).scene.places == (place,)
+        assert parse_prompt(" ".join(phrase)).scene.places == (place,)
     for phrase, hour in scenes.HOUR_PHRASES.items():
-        assert read(" ".join(phrase)).scene.hour == hour
+        assert parse_prompt(" ".join(phrase)).scene.hour == hour
     for phrase, weather in scenes.WEATHER_PHRASES.items():
-        assert read(" ".join(phrase)).scene.weather == {weather}
+        assert parse_prompt(" ".join(phrase)).scene.weather == {weather}

@@ -8,19 +8,17 @@ import msgspec
 
 from limner.models.offline.model import answer
 from limner.models.offline.router import OfflineCall
-from limner.tools import image_edit, image_generate, image_recall, inspect_image, inspection
+from limner.tools.image_edit import IMAGE_EDIT
+from limner.tools.image_generate import IMAGE_GENERATE
+from limner.tools.image_recall import IMAGE_RECALL
+from limner.tools.inspect_image import INSPECT_IMAGE
 from limner.wires import items
 from limner.wires.base import Prompt, ToolOffer
 
 ROBOT, CAT, PHOTO = "ab" * 32, "cd" * 32, "ef" * 32
 
-SCHEMAS = {
-    image_generate.TOOL: image_generate.SCHEMA,
-    image_edit.TOOL: image_edit.SCHEMA,
-    inspection.TOOL: inspect_image.SCHEMA,
-    image_recall.TOOL: image_recall.SCHEMA,
-}
-OFFERS = [ToolOffer(name=name, description="", schema=schema) for name, schema in SCHEMAS.items()]
+TOOLS = (IMAGE_GENERATE, IMAGE_EDIT, INSPECT_IMAGE, IMAGE_RECALL)
+OFFERS = [ToolOffer(name=tool.name, description="", schema=tool.schema) for tool in TOOLS]
 
 Step = tuple[str, dict[str, Any]] | str
 

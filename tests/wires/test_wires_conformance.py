@@ -262,7 +262,7 @@ def test_a_picture_in_the_models_own_words_is_named(api: str, handle: str) -> No
         ([ASK, output("c1")], "The output 'c1' has no call"),
         ([ASK, call("c1"), output("c1"), output("c1")], "The output 'c1' has no call"),
         ([ASK, call("c1"), output("c2")], "The output 'c2' has no call"),
-        ([ASK, call("c1"), call("c1")], "The call 'c1' is there twice"),
+        ([ASK, call("c1"), call("c1")], "The call 'c1' occurs twice"),
         ([], "There is nothing to send"),
         ([{"type": "other"}], "There is nothing to send"),
         ([user(text(" "))], "There is nothing to send"),

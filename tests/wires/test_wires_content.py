@@ -15,7 +15,7 @@ from tests.wires.wire_prompts import FOX, OWL, PICTURES, image, text
 from limner.errors import InputInvalid
 from limner.wires import codex_content, mcp_content
 from limner.wires.base import ModelPicture
-from limner.wires.incoming_media import Omitted, RawAudio, RawPicture, from_data_url
+from limner.wires.incoming_media import Omitted, RawAudio, RawPicture, parse_data_url
 from limner.wires.items import image_part
 
 FOX64 = base64.b64encode(b"\x89PNG fox").decode()
@@ -105,7 +105,7 @@ def test_mcp_has_more_kinds_than_words_and_pictures() -> None:
 
 @pytest.mark.parametrize("block", ["words", 5, None, {}, {"type": "text", "text": 5}])
 def test_what_is_no_content_block_is_an_error(block: Any) -> None:
-    with pytest.raises(InputInvalid, match="A content block is not one"):
+    with pytest.raises(InputInvalid, match="A content block is invalid"):
         mcp_content.read([block])
 
 
@@ -120,7 +120,7 @@ def test_what_is_no_content_block_is_an_error(block: Any) -> None:
     ],
 )
 def test_what_is_no_content_item_is_an_error_that_shows_the_shape(item: Any) -> None:
-    with pytest.raises(InputInvalid, match="A content item is not one") as caught:
+    with pytest.raises(InputInvalid, match="A content item is invalid") as caught:
         codex_content.read([item])
     assert caught.value.hint is not None
     assert '"inputImage"' in caught.value.hint
@@ -132,7 +132,7 @@ def test_what_is_no_content_item_is_an_error_that_shows_the_shape(item: Any) -> 
 )
 def test_an_address_is_never_followed_and_costs_nothing_beside_it(url: str) -> None:
     with pytest.raises(InputInvalid, match="must come as a data URL"):
-        from_data_url(url)
+        parse_data_url(url)
     read = codex_content.read(
         [{"type": "inputImage", "imageUrl": url}, {"type": "inputText", "text": "beside"}]
     )
@@ -149,13 +149,13 @@ def test_an_address_is_never_followed_and_costs_nothing_beside_it(url: str) -> N
     ],
 )
 def test_a_data_url_may_be_written_in_many_ways(url: str, mime: str) -> None:
-    assert from_data_url(url) == RawPicture(data=b"\0\0\0", mime=mime)
+    assert parse_data_url(url) == RawPicture(data=b"\0\0\0", mime=mime)
 
 
 @pytest.mark.parametrize("url", ["data:image/svg+xml,<svg/>", "data:image/png;base64,A", "data:,é"])
 def test_a_data_url_without_base64_is_an_error(url: str) -> None:
     with pytest.raises(InputInvalid, match="base64"):
-        from_data_url(url)
+        parse_data_url(url)
 
 
 def test_the_bytes_of_a_picture_are_not_shown() -> None:

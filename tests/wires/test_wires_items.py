@@ -73,21 +73,6 @@ def test_property_the_parts_of_content_are_all_seen(data: st.DataObject) -> None
     assert items.image_urls(message) == urls
 
 
-@few
-@given(data=st.data())
-def test_property_the_actions_of_a_search_are_all_seen(data: st.DataObject) -> None:
-    action = data.draw(things_of("WebSearchAction"))
-    seen = item_views.view({"type": "web_search_call", "action": action})
-    assert isinstance(seen, item_views.WebSearchCall)
-    kinds = {
-        item_views.Search: "search",
-        item_views.OpenPage: "open_page",
-        item_views.FindInPage: "find_in_page",
-        item_views.OtherAction: "other",
-    }
-    assert kinds[type(seen.act)] == action["type"]  # type: ignore[index] # None has no kind
-
-
 BODY = [{"type": "input_text", "text": "a"}, {"type": "input_image", "image_url": "data:x"}]
 
 
@@ -117,9 +102,6 @@ def test_what_is_unknown_is_seen_as_that_and_stays() -> None:
     assert items.flatten_output(item) == item
     (part,) = item_views.parts([{"type": "input_file", "file_id": "f"}])
     assert part == item_views.Unknown(kind="input_file")
-    search = item_views.view({"type": "web_search_call", "action": {"type": "scroll"}})
-    assert isinstance(search, item_views.WebSearchCall)
-    assert search.act == item_views.Unknown(kind="scroll")
     assert item_views.view({"type": 7}) == item_views.Unknown(kind="7")
 
 

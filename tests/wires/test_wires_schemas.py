@@ -9,7 +9,7 @@ import pytest
 from tests.wires.wire_prompts import prompt, text, user
 
 from limner.wires.base import wire
-from limner.wires.strict_schema import closed, is_strict
+from limner.wires.strict_schema import close_schema, is_strict
 
 
 def test_a_schema_is_closed_at_every_depth_and_the_original_stays_as_it_is() -> None:
@@ -21,7 +21,7 @@ def test_a_schema_is_closed_at_every_depth_and_the_original_stays_as_it_is() -> 
         "additionalProperties": True,
     }
     shut = inner | {"additionalProperties": False}
-    assert closed(schema) == {
+    assert close_schema(schema) == {
         "type": "object",
         "properties": {"one": shut, "many": {"type": "array", "items": shut}},
         "$defs": {"x": {"anyOf": [shut, {"type": "null"}]}},
@@ -52,8 +52,8 @@ def test_a_schema_is_closed_at_every_depth_and_the_original_stays_as_it_is() -> 
 def test_a_schema_is_strict_only_where_a_strict_service_would_take_it(
     schema: dict[str, Any], strict: bool
 ) -> None:
-    assert is_strict(closed(schema)) is strict
+    assert is_strict(close_schema(schema)) is strict
     asked = prompt(user(text("x")), schema=schema)
     sent = json.loads(wire("openai-responses").request("m", asked).body)["text"]["format"]
     assert sent["strict"] is strict
-    assert sent["schema"] == (closed(schema) if strict else schema)
+    assert sent["schema"] == (close_schema(schema) if strict else schema)

@@ -15,7 +15,7 @@ from tests.wires.wire_prompts import ALL_WIRES, FOX, every_wire, image, prompt, 
 from limner.errors import InputInvalid
 from limner.wires.base import HANDLE_URL, ModelPicture, Prompt
 from limner.wires.content_parts import PartSupport, PlacedPicture
-from limner.wires.turns import UserTurn, legal_id, turns
+from limner.wires.turns import UserTurn, build_turns, legal_id
 
 
 @every_wire
@@ -86,7 +86,7 @@ def test_the_detail_of_an_item_holds_where_the_picture_has_none() -> None:
         items=[user(image("a", detail="low"), image("b", detail="low"))],
         pictures={"a": sharp, "b": plain},
     )
-    assert turns(asked, PartSupport()) == [
+    assert build_turns(asked, PartSupport()) == [
         UserTurn(
             role="user",
             parts=[

@@ -15,13 +15,13 @@ from msgspec.structs import replace
 
 from limner.agent.call_items import is_call
 from limner.agent.history_repair import closed
-from limner.agent.model_call import Gauge, ModelCaller, weigh_history
+from limner.agent.model_call import ModelCaller, PromptCount, measure_history
 from limner.agent.picture_slots import LEFT_OUT, RECALLABLE, picture_note
 from limner.agent.prompt_builder import PromptBuilder
 from limner.agent.turn_config import TurnConfig
 from limner.agent.untrusted import RULE, fenced, is_untrusted
 from limner.errors import LimnerError, ProviderBadRequest, ProviderError
-from limner.tools.image_recall import TOOL as RECALL
+from limner.tools.image_recall import IMAGE_RECALL
 from limner.wires.base import Prompt
 from limner.wires.items import (
     Item,
@@ -67,17 +67,21 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 class Compactor(msgspec.Struct, frozen=True, kw_only=True):
     """Makes conversations shorter. ``at`` is how full the model's window may be before that."""
 
-    thinking: ModelCaller
+    model_caller: ModelCaller
     prompts: PromptBuilder
     at: float
 
-    def is_due(self, prompt: Prompt, standing: TurnConfig, gauge: Gauge | None) -> bool:
+    def is_due(
+        self, prompt: Prompt, standing: TurnConfig, prompt_count: PromptCount | None
+    ) -> bool:
         """Whether the model may have no room for this conversation and an answer."""
         window = standing.found.model.facts.context_tokens
         if window is None:
             return False
-        weight = weigh_history(prompt)
-        likely = weight.likely_tokens if gauge is None else gauge.likely_tokens(weight)
+        size = measure_history(prompt)
+        likely = (
+            size.expected_tokens if prompt_count is None else prompt_count.expected_tokens(size)
+        )
         return likely > window * self.at
 
     async def summary(self, history: Sequence[Item], standing: TurnConfig) -> Summary:
@@ -98,7 +102,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
                 left.pop(handle, None)
         captions = await self.prompts.captions(list(history), standing.found.model.name)
         allowed = standing.context.allowed
-        why = RECALLABLE if allowed is None or RECALL in allowed else LEFT_OUT
+        why = RECALLABLE if allowed is None or IMAGE_RECALL.name in allowed else LEFT_OUT
         notes = [picture_note(handle, captions.get(handle), why) for handle in left]
         told = "\n".join([f"<{SUMMARY}>", words, *notes, f"</{SUMMARY}>"])
         return Summary(
@@ -116,7 +120,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
                 instructions=INSTRUCTIONS,
             )
             try:
-                thought = await self.thinking.think(
+                reply = await self.model_caller.ask(
                     prompt,
                     replace(standing.found, effort=None),
                     standing.context,
@@ -128,7 +132,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
                     raise
                 spoken = spoken[len(spoken) // 2 :]
             else:
-                return thought.answer.text.strip()
+                return reply.answer.text.strip()
         raise AssertionError("the last attempt answers or raises")
 
 
@@ -149,17 +153,17 @@ def _room(standing: TurnConfig) -> int:
 def _cut(history: Sequence[Item], room: int) -> int:
     """Where the last turns begin that there is room for; the end where there is for none."""
     starts = (at for at, item in enumerate(history) if at and _is_from_user(item))
-    return next((at for at in starts if _likely_tokens(history[at:]) <= room), len(history))
+    return next((at for at in starts if _expected_tokens(history[at:]) <= room), len(history))
 
 
 def _wanted(history: Sequence[Item], room: int) -> list[Item]:
     """The last thing that the user said, if there is room for it."""
     last = next((item for item in reversed(history) if _is_from_user(item)), None)
-    return [] if last is None or _likely_tokens([last]) > room else [last]
+    return [] if last is None or _expected_tokens([last]) > room else [last]
 
 
-def _likely_tokens(items: Sequence[Item]) -> int:
-    return weigh_history(Prompt(items=items)).likely_tokens
+def _expected_tokens(items: Sequence[Item]) -> int:
+    return measure_history(Prompt(items=items)).expected_tokens
 
 
 def _is_from_user(item: Item) -> bool:

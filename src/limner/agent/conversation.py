@@ -11,7 +11,7 @@ import msgspec
 from limner.agent.events import Event, TurnEnded
 from limner.agent.leases import Lease
 from limner.agent.loop import Turn, TurnParts
-from limner.agent.model_call import Gauge
+from limner.agent.model_call import PromptCount
 from limner.agent.session import Session
 from limner.agent.session_options import SessionOptions, read_terms
 from limner.agent.sessions import Sessions
@@ -49,7 +49,7 @@ class Conversation:
         self.session, self.terms, self.cwd = session, terms, cwd
         self._lease: Lease | None = lease
         self._tools, self._standings, self._parts = tools, standings, parts
-        self._gauge: Gauge | None = None
+        self._prompt_count: PromptCount | None = None
         self.turn: Turn | None = None
 
     async def run(
@@ -120,19 +120,20 @@ class Conversation:
             parts=self._parts,
             tell=tell,
             turn_id=turn_id,
-            gauge=self._gauge_of(standing.found.model.name),
+            prompt_count=self._prompt_count_for(standing.found.model.name),
         )
         return self.turn
 
-    def _gauge_of(self, model: str) -> Gauge | None:
+    def _prompt_count_for(self, model: str) -> PromptCount | None:
         # Another model counts in its own way.
-        return self._gauge if self._gauge is not None and self._gauge.model == model else None
+        count = self._prompt_count
+        return count if count is not None and count.model == model else None
 
     async def _take(self, turn: Turn, work: Awaitable[TurnEnded]) -> TurnEnded:
         try:
             return await work
         finally:
-            self.turn, self._gauge = None, turn.gauge
+            self.turn, self._prompt_count = None, turn.prompt_count
 
 
 # Where a session keeps its terms among its settings.

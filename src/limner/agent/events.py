@@ -1,11 +1,16 @@
-"""What happens in a turn, as values: everything a door shows of a conversation is one of these."""
+"""What happens in a turn -> one event each, for a local agent and for a thread at an app-server.
+
+The tag and the field names of an event are its public JSON: more may be added, none changes.
+"""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import msgspec
 
+from limner.content import Discreet
 from limner.errors import LimnerError
 from limner.pictures.request import Progress
 from limner.tools.base import ToolCall, ToolResult
@@ -15,49 +20,64 @@ from limner.wires.items import Item
 Status = Literal["completed", "interrupted", "failed"]
 
 
-class TurnStarted(msgspec.Struct, frozen=True, kw_only=True):
+class TurnEvent(Discreet, frozen=True, kw_only=True, omit_defaults=True, tag_field="type"):
+    """Something happened in a turn.
+
+    ``raw`` is the params of the server's message if the event came from an app-server.
+    """
+
+    unshown = ("raw",)
+
+    raw: Mapping[str, Any] | None = None
+
+
+class TurnStarted(TurnEvent, frozen=True, kw_only=True, tag="turn_started"):
     """A turn begins."""
 
-    turn_id: str
+    turn_id: str = msgspec.field(name="turn")
 
 
-class InputAdded(msgspec.Struct, frozen=True, kw_only=True):
-    """What the user said is in the history, at the start or in the middle of a turn."""
+class InputAdded(TurnEvent, frozen=True, kw_only=True, tag="input"):
+    """The user's message is in the history, at the start or in the middle of a turn.
 
-    item: Item
-
-
-class TextDelta(msgspec.Struct, frozen=True, kw_only=True):
-    """The model speaks: the next piece of the message with that id."""
-
-    item_id: str
-    text: str
-
-
-class ItemAdded(msgspec.Struct, frozen=True, kw_only=True):
-    """Something the model made is whole and in the history: a message, a thought, a call.
-
-    A message whose pieces were told has their id.
+    ``item`` is as the session stores it; an app-server sends its own form.
     """
 
     item: Item
 
 
-class ToolStarted(msgspec.Struct, frozen=True, kw_only=True):
+class TextDelta(TurnEvent, frozen=True, kw_only=True, tag="text"):
+    """The next piece of the model's message with that id."""
+
+    item_id: str
+    text: str
+
+
+class ItemAdded(TurnEvent, frozen=True, kw_only=True, tag="item"):
+    """An item of the model is complete and in the history: a message, reasoning, a call.
+
+    A message has the id of its `TextDelta` events. ``item`` is as the session stores it; an
+    app-server sends its own form.
+    """
+
+    item: Item
+
+
+class ToolStarted(TurnEvent, frozen=True, kw_only=True, tag="tool_started"):
     """A tool is called."""
 
     call: ToolCall
 
 
-class ToolProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool that runs says how far it is."""
+class ToolProgress(TurnEvent, frozen=True, kw_only=True, tag="tool_progress"):
+    """A running tool reports its progress."""
 
     call: ToolCall
     progress: Progress
 
 
-class ToolFinished(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool has answered, and ``item``, its output, is in the history."""
+class ToolFinished(TurnEvent, frozen=True, kw_only=True, tag="tool_finished"):
+    """A tool has returned; ``item`` is its output in the history."""
 
     call: ToolCall
     result: ToolResult
@@ -65,11 +85,12 @@ class ToolFinished(msgspec.Struct, frozen=True, kw_only=True):
     duration_ms: int
 
 
-class UsageUpdated(msgspec.Struct, frozen=True, kw_only=True):
-    """One request to the model was counted and paid for.
+class UsageUpdated(TurnEvent, frozen=True, kw_only=True, tag="usage"):
+    """The tokens of one request to the model were counted.
 
-    ``total`` is what the turns of this object have counted so far; ``context_tokens`` how much the
-    model can hold, where that is known; ``spent_nano`` what the whole session has cost.
+    ``total`` is the sum of this conversation's turns; ``context_tokens`` how many tokens the model
+    can hold, if that is known; ``spent_nano`` what the whole session has cost, as far as this
+    process knows.
     """
 
     last: Usage
@@ -78,40 +99,40 @@ class UsageUpdated(msgspec.Struct, frozen=True, kw_only=True):
     spent_nano: int
 
 
-class Retrying(msgspec.Struct, frozen=True, kw_only=True):
-    """A request failed without being paid for, and is made again in another form."""
+class Retrying(TurnEvent, frozen=True, kw_only=True, tag="retrying"):
+    """A request failed, was not billed, and is sent again in another form."""
 
     error: LimnerError
 
 
-class Compacting(msgspec.Struct, frozen=True, kw_only=True):
-    """The conversation is too long for the model, or somebody asked: it is being summed up."""
+class Compacting(TurnEvent, frozen=True, kw_only=True, tag="compacting"):
+    """The conversation is being summarized: it is too long for the model, or the user asked."""
 
     item_id: str
 
 
-class Compacted(msgspec.Struct, frozen=True, kw_only=True):
-    """The conversation was summed up; ``dropped`` pictures are named in the summary only."""
+class Compacted(TurnEvent, frozen=True, kw_only=True, tag="compacted"):
+    """The conversation was summarized; ``dropped`` pictures are only named in the summary."""
 
     item_id: str
     summary: str
     dropped: tuple[str, ...]
 
 
-class TurnEnded(msgspec.Struct, frozen=True, kw_only=True):
-    """A turn is over.
+class TurnEnded(TurnEvent, frozen=True, kw_only=True, tag="turn_ended"):
+    """The last event of a turn.
 
     Attributes:
         turn_id: the turn.
         status: how it ended.
-        text: the last words of the model, empty where it said none.
-        is_cut: they end where an answer may not be any longer.
-        error: why it failed.
+        text: the model's last message, empty if there is none.
+        is_cut: that message ends early because it reached the longest length.
+        error: why the turn failed.
         cost_nano: what the turn cost, tools and model together.
-        spent_nano: what the whole session has cost.
+        spent_nano: what the whole session has cost, as far as this process knows.
     """
 
-    turn_id: str
+    turn_id: str = msgspec.field(name="turn")
     status: Status
     text: str
     is_cut: bool

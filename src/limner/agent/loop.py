@@ -28,7 +28,7 @@ from limner.agent.events import (
     TurnStarted,
     UsageUpdated,
 )
-from limner.agent.model_call import Gauge, ModelCaller, ModelReply
+from limner.agent.model_call import ModelCaller, ModelReply, PromptCount
 from limner.agent.record import DrawnHere, TurnRecord
 from limner.agent.session import Session
 from limner.agent.tool_runner import ToolRunner
@@ -54,7 +54,7 @@ class Interrupted(Exception):
 class TurnParts(msgspec.Struct, frozen=True, kw_only=True):
     """What every turn works with."""
 
-    thinking: ModelCaller
+    model_caller: ModelCaller
     compaction: Compactor
     money: Money
     drawn_here: DrawnHere
@@ -70,7 +70,7 @@ class Turn:
         parts: what it works with.
         tell: hears of everything that happens, in order.
         turn_id: what it is called.
-        gauge: what the turn before has learned about the length of this conversation.
+        prompt_count: the tokens that the turn before has counted.
     """
 
     def __init__(
@@ -82,10 +82,10 @@ class Turn:
         parts: TurnParts,
         tell: Callable[[Event], None],
         turn_id: str | None = None,
-        gauge: Gauge | None = None,
+        prompt_count: PromptCount | None = None,
     ) -> None:
         self.id = str(uuid.uuid4()) if turn_id is None else turn_id
-        self.gauge = gauge
+        self.prompt_count = prompt_count
         self._session_id, self._standing = session.id, standing
         self._tools, self._parts, self._tell = tools, parts, tell
         self._cancel = asyncio.Event()
@@ -178,12 +178,12 @@ class Turn:
         await self._act(pending)
         await self._record.hear(given)
         while True:
-            thought = await self._think()
-            calls = await self._keep(thought.answer)
+            reply = await self._think()
+            calls = await self._keep(reply.answer)
             try:
                 await self._act(calls)
             finally:
-                await self._count(thought)
+                await self._count(reply)
             if not calls and not self._steering:
                 # Nobody can steer between this line and the end: there is no await.
                 self._is_over = True
@@ -196,7 +196,7 @@ class Turn:
         self._requests += 1
         if self._requests > standing.max_requests:
             raise _limit(f"{standing.max_requests} requests to the model", "agent.max_requests")
-        if self._parts.compaction.is_due(self._prompt(), standing, self.gauge):
+        if self._parts.compaction.is_due(self._prompt(), standing, self.prompt_count):
             await self._compact()
         try:
             return await self._ask()
@@ -210,15 +210,15 @@ class Turn:
 
     async def _ask(self) -> ModelReply:
         standing, self._message_id = self._standing, f"msg_{uuid.uuid4().hex}"
-        thinking = self._parts.thinking.think(
+        asking = self._parts.model_caller.ask(
             self._prompt(),
             standing.found,
             standing.context,
-            gauge=self.gauge,
+            prompt_count=self.prompt_count,
             on_text=lambda piece: self._tell(TextDelta(item_id=self._message_id, text=piece)),
             on_retry=lambda error: self._tell(Retrying(error=error)),
         )
-        return await self._unless_interrupted(thinking)
+        return await self._unless_interrupted(asking)
 
     def _prompt(self) -> Prompt:
         standing = self._standing
@@ -258,11 +258,11 @@ class Turn:
         if self._cancel.is_set():
             raise Interrupted
 
-    async def _count(self, thought: ModelReply) -> None:
-        usage, self.gauge = thought.answer.usage, thought.gauge
+    async def _count(self, reply: ModelReply) -> None:
+        usage, self.prompt_count = reply.answer.usage, reply.prompt_count
         if usage is None:
             return
-        self._total = self._total.plus(usage)
+        self._total = self._total + usage
         self._tell(
             UsageUpdated(
                 last=usage,
@@ -280,7 +280,7 @@ class Turn:
             self._parts.compaction.summary(self._record.items, self._standing)
         )
         await self._record.compact(summary.items, item_id=item_id)
-        self.gauge = None
+        self.prompt_count = None
         self._tell(Compacted(item_id=item_id, summary=summary.text, dropped=summary.dropped))
 
     async def _put_down(self, status: Status) -> None:

@@ -1,4 +1,4 @@
-"""A prompt -> a model's answer: made ready, reserved, asked, settled, and nothing refused twice."""
+"""A prompt -> a model's answer: built, reserved, asked, settled, and nothing is refused twice."""
 
 from __future__ import annotations
 
@@ -26,40 +26,40 @@ from limner.wires.base import Answer, Prompt, Usage
 from limner.wires.content_parts import AudioClip
 
 TOOL = "conversation"
-"""What the ledger calls the requests of a conversation."""
+"""The tool name of a conversation in the ledger."""
 
-# An answer shorter than this is no answer: where the budget leaves less, nothing is asked.
+# If the budget leaves less than this for the answer, the model is not asked.
 MIN_ANSWER_TOKENS = 256
 BYTES_PER_TOKEN = 3
-# A second is 32 tokens at most, and takes 512 bytes where speech is packed tightest; in a recording
-# as people make it, thirty times as many.
+# One second is at most 32 tokens. It takes 512 bytes at the lowest bit rate of speech, and about
+# thirty times as many in a usual recording.
 LEAST_AUDIO_BYTES_PER_TOKEN = 16
 AUDIO_BYTES_PER_TOKEN = 500
 
 
-class Weight(msgspec.Struct, frozen=True, kw_only=True):
-    """How long a prompt is: the bytes of its words and sounds, and the tokens of its pictures."""
+class PromptSize(msgspec.Struct, frozen=True, kw_only=True):
+    """The size of a prompt: bytes of text, bytes of audio, tokens of pictures."""
 
     size_bytes: int
     picture_tokens: int
     audio_bytes: int = 0
 
     @property
-    def most_tokens(self) -> int:
-        """The most it can count: a token is at least one byte."""
+    def max_tokens(self) -> int:
+        """The most tokens it can have: a token is at least one byte."""
         audio = -(-self.audio_bytes // LEAST_AUDIO_BYTES_PER_TOKEN)
         return PROMPT_WRAPPING_TOKENS + self.size_bytes + self.picture_tokens + audio
 
     @property
-    def likely_tokens(self) -> int:
-        """What it will count, more or less."""
+    def expected_tokens(self) -> int:
+        """About how many tokens it has."""
         words = self.size_bytes // BYTES_PER_TOKEN
         audio = self.audio_bytes // AUDIO_BYTES_PER_TOKEN
         return PROMPT_WRAPPING_TOKENS + words + self.picture_tokens + audio
 
-    def beyond(self, shorter: Weight) -> Weight | None:
-        """What was added to a shorter prompt; None where something was taken away."""
-        added = Weight(
+    def minus(self, shorter: PromptSize) -> PromptSize | None:
+        """What was added to a shorter prompt; None if something was removed."""
+        added = PromptSize(
             size_bytes=self.size_bytes - shorter.size_bytes,
             picture_tokens=self.picture_tokens - shorter.picture_tokens,
             audio_bytes=self.audio_bytes - shorter.audio_bytes,
@@ -68,38 +68,38 @@ class Weight(msgspec.Struct, frozen=True, kw_only=True):
         return added if is_longer else None
 
 
-class Gauge(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model counted for a prompt and its answer: a longer one counts so much at least."""
+class PromptCount(msgspec.Struct, frozen=True, kw_only=True):
+    """The tokens that a model counted for a prompt; a longer prompt has at least as many."""
 
     model: str
-    weight: Weight
+    size: PromptSize
     usage: Usage
 
-    def most_tokens(self, longer: Weight) -> int:
-        """The most that a prompt can count which begins as this one did."""
-        added = longer.beyond(self.weight)
-        return longer.most_tokens if added is None else self._grown(added.most_tokens)
+    def max_tokens(self, longer: PromptSize) -> int:
+        """The most tokens of a longer prompt that begins with this one."""
+        added = longer.minus(self.size)
+        return longer.max_tokens if added is None else self._grown(added.max_tokens)
 
-    def likely_tokens(self, longer: Weight) -> int:
-        """What such a prompt will count, more or less."""
-        added = longer.beyond(self.weight)
-        return longer.likely_tokens if added is None else self._grown(added.likely_tokens)
+    def expected_tokens(self, longer: PromptSize) -> int:
+        """About how many tokens such a prompt has."""
+        added = longer.minus(self.size)
+        return longer.expected_tokens if added is None else self._grown(added.expected_tokens)
 
     def _grown(self, added_tokens: int) -> int:
-        # What wraps a prompt was counted with the shorter one.
+        # The tokens that wrap a prompt were counted with the shorter one.
         return self.usage.input_tokens + added_tokens - PROMPT_WRAPPING_TOKENS
 
 
 class ModelReply(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer, what it cost, and how long the prompt was."""
+    """An answer, its cost, and the counted tokens of the prompt."""
 
     answer: Answer
     cost_nano: int
-    gauge: Gauge | None
+    prompt_count: PromptCount | None
 
 
 class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
-    """Asks the models of conversations, and pays for it."""
+    """Sends the requests of conversations to models, and pays for them."""
 
     prompts: PromptBuilder
     quarantine: Quarantine
@@ -108,37 +108,37 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
     connect: Callable[[KnownModel], Model]
     in_flight: InFlight
 
-    async def think(
+    async def ask(
         self,
         prompt: Prompt,
         found: FoundModel,
         context: ToolContext,
         *,
-        gauge: Gauge | None = None,
+        prompt_count: PromptCount | None = None,
         on_text: Callable[[str], None],
         on_retry: Callable[[LimnerError], None],
     ) -> ModelReply:
-        """Ask once; again only where a picture or a sound was refused, which nobody pays for.
+        """Ask once, and again only if a picture or audio was refused, which costs nothing.
 
         Args:
             prompt: the whole conversation, its pictures named by handle.
-            found: who is asked, and how hard to think.
-            context: whose session pays, and up to where.
-            gauge: what a shorter prompt of this conversation counted.
-            on_text: gets the answer as it comes in.
-            on_retry: is told why the same is asked again in another form.
+            found: the model, and its reasoning effort.
+            context: the session that pays, and its budget.
+            prompt_count: the counted tokens of a shorter prompt of this conversation.
+            on_text: gets the answer as it arrives.
+            on_retry: gets the error after which the request is sent in another form.
 
         Raises:
-            BudgetExceeded: no cap leaves enough for an answer.
-            ProviderError: the service failed.
-            InputInvalid: something in the conversation has no place on the model's wire.
+            BudgetExceeded: a cap leaves too little for an answer.
+            ProviderError: the provider failed.
+            InputInvalid: the model's API cannot express something in the conversation.
         """
         model = found.model
         prompt = replace(prompt, effort=found.effort)
         while True:
             ready = await self.prompts.build(prompt, model)
             try:
-                thought = await self._paid(ready, model, context, gauge, on_text)
+                reply = await self._ask_once(ready, model, context, prompt_count, on_text)
             except ProviderError as error:
                 if not await self.quarantine.refused(error, ready.sent, model=model.name):
                     if not _may_be_audio(error, ready):
@@ -147,22 +147,22 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
                 on_retry(error)
             else:
                 await self.quarantine.accepted(ready.unproven, model=model.name)
-                return thought
+                return reply
 
-    async def _paid(
+    async def _ask_once(
         self,
         ready: BuiltPrompt,
         model: KnownModel,
         context: ToolContext,
-        gauge: Gauge | None,
+        prompt_count: PromptCount | None,
         on_text: Callable[[str], None],
     ) -> ModelReply:
         prompt = replace(ready.prompt, items=quoted(ready.prompt.items))
-        weight = weigh(prompt, picture_tokens=ready.picture_tokens, clips=ready.clips)
-        input_tokens = weight.most_tokens if gauge is None else gauge.most_tokens(weight)
-        prompt, quote = await self._quoted(prompt, model, input_tokens, context)
-        # Whatever can go wrong before anything is sent goes wrong here: the row counts as sent.
-        asked = self.connect(model)
+        size = measure(prompt, picture_tokens=ready.picture_tokens, clips=ready.clips)
+        input_tokens = size.max_tokens if prompt_count is None else prompt_count.max_tokens(size)
+        prompt, quote = await self._quote(prompt, model, input_tokens, context)
+        # Connect first: once the reservation is written as sent, a failure may count as paid.
+        client = self.connect(model)
         with self.in_flight.track():
             async with paid_call(
                 self.money,
@@ -173,34 +173,36 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
                 model=model.id,
                 sending=True,
             ) as call:
-                answer = await asked.ask(prompt, timeout_s=None, on_text=on_text)
+                answer = await client.ask(prompt, timeout_s=None, on_text=on_text)
                 call.received(*pricing.price(model, answer.usage, quote))
                 await call.settle(None)
         usage = answer.usage
         return ModelReply(
             answer=answer,
             cost_nano=call.cost_nano,
-            gauge=None if usage is None else Gauge(model=model.name, weight=weight, usage=usage),
+            prompt_count=None
+            if usage is None
+            else PromptCount(model=model.name, size=size, usage=usage),
         )
 
-    async def _quoted(
+    async def _quote(
         self, prompt: Prompt, model: KnownModel, input_tokens: int, context: ToolContext
     ) -> tuple[Prompt, Quote]:
-        """The most the answer can cost, and the prompt with room for no more than is left."""
+        """The prompt, its answer limited to what the budget leaves, and the most it can cost."""
 
-        def most(output_tokens: int) -> Quote:
+        def quote(output_tokens: int) -> Quote:
             return pricing.quote(model, input_tokens=input_tokens, output_tokens=output_tokens)
 
         tokens = prompt.max_output_tokens
         left = await self.money.remaining(
             context.session_id or "", session_cap_nano=context.budget_nano
         )
-        thousand = most(1_000).nano - most(0).nano
+        thousand = quote(1_000).nano - quote(0).nano
         if left is not None and thousand:
-            # Rounded up for a thousand, so that the whole never costs more than is left.
-            room = max(0, left - most(0).nano) * 1_000 // thousand
+            # The price of a thousand is rounded up, so that the answer never exceeds the budget.
+            room = max(0, left - quote(0).nano) * 1_000 // thousand
             tokens = max(MIN_ANSWER_TOKENS, min(tokens, room))
-        return replace(prompt, max_output_tokens=tokens), most(tokens)
+        return replace(prompt, max_output_tokens=tokens), quote(tokens)
 
 
 def _may_be_audio(error: ProviderError, ready: BuiltPrompt) -> bool:
@@ -208,19 +210,19 @@ def _may_be_audio(error: ProviderError, ready: BuiltPrompt) -> bool:
     return bool(ready.clips) and is_about_the_request(error) and not error.billed
 
 
-def weigh(prompt: Prompt, *, picture_tokens: int, clips: Sequence[AudioClip]) -> Weight:
-    """How long a prompt is; ``clips`` are the audio clips in its items."""
+def measure(prompt: Prompt, *, picture_tokens: int, clips: Sequence[AudioClip]) -> PromptSize:
+    """The size of a prompt; ``clips`` are the audio clips in its items."""
     tools = [(tool.name, tool.description, tool.schema) for tool in prompt.tools]
     text = [*prompt.items, prompt.instructions, prompt.schema, tools]
-    return Weight(
+    return PromptSize(
         size_bytes=len(msgspec.json.encode(text)) - sum(len(clip.url) for clip in clips),
         picture_tokens=picture_tokens,
         audio_bytes=sum(clip.size_bytes for clip in clips),
     )
 
 
-def weigh_history(prompt: Prompt) -> Weight:
-    """How long a prompt is about, before it is built."""
+def measure_history(prompt: Prompt) -> PromptSize:
+    """The approximate size of a prompt before it is built."""
     media = find_media(prompt.items)
     picture_tokens = len(media.slots) * UNKNOWN_TOKENS
-    return weigh(prompt, picture_tokens=picture_tokens, clips=media.clips)
+    return measure(prompt, picture_tokens=picture_tokens, clips=media.clips)

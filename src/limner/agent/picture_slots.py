@@ -15,7 +15,7 @@ from limner.catalogue.vision import VisionModel, tokens
 from limner.content import Picture
 from limner.errors import ImageTooLarge, InputInvalid
 from limner.storage.blobs import is_handle
-from limner.tools.image_recall import TOOL as RECALL
+from limner.tools.image_recall import IMAGE_RECALL
 from limner.wires.content_parts import NO_AUDIO, AudioClip, audio_note
 from limner.wires.item_views import Unknown, handle_of, parts
 from limner.wires.items import Item, Part, first_text, is_audio, is_image, iter_parts, map_parts
@@ -29,7 +29,7 @@ REFUSED = "not sent: the model's service refused it"
 NOT_STORED = "not sent: it is not stored here"
 UNFIT = "not sent: it could not be made ready for this model"
 LEFT_OUT = "no longer sent, to save room"
-RECALLABLE = f"{LEFT_OUT}; ask {RECALL} for it"
+RECALLABLE = f"{LEFT_OUT}; ask {IMAGE_RECALL.name} for it"
 
 # Brackets would end the note that contains the caption.
 _CLEAN = str.maketrans({"[": "(", "]": ")"})

@@ -40,7 +40,7 @@ from limner.errors import ImageError, StorageError
 from limner.models.registry import KnownModel
 from limner.pictures.fitting import Fitting, request_for
 from limner.storage.store import Store
-from limner.tools.image_recall import TOOL as RECALL
+from limner.tools.image_recall import IMAGE_RECALL
 from limner.wires.base import ModelPicture, Prompt
 from limner.wires.content_parts import AudioClip
 from limner.wires.items import Item, first_text
@@ -89,7 +89,11 @@ class PromptBuilder(msgspec.Struct, frozen=True, kw_only=True):
         loads: dict[str, Load] = {}
         if any(slot.is_shown for slot in slots):
             budget = budget_for(model.facts)
-            why = RECALLABLE if any(tool.name == RECALL for tool in prompt.tools) else LEFT_OUT
+            why = (
+                RECALLABLE
+                if any(tool.name == IMAGE_RECALL.name for tool in prompt.tools)
+                else LEFT_OUT
+            )
             loads = {h: self._expect_load(one.picture, model.facts) for h, one in known.items()}
             slots = _apply_budget(slots, loads, budget, why)
             images = await self._load_images(slots, known, model.facts, budget)

@@ -7,7 +7,7 @@ what it will cost is decided here, from data alone, before anything is sent.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from functools import cache
@@ -41,13 +41,15 @@ Status = Literal["current", "retiring", "retired"]
 
 
 class Needs(msgspec.Struct, frozen=True, kw_only=True):
-    """What a request asks of a model besides size and quality."""
+    """What a request asks of a model besides size and quality.
+
+    ``options`` are the drawing options that the caller gave, by name.
+    """
 
     sources: int = 0
     mask: bool = False
-    background: str | None = None
-    negative_prompt: bool = False
     partial_pictures: int = 0
+    options: Mapping[str, object] = {}
 
 
 class EditRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -87,6 +89,7 @@ class ImageModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         negative_prompt: whether it can be told what to leave out.
         seeds: whether the same seed gives the same picture.
         partial_pictures: the most unfinished pictures it can show on the way.
+        options: the names of further drawing options that it honours.
         fit_to_size: the service may answer with other dimensions than asked for, and the picture
             has to be brought to the size.
         source: where the row was read.
@@ -109,6 +112,7 @@ class ImageModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     negative_prompt: bool = False
     seeds: bool = False
     partial_pictures: int = 0
+    options: tuple[str, ...] = ()
     fit_to_size: bool = False
 
     def __post_init__(self) -> None:
@@ -142,13 +146,25 @@ class ImageModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """Why the model cannot do what is asked, in words that follow its name; None if it can."""
         if needs.sources or needs.mask:
             return self._lacks_for_edit(needs)
-        if needs.background is not None and needs.background not in self.backgrounds:
-            return f"has no {needs.background} background"
-        if needs.negative_prompt and not self.negative_prompt:
-            return "takes no negative prompt"
+        for name, value in needs.options.items():
+            if (lack := self._lacks_option(name, value)) is not None:
+                return lack
         if needs.partial_pictures > self.partial_pictures:
             return f"shows at most {self.partial_pictures} unfinished pictures"
         return None
+
+    def _lacks_option(self, name: str, value: object) -> str | None:
+        match name:
+            case "quality" | "seed":
+                # The quality is checked with the size. A seed that a model ignores is no reason to
+                # refuse: the result says so.
+                return None
+            case "background":
+                return None if value in self.backgrounds else f"has no {value} background"
+            case "negative_prompt":
+                return None if self.negative_prompt else "takes no negative prompt"
+            case _:
+                return None if name in self.options else f"does not take the option {name}"
 
     def _lacks_for_edit(self, needs: Needs) -> str | None:
         edit = self.edit

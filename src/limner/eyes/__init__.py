@@ -1,9 +1,9 @@
 """The embedded vision model ``limner/eyes``: a picture and a question -> an answer from evidence.
 
-`Eyes` gathers the evidence, ``look`` answers from it, `EyesModel` is both as a model. The way of a
-question: ``rules`` knows what it asks for, ``measured`` and ``reading`` answer that from what was
-measured and read, ``report`` tells everything where no rule fits. Nothing here guesses: it cannot
-see objects, and says so. All of that is loaded when something is first looked at.
+`Eyes` gathers the evidence, ``model.look`` answers from it, and `EyesModel` offers both as a model.
+``rules`` finds what a question asks for, ``measured`` and ``text`` answer it from measurements and
+OCR, and ``report`` lists everything if no rule matches. Nothing here guesses: the model cannot see
+objects, and says so. The modules are loaded on first use.
 """
 
 from __future__ import annotations

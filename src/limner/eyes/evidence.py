@@ -1,4 +1,4 @@
-"""What is known of one picture when a question about it is answered."""
+"""Measurements and text of a picture -> the evidence for answers, and the kind of picture."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from limner.imaging.evidence import Measurements, TextLine
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """Measurements and text; ``unread`` says why there is no text where it could not be read."""
+    """Measurements and text; ``no_text_reason`` says why OCR did not run or failed."""
 
     measured: Measurements
     lines: tuple[TextLine, ...] = ()
-    unread: str | None = None
+    no_text_reason: str | None = None
 
     @property
     def rows(self) -> tuple[str, ...]:
-        """The text line by line, as a person would copy it."""
+        """The text line by line."""
         return tuple(
             "  ".join(piece.text for piece in pieces)
             for _, pieces in groupby(self.lines, key=lambda piece: piece.row)
@@ -27,14 +27,14 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EyesQuestion(msgspec.Struct, frozen=True, kw_only=True):
-    """A picture, and a question about it in small letters and single spaces."""
+    """A picture, and a question about it in lower case with single spaces."""
 
     picture: Evidence
     question: str
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer to one thing that was asked: the answer, what it rests on, what to keep in mind."""
+    """The answer to one part of a question, with its evidence and caveats."""
 
     answer: str
     evidence: tuple[str, ...] = ()
@@ -43,9 +43,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 Name = Literal["photo", "screenshot", "line art", "drawing", "flat colour"]
 
-# In a photo hardly two neighbours are exactly equal, in computer graphics most are.
+# In a photo few neighbouring pixels are exactly equal; in computer graphics most are.
 LEAST_EQUAL = 45
-# Two colours that have half of the picture are paper and ink, or a window's background.
+# If two colours fill half of the picture, they are paper and ink, or the background of a window.
 MOSTLY_TWO_COLOURS = 50
 # With text, a third is enough.
 TEXT_TWO_COLOURS = 30
@@ -53,7 +53,7 @@ NEARLY_GREY = 97
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """A kind in one or two words, and the measurement that speaks for it."""
+    """A kind in one or two words, and the measurement that supports it."""
 
     name: Name
     reason: str
@@ -73,15 +73,15 @@ def kind(evidence: Evidence) -> Kind:
 
 
 def _graphics(evidence: Evidence, flat: str) -> Kind:
-    """What a computer drew: paper and ink with much text, with little, or a picture."""
+    """The kind of a computer graphic: text on paper, line art, or a drawing."""
     texture, rows = evidence.measured.texture, len(evidence.rows)
     two = f"{flat}, and {texture.two_colours} % have one of two colours"
     if rows >= 2 and texture.two_colours >= TEXT_TWO_COLOURS:
         return Kind("screenshot", f"{two}; it has {rows} lines of text")
     if texture.two_colours < MOSTLY_TWO_COLOURS or texture.sharp == 0:
         return Kind("drawing", flat)
-    if evidence.unread is None:
+    if evidence.no_text_reason is None:
         return Kind("line art", f"{two}; it has no more than a line of text")
     if texture.grey >= NEARLY_GREY:
-        return Kind("line art", f"{two}; it may also be a page of text, which was not read")
+        return Kind("line art", f"{two}; it may also be a page of text: OCR did not run")
     return Kind("screenshot", two)

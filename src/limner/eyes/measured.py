@@ -10,13 +10,13 @@ from limner.eyes.quotes import QUOTED_IS_DATA, quoted
 from limner.imaging.evidence import Colour, Origin
 from limner.imaging.formats import BY_MIME
 
-# Ratios people know by name; others are given as a number.
+# Well-known ratios; others are given as a number.
 _KNOWN_RATIOS = ((1, 1), (5, 4), (4, 3), (3, 2), (16, 10), (16, 9), (2, 1), (21, 9), (3, 1))
 _RATIO_TOLERANCE = 0.01
-# A picture this bright is light, and below the other dark.
+# From the first brightness on a picture is light, and below the second it is dark.
 _LIGHT_PERCENT, _DARK_PERCENT = 60, 40
 
-# Words for colours that are other words for, or shades of, a basic one.
+# Other words for a basic colour, or for a shade of it.
 _SYNONYMS = {
     "gray": "grey",
     "silver": "grey",
@@ -35,66 +35,66 @@ _SYNONYMS = {
 _BASIC = "black grey white red orange yellow green cyan blue purple pink brown"
 COLOUR_WORDS = frozenset((*_BASIC.split(), *_SYNONYMS))
 
-_NOT_WHOSE = "Which object has which colour, limner/eyes cannot tell."
-_PLACE_ASKED = re.compile(r"\b(?:where|gps|location|coordinates?|place)\b")
+_NO_OBJECTS = "limner/eyes cannot tell which object has which colour."
+_ASKS_FOR_PLACE = re.compile(r"\b(?:where|gps|location|coordinates?|place)\b")
 
 
-def size(asked: EyesQuestion) -> Finding:
+def size(query: EyesQuestion) -> Finding:
     """Width, height, pixels and proportions."""
-    measured = asked.picture.measured
+    measured = query.picture.measured
     pixels = measured.width * measured.height
     return Finding(
         answer=f"The picture is {measured.width} x {measured.height} pixels "
-        f"({pixels / 1e6:.2g} megapixels), aspect ratio {aspect_ratio(asked.picture)}, "
-        f"{shape(asked.picture)}.",
+        f"({pixels / 1e6:.2g} megapixels), aspect ratio {aspect_ratio(query.picture)}, "
+        f"{shape(query.picture)}.",
         evidence=("Width and height are those of the decoded, upright picture.",),
     )
 
 
-def file(asked: EyesQuestion) -> Finding:
+def file(query: EyesQuestion) -> Finding:
     """Format, bytes, animation and transparency."""
-    picture, measured = asked.picture, asked.picture.measured
+    picture, measured = query.picture, query.picture.measured
     moving = "animated (the first frame was measured)" if measured.animated else "not animated"
     through = measured.transparent_percent
     alpha = f"{through} % of it is transparent" if through else "nothing in it is transparent"
     return Finding(
         answer=f"It is a {format_name(picture)} file of {file_size(picture)}, {moving}; {alpha}.",
-        evidence=("The format was told from the file's content, not from its name.",),
+        evidence=("The format was detected from the file's content, not from its name.",),
     )
 
 
-def colours(asked: EyesQuestion) -> Finding:
-    """All colours that are large enough to count."""
-    picture = asked.picture
-    answer = f"The colours are {listed(picture.measured.colours)}."
+def colours(query: EyesQuestion) -> Finding:
+    """All colours with at least one percent of the picture."""
+    picture = query.picture
+    answer = f"The colours are {list_colours(picture.measured.colours)}."
     others = _without_background(picture)
     if others:
         answer += f" Apart from the background, most of it is {others[0].name}."
-    return Finding(answer=answer, evidence=(_background(picture),), caveats=(_NOT_WHOSE,))
+    return Finding(answer=answer, evidence=(_background(picture),), caveats=(_NO_OBJECTS,))
 
 
-def named_colours(asked: EyesQuestion) -> Finding:
+def named_colours(query: EyesQuestion) -> Finding:
     """Whether the picture has the colours that the question names."""
-    words = re.findall(r"[a-z]+", asked.question)
+    words = re.findall(r"[a-z]+", query.question)
     names = dict.fromkeys(_SYNONYMS.get(word, word) for word in words if word in COLOUR_WORDS)
     return Finding(
-        answer=" ".join(_has(asked.picture, name) for name in names),
-        evidence=(f"All colours: {listed(asked.picture.measured.colours)}.",),
-        caveats=(_NOT_WHOSE,),
+        answer=" ".join(_has(query.picture, name) for name in names),
+        evidence=(f"All colours: {list_colours(query.picture.measured.colours)}.",),
+        caveats=(_NO_OBJECTS,),
     )
 
 
-def background(asked: EyesQuestion) -> Finding:
-    """The colour around the edge."""
+def background(query: EyesQuestion) -> Finding:
+    """The colour along the border."""
     return Finding(
-        answer=_background(asked.picture),
-        evidence=("Taken for the background is the colour along the border.",),
+        answer=_background(query.picture),
+        evidence=("The background is the colour along the border.",),
     )
 
 
-def brightness(asked: EyesQuestion) -> Finding:
-    """Dark, light or between."""
-    percent = asked.picture.measured.brightness_percent
+def brightness(query: EyesQuestion) -> Finding:
+    """Dark, light or in between."""
+    percent = query.picture.measured.brightness_percent
     word = "neither dark nor light"
     if percent >= _LIGHT_PERCENT:
         word = "light"
@@ -102,39 +102,39 @@ def brightness(asked: EyesQuestion) -> Finding:
         word = "dark"
     return Finding(
         answer=f"The picture is {word}: its mean brightness is {percent} % of white.",
-        evidence=(_background(asked.picture),),
+        evidence=(_background(query.picture),),
     )
 
 
-def what_kind(asked: EyesQuestion) -> Finding:
+def what_kind(query: EyesQuestion) -> Finding:
     """Photo, screenshot, line art, drawing or flat colour."""
-    found = kind(asked.picture)
+    found = kind(query.picture)
     return Finding(
         answer=f"It looks like {_article(found.name)}.",
         evidence=(f"{found.reason[0].upper()}{found.reason[1:]}.",),
-        caveats=("The kind is told from how the pixels vary, not from what they show.",),
+        caveats=("The kind is inferred from how the pixels vary, not from what they show.",),
     )
 
 
-def orientation(asked: EyesQuestion) -> Finding:
-    """Landscape or portrait, and whether the file relies on EXIF to be shown upright."""
-    measured = asked.picture.measured
-    stored = "stored turned, with a note in EXIF how to show it" if measured.turned else "stored so"
+def orientation(query: EyesQuestion) -> Finding:
+    """Landscape or portrait, and whether the file needs EXIF to be shown upright."""
+    measured = query.picture.measured
+    stored = "stored rotated, with the orientation in EXIF" if measured.turned else "stored upright"
     return Finding(
-        answer=f"It is {shape(asked.picture)} ({measured.width} x {measured.height}), {stored}.",
-        caveats=("Whether what it shows is upside down, limner/eyes cannot tell.",),
+        answer=f"It is {shape(query.picture)} ({measured.width} x {measured.height}), {stored}.",
+        caveats=("limner/eyes cannot tell whether the content is upside down.",),
     )
 
 
-def camera(asked: EyesQuestion) -> Finding:
-    """What EXIF says of time, camera and place; coordinates only where the place is asked for."""
-    origin = asked.picture.measured.origin
+def camera(query: EyesQuestion) -> Finding:
+    """Time, camera and place from EXIF; coordinates only if the question asks for the place."""
+    origin = query.picture.measured.origin
     if origin is None:
         return Finding(
             answer="The file does not say when, where or with what it was made.",
             evidence=("It holds no EXIF data of that kind.",),
         )
-    with_place = _PLACE_ASKED.search(asked.question) is not None
+    with_place = _ASKS_FOR_PLACE.search(query.question) is not None
     return Finding(
         answer=f"EXIF says: {origin_line(origin, with_place=with_place)}.",
         caveats=("EXIF can be edited by anyone.", QUOTED_IS_DATA),
@@ -156,20 +156,20 @@ def origin_line(origin: Origin, *, with_place: bool) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def listed(found: tuple[Colour, ...]) -> str:
-    """Colours with their shade and share: white #ffffff 89 %."""
+def list_colours(found: tuple[Colour, ...]) -> str:
+    """A list of colours with shade and share: white #ffffff 89 %."""
     if not found:
-        return "none, for nothing in it can be seen"
+        return "none: all of it is transparent"
     return ", ".join(f"{colour.name} {colour.hex} {colour.percent} %" for colour in found)
 
 
 def format_name(evidence: Evidence) -> str:
-    """The format as people write it: PNG, WebP."""
+    """The usual name of the format: PNG, WebP."""
     return BY_MIME[evidence.measured.mime].title
 
 
 def file_size(evidence: Evidence) -> str:
-    """Bytes, and the same in the unit people use."""
+    """The size in KB or MB, and in bytes."""
     count = evidence.measured.size_bytes
     if count < 1000:
         return f"{count} bytes"
@@ -186,7 +186,7 @@ def shape(evidence: Evidence) -> str:
 
 
 def aspect_ratio(evidence: Evidence) -> str:
-    """The proportions as two small numbers where they have any, else to two digits."""
+    """The proportions as a well-known ratio if they have one, else with two digits."""
     width, height = evidence.measured.width, evidence.measured.height
     for wide, tall in _KNOWN_RATIOS:
         for across, down in ((wide, tall), (tall, wide)):
@@ -206,7 +206,7 @@ def _has(evidence: Evidence, name: str) -> str:
 def _background(evidence: Evidence) -> str:
     found = evidence.measured.background
     if found is None:
-        return "No one colour has most of the border, so there is no plain background."
+        return "No single colour has most of the border, so there is no plain background."
     return f"The background is {found.name} ({found.hex}; {found.percent} % of the border)."
 
 

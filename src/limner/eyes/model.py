@@ -1,4 +1,4 @@
-"""A prompt -> an answer, the way every model is asked: ``limner/eyes`` as one of them."""
+"""A prompt with pictures -> an answer from measurements and OCR: the model ``limner/eyes``."""
 
 from __future__ import annotations
 
@@ -14,71 +14,15 @@ from limner.wires.base import Answer, Prompt
 
 WHO_ANSWERS = "Answered by limner/eyes from measurements, not by a model that sees."
 
-
-def look(pictures: Sequence[Evidence], question: str) -> str:
-    """Answer a question about one picture or several; it says so where it cannot."""
-    answered = [findings(evidence, question) or [report(evidence)] for evidence in pictures]
-    parts = [_body(found) for found in answered]
-    if len(parts) > 1:
-        parts = [f"Picture {number}\n{part}" for number, part in enumerate(parts, start=1)]
-    said = (caveat for found in answered for finding in found for caveat in finding.caveats)
-    return "\n\n".join([*parts, _list("Caveats", [*dict.fromkeys(said), WHO_ANSWERS])])
-
-
-def _body(found: Sequence[Finding]) -> str:
-    answer = "\n".join(finding.answer for finding in found)
-    evidence = list(dict.fromkeys(line for finding in found for line in finding.evidence))
-    body = f"Answer: {answer}"
-    return f"{body}\n\n{_list('Key evidence', evidence)}" if evidence else body
-
-
-def _list(title: str, lines: Iterable[str]) -> str:
-    return "\n".join([f"{title}:", *(f"- {line}" for line in lines)])
-
-
-class Eyes:
-    """Looks at pictures through the workers of one `Imaging`, which others may share."""
-
-    def __init__(self, imaging: Imaging) -> None:
-        self._imaging = imaging
-
-    async def see(self, sources: Sequence[Source], question: str) -> str:
-        """Answer a question about one picture or several, in the order they are given.
-
-        Raises:
-            ImageError: one of them is no picture that can be decoded.
-        """
-        reads = needs_text(question)
-        gathered = (self.gather(source, read_text=reads) for source in sources)
-        return look(await asyncio.gather(*gathered), question)
-
-    async def gather(self, source: Source, *, read_text: bool = True) -> Evidence:
-        """Measure a picture and read its text; without the extra, say how to get it.
-
-        Raises:
-            ImageError: it is no picture that can be decoded.
-        """
-        measured = await self._imaging.measure(source)
-        if not read_text:
-            return Evidence(measured=measured, unread="it was not asked for")
-        try:
-            return Evidence(measured=measured, lines=await self._imaging.recognize_text(source))
-        except MissingExtra as error:
-            return Evidence(measured=measured, unread=f"{error.message}; run: {error.hint}")
-        except ImageError as error:
-            # It decoded a moment ago, so this is the time or the memory that reading takes.
-            return Evidence(measured=measured, unread=error.message)
-
-
 NAME = "limner/eyes"
 
 
-def _tell_nobody(text: str) -> None:
-    """Pieces of an answer where nobody is watching it come in."""
+def _ignore(text: str) -> None:
+    """The default for a caller that does not stream the answer."""
 
 
 class EyesModel:
-    """The embedded vision model, asked like any other."""
+    """The embedded vision model, with the interface of every model."""
 
     name = NAME
 
@@ -90,20 +34,20 @@ class EyesModel:
         prompt: Prompt,
         *,
         timeout_s: float | None = None,
-        on_text: Callable[[str], None] = _tell_nobody,
+        on_text: Callable[[str], None] = _ignore,
     ) -> Answer:
         """Answer from what can be measured.
 
         Raises:
-            UserError: the answer has to follow a schema, which takes a model that understands it.
-            ImageError: a picture does not decode.
-            ModelTimeout: the time is up.
+            UserError: the prompt has a schema, which this model cannot follow.
+            ImageError: a picture cannot be decoded.
+            ModelTimeout: it did not finish in ``timeout_s``.
         """
         if prompt.schema is not None:
             raise UserError(
                 f"{NAME} cannot follow a schema.", code="MODEL_CANNOT", hint=f"Set {KEYS}."
             )
-        sources = [sight.data for sight in prompt.pictures.values()]
+        sources = [picture.data for picture in prompt.pictures.values()]
         try:
             async with asyncio.timeout(timeout_s):
                 text = await self._eyes.see(sources, _question(prompt))
@@ -114,6 +58,61 @@ class EyesModel:
 
 
 def _question(prompt: Prompt) -> str:
-    """The first words of the last message; what follows them explains pictures to others."""
+    """The first text of the last message; the texts after it describe pictures to other models."""
     parts = prompt.items[-1]["content"]
     return next(part["text"] for part in parts if part["type"] == "input_text")
+
+
+class Eyes:
+    """Answers questions about pictures with the workers of an `Imaging`."""
+
+    def __init__(self, imaging: Imaging) -> None:
+        self._imaging = imaging
+
+    async def see(self, sources: Sequence[Source], question: str) -> str:
+        """Answer a question about one or more pictures, in the given order.
+
+        Raises:
+            ImageError: one of the pictures cannot be decoded.
+        """
+        ocr = needs_text(question)
+        gathered = (self.gather(source, ocr=ocr) for source in sources)
+        return look(await asyncio.gather(*gathered), question)
+
+    async def gather(self, source: Source, *, ocr: bool = True) -> Evidence:
+        """Measure a picture and run OCR; if the extra is missing, say how to install it.
+
+        Raises:
+            ImageError: the picture cannot be decoded.
+        """
+        measured = await self._imaging.measure(source)
+        if not ocr:
+            return Evidence(measured=measured, no_text_reason="it was not asked for")
+        try:
+            return Evidence(measured=measured, lines=await self._imaging.recognize_text(source))
+        except MissingExtra as error:
+            return Evidence(measured=measured, no_text_reason=f"{error.message}; run: {error.hint}")
+        except ImageError as error:
+            # It decoded a moment ago, so OCR took too much time or memory.
+            return Evidence(measured=measured, no_text_reason=error.message)
+
+
+def look(pictures: Sequence[Evidence], question: str) -> str:
+    """Answer a question about one or more pictures, or say why that is impossible."""
+    answered = [findings(evidence, question) or [report(evidence)] for evidence in pictures]
+    parts = [_format(found) for found in answered]
+    if len(parts) > 1:
+        parts = [f"Picture {number}\n{part}" for number, part in enumerate(parts, start=1)]
+    caveats = (caveat for found in answered for finding in found for caveat in finding.caveats)
+    return "\n\n".join([*parts, _format_list("Caveats", [*dict.fromkeys(caveats), WHO_ANSWERS])])
+
+
+def _format(found: Sequence[Finding]) -> str:
+    answer = "\n".join(finding.answer for finding in found)
+    evidence = list(dict.fromkeys(line for finding in found for line in finding.evidence))
+    body = f"Answer: {answer}"
+    return f"{body}\n\n{_format_list('Key evidence', evidence)}" if evidence else body
+
+
+def _format_list(title: str, lines: Iterable[str]) -> str:
+    return "\n".join([f"{title}:", *(f"- {line}" for line in lines)])

@@ -1,7 +1,7 @@
-"""Words found in a picture -> words that are safe to repeat: cleaned, cut short, marked as quoted.
+"""Text found in a picture -> text that is safe to repeat: cleaned, truncated, marked as quoted.
 
-Whoever made the picture may have written instructions into it. Every line of theirs begins with a
-mark, nothing of theirs can begin a line of its own, and the reader is told what the mark means.
+The author of a picture may have written instructions into it. Every quoted line begins with a mark,
+quoted text cannot start an unmarked line, and a caveat explains the mark to the model.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ _STRAIGHT = str.maketrans("“”", '""')
 
 
 def cleaned(text: str, *, max_chars: int = _MAX_ROW_CHARS) -> str:
-    """One line without control characters or invisible ones, at most so long."""
+    """One line of at most ``max_chars`` characters, without control or invisible ones."""
     visible = "".join(" " if _is_gap(char) else char for char in text if not _is_hidden(char))
     line = " ".join(visible.split())
     return line if len(line) <= max_chars else f"{line[: max_chars - 1]}…"
 
 
 def quoted(text: str) -> str:
-    """A short text within a sentence, in quotation marks it cannot close."""
+    """A short text within a sentence, in quotation marks that the text cannot close."""
     inner = cleaned(text, max_chars=_MAX_INLINE_CHARS)
     return f"“{inner.translate(_STRAIGHT)}”"
 
 
 def block(rows: Sequence[str], *, max_rows: int, max_chars: int) -> str:
-    """Text on lines of its own, each marked; what is left out is counted."""
+    """Text on separate lines, each marked, and the number of lines that are left out."""
     shown: list[str] = []
     used = 0
     for row in rows[:max_rows]:
@@ -50,5 +50,5 @@ def _is_gap(char: str) -> bool:
 
 
 def _is_hidden(char: str) -> bool:
-    # Controls, marks that turn the direction of writing, and code points without a meaning.
+    # Control characters, marks for the writing direction, and unassigned code points.
     return unicodedata.category(char).startswith("C") and not char.isspace()

@@ -1,4 +1,4 @@
-"""Evidence -> everything that can be told of a picture, for a question that no rule answers."""
+"""Evidence -> all known facts about a picture, for a question that no rule answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ KEYS = "OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY"
 
 
 def report(evidence: Evidence) -> Finding:
-    """All of it, after saying plainly what cannot be answered."""
+    """All facts, after a statement of what cannot be answered."""
     return Finding(
         answer="limner/eyes cannot see objects, people or scenes, so it cannot answer that. "
         "This is what it can measure and read:",
@@ -24,13 +24,13 @@ def report(evidence: Evidence) -> Finding:
 
 
 def facts(evidence: Evidence) -> list[str]:
-    """Every measurement, one to a line; the text comes last."""
+    """Every measurement, one per line; the text comes last."""
     found, picture = kind(evidence), evidence.measured
     lines = [
         f"Picture: {picture.width} x {picture.height} pixels, {measured.shape(evidence)}, "
         f"{measured.format_name(evidence)}, {measured.file_size(evidence)}.",
         f"Kind: {found.name} ({found.reason}).",
-        f"Colours: {measured.listed(picture.colours)}.",
+        f"Colours: {measured.list_colours(picture.colours)}.",
     ]
     if picture.background is not None:
         lines.append(f"Background: {picture.background.name}.")
@@ -46,8 +46,8 @@ def facts(evidence: Evidence) -> list[str]:
 
 
 def _text(evidence: Evidence) -> str:
-    if evidence.unread is not None:
-        return f"Text: not read: {evidence.unread}."
+    if evidence.no_text_reason is not None:
+        return f"Text: not read: {evidence.no_text_reason}."
     rows = evidence.rows
     if not rows:
         return "Text: none that can be read."

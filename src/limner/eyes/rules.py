@@ -1,4 +1,4 @@
-"""A question in plain English -> the answers that fit it: one table, read from top to bottom."""
+"""A question in plain English -> the answers that match it: one table, from top to bottom."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ import msgspec
 from limner.eyes import measured, text
 from limner.eyes.evidence import Evidence, EyesQuestion, Finding
 
-# Longer questions are not plain; what comes first decides.
+# Only the beginning of a longer question counts.
 MAX_QUESTION_CHARS = 2000
 
 _COLOUR_WORDS = "|".join(sorted(measured.COLOUR_WORDS))
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """Words that show what is asked, and who answers it; ``reads`` says that text is needed.
+    """A pattern for questions, and the function that answers them.
 
-    A rule is left out where one named in ``unless`` fits as well.
+    ``needs_ocr`` means that the answer needs the text of the picture. A rule is skipped if one
+    named in ``unless`` matches too.
     """
 
     name: str
     words: re.Pattern[str]
     answer: Callable[[EyesQuestion], Finding]
-    reads: bool = False
+    needs_ocr: bool = False
     unless: frozenset[str] = frozenset()
 
 
@@ -34,10 +35,10 @@ def _rule(
     words: str,
     answer: Callable[[EyesQuestion], Finding],
     *,
-    reads: bool = False,
+    needs_ocr: bool = False,
     unless: tuple[str, ...] = (),
 ) -> Rule:
-    return Rule(name, re.compile(rf"\b(?:{words})\b"), answer, reads, frozenset(unless))
+    return Rule(name, re.compile(rf"\b(?:{words})\b"), answer, needs_ocr, frozenset(unless))
 
 
 RULES = (
@@ -51,7 +52,7 @@ RULES = (
         r"how many (?:\w+ ){0,2}(?:lines|words|characters|letters)|word count|line count"
         r"|number of (?:lines|words|characters|letters)",
         text.counts,
-        reads=True,
+        needs_ocr=True,
     ),
     _rule("background", r"backgrounds?|backdrop", measured.background),
     _rule(
@@ -76,7 +77,7 @@ RULES = (
         r"photos?|photographs?|screen ?shots?|line ?art|(?:what|which) (?:kind|sort|type) of "
         r"(?:picture|image|file|graphic)|drawing|illustration|drawn",
         measured.what_kind,
-        reads=True,
+        needs_ocr=True,
         unless=(
             *("camera", "size", "file", "colours", "named colours", "background"),
             *("orientation", "counts", "search", "codes", "brightness", "heading"),
@@ -110,7 +111,7 @@ RULES = (
         "heading",
         r"titles?|headings?|headlines?|(?:largest|biggest) (?:text|words?|line)",
         text.heading,
-        reads=True,
+        needs_ocr=True,
         unless=("search",),
     ),
     _rule(
@@ -118,16 +119,16 @@ RULES = (
         r"reads?|says?|ocr|transcri(?:be|pt|ption)|written|(?:what|any|the|all) text"
         r"|text (?:in|on|of)",
         text.transcript,
-        reads=True,
+        needs_ocr=True,
         unless=("search", "counts", "heading", "codes"),
     ),
-    # Things that carry text: asked for their colour, nobody wants to hear what they say.
+    # Things with text: a question about their colour does not ask for the text.
     _rule(
         "labels",
         r"texts?|writing|words?|letters?|captions?|messages?|labels?|buttons?|menus?|prices?"
         r"|totals?|errors?|numbers?|sentences?|paragraphs?|document|page|spell(?:ed|ing)?|signs?",
         text.transcript,
-        reads=True,
+        needs_ocr=True,
         unless=(
             *("search", "counts", "heading", "codes", "transcript"),
             *("colours", "named colours", "background"),
@@ -137,7 +138,7 @@ RULES = (
 
 
 def matching(question: str) -> list[Rule]:
-    """The rules that fit a question, in the order of the table."""
+    """The rules that match a question, in the order of the table."""
     fitting = [rule for rule in RULES if rule.words.search(question)]
     names = {rule.name for rule in fitting}
     if text.wanted_phrase(question) is not None:
@@ -146,20 +147,20 @@ def matching(question: str) -> list[Rule]:
 
 
 def needs_text(question: str) -> bool:
-    """Whether text has to be read before a question can be answered; reading takes seconds."""
-    asked = plain(question)
-    fitting = matching(asked)
-    looks = text.wanted_phrase(asked) is not None
-    return looks or not fitting or any(rule.reads for rule in fitting)
+    """Whether a question needs OCR, which takes seconds."""
+    normal = normalize(question)
+    fitting = matching(normal)
+    searches = text.wanted_phrase(normal) is not None
+    return searches or not fitting or any(rule.needs_ocr for rule in fitting)
 
 
 def findings(evidence: Evidence, question: str) -> list[Finding]:
-    """Every answer the rules have; none where only a model that sees could answer."""
-    asked = EyesQuestion(picture=evidence, question=plain(question))
-    found = text.search(asked)
-    return [found] if found else [rule.answer(asked) for rule in matching(asked.question)]
+    """Every answer of the rules; none if only a real vision model could answer."""
+    query = EyesQuestion(picture=evidence, question=normalize(question))
+    found = text.search(query)
+    return [found] if found else [rule.answer(query) for rule in matching(query.question)]
 
 
-def plain(question: str) -> str:
-    """A question in small letters and single spaces, as the patterns expect it."""
+def normalize(question: str) -> str:
+    """A question in lower case with single spaces, as the patterns expect it."""
     return " ".join(question[:MAX_QUESTION_CHARS].lower().split())

@@ -1,4 +1,4 @@
-"""limner's tools inside a real Codex: it draws and looks here, and pays from our ledger."""
+"""`limner.codex_thread` -> a thread of the real Codex whose model has limner's tools."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from limner.frontends.remote.client import connect
 from limner.frontends.remote.discovery import find_codex
 from limner.frontends.remote.threads import Thread, ThreadOptions
 from limner.tools.base import Tool
-from limner.tools.image_recall import TOOL as RECALL_TOOL
+from limner.tools.image_recall import IMAGE_RECALL
 
 RECALL = (
-    "Look again at a picture that another of these tools gave earlier in this conversation. Give "
-    "its whole handle, which is the member `image` of that answer."
+    "Look again at a picture that another of these tools returned earlier in this conversation. "
+    "Give its whole handle, which is the member `image` of that result."
 )
 
 
@@ -38,41 +38,41 @@ async def codex_thread(
     lim: Limner | None = None,
     **options: Unpack[ThreadOptions],
 ) -> AsyncGenerator[Thread]:
-    """A conversation with the real Codex, whose model can also draw and look with limner's tools.
+    """Talk with the real Codex; its model can also draw and inspect pictures with limner's tools.
 
-    What the tools spend is in the ledger under the thread's id. A Codex that dies is started again
-    and the thread taken up where it was.
+    The ledger records what the tools spend under the thread's id. If Codex dies, it is started
+    again and the thread is resumed.
 
     Args:
         cwd: the folder it works in; by default this process's own.
-        tools: more tools of this program, such as `limner.tool` makes them.
+        tools: more tools of this program, such as `limner.tool` makes.
         budget_usd: the most that the tools may spend on this thread.
-        approve: decides what only the user can decide; by default the answer is no.
-        resume: a thread to take up again, by its id.
-        codex: the program, by its path or name; by default the one that is installed.
+        approve: asks the user for approval; by default the answer is no.
+        resume: the id of a thread to resume.
+        codex: the program, by its path or name; by default the installed one.
         env: its whole environment; by default this process's own.
-        lim: whose pictures, money and settings the tools use.
-        options: what is different from Codex's settings.
+        lim: has the pictures, money and settings that the tools use.
+        options: what differs from Codex's settings.
 
     Raises:
         MissingExtra: Codex is not installed.
-        LimnerError: it cannot be started, or does not take the thread.
+        LimnerError: it cannot be started, or refuses the thread.
     """
-    instructions = [words for words in (options.get("developer_instructions"), RULE) if words]
+    instructions = [text for text in (options.get("developer_instructions"), RULE) if text]
     options["developer_instructions"] = "\n\n".join(instructions)
     async with connect(codex=find_codex(codex), env=env, lim=lim, approve=approve) as client:
-        offered = [*_tools_of(client.lim), *tools]
+        every_tool = [*_tools_of(client.lim), *tools]
         if resume is None:
-            yield await client.thread(tools=offered, cwd=cwd, budget_usd=budget_usd, **options)
+            yield await client.thread(tools=every_tool, cwd=cwd, budget_usd=budget_usd, **options)
         else:
             yield await client.resume(
-                resume, tools=offered, cwd=cwd, budget_usd=budget_usd, **options
+                resume, tools=every_tool, cwd=cwd, budget_usd=budget_usd, **options
             )
 
 
 def _tools_of(lim: Limner) -> list[Tool]:
-    """limner's tools, told as they are where the conversation is kept by somebody else."""
+    """limner's tools; image_recall is described for a conversation that Codex stores."""
     return [
-        replace(tool, description=RECALL) if tool.name == RECALL_TOOL else tool
+        replace(tool, description=RECALL) if tool.name == IMAGE_RECALL.name else tool
         for tool in lim.conversation_tools()
     ]

@@ -1,11 +1,11 @@
 """The embedded provider: words or an SVG document -> vector art, offline, without a model.
 
-`illustrate` is the door, ``assets`` the picture pack. The way of a prompt: ``words`` splits it,
-``reading`` understands it with the tables of ``grammar``, ``vocabulary`` and ``scenes``,
-``backdrop`` draws the scene, ``grouping`` and ``placing`` arrange the things by ``figures``, and
-``compose`` puts it together. Nothing here parses XML or touches pixels.
+`illustrate` is the entry point, ``assets`` the picture pack. ``words`` splits a prompt,
+``prompt_parser`` parses it with the tables of ``grammar``, ``vocabulary`` and ``scenes``,
+``backdrop`` draws the scene, ``groups`` and ``placement`` arrange the things with the sizes of
+``figures``, and ``compose`` puts it all together. Nothing here parses XML or decodes pixels.
 
-All of that is loaded when something is first drawn: most programs with a key never do.
+The modules are loaded on first use: most programs with an API key never need them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The picture pack: a name -> its drawing, and words -> the names that fit them.
+"""The picture pack: a name -> its drawing, and words -> the names that match them.
 
-The index is one line for each picture and is read whole; drawings lie in packed streams of which
-only the one that holds a picture is unpacked. ``scripts/build_assets.py`` describes both files.
+The index has one line for each picture and is loaded whole. The drawings are in compressed streams;
+only the stream of a wanted picture is decompressed. ``scripts/build_assets.py`` describes both
+files.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ _MIN_PREFIX_CHARS = 3
 
 
 class AssetInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a picture without unpacking it.
+    """What the index says about a picture.
 
-    ``box`` is the part of the square that is drawn, as shares of it: left, top, right, bottom.
-    ``colours`` are its main colours in basic words.
+    ``box`` is the drawn part of the square, as fractions: left, top, right, bottom. ``colours``
+    are its main colours in basic words.
     """
 
     name: str
@@ -37,6 +38,106 @@ class AssetInfo(msgspec.Struct, frozen=True, kw_only=True):
     tags: tuple[str, ...]
     box: tuple[float, float, float, float]
     colours: tuple[str, ...]
+
+
+def names() -> list[str]:
+    """All names, in alphabetical order."""
+    return sorted(_index())
+
+
+def all_infos() -> list[AssetInfo]:
+    """All pictures, in the order of the pack."""
+    return [entry.info for entry in _index().values()]
+
+
+def info(name: str) -> AssetInfo:
+    """What the index says about a picture.
+
+    Raises:
+        InputInvalid: no picture has that name; the hint suggests similar ones.
+    """
+    return _find(name).info
+
+
+@lru_cache(maxsize=64)
+def get(name: str) -> Asset:
+    """A picture, ready to be placed in a document.
+
+    Raises:
+        InputInvalid: no picture has that name; the hint suggests similar ones.
+    """
+    entry = _find(name)
+    with (_DATA / "pictures.xz").open("rb") as pack:
+        pack.seek(entry.offset)
+        stream = pack.read(entry.length)
+    body = lzma.decompress(stream).split(b"\n")[entry.line]
+    return Asset(view_box=entry.view_box, body=body.decode())
+
+
+def unknown_names(wanted: Sequence[str]) -> InputInvalid:
+    """The error for unknown names, with similar names in its hint."""
+    near = ", ".join(dict.fromkeys(near for name in wanted[:5] for near in nearest(name)))
+    listed = ", ".join(repr(name[:60]) for name in wanted[:10])
+    return InputInvalid(
+        f"No picture is named {listed}.",
+        field="svg",
+        hint=(f"The nearest names: {near}. " if near else "")
+        + "`limner assets search WORD` finds pictures.",
+    )
+
+
+def nearest(name: str, *, limit: int = 3) -> list[str]:
+    """Names similar to an unknown one: those with the same words first, then by spelling."""
+    found = [hit.name for hit in search(name, limit=limit)]
+    found += difflib.get_close_matches(name[:60].lower(), list(_index()), n=limit, cutoff=0.6)
+    return list(dict.fromkeys(found))[:limit]
+
+
+def search(words: str, limit: int = 20) -> list[AssetInfo]:
+    """Pictures for some words, best first: full names, words of a name, tags, then prefixes.
+
+    A plural finds a singular. Pictures that match more of the words come first.
+    """
+    wanted = list(dict.fromkeys(word for word in split(words).words if word[0].isalnum()))
+    if not wanted:
+        return []
+    forms = [{word, singular(word)} for word in wanted]
+    wholes = {" ".join(wanted), " ".join([*wanted[:-1], singular(wanted[-1])])}
+    ranked: list[tuple[int, int, int, str]] = []
+    for name, entry in _index().items():
+        scores = [_score(entry.info, form) for form in forms]
+        whole = _whole_score(name, wholes)
+        fitting = len(forms) if whole else sum(score > 0 for score in scores)
+        if fitting:
+            ranked.append((-fitting, -sum(scores) - whole, len(name), name))
+    return [_index()[name].info for *_, name in sorted(ranked)[:limit]]
+
+
+def _whole_score(name: str, wholes: set[str]) -> int:
+    if name.replace("-", " ") in wholes:
+        return _FULL_NAME
+    synonyms = SYNONYMS.get(name)
+    return _SYNONYM if synonyms and not wholes.isdisjoint(synonyms.split(", ")) else 0
+
+
+def _score(info: AssetInfo, forms: set[str]) -> int:
+    parts = info.name.split("-")
+    if not forms.isdisjoint(parts):
+        # The last word counts more: a fire engine is an engine, not a fire.
+        return _NAME_WORD + (2 if parts[-1] in forms else 0)
+    if not forms.isdisjoint(info.tags):
+        return _TAG
+    prefixes = tuple(form for form in forms if len(form) >= _MIN_PREFIX_CHARS)
+    if prefixes and any(part.startswith(prefixes) for part in parts):
+        return _PREFIX
+    if prefixes and any(tag.startswith(prefixes) for tag in info.tags):
+        return _TAG_PREFIX
+    return 0
+
+
+def licences() -> str:
+    """The sources and licences of the pictures."""
+    return (_DATA / "LICENSES.md").read_text(encoding="utf-8")
 
 
 class _Entry(msgspec.Struct, frozen=True):
@@ -68,108 +169,8 @@ def _entry(line: str) -> _Entry:
     return _Entry(info, offset, length, row, view_box)
 
 
-def names() -> list[str]:
-    """Every name, in alphabetical order."""
-    return sorted(_index())
-
-
-def every() -> list[AssetInfo]:
-    """Every picture, in the order of the pack."""
-    return [entry.info for entry in _index().values()]
-
-
-def info(name: str) -> AssetInfo:
-    """What is known of a picture.
-
-    Raises:
-        InputInvalid: no picture has that name; the hint has the nearest ones.
-    """
-    return _find(name).info
-
-
-@lru_cache(maxsize=64)
-def get(name: str) -> Asset:
-    """A picture, ready to be placed in a document.
-
-    Raises:
-        InputInvalid: no picture has that name; the hint has the nearest ones.
-    """
-    entry = _find(name)
-    with (_DATA / "pictures.xz").open("rb") as pack:
-        pack.seek(entry.offset)
-        stream = pack.read(entry.length)
-    body = lzma.decompress(stream).split(b"\n")[entry.line]
-    return Asset(view_box=entry.view_box, body=body.decode())
-
-
 def _find(name: str) -> _Entry:
     entry = _index().get(name)
     if entry is None:
-        raise unknown([name])
+        raise unknown_names([name])
     return entry
-
-
-def unknown(wanted: Sequence[str]) -> InputInvalid:
-    """The error for names that no picture has, with the nearest that one has."""
-    near = ", ".join(dict.fromkeys(near for name in wanted[:5] for near in nearest(name)))
-    listed = ", ".join(repr(name[:60]) for name in wanted[:10])
-    return InputInvalid(
-        f"No picture is named {listed}.",
-        field="svg",
-        hint=(f"The nearest names: {near}. " if near else "")
-        + "`limner assets search WORD` finds pictures.",
-    )
-
-
-def nearest(name: str, *, limit: int = 3) -> list[str]:
-    """Names of pictures like a name that does not exist: the same words first, then spelling."""
-    found = [hit.name for hit in search(name, limit=limit)]
-    found += difflib.get_close_matches(name[:60].lower(), list(_index()), n=limit, cutoff=0.6)
-    return list(dict.fromkeys(found))[:limit]
-
-
-def search(words: str, limit: int = 20) -> list[AssetInfo]:
-    """Pictures for some words, best first: by name, then words of it, then tags, then beginnings.
-
-    Plurals find singulars. Pictures that fit more of the words come before those that fit fewer.
-    """
-    asked = list(dict.fromkeys(word for word in split(words).words if word[0].isalnum()))
-    if not asked:
-        return []
-    forms = [{word, singular(word)} for word in asked]
-    wholes = {" ".join(asked), " ".join([*asked[:-1], singular(asked[-1])])}
-    ranked: list[tuple[int, int, int, str]] = []
-    for name, entry in _index().items():
-        scores = [_score(entry.info, form) for form in forms]
-        whole = _whole_score(name, wholes)
-        fitting = len(forms) if whole else sum(score > 0 for score in scores)
-        if fitting:
-            ranked.append((-fitting, -sum(scores) - whole, len(name), name))
-    return [_index()[name].info for *_, name in sorted(ranked)[:limit]]
-
-
-def _whole_score(name: str, wholes: set[str]) -> int:
-    if name.replace("-", " ") in wholes:
-        return _FULL_NAME
-    synonyms = SYNONYMS.get(name)
-    return _SYNONYM if synonyms and not wholes.isdisjoint(synonyms.split(", ")) else 0
-
-
-def _score(info: AssetInfo, forms: set[str]) -> int:
-    parts = info.name.split("-")
-    if not forms.isdisjoint(parts):
-        # A fire engine is an engine more than it is a fire.
-        return _NAME_WORD + (2 if parts[-1] in forms else 0)
-    if not forms.isdisjoint(info.tags):
-        return _TAG
-    beginnings = tuple(form for form in forms if len(form) >= _MIN_PREFIX_CHARS)
-    if beginnings and any(part.startswith(beginnings) for part in parts):
-        return _PREFIX
-    if beginnings and any(tag.startswith(beginnings) for tag in info.tags):
-        return _TAG_PREFIX
-    return 0
-
-
-def licences() -> str:
-    """Where the pictures come from and under which licences, as the page beside them says."""
-    return (_DATA / "LICENSES.md").read_text(encoding="utf-8")

@@ -1,6 +1,6 @@
-"""How one picture hangs on another: on it, in it, behind it, held or worn by it.
+"""A picture and its parent -> its place on, in, behind or above the parent, held or worn by it.
 
-The unit is the canvas's shorter side and up is negative, as in ``grouping``.
+The unit is the canvas's shorter side and up is negative, as in ``groups``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def drawn(self) -> tuple[float, float, float, float]:
-        """What is drawn of the square: left, top, right, bottom."""
+        """The drawn part of the square: left, top, right, bottom."""
         left, top, right, bottom = self.info.box
         if self.mirrored:
             left, right = 1 - right, 1 - left
@@ -49,29 +49,29 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
         return (self.info.box[3] - self.info.box[1]) * self.size
 
     def point(self, across: float, down: float) -> tuple[float, float]:
-        """A point of what is drawn, by shares of its width and height."""
+        """A point of the drawn part, by fractions of its width and height."""
         left, top, right, bottom = self.drawn
         return left + (right - left) * across, top + (bottom - top) * down
 
 
 class Slot(msgspec.Struct, frozen=True):
-    """Which one of several like things this is, where they share a place."""
+    """The number of this thing among several of the same kind that share a place."""
 
     nth: int = 0
     of: int = 1
 
     def across(self, spread: float) -> float:
-        """Where it goes from 0 (left) to 1, when all are spread evenly about the middle."""
+        """The horizontal position, 0 (left) to 1, if all are spread evenly about the middle."""
         return 0.5 + ((self.nth + 0.5) / self.of - 0.5) * spread
 
 
 def attach(part: Part, parent: Part, *, kind: str, slot: Slot) -> Part:
-    """The part at its place beside, on or behind its parent."""
+    """Put a part at its place on, in, under or behind its parent."""
     return _PLACERS[kind](part, parent, slot)
 
 
 def _put(part: Part, parent: Part, *, size: float, foot: tuple[float, float], nearer: int) -> Part:
-    """The part at a size with the middle of its lower edge at a point."""
+    """The part at a size, with the middle of its lower edge at ``foot``."""
     left, _, right, bottom = part.info.box
     x, y = foot
     return replace(
@@ -90,7 +90,7 @@ def _on(part: Part, parent: Part, slot: Slot) -> Part:
     size = min(part.size, room / slot.of, parent.height * (0.85 if astride else 1.3))
     x, y = parent.point(across - 0.5 + slot.across(0.75), down)
     if astride:
-        # A rider sinks in a little, so that seat and saddle meet.
+        # A rider is a little lower, so that seat and saddle meet.
         return _put(part, parent, size=size, foot=(x, y + size * 0.1), nearer=-1)
     return _put(part, parent, size=size, foot=(x, y), nearer=1)
 
@@ -137,7 +137,7 @@ def _held(part: Part, parent: Part, slot: Slot) -> Part:
 
 
 def _worn(part: Part, parent: Part, slot: Slot) -> Part:
-    """On the head for a hat, before the eyes for glasses, else on the chest; one above another."""
+    """A hat goes on the head, glasses on the eyes, other things on the chest, one above another."""
     sideways = figures.looks_left(parent.info)
     head = 0.2 if sideways else 0.42 if parent.info.name.endswith("-sitting") else 0.5
     if part.info.name in figures.HATS:

@@ -1,4 +1,4 @@
-"""A scene -> its layers on a canvas, back to front, and where things can be in it."""
+"""A scene -> its layers on a canvas, back to front, and the places for things in it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _SEA = "#1b86c0"
 
 
 class BackdropFrame(msgspec.Struct, frozen=True, kw_only=True):
-    """The room that a backdrop leaves for things, in pixels from the top.
+    """The space that a backdrop leaves for things, in pixels from the top.
 
-    Things stand with their feet between the two lines of ``ground`` and hang between those of
-    ``air``; what swims is between those of ``water``. Where ``afloat``, nothing has weight.
+    Things stand between the two lines of ``ground``, fly between those of ``air`` and swim between
+    those of ``water``. If ``afloat``, all things float.
     """
 
     air: tuple[float, float]
@@ -28,8 +28,8 @@ class BackdropFrame(msgspec.Struct, frozen=True, kw_only=True):
 def draw_backdrop(canvas: Canvas, scene: Scene, *, orb: bool, standing: bool) -> BackdropFrame:
     """Draw the scene.
 
-    ``orb`` says whether the sky may have a sun or moon of its own, ``standing`` whether
-    something will need dry ground under its feet.
+    ``orb`` means that the sky may have a sun or moon, ``standing`` that something needs dry
+    ground.
     """
     height = canvas.height
     if scene.paper is not None or not scene.places:
@@ -49,7 +49,7 @@ def draw_backdrop(canvas: Canvas, scene: Scene, *, orb: bool, standing: bool) ->
 
 
 def draw_foreground(canvas: Canvas, scene: Scene) -> None:
-    """What lies over the finished picture: rain, flakes, the light of the hour."""
+    """Draw rain, snow and the light of the hour over the finished picture."""
     if scene.paper is not None or not scene.places or scene.has("space", "moon", "underwater"):
         return
     indoors = scene.has(*INDOORS)
@@ -102,14 +102,14 @@ def _outdoors(canvas: Canvas, scene: Scene, *, orb: bool, standing: bool) -> Bac
     far = canvas.shapes[before:]
     if scene.has("sea", "beach"):
         dry = standing or scene.has("beach")
-        stage = _sea(canvas, light, horizon=horizon, dry=dry, sun=sun if open_view else None)
+        frame = _sea(canvas, light, horizon=horizon, dry=dry, sun=sun if open_view else None)
     elif scene.has("lake"):
-        stage = _lake(canvas, scene, light, far, horizon=horizon, standing=standing)
+        frame = _lake(canvas, scene, light, far, horizon=horizon, standing=standing)
     else:
-        stage = _ground(canvas, scene, light, horizon=horizon)
+        frame = _ground(canvas, scene, light, horizon=horizon)
     if "fog" in scene.weather:
         sky.draw_fog(canvas, light, horizon=horizon)
-    return stage
+    return frame
 
 
 def _light(scene: Scene) -> Light:

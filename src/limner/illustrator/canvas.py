@@ -1,4 +1,4 @@
-"""Shapes and colours in, SVG text out: what every drawn thing is written with."""
+"""Shapes and colours -> SVG text: the canvas that all drawings use."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Point = tuple[float, float]
 
 
 def number(value: float) -> str:
-    """A coordinate, short and never in exponent form."""
+    """Format a coordinate, short and never in exponent form."""
     return f"{value:.1f}".removesuffix(".0")
 
 
 def mix(one: str, other: str, share: float) -> str:
-    """A colour between two, as ``#rrggbb``; ``share`` is how much of the other."""
+    """A colour between two, as ``#rrggbb``; ``share`` is the part of the second."""
     pairs = ((int(one[i : i + 2], 16), int(other[i : i + 2], 16)) for i in (1, 3, 5))
     return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in pairs)
 
@@ -57,24 +57,24 @@ class Canvas(msgspec.Struct):
         return float(min(self.width, self.height))
 
     def add(self, shape: str) -> None:
-        """Draw on top of what is there."""
+        """Draw a shape on top."""
         self.shapes.append(shape)
 
     def define(self, template: str) -> str:
-        """Keep a definition whose id is written ``{id}``; returns ``url(#id)``."""
+        """Add a definition whose id is written ``{id}``; returns ``url(#id)``."""
         name = f"d{len(self.definitions)}"
         self.definitions.append(template.replace("{id}", name))
         return f"url(#{name})"
 
     def fade(self, *colours: str, opacities: Sequence[float] | None = None) -> str:
-        """A paint that runs through the colours from top to bottom."""
+        """A gradient through the colours from top to bottom."""
         return self.define(
             '<linearGradient id="{id}" x1="0" y1="0" x2="0" y2="1">'
             f"{_stops(colours, opacities)}</linearGradient>"
         )
 
     def glow(self, *colours: str, opacities: Sequence[float] | None = None) -> str:
-        """A paint that runs through the colours from the middle outwards."""
+        """A gradient through the colours from the middle outwards."""
         return self.define(
             f'<radialGradient id="{{id}}">{_stops(colours, opacities)}</radialGradient>'
         )
@@ -105,7 +105,7 @@ class Canvas(msgspec.Struct):
         )
 
     def text(self, x: float, y: float, size: float, fill: str, words: str) -> None:
-        """One line of text, centred on x; the words may be anything a person typed."""
+        """One line of text, centred on x; the words may be untrusted."""
         self.add(
             f'<text x="{number(x)}" y="{number(y)}" font-size="{number(size)}" fill="{fill}" '
             f'font-family="sans-serif" font-weight="bold" text-anchor="middle">'
@@ -135,5 +135,5 @@ def _attributes(more: dict[str, str]) -> str:
 
 
 def _printable(text: str) -> str:
-    """Text without the characters that XML cannot hold."""
+    """Text without the characters that XML does not allow."""
     return "".join(character for character in text if character.isprintable())

@@ -1,4 +1,4 @@
-"""What was understood of a prompt -> the finished SVG document and the pictures it uses."""
+"""A parsed prompt -> the finished SVG document and the pictures it uses."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ SIGN = "signboard"
 _ASSET_NAME = re.compile(r'<asset name="([^"]+)"')
 
 
-def compose(reading: ParsedPrompt, *, width: int, height: int, random: Random) -> tuple[str, Scene]:
+def compose(parsed: ParsedPrompt, *, width: int, height: int, random: Random) -> tuple[str, Scene]:
     """Draw the scene, the things in it and the light over them."""
-    things = _with_sign(reading)
+    things = _with_sign(parsed)
     infos = [assets.info(thing.asset) for thing in things]
-    scene = _whole_scene(reading.scene, things)
+    scene = _complete_scene(parsed.scene, things)
     things = _with_table(things, scene)
     canvas = Canvas(width=width, height=height, random=random)
     dry = any(not figures.flies(info) and not figures.swims(info) for info in infos)
-    stage = draw_backdrop(canvas, scene, orb=not any(map(figures.is_orb, infos)), standing=dry)
-    placed = place(group(things), stage, width=width, height=height, random=random)
+    frame = draw_backdrop(canvas, scene, orb=not any(map(figures.is_orb, infos)), standing=dry)
+    placed = place(group(things), frame, width=width, height=height, random=random)
     for one in sorted(placed, key=lambda one: (one.grounded, one.y)):
-        _draw(canvas, one, text=reading.texts[0] if reading.texts else None)
+        _draw(canvas, one, text=parsed.texts[0] if parsed.texts else None)
         if one.wet:
             _draw_foam(canvas, one)
     draw_foreground(canvas, scene)
@@ -40,53 +40,53 @@ def compose(reading: ParsedPrompt, *, width: int, height: int, random: Random) -
 
 
 def used_assets(document: str) -> list[str]:
-    """The names of the pictures that a document of our own places."""
+    """The names of the pictures in a composed document."""
     return list(dict.fromkeys(_ASSET_NAME.findall(document)))
 
 
-def _with_sign(reading: ParsedPrompt) -> list[Subject]:
-    things = list(reading.things)
-    if reading.texts and all(thing.asset != SIGN for thing in things):
-        things.append(Subject(asset=SIGN, words=reading.texts[0]))
+def _with_sign(parsed: ParsedPrompt) -> list[Subject]:
+    things = list(parsed.things)
+    if parsed.texts and all(thing.asset != SIGN for thing in things):
+        things.append(Subject(asset=SIGN, words=parsed.texts[0]))
     return things
 
 
 def _with_table(things: list[Subject], scene: Scene) -> list[Subject]:
-    """Indoors, small things that would lie on the floor get a table under them."""
+    """Put small things on a table if the scene is indoors."""
     loose = [
         place
         for place, thing in enumerate(things)
-        if thing.tie is None and figures.is_tabletop(assets.info(thing.asset))
+        if thing.relation is None and figures.is_tabletop(assets.info(thing.asset))
     ]
     tables = [place for place, thing in enumerate(things) if thing.asset == "table"]
-    if not loose or not scene.has(*INDOORS) or any(things[table].tie for table in tables):
+    if not loose or not scene.has(*INDOORS) or any(things[table].relation for table in tables):
         return things
     table = tables[0] if tables else len(things)
     tied = [
-        replace(thing, tie=Relation("on", table)) if place in loose else thing
+        replace(thing, relation=Relation("on", table)) if place in loose else thing
         for place, thing in enumerate(things)
     ]
     return tied if tables else [*tied, Subject(asset="table", words="table")]
 
 
-def _whole_scene(asked: Scene, things: list[Subject]) -> Scene:
-    """The scene with what the prompt leaves open filled in from the things in it."""
+def _complete_scene(requested: Scene, things: list[Subject]) -> Scene:
+    """The scene of the prompt; what the prompt leaves open follows from the things in it."""
     infos = [assets.info(thing.asset) for thing in things]
     hours = [HOUR_OF[thing.asset] for thing in things if thing.asset in HOUR_OF]
-    hour = asked.hour or (hours[0] if hours else "day")
-    places = asked.places
-    if asked.paper is None and (not places or _needs_ground(places, infos)):
+    hour = requested.hour or (hours[0] if hours else "day")
+    places = requested.places
+    if requested.paper is None and (not places or _needs_ground(places, infos)):
         found = usual_place((info.name, info.group) for info in infos)
-        if found is None and (places or asked.hour or asked.weather or hours):
+        if found is None and (places or requested.hour or requested.weather or hours):
             found = "meadow"
         places = tuple(dict.fromkeys((*places, found))) if found else places
     if hour == "dawn" and set(places) & INDOORS:
         hour = "day"
-    return replace(asked, places=places, hour=hour)
+    return replace(requested, places=places, hour=hour)
 
 
 def _needs_ground(places: tuple[str, ...], infos: list[AssetInfo]) -> bool:
-    """A rainbow in the sky over a house: the sky alone would leave the house hanging in it."""
+    """Whether a thing in a sky scene needs ground, such as a house under a rainbow."""
     return places == ("sky",) and not all(figures.flies(info) for info in infos)
 
 
@@ -136,7 +136,7 @@ def _has_colour(part: Part, colour: str) -> bool:
 
 
 def _tint(canvas: Canvas, colour: str) -> str:
-    """A filter that keeps light and shade and replaces the colours with shades of one."""
+    """A filter that replaces all colours with shades of one, and keeps light and shade."""
     middle = grammar.COLOURS[colour]
     dark, light = mix(middle, "#101018", 0.72), mix(middle, "#ffffff", 0.82)
     channels = ""
@@ -154,7 +154,7 @@ def _tint(canvas: Canvas, colour: str) -> str:
 
 
 def _draw_lettering(canvas: Canvas, part: Part, text: str) -> None:
-    """Text on the board of a sign, in as many lines as make it largest."""
+    """Text on the board of a sign, broken into short lines."""
     lines = _lines(text)
     longest = max(len(line) for line in lines)
     # Inter is about 0.62 of its size wide on average, in bold capitals a little more.

@@ -1,7 +1,7 @@
 """A prompt, or an SVG document that names pictures -> a drawing that can be rendered, and facts.
 
-No model is behind this. Words that are known become ready-made pictures in a drawn scene; a
-prompt of which too little is known is refused rather than answered with something else.
+No model is used. Known words become ready-made pictures in a drawn scene. If too few words of a
+prompt are known, it is refused, since the drawing would show something else.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 from limner.errors import InputInvalid, NoProvider
 from limner.illustrator import assets
 from limner.illustrator.compose import compose, used_assets
-from limner.illustrator.prompt_parser import ParsedPrompt, read
+from limner.illustrator.prompt_parser import ParsedPrompt, parse_prompt
 from limner.imaging.svg import Asset, mentioned_assets
 
 MIN_EDGE, MAX_EDGE = 16, 4096
@@ -24,7 +24,7 @@ NOTE = (
     "Drawn offline by limner's illustrator from ready-made vector pictures. "
     "For a model that paints anything, set OPENAI_API_KEY."
 )
-_LISTED_WORDS = 12
+_MAX_LISTED_WORDS = 12
 
 
 class Illustration(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,13 +38,13 @@ class Illustration(msgspec.Struct, frozen=True, kw_only=True):
 def draw(
     *, prompt: str, svg: str | None, width: int, height: int, seed: int | None
 ) -> Illustration:
-    """Draw a prompt, or prepare the document that the caller wrote instead.
+    """Draw a prompt, or prepare the SVG document of the caller.
 
     The same arguments give the same drawing; another seed gives another arrangement.
 
     Raises:
         InputInvalid: the size is out of range, or ``svg`` names a picture that does not exist.
-        NoProvider: too little of the prompt is known to draw it honestly.
+        NoProvider: too few words of the prompt are known.
     """
     if not (MIN_EDGE <= width <= MAX_EDGE and MIN_EDGE <= height <= MAX_EDGE):
         raise InputInvalid(
@@ -57,7 +57,7 @@ def draw(
 def _from_svg(svg: str) -> Illustration:
     names = sorted(mentioned_assets(svg))
     if missing := sorted(set(names) - set(assets.names())):
-        raise assets.unknown(missing)
+        raise assets.unknown_names(missing)
     if len(names) > MAX_ASSETS:
         raise InputInvalid(
             f"The document names {len(names)} different pictures; at most {MAX_ASSETS} fit in one.",
@@ -68,13 +68,13 @@ def _from_svg(svg: str) -> Illustration:
 
 
 def _from_prompt(prompt: str, width: int, height: int, seed: int | None) -> Illustration:
-    reading = read(prompt)
-    if not reading.is_enough:
-        raise _refusal(reading)
-    # A prompt may hold lone surrogates, which a seed of text could not.
+    parsed = parse_prompt(prompt)
+    if not parsed.is_enough:
+        raise _refusal(parsed)
+    # A prompt may contain lone surrogates, which a seed as text cannot.
     start = f"{prompt}\n{seed}".encode(errors="surrogatepass")
     random = Random(start)  # noqa: S311 - arranges pictures, the same way every time
-    document, scene = compose(reading, width=width, height=height, random=random)
+    document, scene = compose(parsed, width=width, height=height, random=random)
     matched = [
         {
             "words": thing.words,
@@ -82,14 +82,14 @@ def _from_prompt(prompt: str, width: int, height: int, seed: int | None) -> Illu
             "count": thing.count,
             "colour": thing.colour,
         }
-        for thing in reading.things
+        for thing in parsed.things
     ]
     return _drawing(
         document,
         used_assets(document),
         matched=matched,
         background=scene.name,
-        reading=reading,
+        parsed=parsed,
     )
 
 
@@ -99,15 +99,15 @@ def _drawing(
     *,
     matched: list[dict[str, Any]],
     background: str | None,
-    reading: ParsedPrompt | None = None,
+    parsed: ParsedPrompt | None = None,
 ) -> Illustration:
     facts: dict[str, Any] = {
         "matched": matched,
-        "unmatched": list(reading.unmatched) if reading else [],
+        "unmatched": list(parsed.unmatched) if parsed else [],
         "background": background,
-        "style_ignored": list(reading.style) if reading else [],
-        "left_out": list(reading.left_out) if reading else [],
-        "text": list(reading.texts) if reading else [],
+        "style_ignored": list(parsed.style) if parsed else [],
+        "left_out": list(parsed.left_out) if parsed else [],
+        "text": list(parsed.texts) if parsed else [],
         "note": NOTE,
     }
     return Illustration(
@@ -115,23 +115,23 @@ def _drawing(
     )
 
 
-def _refusal(reading: ParsedPrompt) -> NoProvider:
-    known = [thing.words for thing in reading.things]
-    known += [*reading.scene.places, *sorted(reading.scene.weather)]
-    known += [reading.scene.hour] if reading.scene.hour else []
+def _refusal(parsed: ParsedPrompt) -> NoProvider:
+    known = [thing.words for thing in parsed.things]
+    known += [*parsed.scene.places, *sorted(parsed.scene.weather)]
+    known += [parsed.scene.hour] if parsed.scene.hour else []
     return NoProvider(
         "The embedded illustrator knows too little of this prompt "
-        f"(knows: {_listed(known)}; does not know: {_listed(reading.unmatched)}).",
+        f"(knows: {_join(known)}; does not know: {_join(parsed.unmatched)}).",
         hint=(
             "Set OPENAI_API_KEY or REPLICATE_API_TOKEN for a model that paints anything, or pass "
             'svg=… with <asset name="…"/> pictures (`limner assets search WORD` lists them).'
         ),
-        extras={"matched": known, "unmatched": list(reading.unmatched)},
+        extras={"matched": known, "unmatched": list(parsed.unmatched)},
     )
 
 
-def _listed(words: list[str] | tuple[str, ...]) -> str:
+def _join(words: list[str] | tuple[str, ...]) -> str:
     if not words:
         return "nothing"
-    more = len(words) - _LISTED_WORDS
-    return ", ".join(words[:_LISTED_WORDS]) + (f" and {more} more" if more > 0 else "")
+    more = len(words) - _MAX_LISTED_WORDS
+    return ", ".join(words[:_MAX_LISTED_WORDS]) + (f" and {more} more" if more > 0 else "")

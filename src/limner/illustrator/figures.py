@@ -1,14 +1,14 @@
-"""How large things are beside each other, where they belong, and where one holds another.
+"""A picture -> its size, where it belongs (air, water, table), and where it carries another.
 
-Sizes are the edge of a picture's square as a share of the canvas's shorter side, before a whole
-group is scaled to fit. They follow the real order of things (mouse, cat, person, horse, house)
-on a much gentler slope, so that everything can still be seen.
+A size is the edge of the picture's square as a fraction of the canvas's shorter side, before a
+group is scaled to fit. Sizes follow the real order of things (mouse, cat, person, horse, house),
+but differ much less, so that everything stays visible.
 """
 
 from __future__ import annotations
 
 from limner.illustrator.assets import AssetInfo
-from limner.illustrator.words import listed
+from limner.illustrator.words import word_set
 
 _DEFAULT_SIZE = 0.28
 _GROUP_SIZES = {
@@ -120,7 +120,7 @@ _SIZES = {
     "zebra": 0.54,
 }
 
-_IN_THE_AIR = listed(
+_IN_THE_AIR = word_set(
     """
     airplane small-airplane helicopter hot-air-balloon parachute satellite flying-saucer balloon
     kite dove eagle bat butterfly honeybee mosquito rainbow rainbow-arch comet ringed-planet
@@ -147,14 +147,14 @@ _ON_THE_SHORE = frozenset({"crab", "seal", "spiral-shell"})
 _ORBS = frozenset(
     {"sun", "sun-with-face", "full-moon", "crescent-moon", "full-moon-face", "sun-behind-cloud"}
 )
-# Pictures that look to the left, and may be mirrored without turning letters around.
-_SIDEWAYS_VEHICLES = listed(
+# Pictures that look to the left and can be mirrored, since they show no letters.
+_SIDEWAYS_VEHICLES = word_set(
     """
     automobile bicycle kick-scooter locomotive motor-scooter motorcycle pickup-truck racing-car
     sport-utility-vehicle tractor person-biking
     """
 )
-_FRONTAL_ANIMALS = listed(
+_FRONTAL_ANIMALS = word_set(
     """
     penguin owl peacock front-facing-baby-chick hatching-chick gorilla orangutan lion bear wolf fox
     panda koala polar-bear raccoon hamster frog sloth bat monkey octopus crab lobster jellyfish
@@ -162,7 +162,7 @@ _FRONTAL_ANIMALS = listed(
     """
 )
 
-# How far down a picture its surface is (0 the top of what is drawn), and how far across.
+# Where the surface of a picture is: fractions of the drawn height and width.
 SURFACES = {
     "table": (0.05, 0.5),
     "bench": (0.56, 0.5),
@@ -184,8 +184,8 @@ SURFACES = {
 _MOUNT_SURFACE = (0.34, 0.6)
 _PLAIN_SURFACE = (0.08, 0.5)
 
-# What is found on a table rather than on a floor.
-_TABLETOP_GROUPS = listed(
+# Groups of things that are usually on a table, not on the floor.
+_TABLETOP_GROUPS = word_set(
     """
     award-medal book-paper computer dishware drink event food-asian food-fruit food-prepared
     food-sweet food-vegetable game light-video lock mail medical money musical-instrument office
@@ -195,13 +195,13 @@ _TABLETOP_GROUPS = listed(
 _TABLETOP_NAMES = frozenset({"alarm-clock", "mantelpiece-clock", "potted-plant", "hourglass-done"})
 _ON_THE_FLOOR = frozenset({"christmas-tree", "street-lamp", "jack-o-lantern"})
 
-HATS = listed(
+HATS = word_set(
     "top-hat womans-hat billed-cap crown graduation-cap military-helmet rescue-workers-helmet"
 )
 EYEWEAR = frozenset({"glasses", "sunglasses", "goggles"})
 HELD_HIGH = frozenset({"balloon", "kite", "umbrella", "white-flag", "black-flag", "parachute"})
 READABLE = frozenset({"open-book", "newspaper", "scroll", "page-facing-up"})
-CONTAINERS = listed(
+CONTAINERS = word_set(
     """
     automobile bathtub basket bowl-with-spoon bucket bus canoe hot-air-balloon jar hot-beverage
     locomotive motor-boat oncoming-automobile pickup-truck pot-of-food racing-car rocket sailboat
@@ -212,29 +212,29 @@ CONTAINERS = listed(
 
 
 def size(info: AssetInfo) -> float:
-    """The edge of a picture's square as a share of the canvas's shorter side."""
+    """The edge of a picture's square as a fraction of the canvas's shorter side."""
     return _SIZES.get(info.name, _GROUP_SIZES.get(info.group, _DEFAULT_SIZE))
 
 
 def flies(info: AssetInfo) -> bool:
-    """Whether a thing hangs in the air where nothing else is said."""
+    """Whether a thing is in the air by default."""
     return info.name in _IN_THE_AIR
 
 
 def is_tabletop(info: AssetInfo) -> bool:
-    """Whether a thing indoors stands on a table."""
+    """Whether a thing is on a table indoors."""
     if info.name in _ON_THE_FLOOR or flies(info):
         return False
     return info.group in _TABLETOP_GROUPS or info.name in _TABLETOP_NAMES
 
 
 def is_orb(info: AssetInfo) -> bool:
-    """Whether a thing is the sun or the moon, of which a sky has one."""
+    """Whether a thing is the sun or the moon; a sky has only one of them."""
     return info.name in _ORBS
 
 
 def swims(info: AssetInfo) -> bool:
-    """Whether a thing belongs in water where there is some."""
+    """Whether a thing belongs in water, if the scene has any."""
     if info.name in _ON_THE_SHORE:
         return False
     return info.name in _IN_WATER or info.group in {"animal-marine", "transport-water"}
@@ -248,14 +248,14 @@ def looks_left(info: AssetInfo) -> bool:
 
 
 def surface(info: AssetInfo) -> tuple[float, float]:
-    """Where on a picture another one stands or sits: shares of its height and width."""
+    """Where another picture stands or sits on this one: fractions of its height and width."""
     if info.name in SURFACES:
         return SURFACES[info.name]
     return _MOUNT_SURFACE if info.group == "animal-mammal" else _PLAIN_SURFACE
 
 
 def carries_astride(info: AssetInfo) -> bool:
-    """Whether a rider sits behind the near side of it, rather than on top."""
+    """Whether a rider is drawn behind this thing, and not on top of it."""
     return info.group == "animal-mammal" or info.name in {
         "bicycle",
         "motorcycle",

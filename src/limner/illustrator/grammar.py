@@ -1,12 +1,11 @@
-"""The words of a prompt that say how many, what colour, how big, where and in what manner.
+"""The words of a prompt for numbers, colours, sizes, relations and styles, as tables.
 
-They are tables, not rules: a word that is in none of them and names no picture is reported as
-not understood.
+A word that is in none of them and names no picture is reported as unmatched.
 """
 
 from __future__ import annotations
 
-from limner.illustrator.words import listed
+from limner.illustrator.words import word_set
 
 MAX_COUNT = 12
 
@@ -45,7 +44,7 @@ NUMBERS = {
     "lone": 1,
     "solitary": 1,
 }
-# What a plural without a number stands for.
+# The count for a plural without a number.
 BARE_PLURAL = 3
 
 COLOURS = {
@@ -74,7 +73,7 @@ COLOURS = {
     "silver": "#b8bcc8",
     "beige": "#e4d3b2",
 }
-# The words the index knows the colours of a picture by.
+# The colour words of the index, for other colour words.
 BASIC_COLOUR = {
     "crimson": "red",
     "scarlet": "red",
@@ -107,7 +106,7 @@ SIZES = {
     "massive": 1.7,
 }
 
-# Phrase -> how the thing before it stands to the thing after it.
+# Phrase -> the relation of the thing before it to the thing after it.
 RELATIONS = {
     "on": "on",
     "on top of": "on",
@@ -159,7 +158,7 @@ RELATIONS = {
 
 NEGATIONS = frozenset({"no", "without", "not"})
 
-STOP_WORDS = listed(
+STOP_WORDS = word_set(
     """
     a an the this that these those its it his her hers their my your our and or but of to at for
     from as is are was be being been has have having there where which who whose while when than
@@ -173,8 +172,8 @@ STOP_WORDS = listed(
     """
 )
 
-# Doing words that a still picture of ready-made figures can let pass.
-LIGHT_VERBS = listed(
+# Verbs that are ignored, since a still picture cannot show them.
+LIGHT_VERBS = word_set(
     """
     sitting sits sit standing stands stand lying lies laying lays walking walks walk running runs
     run jumping jumps jump swimming swims swim sleeping sleeps looking looks look watching
@@ -192,15 +191,15 @@ LIGHT_VERBS = listed(
     """
 )
 
-# What lifts a thing off the ground.
+# Words that put a thing in the air.
 ALOFT_WORDS = frozenset({"flying", "flies", "soaring", "soars", "hovering", "hovers", "floating"})
 
-# A colour that is a thing of its own where no noun follows it.
+# A colour word that is a thing if no noun follows it.
 COLOUR_AS_THING = {"orange": "tangerine"}
 
-# How a picture or a thing in it should look; ready-made pictures keep their own looks, and the
-# caller is told which of these words were passed over.
-STYLE_PHRASES = listed(
+# Words for the style of a picture. Ready-made pictures keep their own style, so these words are
+# ignored and reported to the caller.
+STYLE_PHRASES = word_set(
     """
     hero image, pixel art, line art, clip art, oil painting, water colour, water color, concept art,
     digital art, depth of field, high resolution, high quality, ultra detailed, highly detailed,
@@ -210,7 +209,7 @@ STYLE_PHRASES = listed(
     """,
     separator=",",
 )
-STYLE_WORDS = listed(
+STYLE_WORDS = word_set(
     """
     watercolor watercolour painting painted paint photo photograph photography photographic
     photorealistic realistic realism hyperrealistic illustration illustrated drawing drawn sketch
@@ -232,8 +231,8 @@ STYLE_WORDS = listed(
     """
 )
 
-# Names made of words that mean something else alone: a mountain lion is no lion on a mountain.
-OTHER_THINGS = listed(
+# Names whose words mean something else alone: a mountain lion is not a lion on a mountain.
+OTHER_THINGS = word_set(
     """
     ant man, bat man, bird cage, black widow, book worm, car wash, cat fish, cat woman, chess board,
     coffee machine, coffee table, cow boy, cow girl, dog house, dragon fly, dragon fruit,
@@ -244,12 +243,12 @@ OTHER_THINGS = listed(
     """,
     separator=",",
 )
-# Endings of a word after a noun that is rather about the noun than a further part of its name.
+# A word after a noun with one of these endings is not a further part of its name.
 NOT_A_NOUN = ("ing", "ed", "ly", "s")
 
-# Words that ask for the thing alone, as on a sticker.
+# Words that ask for the thing alone, without a scene.
 ALONE_WORDS = frozenset({"icon", "sticker", "emoji", "clipart", "isolated", "cutout"})
-# What ready-made pictures cannot be, however much of the rest is known: drawn alone, and reported.
-NOT_OURS = frozenset(
+# Things that ready-made pictures cannot show. The rest is drawn alone, and the word is reported.
+UNSUPPORTED_WORDS = frozenset(
     {"logo", "logotype", "infographic", "diagram", "screenshot", "mockup", "website"}
 )

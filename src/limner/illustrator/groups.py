@@ -1,4 +1,4 @@
-"""Things and their ties -> groups that stand together, each around its own foot point.
+"""Things and their relations -> groups of pictures, each around its own foot point.
 
 Inside a group the unit is the canvas's shorter side, x = 0 is the middle of the first thing and
 y = 0 is the ground under it; up is negative, as in SVG.
@@ -19,14 +19,14 @@ MAX_FIGURES = 24
 
 
 class Group(msgspec.Struct, frozen=True):
-    """Pictures that keep their places to each other; the first one stands, or is in the air."""
+    """Pictures with fixed places relative to each other; the first one stands or flies."""
 
     parts: tuple[Part, ...]
     aloft: bool = False
 
     @property
     def bounds(self) -> tuple[float, float, float, float]:
-        """The smallest box around everything drawn."""
+        """The smallest box around all drawn parts."""
         boxes = [part.drawn for part in self.parts]
         return (
             min(box[0] for box in boxes),
@@ -36,7 +36,7 @@ class Group(msgspec.Struct, frozen=True):
         )
 
     def mirrored(self) -> Group:
-        """The group looking the other way; only what has a side is itself turned."""
+        """The mirrored group; only pictures that look to the left are mirrored themselves."""
         return Group(
             tuple(
                 replace(part, left=-part.left - part.size, mirrored=figures.looks_left(part.info))
@@ -47,40 +47,40 @@ class Group(msgspec.Struct, frozen=True):
 
 
 def group(things: Sequence[Subject]) -> list[Group]:
-    """Groups in the order of the prompt, one for each thing that is tied to no other."""
+    """Groups in the order of the prompt, one for each thing that is attached to no other."""
     counts = _fair_counts(things)
     groups: list[Group] = []
     for place in _roots(things):
         one = Group((_stand(things[place]),), aloft=_is_aloft(things[place]))
-        groups += _with_tied([one] * counts[place], things, place, counts)
+        groups += _with_attached([one] * counts[place], things, place, counts)
     return groups
 
 
 def _roots(things: Sequence[Subject]) -> list[int]:
-    places = [place for place in range(len(things)) if _tie(things, place) is None]
+    places = [place for place in range(len(things)) if _effective_relation(things, place) is None]
     for place in list(places):
-        tie = things[place].tie
-        if tie is not None and tie.kind == "between" and place + 1 in places:
+        relation = things[place].relation
+        if relation is not None and relation.kind == "between" and place + 1 in places:
             places.remove(place)
             places.insert(places.index(place + 1) + 1, place)
     return places
 
 
-def _tie(things: Sequence[Subject], place: int) -> Relation | None:
-    """What a thing hangs on, or None where it finds its own place."""
-    tie = things[place].tie
-    if tie is None or tie.kind == "between":
+def _effective_relation(things: Sequence[Subject], place: int) -> Relation | None:
+    """The relation that attaches a thing to another; None if it has its own place."""
+    relation = things[place].relation
+    if relation is None or relation.kind == "between":
         return None
-    parent = assets.info(things[tie.to].asset)
-    # The sun and a cloud are over everything as it is.
-    apart = tie.kind in {"under", "behind", "front"} and figures.flies(parent)
-    return None if apart else tie
+    parent = assets.info(things[relation.to].asset)
+    # The sun and clouds are above everything anyway.
+    apart = relation.kind in {"under", "behind", "front"} and figures.flies(parent)
+    return None if apart else relation
 
 
-def _tied_to(things: Sequence[Subject], place: int) -> list[tuple[int, str]]:
-    """The things that hang on a thing, and how."""
-    ties = [(other, _tie(things, other)) for other in range(len(things))]
-    return [(other, tie.kind) for other, tie in ties if tie is not None and tie.to == place]
+def _attached_to(things: Sequence[Subject], place: int) -> list[tuple[int, str]]:
+    """The things that are attached to a thing, and the kinds of relation."""
+    relations = enumerate(_effective_relation(things, other) for other in range(len(things)))
+    return [(other, found.kind) for other, found in relations if found and found.to == place]
 
 
 def _is_aloft(thing: Subject) -> bool:
@@ -88,7 +88,7 @@ def _is_aloft(thing: Subject) -> bool:
 
 
 def _fair_counts(things: Sequence[Subject]) -> list[int]:
-    """How many of each, with the large numbers cut where there would be too many in all."""
+    """The count of each thing; the largest counts are reduced if the sum is too large."""
     counts = [thing.count for thing in things]
     while sum(counts) > MAX_FIGURES and max(counts) > 1:
         counts[counts.index(max(counts))] -= 1
@@ -108,12 +108,12 @@ def _stand(thing: Subject) -> Part:
     )
 
 
-def _with_tied(
+def _with_attached(
     copies: list[Group], things: Sequence[Subject], place: int, counts: Sequence[int]
 ) -> list[Group]:
-    """The copies of a thing, each with its share of everything that hangs on it."""
+    """The copies of a thing, each with its share of the things attached to it."""
     kinds: dict[str, list[int]] = {}
-    for tied, kind in _tied_to(things, place):
+    for tied, kind in _attached_to(things, place):
         kinds.setdefault(kind, []).extend([tied] * counts[tied])
     hung: list[list[Part]] = [[] for _ in copies]
     for kind, all_tied in kinds.items():
@@ -131,8 +131,8 @@ def _with_tied(
 def _attached(
     things: Sequence[Subject], place: int, parent: Part, *, kind: str, slot: Slot
 ) -> Iterator[Part]:
-    """A thing on its parent, and whatever hangs on it in turn."""
+    """A thing on its parent, and the things attached to it."""
     part = attach(_stand(things[place]), parent, kind=kind, slot=slot)
     yield part
-    for tied, how in _tied_to(things, place):
+    for tied, how in _attached_to(things, place):
         yield from _attached(things, tied, part, kind=how, slot=Slot())

@@ -1,4 +1,4 @@
-"""What lies below the horizon out of doors: mountains, water, fields and towns onto a canvas."""
+"""A light and a canvas -> landscapes: mountains, water, fields and towns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SAND = ("#f6dfa8", "#efcf8c", "#e3bb74")
 
 
 def draw_mountains(canvas: Canvas, light: Light, *, foot: float, height: float) -> None:
-    """Two ranges of snow-capped peaks that stand on the line ``foot``."""
+    """Draw two ranges of snow-capped peaks on the line ``foot``."""
     for distance, share, count, colour in ((0.7, 1.0, 5, "#6577b4"), (0.2, 0.72, 4, "#43558f")):
         base = light.far(colour, distance)
         places = [(peak + 0.5) / count for peak in range(count)]
@@ -134,7 +134,7 @@ def _draw_conifer(canvas: Canvas, *, x: float, foot: float, tall: float, colour:
 def draw_water(
     canvas: Canvas, light: Light, *, top: float, bottom: float, colour: str, sun: float | None
 ) -> None:
-    """A sheet of water with the light of the sky on it, and the sun's path where it is low."""
+    """Water with the light of the sky on it, and the path of a low sun."""
     canvas.rect(0, top, canvas.width, bottom - top, canvas.fade(*light.on_water(colour)))
     if sun is not None:
         _draw_sun_path(canvas, light, x=sun, top=top, bottom=bottom)
@@ -171,7 +171,7 @@ def _draw_ripples(canvas: Canvas, light: Light, *, top: float, bottom: float) ->
 def draw_reflection(
     canvas: Canvas, light: Light, drawn: list[str], *, shore: float, bottom: float
 ) -> None:
-    """What was drawn above a shore, upside down in still water below it."""
+    """Mirror the shapes above a shore in the still water below it."""
     mirror = number(2 * shore)
     clip = canvas.define(
         f'<clipPath id="{{id}}"><rect x="0" y="{number(shore)}" width="{canvas.width}" '
@@ -199,7 +199,7 @@ def draw_reflection(
 
 
 def draw_shore(canvas: Canvas, light: Light, *, top: float) -> None:
-    """Sand with a line of foam where the sea meets it."""
+    """Sand, with a line of foam at the sea."""
     points = [
         (canvas.width * step / 5, top + canvas.random.uniform(-0.012, 0.018) * canvas.unit)
         for step in range(-1, 7)

@@ -1,4 +1,4 @@
-"""Places that are not a landscape: space, under water, rooms and plain paper, onto a canvas."""
+"""A canvas -> backdrops without a landscape: space, under water, rooms and plain paper."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from limner.illustrator.sky import LIGHTS, Light, draw_stars
 
 
 def draw_space(canvas: Canvas) -> None:
-    """The dark between the stars, with clouds of gas and a planet's edge."""
+    """A dark sky with stars and clouds of gas."""
     canvas.rect(0, 0, canvas.width, canvas.height, canvas.fade("#05061a", "#12103a", "#241447"))
     for colour, x, y, radius in (
         ("#7a3cff", 0.22, 0.3, 0.55),
@@ -88,7 +88,7 @@ def draw_plain_paper(canvas: Canvas, colour: str) -> None:
 
 
 class Room(msgspec.Struct, frozen=True, kw_only=True):
-    """A wall, a floor and what stands along the wall."""
+    """A wall, a floor and the furniture along the wall."""
 
     wall: str
     floor: str
@@ -111,7 +111,7 @@ def draw_room(canvas: Canvas, room: Room, *, hour: str, floor: float) -> None:
     """The wall with its furniture, then the floor in front of it."""
     light = LIGHTS["day"] if hour == "day" else LIGHTS["dusk"]
     wall, ground = mix(room.wall, light.shade, light.shade_share * 0.5), room.floor
-    # The wall goes on behind the floor, so that no seam shows between them.
+    # The wall continues behind the floor, so that no gap shows between them.
     canvas.rect(0, 0, canvas.width, floor + 2, canvas.fade(mix(wall, "#ffffff", 0.14), wall))
     if room.furniture == "bookshelves":
         _draw_shelves(canvas, floor=floor)

@@ -1,4 +1,4 @@
-"""Groups and a stage -> where every picture goes on the canvas, back to front."""
+"""Groups and a backdrop frame -> the place of every picture on the canvas, back to front."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _MARGIN = 0.05
 
 
 class Placed(msgspec.Struct, frozen=True):
-    """A group on the canvas: the pixels of one unit of it, and where its foot point is.
+    """A group on the canvas: the pixels of one unit, and the position of its foot point.
 
-    ``grounded`` things cast a shadow under them, ``wet`` ones lie in water.
+    ``grounded`` things cast a shadow, ``wet`` ones are in water.
     """
 
     group: Group
@@ -48,26 +48,26 @@ class Placed(msgspec.Struct, frozen=True):
 
 
 def place(
-    groups: Sequence[Group], stage: BackdropFrame, *, width: int, height: int, random: Random
+    groups: Sequence[Group], frame: BackdropFrame, *, width: int, height: int, random: Random
 ) -> list[Placed]:
-    """Find every group a place where it covers no other in its row."""
+    """Give every group a place where it covers no other group in its row."""
     field = _Field(left=0, width=width, height=height, random=random)
-    if stage.afloat:
-        return field.afloat(groups, stage)
+    if frame.afloat:
+        return field.afloat(groups, frame)
     flying = [group for group in groups if group.aloft]
     grounded = [group for group in groups if not group.aloft]
-    swimming = [group for group in grounded if stage.water and _swims(group)]
-    standing = [group for group in grounded if not (stage.water and _swims(group))]
-    placed = field.in_air(flying, stage, alone=not grounded)
+    swimming = [group for group in grounded if frame.water and _swims(group)]
+    standing = [group for group in grounded if not (frame.water and _swims(group))]
+    placed = field.in_air(flying, frame, alone=not grounded)
     shore, sea = field, field
     if standing and swimming:
-        # Nothing on the shore hides what is out on the water.
+        # Things on the shore must not hide things on the water.
         shore = replace(field, width=width * 0.55)
         sea = replace(field, left=width * 0.5, width=width * 0.5)
-    if stage.water:
-        rows = sea.in_rows(swimming, *stage.water)
+    if frame.water:
+        rows = sea.in_rows(swimming, *frame.water)
         placed += [replace(one, wet=True, grounded=False) for one in rows]
-    return placed + shore.in_rows(standing, *stage.ground)
+    return placed + shore.in_rows(standing, *frame.ground)
 
 
 def _swims(group: Group) -> bool:
@@ -75,7 +75,7 @@ def _swims(group: Group) -> bool:
 
 
 class _Field(msgspec.Struct, frozen=True, kw_only=True):
-    """A part of the canvas, from ``left`` on, in which groups are set out."""
+    """A part of the canvas, from ``left`` on, in which groups are arranged."""
 
     left: float
     width: float
@@ -87,13 +87,13 @@ class _Field(msgspec.Struct, frozen=True, kw_only=True):
         return float(min(self.width, self.height))
 
     def in_rows(self, groups: Sequence[Group], far: float, near: float) -> list[Placed]:
-        """Side by side with their feet between two lines; the tall ones behind."""
+        """Side by side with their feet between two lines, the tall ones behind."""
         if not groups:
             return []
         rows = self._rows(groups)
         zoom = min(self._zoom(row, head_room=far) for row in rows)
         if len(rows) > 1:
-            zoom = min(zoom, _seen_over(rows[1], rows[0], gap=(near - far) * 0.8))
+            zoom = min(zoom, _zoom_to_show(rows[1], rows[0], gap=(near - far) * 0.8))
         placed: list[Placed] = []
         for number, row in enumerate(rows):
             depth = 0.5 if len(rows) == 1 else (0.1, 0.9)[number]
@@ -101,11 +101,11 @@ class _Field(msgspec.Struct, frozen=True, kw_only=True):
             placed += self._side_by_side(row, zoom, line, play=(near - far) * 0.16)
         return placed
 
-    def afloat(self, groups: Sequence[Group], stage: BackdropFrame) -> list[Placed]:
-        """Side by side, each at a height of its own."""
+    def afloat(self, groups: Sequence[Group], frame: BackdropFrame) -> list[Placed]:
+        """Side by side, at different heights."""
         if not groups:
             return []
-        top, bottom = stage.air
+        top, bottom = frame.air
         zoom = self._zoom(groups, head_room=(bottom - top) * 0.8)
         middle = (top + bottom) / 2
         rows = self._side_by_side(groups, zoom, middle, play=0)
@@ -118,9 +118,9 @@ class _Field(msgspec.Struct, frozen=True, kw_only=True):
             moved.append(replace(one, y=y, grounded=False))
         return moved
 
-    def in_air(self, groups: Sequence[Group], stage: BackdropFrame, *, alone: bool) -> list[Placed]:
-        """Spread over the sky, away from the middle where others stand below."""
-        top, bottom = stage.air
+    def in_air(self, groups: Sequence[Group], frame: BackdropFrame, *, alone: bool) -> list[Placed]:
+        """Spread over the sky, away from the middle if other groups stand below."""
+        top, bottom = frame.air
         placed: list[Placed] = []
         for number, group in enumerate(groups):
             left, upper, right, lower = group.bounds
@@ -148,7 +148,7 @@ class _Field(msgspec.Struct, frozen=True, kw_only=True):
         tall = max(group.bounds[3] - group.bounds[1] for group in row)
         across = self.width * (1 - 2 * _MARGIN) / (wide + gaps)
         up = max(head_room * 0.92, self.unit * 0.2) / max(tall, 0.01)
-        # Small things that have a picture to themselves fill a good part of it.
+        # Small things that are alone in a picture fill a large part of it.
         largest = self.unit * max(_MAX_ZOOM, _FILLED / max(tall, 0.01))
         return min(largest, across, up)
 
@@ -157,7 +157,7 @@ class _Field(msgspec.Struct, frozen=True, kw_only=True):
     ) -> list[Placed]:
         widths = [(group.bounds[2] - group.bounds[0]) * zoom for group in row]
         free = self.width * (1 - 2 * _MARGIN) - sum(widths)
-        # Things keep company: the gap between two is never much wider than they are.
+        # The gap between two things is never much wider than the things.
         gap = min(free / (len(row) + 1), max(widths) * 0.45)
         x = self.left + (self.width - sum(widths) - gap * (len(row) - 1)) / 2
         placed: list[Placed] = []
@@ -174,7 +174,7 @@ class _Field(msgspec.Struct, frozen=True, kw_only=True):
         return placed
 
     def _rows(self, groups: Sequence[Group]) -> list[list[Group]]:
-        """One row of a few, or the taller half behind the smaller half."""
+        """One row, or for many groups the taller half behind the smaller half."""
         wide = sum(group.bounds[2] - group.bounds[0] for group in groups) * self.unit
         if len(groups) < _ROW_OF or wide < 1.1 * self.width:
             return [list(groups)]
@@ -183,8 +183,8 @@ class _Field(msgspec.Struct, frozen=True, kw_only=True):
         return [by_height[:half], by_height[half:]]
 
 
-def _seen_over(front: Sequence[Group], back: Sequence[Group], *, gap: float) -> float:
-    """The largest zoom at which half of the back row is seen above the heads of the front row."""
+def _zoom_to_show(front: Sequence[Group], back: Sequence[Group], *, gap: float) -> float:
+    """The largest zoom at which the front row hides at most half of the back row."""
     tall = max(-group.bounds[1] for group in front)
     behind = min(-group.bounds[1] for group in back)
     excess = tall - behind / 2

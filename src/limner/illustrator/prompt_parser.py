@@ -1,4 +1,4 @@
-"""A prompt -> the things, the scene and the manner it asks for, and the words not understood."""
+"""A prompt -> the things, the scene and the style it asks for, and the unmatched words."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from limner.illustrator.words import singular, split
 MAX_THINGS = 12
 _PLAIN_WORDS = frozenset({"plain", "simple", "blank", "solid"})
 _BACKGROUND_WORDS = frozenset({"background", "backdrop"})
-# Where the thing after the word belongs to the thing before it, rather than the other way round.
+# With these, the thing after the word belongs to the thing before it; with others, vice versa.
 _BELONGS_TO_SUBJECT = frozenset({"holding", "wearing"})
 _LOOSE = frozenset({"beside"})
 
 
 class Relation(msgspec.Struct, frozen=True):
-    """How a thing stands to another one, by its place in the list of things."""
+    """The relation of a thing to another one, by its index in the list of things."""
 
     kind: str
     to: int
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):
-    """Something to draw: a picture, how many of it, in what colour, how large, up in the air."""
+    """A thing to draw: its picture, count, colour and scale, and whether it is in the air."""
 
     asset: str
     words: str
@@ -36,15 +36,14 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     colour: str | None = None
     scale: float = 1.0
     aloft: bool = False
-    tie: Relation | None = None
+    relation: Relation | None = None
 
 
 class ParsedPrompt(msgspec.Struct, frozen=True, kw_only=True):
-    """What was understood of a prompt, and what was not.
+    """The matched and unmatched parts of a prompt.
 
-    ``scene`` holds what was asked for; ``texts`` are to be written on a sign. ``known`` counts
-    the things and scene words that were understood; ``begins_known`` says that the first of all
-    was one of them.
+    ``scene`` is the scene that the prompt names; ``texts`` go on a sign. ``known`` counts the
+    matched things and scene words; ``begins_known`` means that the first one was matched.
     """
 
     things: tuple[Subject, ...]
@@ -58,30 +57,30 @@ class ParsedPrompt(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_enough(self) -> bool:
-        """Whether a picture of what was understood is a picture of the prompt.
+        """Whether a drawing of the matched parts is a drawing of the prompt.
 
-        It is where more was understood than not, or as much and the first thing is among it: a
-        pelican on a bicycle is not a picture of a bicycle.
+        More parts must be matched than not, or as many if the first is among them: a bicycle is
+        not a drawing of a pelican on a bicycle.
         """
         missing = len(self.unmatched)
         return self.known > missing or (self.known == missing and self.begins_known)
 
 
-def read(prompt: str) -> ParsedPrompt:
-    """Understand what can be understood of a prompt, the same way every time."""
+def parse_prompt(prompt: str) -> ParsedPrompt:
+    """Parse a prompt; the same prompt always gives the same result."""
     parts = split(prompt)
-    reader = _Reader(words=parts.words)
-    reader.run()
+    parser = _Parser(words=parts.words)
+    parser.run()
     texts = parts.quoted[:1]
     return ParsedPrompt(
-        things=tuple(reader.things),
-        scene=reader.scene(),
+        things=tuple(parser.things),
+        scene=parser.scene(),
         texts=texts,
-        style=tuple(dict.fromkeys(reader.style)),
-        unmatched=tuple(dict.fromkeys(reader.unmatched)),
-        left_out=tuple(dict.fromkeys(reader.left_out)),
-        known=len(reader.things) + len(set(reader.scene_words)) + len(texts),
-        begins_known=reader.begins_known or False,
+        style=tuple(dict.fromkeys(parser.style)),
+        unmatched=tuple(dict.fromkeys(parser.unmatched)),
+        left_out=tuple(dict.fromkeys(parser.left_out)),
+        known=len(parser.things) + len(set(parser.scene_words)) + len(texts),
+        begins_known=parser.begins_known or False,
     )
 
 
@@ -96,8 +95,8 @@ def _longest() -> int:
     return max(longest_scene, vocabulary.longest_phrase())
 
 
-class _Reader(msgspec.Struct):
-    """Walks over the words once, always taking the longest phrase that means something."""
+class _Parser(msgspec.Struct):
+    """Walks over the words once, and always takes the longest known phrase."""
 
     words: Sequence[str]
     at: int = 0
@@ -122,7 +121,7 @@ class _Reader(msgspec.Struct):
     joined: list[int] = msgspec.field(default_factory=list[int])
 
     def run(self) -> None:
-        """Read to the end."""
+        """Parse all words."""
         while self.at < len(self.words):
             self.at += self._take_phrase() or self._take_word()
             if self.begins_known is None and (self.things or self.scene_words or self.unmatched):
@@ -130,7 +129,7 @@ class _Reader(msgspec.Struct):
         self._drop_modifiers()
 
     def scene(self) -> Scene:
-        """Where and when, as far as the prompt says."""
+        """The scene, as far as the prompt names it."""
         paper = self.paper or ("#ffffff" if self.alone and not self.places else None)
         return Scene(
             places=tuple(dict.fromkeys(self.places)),
@@ -214,18 +213,18 @@ class _Reader(msgspec.Struct):
             return
         subject = self._subject(place - 1)
         if relation in _BELONGS_TO_SUBJECT:
-            self.things[place] = replace(thing, tie=Relation(relation, subject))
+            self.things[place] = replace(thing, relation=Relation(relation, subject))
             return
         furniture = relation == "on" and assets.info(thing.asset).group == "household"
         for one in {subject, *self.joined} if furniture else {subject}:
-            if self.things[one].tie is None:
-                self.things[one] = replace(self.things[one], tie=Relation(relation, place))
+            if self.things[one].relation is None:
+                self.things[one] = replace(self.things[one], relation=Relation(relation, place))
         self.joined = [place]
 
     def _subject(self, last: int) -> int:
-        """Who a further phrase is about: not the thing somebody holds, but its holder."""
-        tie = self.things[last].tie
-        return tie.to if tie is not None and tie.kind in _BELONGS_TO_SUBJECT else last
+        """The thing that a further phrase is about: the holder, not the held thing."""
+        held = self.things[last].relation
+        return held.to if held is not None and held.kind in _BELONGS_TO_SUBJECT else last
 
     def _take_word(self) -> int:
         word = self.words[self.at]
@@ -241,7 +240,7 @@ class _Reader(msgspec.Struct):
         return 1
 
     def _miss(self, words: str) -> None:
-        """Note what was not understood, with the noun before it where it goes on with its name."""
+        """Record unmatched words, with the noun before them if they continue its name."""
         before = self.words[self.at - 1] if self.at else ""
         if self._just_named(before) and not words.endswith(grammar.NOT_A_NOUN):
             words = self._longer_name(words)
@@ -252,9 +251,9 @@ class _Reader(msgspec.Struct):
         return bool(self.things) and self.things[-1].words.split()[-1] == before
 
     def _longer_name(self, rest: str) -> str:
-        """Take the last thing back where it was only the beginning of a name.
+        """Remove the last thing if it was only the beginning of a longer name.
 
-        The coffee of a coffee grinder is no coffee; a robot barista is a robot all the same.
+        A coffee grinder is not coffee, but a robot barista is a robot.
         """
         group = assets.info(self.things[-1].asset).group
         if group.startswith("person") or group == "face-costume":
@@ -263,7 +262,9 @@ class _Reader(msgspec.Struct):
         place = len(self.things)
         self.joined = [one for one in self.joined if one != place]
         self.things = [
-            replace(one, tie=None) if one.tie is not None and one.tie.to == place else one
+            replace(one, relation=None)
+            if one.relation is not None and one.relation.to == place
+            else one
             for one in self.things
         ]
         if not (self.things or self.scene_words or self.unmatched):
@@ -271,7 +272,7 @@ class _Reader(msgspec.Struct):
         return f"{thing.words} {rest}"
 
     def _lift(self) -> None:
-        """A bird that is flying, or a flying pig: the thing just named, or the one to come."""
+        """Lift the previous thing ("a bird flying") or the next one ("a flying pig")."""
         if self._just_named(self.words[max(self.at - 1, 0)]):
             self.things[-1] = replace(self.things[-1], aloft=True)
         else:
@@ -298,7 +299,7 @@ class _Reader(msgspec.Struct):
         plain = word in _PLAIN_WORDS and bool(following & _BACKGROUND_WORDS)
         if plain or word in grammar.ALONE_WORDS:
             self.alone = True
-        elif word in grammar.NOT_OURS:
+        elif word in grammar.UNSUPPORTED_WORDS:
             self.alone = True
             self.unmatched.append(word)
         elif word in grammar.STYLE_WORDS:
@@ -315,7 +316,7 @@ class _Reader(msgspec.Struct):
         return True
 
     def _drop_modifiers(self) -> None:
-        """A colour that no noun followed is a thing of its own, or was not understood."""
+        """Treat a colour without a noun as a thing, or as an unmatched word."""
         colour = self.colour
         if colour in grammar.COLOUR_AS_THING:
             self._add(

@@ -1,4 +1,4 @@
-"""The words of a prompt that say where and when, and the scene they make together."""
+"""The words of a prompt for place, time and weather -> a scene."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ INDOORS = frozenset(
     {"room", "bedroom", "living room", "kitchen", "library", "office", "classroom", "cafe"}
 )
 
-# What a thing's surroundings are where the prompt does not say; the first thing that has some
-# decides. Groups of the index come after single pictures.
+# The place of a thing if the prompt names none; the first thing with a place decides. Pictures come
+# before groups of the index.
 USUAL_PLACES: Mapping[str, str] = {
     "astronaut": "space",
     "rocket": "space",
@@ -117,7 +117,7 @@ USUAL_PLACES: Mapping[str, str] = {
     "person-activity": "meadow",
     "person-sport": "meadow",
 }
-# Things of the sky that say what hour it is.
+# Things that imply an hour of the day.
 HOUR_OF = {
     "full-moon": "night",
     "crescent-moon": "night",
@@ -143,7 +143,7 @@ WEATHER_PHRASES = _by_phrase(WEATHERS)
 
 
 class Scene(msgspec.Struct, frozen=True, kw_only=True):
-    """Where and when a picture plays. ``paper`` is a colour where it plays nowhere."""
+    """Place, hour and weather; ``paper`` is a background colour if there is no place."""
 
     places: tuple[str, ...] = ()
     hour: str = "day"
@@ -152,7 +152,7 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The scene in words, for the caller."""
+        """The scene as text, for the caller."""
         where = ", ".join(self.places) or "plain"
         when = "" if self.hour == "day" or where == "plain" else f", {self.hour}"
         return ", ".join((where + when, *sorted(self.weather)))
@@ -163,7 +163,7 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def usual_place(pictures: Iterable[tuple[str, str]]) -> str | None:
-    """Where things are found when nobody says: from pairs of picture and group, in order."""
+    """The usual place of things; ``pictures`` are pairs of name and group, in order."""
     pairs = list(pictures)
     for name, _ in pairs:
         if name in USUAL_PLACES:

@@ -1,4 +1,4 @@
-"""What is above the horizon: the light of an hour of the day, and the weather, onto a canvas."""
+"""An hour and a canvas -> light, sky and weather."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from limner.illustrator.canvas import Canvas, flowing, mix, number
 
 
 class Light(msgspec.Struct, frozen=True, kw_only=True):
-    """The colours an hour of the day gives to everything.
+    """The colours of an hour of the day.
 
-    ``sky`` runs from the top to the horizon, ``haze`` is the air before far things. ``veil`` lies
-    over the whole picture at the end, so that ready-made figures take on the light too. ``sun``
-    is the height of the sun over the horizon as a share of the sky, or None.
+    ``sky`` goes from the top to the horizon, ``haze`` is the air in front of distant things.
+    ``veil`` is drawn over the whole picture at the end, so that ready-made pictures get the light
+    too. ``sun`` is the height of the sun above the horizon as a fraction of the sky, or None.
     """
 
     sky: tuple[str, str, str]
@@ -34,13 +34,13 @@ class Light(msgspec.Struct, frozen=True, kw_only=True):
         return mix(mix(colour, self.shade, self.shade_share), self.sky[2], self.glow_share)
 
     def on_water(self, colour: str) -> tuple[str, str, str]:
-        """Water from the far shore to the near one: the more coloured the sky, the less its own."""
+        """The colours of water from the far shore to the near one; it reflects the sky."""
         share = min(0.45 + 1.6 * self.shade_share, 0.88)
         near, middle, far = (mix(self.on(colour), sky, share) for sky in self.sky)
         return far, middle, mix(near, self.on(colour), 0.35)
 
     def far(self, colour: str, distance: float) -> str:
-        """A colour in this light, seen through air; distance 1 is the horizon."""
+        """A colour in this light through haze; distance 1 is the horizon."""
         return mix(self.on(colour), self.haze, distance * 0.7)
 
 
@@ -104,10 +104,10 @@ LIGHTS = {
 def draw_sky(
     canvas: Canvas, light: Light, *, horizon: float, orb: bool, open_view: bool
 ) -> float | None:
-    """The sky down to the horizon, with sun or moon where ``orb`` asks for one.
+    """Draw the sky down to the horizon, with a sun or moon if ``orb``.
 
-    Where something high stands before the horizon the view is not open, and the sun is higher.
-    Returns how far across the sun is, where there is one.
+    Without an ``open_view`` something high is in front of the horizon, and the sun is higher.
+    Returns the x of the sun, or None if there is none.
     """
     canvas.rect(0, 0, canvas.width, canvas.height, light.sky[2])
     canvas.rect(0, 0, canvas.width, horizon + 1, canvas.fade(*light.sky))
@@ -154,7 +154,7 @@ def _draw_moon(canvas: Canvas, *, horizon: float) -> None:
 
 
 def draw_clouds(canvas: Canvas, light: Light, *, bottom: float, count: int, opacity: float) -> None:
-    """Soft heaps of cloud with a flat foot, spread over the sky."""
+    """Soft clouds with a flat base, spread over the sky."""
     for place in range(count):
         width = canvas.unit * canvas.random.uniform(0.16, 0.34)
         x = canvas.width * (place + canvas.random.uniform(0.1, 0.9)) / max(count, 1)
@@ -208,7 +208,7 @@ def draw_snowfall(canvas: Canvas) -> None:
 
 
 def draw_fog(canvas: Canvas, light: Light, *, horizon: float) -> None:
-    """Bands of mist about the horizon."""
+    """Bands of mist near the horizon."""
     pale = mix(light.sky[2], "#ffffff", 0.4)
     for shift, depth in ((-0.16, 0.3), (0.0, 0.34), (0.14, 0.3)):
         band = canvas.fade(pale, pale, pale, opacities=(0, 0.62, 0))

@@ -1,9 +1,9 @@
-"""Further words for pictures, beside their names: what people call the things in the pack."""
+"""Further words for pictures, in addition to their names."""
 
 from __future__ import annotations
 
-# Picture -> further words for it, separated by commas. Only true synonyms and whole figures:
-# a word that means something else as often as not is better unknown than wrong.
+# Picture -> further words for it, separated by commas. Only true synonyms: a word that often means
+# something else stays unknown, since a wrong picture is worse.
 SYNONYMS = {
     # animals
     "bear-sitting": "bear, brown bear, grizzly, grizzly bear, black bear, bear cub",

@@ -1,7 +1,7 @@
-"""Which picture a word of a prompt stands for: the names of the pack, and synonyms.
+"""The words of a prompt -> a picture: the names of the pack, and synonyms.
 
-A picture's own name is a word for it unless it is listed here as misleading. Tags are not: they
-serve searching, where a person chooses, and would draw a coffee cup for "morning".
+The name of a picture is a word for it unless it is listed here as misleading. Tags are not words
+for it: they serve a search, and would draw a coffee cup for "morning".
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from functools import cache
 
 from limner.illustrator import assets
 from limner.illustrator.synonyms import SYNONYMS
-from limner.illustrator.words import listed
+from limner.illustrator.words import word_set
 
-# Names that are words of their own for something else, or pictures that bring their own sky.
-MISLEADING = listed(
+# Names that often mean something else, and pictures with their own sky.
+MISLEADING = word_set(
     """
     aquarius aries bank bear biting-lip boy brick bridge-at-night bright-button broken-chain
     cancer capricorn child cityscape cityscape-at-dusk collision construction cooking copyright
@@ -28,23 +28,23 @@ MISLEADING = listed(
     water-closet water-wave wavy-dash wedding white-flower wireless wolf woman zzz
     """
 )
-# Groups of signs: their one-word names ("plus", "top-arrow") are ordinary words of a sentence.
-SIGN_GROUPS = listed(
+# Groups of signs: their one-word names, such as "plus", are ordinary words of a sentence.
+SIGN_GROUPS = word_set(
     """
     alphanum arrow av-symbol currency emotion gender geometric hand-fingers-closed
     hand-fingers-open hand-fingers-partial hand-prop hand-single-finger hands keycap math
     other-symbol punctuation religion time transport-sign warning zodiac
     """
 )
-# Parts of a body are drawn only where nothing else is: "a woman with green eyes" has them already.
+# Body parts are drawn only if nothing else is: in "a woman with green eyes", she has eyes already.
 BODY_PARTS = frozenset({"body-parts", *(g for g in SIGN_GROUPS if g.startswith("hand"))})
 
 
 @cache
 def phrases() -> dict[tuple[str, ...], str]:
-    """Every known phrase, as lower-case words in the singular, and its picture."""
+    """All known phrases, as lower-case words in the singular, and their pictures."""
     found: dict[tuple[str, ...], str] = {}
-    for info in assets.every():
+    for info in assets.all_infos():
         words = tuple(info.name.split("-"))
         sign = info.group in SIGN_GROUPS and len(words) == 1
         if info.name not in MISLEADING and not sign:
@@ -57,5 +57,5 @@ def phrases() -> dict[tuple[str, ...], str]:
 
 @cache
 def longest_phrase() -> int:
-    """How many words the longest known phrase has."""
+    """The number of words in the longest known phrase."""
     return max(len(words) for words in phrases())

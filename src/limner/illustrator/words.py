@@ -1,4 +1,4 @@
-"""A prompt -> plain words: splitting it, and taking plurals and spellings back to their base."""
+"""A prompt -> its words in lower case, and its quoted texts; a plural -> its singular."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ _UNCHANGED = frozenset(
 
 
 class PromptWords(msgspec.Struct, frozen=True):
-    """A prompt taken apart: its words in order, and the texts it quotes."""
+    """The words of a prompt in order, and the texts it quotes."""
 
     words: tuple[str, ...]
     quoted: tuple[str, ...]
 
 
 def split(prompt: str) -> PromptWords:
-    """The lower-case words and the commas and stops of a prompt, and what it puts in quotes."""
-    sound = prompt.encode(errors="ignore").decode()
-    text = unicodedata.normalize("NFKC", sound).replace(_CURLY_APOSTROPHE, "'")
+    """Split a prompt into lower-case words and punctuation, and quoted texts."""
+    valid = prompt.encode(errors="ignore").decode()
+    text = unicodedata.normalize("NFKC", valid).replace(_CURLY_APOSTROPHE, "'")
     quoted = tuple(" ".join((a or b).split()) for a, b in _QUOTED.findall(text))
     plain = _QUOTED.sub(" ", text).lower()
     return PromptWords(words=tuple(_words(plain)), quoted=tuple(q for q in quoted if q))
@@ -70,13 +70,13 @@ def _words(text: str) -> Iterator[str]:
         yield match[0].removesuffix("'s")[:_MAX_WORD_CHARS]
 
 
-def listed(text: str, *, separator: str | None = None) -> frozenset[str]:
-    """The words of a text as a set, or its phrases, for tables that read better as a paragraph."""
+def word_set(text: str, *, separator: str | None = None) -> frozenset[str]:
+    """The words of a text as a set, or its phrases if ``separator`` is given."""
     return frozenset(" ".join(part.split()) for part in text.split(separator))
 
 
 def singular(word: str) -> str:
-    """The singular of an English noun, or the word itself where it looks like one already."""
+    """The singular of an English noun; a word that looks singular stays as it is."""
     if word in IRREGULAR_PLURALS:
         return IRREGULAR_PLURALS[word]
     if len(word) < 4 or not word.endswith("s") or word in _UNCHANGED or word.endswith(("ss", "us")):

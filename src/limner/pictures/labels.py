@@ -1,7 +1,7 @@
-"""A PNG <-> the words it carries beside its pixels: the prompt, the model and its handle.
+"""A PNG <-> the label in its text chunks: the prompt, the model and its handle.
 
-They are one run of text chunks behind the header, the handle last. Without the run the file is the
-picture that the handle names, byte for byte, which is how limner knows its own files again.
+The text chunks follow the header, the handle last. Without them the file is the picture that the
+handle names, byte for byte. That is how limner recognizes its own files.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from limner.content import Picture
 from limner.imaging.png_chunks import HEADER_END, parse_text, text_chunk, walk
 from limner.storage.temp_file import Spliced
 
-# The keywords of the PNG specification, and one of our own.
+# The keywords of the PNG specification, and one of limner.
 PROMPT, MODEL, PROGRAM, HANDLE = "Description", "Source", "Software", "limner:handle"
-_RUN = 4
+_CHUNKS = 4
 _READ_BYTES = 1 << 20
 
 
 class Label(msgspec.Struct, frozen=True, kw_only=True):
-    """What a picture says about itself."""
+    """What a file says about its picture."""
 
     prompt: str
     model: str
@@ -32,28 +32,28 @@ class Label(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def labelled(path: Path, label: Label) -> Spliced:
-    """The file of a PNG as it is written with a label."""
-    words = {
+    """The content of a PNG file with a label inserted."""
+    texts = {
         PROGRAM: "limner",
         MODEL: label.model,
         PROMPT: label.prompt,
         HANDLE: label.handle,
     }
-    run = b"".join(text_chunk(keyword, text) for keyword, text in words.items())
-    return Spliced(path=path, at=HEADER_END, inserted=run)
+    chunks = b"".join(text_chunk(keyword, text) for keyword, text in texts.items())
+    return Spliced(path=path, at=HEADER_END, inserted=chunks)
 
 
 def own_handle(file: BinaryIO) -> str | None:
     """The handle of the picture that limner wrote to this file with a label.
 
-    None where there is no label, or where the picture beside it is no longer the one it names.
+    None if there is no label, or if the picture has changed since.
     """
     tag = _tag(file)
     return tag.handle if tag is not None and _digest(file, tag.end) == tag.handle else None
 
 
 def is_copy(file: BinaryIO, picture: Picture) -> bool:
-    """Whether a file holds that picture, with a label or without."""
+    """Whether a file contains that picture, with or without a label."""
     tag = _tag(file)
     if tag is not None and tag.handle == picture.handle:
         return _digest(file, tag.end) == picture.handle
@@ -62,7 +62,7 @@ def is_copy(file: BinaryIO, picture: Picture) -> bool:
 
 
 class _Tag(NamedTuple):
-    """The last part of a label: whose it is, and where the picture goes on."""
+    """The last chunk of a label: the handle, and the offset of the next chunk."""
 
     handle: str
     end: int
@@ -70,19 +70,19 @@ class _Tag(NamedTuple):
 
 def _tag(file: BinaryIO) -> _Tag | None:
     for number, chunk in enumerate(walk(file, start=HEADER_END), start=1):
-        if chunk.kind != b"iTXt" or number > _RUN:
+        if chunk.kind != b"iTXt" or number > _CHUNKS:
             return None
-        words = parse_text(file, chunk)
-        if words is not None and words.keyword == HANDLE:
-            return _Tag(words.text, chunk.end)
+        text = parse_text(file, chunk)
+        if text is not None and text.keyword == HANDLE:
+            return _Tag(text.text, chunk.end)
     return None
 
 
-def _digest(file: BinaryIO, goes_on: int) -> str:
-    """The sha256 of a file, without what lies between its header and where the picture goes on."""
+def _digest(file: BinaryIO, end: int) -> str:
+    """The sha256 of a file without the bytes between its header and ``end``."""
     file.seek(0)
     digest = hashlib.sha256(file.read(HEADER_END))
-    file.seek(goes_on)
+    file.seek(end)
     while part := file.read(_READ_BYTES):
         digest.update(part)
     return digest.hexdigest()

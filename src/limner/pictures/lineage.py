@@ -1,4 +1,4 @@
-"""A handle -> where its picture comes from, up to the roots, and what was made of it."""
+"""A handle -> the ancestors of its picture, up to the roots, and the pictures made from it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ MAX_OFFSPRING = 100
 
 
 class PictureRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A picture, and what was written down of its making when it came in.
+    """A picture, and what was recorded about its origin when it was stored.
 
-    ``parent`` is the picture it is another form of; ``drawn_from`` are those it was drawn from.
+    ``parent`` is the picture it is another format or fit of. ``drawn_from`` are the pictures that
+    a provider used as sources.
     """
 
     picture: Picture
@@ -27,17 +28,17 @@ class PictureRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def drawn_from(self) -> tuple[str, ...]:
-        """The handles of the pictures it was drawn from."""
+        """The handles of the pictures that a provider used as sources."""
         return tuple(self.lineage.get("parents") or ())
 
     @property
     def is_drawn_from_words(self) -> bool:
-        """Whether a provider drew it here, and from words alone."""
+        """Whether limner had a provider draw it, from text alone."""
         return {"provider", "prompt"} <= self.lineage.keys() and not self.drawn_from
 
 
 class Lineage(msgspec.Struct, frozen=True, kw_only=True):
-    """A picture among its own: the nearest ancestors first, the oldest offspring first."""
+    """A picture with its ancestors, nearest first, and its offspring, oldest first."""
 
     record: PictureRecord
     ancestors: tuple[PictureRecord, ...]
@@ -45,7 +46,7 @@ class Lineage(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def master(self) -> PictureRecord:
-        """What the picture is another form of, as it was received; mostly itself."""
+        """The received picture that this is another form of; often itself."""
         known = {one.picture.handle: one for one in self.ancestors}
         record = self.record
         while record.parent in known:
@@ -53,24 +54,24 @@ class Lineage(msgspec.Struct, frozen=True, kw_only=True):
         return record
 
 
-def read_family(tx: Transaction, handle: str) -> Lineage | None:
-    """The family of a picture, or None where no such picture was recorded."""
+def read_lineage(tx: Transaction, handle: str) -> Lineage | None:
+    """The lineage of a picture; None if it is not recorded."""
     row = tx.one("picture_get", handle=handle)
     if row is None:
         return None
     record = _record(row)
-    made = tx.all("picture_made_of", handle=handle, limit=MAX_OFFSPRING)
+    offspring = tx.all("picture_made_of", handle=handle, limit=MAX_OFFSPRING)
     return Lineage(
         record=record,
         ancestors=tuple(_ancestors(tx, record)),
-        offspring=tuple(_record(one) for one in made),
+        offspring=tuple(map(_record, offspring)),
     )
 
 
 def is_drawn_here(tx: Transaction, handle: str) -> bool:
-    """Whether a picture, or what it is another form of, was drawn here from words alone.
+    """Whether a picture, or one it is another form of, was drawn here from text alone.
 
-    Only then nobody else has put words into it.
+    Only then it contains no text of another author.
     """
     wanted: str | None = handle
     for _ in range(MAX_ANCESTORS):
@@ -84,26 +85,31 @@ def is_drawn_here(tx: Transaction, handle: str) -> bool:
     return False
 
 
+def picture_from_row(row: Row) -> Picture:
+    """The picture of a row of the table of pictures."""
+    fields = ("handle", "mime", "width", "height", "size_bytes")
+    return Picture(**{name: row[name] for name in fields})
+
+
 def _ancestors(tx: Transaction, record: PictureRecord) -> Iterator[PictureRecord]:
-    seen, waiting = {record.picture.handle}, _above(record)
+    seen, waiting = {record.picture.handle}, _parents(record)
     while waiting and len(seen) <= MAX_ANCESTORS:
         handle = waiting.pop(0)
         row = None if handle in seen else tx.one("picture_get", handle=handle)
         seen.add(handle)
         if row is not None:
             found = _record(row)
-            waiting += _above(found)
+            waiting += _parents(found)
             yield found
 
 
-def _above(record: PictureRecord) -> list[str]:
+def _parents(record: PictureRecord) -> list[str]:
     return [*([] if record.parent is None else [record.parent]), *record.drawn_from]
 
 
 def _record(row: Row) -> PictureRecord:
-    fields = ("handle", "mime", "width", "height", "size_bytes")
     return PictureRecord(
-        picture=Picture(**{name: row[name] for name in fields}),
+        picture=picture_from_row(row),
         parent=row["parent"],
         lineage=msgspec.json.decode(row["lineage"], type=dict[str, Any]),
         created_ms=row["created_ms"],

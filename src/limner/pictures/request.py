@@ -1,22 +1,63 @@
-"""What is asked of a provider, and what it answers: the values both sides share."""
+"""The request to an image provider, its receipt, and the callbacks while it works."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
 from limner.content import Discreet
 from limner.errors import CostSource
 
+MAX_SEED = 2**31 - 1
+
+Quality = Literal["standard", "hd"]
 Background = Literal["transparent", "opaque"]
 
 
-class SourceImage(Discreet, frozen=True, kw_only=True):
-    """A picture to draw from: verified, and fitted to what the service takes.
+class DrawingOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What a caller can ask of the model that draws: a new option is a field here.
 
-    ``handle`` names the picture it was made of.
+    Each field is an argument of the drawing tools, a keyword in Python, a flag of the command line
+    and a field of `ImageRequest`, so that a provider reads it as ``request.<name>``. A model gets
+    an option only if its row in the catalogue says that it honours it; otherwise the call is
+    refused before it costs anything. ``extra`` says how the flag differs from the field's name.
+    """
+
+    quality: Annotated[Quality, Meta(description="standard or hd.")] = "standard"
+    seed: (
+        Annotated[
+            int,
+            Meta(
+                description="The same seed draws the same picture again, if the model has seeds.",
+                ge=0,
+                le=MAX_SEED,
+                extra={"metavar": "N"},
+            ),
+        ]
+        | None
+    ) = None
+    background: (
+        Annotated[Background, Meta(description="transparent or opaque, if the model can.")] | None
+    ) = None
+    negative_prompt: (
+        Annotated[
+            str,
+            Meta(
+                description="What should not be in the picture.",
+                extra={"flag": "--negative", "metavar": "WORDS"},
+            ),
+        ]
+        | None
+    ) = None
+
+
+class SourceImage(Discreet, frozen=True, kw_only=True):
+    """A source picture: verified, and fitted to the limits of the service.
+
+    ``handle`` names the picture it was made from.
     """
 
     unshown = ("data",)
@@ -28,43 +69,35 @@ class SourceImage(Discreet, frozen=True, kw_only=True):
     data: bytes
 
 
-class ImageRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One picture to draw. Everything it asks for is already known to fit the model.
+class ImageRequest(DrawingOptions, frozen=True, kw_only=True):
+    """One picture to draw. The options have been checked against the model before.
 
     Attributes:
         prompt: what to draw, or what to change.
         model: the vendor's id of the model.
         width: pixels across.
         height: pixels down.
-        quality: the tool's word; the catalogue has the vendor's.
-        seed: for the same picture again.
         svg: a document to render instead.
-        background: None leaves it to the model.
-        negative_prompt: what should not be in the picture.
-        sources: pictures to draw from. The first is the one to change, the others are references.
-        mask: a PNG of the size of the first source, transparent where that may change.
-        partial_pictures: how many unfinished pictures to show on the way; they may cost.
+        sources: pictures to draw from. The first is edited, the others are references.
+        mask: a PNG with the size of the first source; transparent pixels may change.
+        partial_pictures: how many unfinished pictures to send; they may cost money.
     """
 
     prompt: str
     model: str
     width: int
     height: int
-    quality: str = "standard"
-    seed: int | None = None
     svg: str | None = None
-    background: Background | None = None
-    negative_prompt: str | None = None
     sources: tuple[SourceImage, ...] = ()
     mask: SourceImage | None = None
     partial_pictures: int = 0
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):
-    """What the provider said about a picture whose bytes are in the sink.
+    """What the provider reports about a picture whose bytes are in the sink.
 
-    ``cost_nano`` is None where the provider does not say and the catalogue's price holds.
-    ``extras`` are facts for the caller (matched words, a seed), all JSON values.
+    ``cost_nano`` is None if the provider does not report a cost; then the price of the catalogue
+    applies. ``extras`` are facts for the caller (matched words, a seed), all JSON values.
     """
 
     prompt_used: str
@@ -74,14 +107,14 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RemoteJob(msgspec.Struct, frozen=True, kw_only=True):
-    """How a provider finds its own work again: an id it gave, and the address to ask."""
+    """A job at a provider: its id, and the address that reports its status."""
 
     remote_id: str
     url: str
 
 
 class Progress(Discreet, frozen=True, kw_only=True):
-    """One line about slow work, for the person waiting.
+    """One line about a slow request, for the user.
 
     ``picture`` is an unfinished picture, as untrusted as the finished one.
     """
@@ -95,11 +128,11 @@ class Progress(Discreet, frozen=True, kw_only=True):
 
 
 class ProviderCallbacks(msgspec.Struct, frozen=True, kw_only=True):
-    """What a provider may tell its caller while it works.
+    """The callbacks of a provider's caller.
 
-    ``journal`` must be awaited as soon as a job has an id and before waiting for it: from then
-    on a crash loses nothing. ``progress`` may be called as often as there is news. ``withdraw``
-    is called when the provider has confirmed that a cancelled job will not be charged.
+    ``journal`` must be awaited as soon as a job has an id, before the provider waits for it: then
+    a crash cannot lose the job. ``progress`` may be called at any time. ``withdraw`` is called
+    when the service has confirmed that it will not charge for a cancelled job.
     """
 
     journal: Callable[[RemoteJob], Awaitable[None]]

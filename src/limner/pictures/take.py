@@ -1,8 +1,8 @@
-"""The only road in and out: untrusted bytes -> verified -> blob -> handle -> what is wanted of it.
+"""Untrusted bytes -> a verified picture with a handle -> its bytes, formats, fits and masks.
 
-Nothing is a picture before it has been decoded in full, in the isolated worker. The bytes as
-received are the master and are kept as they came; what is made of them, another format or a fit for
-a model, is a derivative that names its parent.
+This is the only way in and out. Bytes become a picture only after an isolated worker has decoded
+all of them. The bytes as received are the master and never change. Another format or a fit for a
+model is a derivative, which names its parent.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from limner.imaging.fit import FIT_VERSION, FitRequest, Fitted, Region
 from limner.imaging.formats import BY_NAME, OutputFormat
 from limner.imaging.pool import Imaging
 from limner.pictures.labels import own_handle
-from limner.pictures.lineage import Lineage, is_drawn_here, read_family
+from limner.pictures.lineage import Lineage, is_drawn_here, picture_from_row, read_lineage
 from limner.storage.blobs import Blobs, BlobWriter
 from limner.storage.files import open_plain
 from limner.storage.os_errors import disk_errors
 from limner.storage.store import Store, Transaction
 
 MAX_PICTURE_BYTES = 64 * 1024 * 1024
-# A request asks for the fits of the last one again: so many are found without the database.
+# A request needs the fits of the previous one again: this many are found without the database.
 MAX_REMEMBERED_FITS = 1_000
 _READ_BYTES = 1 << 20
 
 
 class Pictures:
-    """Every picture there is, by handle."""
+    """Every stored picture, by handle."""
 
     def __init__(
         self, *, blobs: Blobs, store: Store, imaging: Imaging, clock: Callable[[], datetime]
@@ -45,27 +45,27 @@ class Pictures:
         self._fits: dict[tuple[str, str], tuple[str, Fitted]] = {}
 
     def sink(self) -> BlobWriter:
-        """Where the bytes of one picture are poured; nothing stays unless it is taken."""
+        """A writer for the bytes of one picture; they are discarded unless `take` keeps them."""
         return self._blobs.writer(max_bytes=MAX_PICTURE_BYTES)
 
     async def take(
-        self, poured: BlobWriter, *, lineage: Mapping[str, Any], parent: Picture | None = None
+        self, writer: BlobWriter, *, lineage: Mapping[str, Any], parent: Picture | None = None
     ) -> Picture:
-        """Turn poured bytes into a picture.
+        """Verify the written bytes and store them as a picture.
 
         Raises:
-            ImageError: the bytes are not a whole picture of a known format.
-            StorageError: they cannot be kept; or they are, at ``kept_at``, but not recorded.
+            ImageError: the bytes are not a complete picture of a known format.
+            StorageError: they cannot be stored; or they are at ``kept_at`` and the database failed.
         """
-        # The bytes are read on the worker's own thread: pictures that wait for their turn to be
-        # verified stay on disk.
-        facts = await self._imaging.verify(poured.read_all)
+        # The thread of the worker loads the bytes: pictures that wait for a free worker stay on
+        # disk.
+        facts = await self._imaging.verify(writer.read_all)
         picture = Picture(
-            handle=await asyncio.to_thread(poured.commit),
+            handle=await asyncio.to_thread(writer.commit),
             mime=facts.mime,
             width=facts.width,
             height=facts.height,
-            size_bytes=poured.size_bytes,
+            size_bytes=writer.size_bytes,
         )
         try:
             await self._record(picture, lineage=lineage, parent=parent)
@@ -75,22 +75,22 @@ class Pictures:
         return picture
 
     async def take_file(self, path: Path) -> Picture:
-        """Take in the picture in a file, which stays as it is.
+        """Store the picture in a file; the file does not change.
 
-        A file that limner wrote is known again: it is the picture it was written from.
+        A file that limner wrote is recognized: the result is the picture it was written from.
 
         Args:
             path: resolved by ``Reach.resolve_read``.
 
         Raises:
-            ImageError: it is not a whole picture of a known format, or larger than one may be.
+            ImageError: it is not a complete picture of a known format, or it is too large.
             ReachDenied: the file has become a symlink.
-            StorageError: there is no such file, or it cannot be read; or as for `take`.
+            StorageError: the file does not exist or cannot be read; or as for `take`.
         """
-        if (own := await self._recognise(path)) is not None:
-            return own
+        if (picture := await self._recognize(path)) is not None:
+            return picture
         with self.sink() as sink:
-            await asyncio.to_thread(_pour, path, sink)
+            await asyncio.to_thread(_copy, path, sink)
             return await self.take(sink, lineage={"file": str(path)})
 
     async def convert(
@@ -100,13 +100,13 @@ class Pictures:
         to: OutputFormat = "png",
         cover: tuple[int, int] | None = None,
     ) -> Picture:
-        """The picture in a format, and of exactly the size ``cover`` where that is given.
+        """Convert a picture to a format, and to exactly the size ``cover`` if that is given.
 
-        One that is so already is its own answer, byte for byte.
+        A picture that already has both is returned unchanged.
 
         Raises:
-            ImageTooLarge: the format holds no picture that large.
-            StorageError: the picture's bytes are gone, or the new ones cannot be kept.
+            ImageTooLarge: the format cannot hold a picture that large.
+            StorageError: the picture's bytes are missing, or the new ones cannot be stored.
         """
         if cover == (picture.width, picture.height):
             cover = None
@@ -121,40 +121,40 @@ class Pictures:
             return await self.take(sink, lineage=made, parent=picture)
 
     async def give(self, picture: Picture, request: FitRequest) -> tuple[Fitted, bytes]:
-        """The picture as a model should get it: what was done to it, and the bytes to send.
+        """Fit a picture for a model: what was changed, and the bytes to send.
 
-        What was made once is kept, and found again by the picture and the request.
+        The result is stored, and found again by the picture and the request.
 
         Raises:
-            ImageError: the request cannot be met, as for a region outside the picture.
-            StorageError: the picture's bytes are gone.
+            ImageError: the request is impossible, as with a region outside the picture.
+            StorageError: the picture's bytes are missing.
         """
         key = msgspec.json.encode({"version": FIT_VERSION, **msgspec.to_builtins(request)}).decode()
         if (known := await self._find_fit(picture, key)) is not None:
             return known
         fitted, data = await self._imaging.fit(lambda: self._blobs.read(picture.handle), request)
-        # Not being able to keep it, as on a full disk, is no reason not to give it.
+        # If it cannot be stored, as on a full disk, the caller still gets it.
         with suppress(StorageError):
             await self._keep_fit(picture, key, fitted, data)
         return fitted, data
 
     async def mask(self, drawn: Picture, *, size: tuple[int, int], way: MaskWay) -> bytes:
-        """What a picture marks, as a mask of that size."""
+        """Turn a drawn mask into a mask of that size."""
         return await self._imaging.mask(lambda: self._blobs.read(drawn.handle), size=size, way=way)
 
     async def mask_of_region(
         self, region: Region, *, of: Picture, size: tuple[int, int], way: MaskWay
     ) -> bytes:
-        """A region of a picture, as a mask of that size."""
+        """Make a mask of that size for a region of a picture."""
         return await self._imaging.mask_of_region(
             region, of=(of.width, of.height), size=size, way=way
         )
 
     async def original(self, picture: Picture) -> bytes:
-        """The bytes as they were received.
+        """The bytes as received.
 
         Raises:
-            StorageError: they are gone.
+            StorageError: they are missing.
         """
         return await asyncio.to_thread(self._blobs.read, picture.handle)
 
@@ -162,40 +162,39 @@ class Pictures:
         """The picture of a handle.
 
         Raises:
-            StorageError: no such picture is stored here.
+            StorageError: no picture with that handle is stored here.
         """
         row = await self._store.read(lambda tx: tx.one("picture_get", handle=handle))
         if row is None:
             raise StorageError(f"no picture {handle!r} is stored here", code="NO_SUCH_PICTURE")
-        fields = ("handle", "mime", "width", "height", "size_bytes")
-        return Picture(**{name: row[name] for name in fields})
+        return picture_from_row(row)
 
     async def family(self, handle: str) -> Lineage | None:
-        """A picture with those it comes from and those made of it; None where it is not here."""
-        return await self._store.read(lambda tx: read_family(tx, handle))
+        """A picture with its ancestors and offspring; None if it is not stored here."""
+        return await self._store.read(lambda tx: read_lineage(tx, handle))
 
     async def drawn_here(self, handles: Iterable[str]) -> bool:
-        """Whether all of these were drawn here from words alone, so that they bring no others."""
+        """Whether limner drew all of these from text alone: then they hold no foreign text."""
         wanted = tuple(handles)
-        if not wanted:  # a plan from words alone leaves the disk as it is
+        if not wanted:  # a plan without pictures must not create a database
             return True
         return await self._store.read(lambda tx: all(is_drawn_here(tx, one) for one in wanted))
 
     def path(self, picture: Picture) -> Path:
-        """The file that holds the picture's bytes, for copying from."""
+        """The file with the picture's bytes, to copy from."""
         return self._blobs.path(picture.handle)
 
-    async def _recognise(self, path: Path) -> Picture | None:
-        """The picture of a file that was written here, if it is still here."""
+    async def _recognize(self, path: Path) -> Picture | None:
+        """The picture that limner wrote to a file, if it is still stored."""
         handle = await asyncio.to_thread(_own_handle, path)
         if handle is None or not await asyncio.to_thread(self._blobs.has, handle):
             return None
-        with suppress(StorageError):  # the bytes can be here without a row
+        with suppress(StorageError):  # the bytes can exist without a row
             return await self.recall(handle)
         return None
 
     async def _find_fit(self, parent: Picture, key: str) -> tuple[Fitted, bytes] | None:
-        # What is remembered can only have lost its bytes: it never changes.
+        # A remembered fit never changes; only its bytes can have been deleted.
         found = self._fits.pop((parent.handle, key), None)
         if found is None:
             row = await self._store.read(
@@ -207,7 +206,7 @@ class Pictures:
         handle, fitted = found
         try:
             data = await asyncio.to_thread(self._blobs.read, handle)
-        except StorageError:  # the row outlived the bytes: they are made again
+        except StorageError:  # the bytes were deleted: make them again
             return None
         while len(self._fits) >= MAX_REMEMBERED_FITS:
             self._fits.pop(next(iter(self._fits)))
@@ -228,7 +227,7 @@ class Pictures:
 
         def record(tx: Transaction) -> None:
             if tx.one("picture_get", handle=parent.handle) is None:
-                return  # it was garbage, and has been collected meanwhile
+                return  # the garbage collector has deleted it in the meantime
             self._add(tx, picture, lineage={"made": "fit"}, parent=parent)
             tx.run(
                 "fit_add",
@@ -275,7 +274,7 @@ def _own_handle(path: Path) -> str | None:
         return own_handle(file)
 
 
-def _pour(path: Path, sink: BlobWriter) -> None:
+def _copy(path: Path, sink: BlobWriter) -> None:
     with open_plain(path) as file, disk_errors(doing="read", path=path):
         while part := file.read(_READ_BYTES):
             sink.write(part)

@@ -104,13 +104,42 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     success: bool = True
 
 
+class ToolHints(msgspec.Struct, frozen=True, kw_only=True):
+    """What a tool may do, for clients that decide whether to ask their user.
+
+    Attributes:
+        read_only: it changes nothing.
+        destructive: it may replace or end something.
+        idempotent: the same call again changes nothing more.
+        open_world: it reaches beyond this machine.
+    """
+
+    read_only: bool
+    destructive: bool
+    idempotent: bool
+    open_world: bool
+
+
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
     """A name, a schema and a function.
 
-    ``parts`` says how many results in one a call asks for, each with room for
-    ``max_result_chars``. A ``foreign`` tool is run by somebody at the other end of a wire: its
-    schema is never made into code, and its results reach the model exactly as they are. A tool that
-    ``keeps_books`` has written what it cost to the ledger itself.
+    Attributes:
+        name: how a model calls it.
+        description: what a model reads about it.
+        schema: the JSON schema of its arguments.
+        run: does the work.
+        toolset: the group of tools that it belongs to.
+        max_result_chars: the most that one result may have.
+        timeout_s: how long it may run; None is the registry's limit.
+        available: whether it can be called now.
+        parts: how many results in one a call asks for, each with room for ``max_result_chars``.
+        foreign: a client at the other end of a connection runs it. Its schema is never made into
+            code, and its results reach the model exactly as they are.
+        keeps_books: it has written what it cost to the ledger itself.
+        title: its name for people.
+        arguments: the Struct that the schema is derived from.
+        answer: a Struct with the members of its value.
+        hints: what it may do.
     """
 
     name: str
@@ -124,6 +153,10 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     parts: Callable[[Mapping[str, Any]], int] = lambda _: 1
     foreign: bool = False
     keeps_books: bool = False
+    title: str | None = None
+    arguments: type[msgspec.Struct] | None = None
+    answer: type[msgspec.Struct] | None = None
+    hints: ToolHints | None = None
 
 
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True):

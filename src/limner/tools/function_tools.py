@@ -100,21 +100,30 @@ def function_tool(
 
 
 def plugin_tools(*, taken: Collection[str], pictures: Callable[[], Pictures]) -> list[Tool]:
-    """The tools that installed packages bring; one that cannot be used is a line in the log.
+    """The tools of installed packages, which keep their pictures in ``pictures``.
+
+    Their answers are untrusted, except those of a function that was made a ``trusted`` tool.
+    """
+    return [_untrusted(kept_in(pictures, tool)) for tool in load_plugin_tools(taken=taken)]
+
+
+def load_plugin_tools(*, taken: Collection[str], reports: bool = True) -> list[Tool]:
+    """The tools of installed packages as they come; one that cannot be used is logged.
 
     A package names a `Tool`, or a function that `limner.tool` made one of, under the entry-point
-    group ``limner.tools``. Nobody can take the place of a tool whose name is ``taken``. What they
-    answer is untrusted, unless it is a function that was made a ``trusted`` tool.
+    group ``limner.tools``. It cannot replace a tool whose name is ``taken``.
     """
     found: dict[str, Tool] = {}
     for entry in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda entry: entry.name):
         try:
             tool = _loaded(entry, taken={*taken, *found})
         except Exception as error:
-            # A stranger's package that is broken must not take everything else with it.
-            logger.warning("The tool %r cannot be loaded: %s", entry.name, redact(repr(error)))
+            # A package that is broken must not take the other tools with it.
+            if reports:
+                why = redact(repr(error))
+                logger.warning("The tool %r cannot be loaded: %s", entry.name, why)
         else:
-            found[tool.name] = _of_strangers(kept_in(pictures, tool))
+            found[tool.name] = tool
     return list(found.values())
 
 
@@ -126,8 +135,8 @@ def kept_in(pictures: Callable[[], Pictures], tool: Tool) -> Tool:
     return replace(tool, run=run)
 
 
-def _of_strangers(tool: Tool) -> Tool:
-    """The tool, its answers marked as those of somebody else; a function's are already."""
+def _untrusted(tool: Tool) -> Tool:
+    """The tool, its answers marked as untrusted; those of a function already are."""
     if isinstance(tool, FunctionTool):
         return tool
 

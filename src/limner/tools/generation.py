@@ -22,10 +22,11 @@ from limner.providers.base import Provider
 from limner.providers.choice import Choice
 from limner.tools.base import ToolContext
 from limner.tools.consent import payer_for
+from limner.tools.drawing_arguments import Order
 from limner.tools.in_flight import InFlight
 from limner.tools.journal import encode_entry
 from limner.tools.output_file import GeneratedImage, OutputWriter
-from limner.tools.planning import Order, Plan, Planner
+from limner.tools.planning import Plan, Planner
 
 
 class ImageGenerator(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,69 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
-from limner.catalogue.images import Size
-from limner.catalogue.sizes import parse_shape, parse_size
-from limner.errors import NANO_PER_USD, CostSource, InputInvalid
-from limner.tools.base import Outcome, Tool, ToolContext
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from limner.errors import NANO_PER_USD, CostSource
+from limner.tools.base import Outcome, Tool, ToolContext, ToolHints
+from limner.tools.declaration import Dimensions, Handle, ToolDeclaration
+from limner.tools.drawing_arguments import DrawingArguments, DrawingDefaults, order_for
 from limner.tools.generation import ImageGenerator
 from limner.tools.output_file import GeneratedImage
 from limner.tools.picture_set import PictureSet, draw_all
-from limner.tools.planning import MAX_SEED, Order
+
+D = TypeVar("D", bound=DrawingArguments)
 
 MAX_RESULT_CHARS = 1_000
-MAX_COUNT = 10
+# Every call draws, and may pay, again; with `overwrite` it replaces a file.
+DRAWS = ToolHints(read_only=False, destructive=True, idempotent=False, open_world=True)
 
-DRAWING_PROPERTIES: Mapping[str, Any] = {
-    "output_path": {
-        "type": "string",
-        "description": "File path to save the PNG. Default: a new file in limner's folder.",
-    },
-    "quality": {
-        "type": "string",
-        "enum": ["standard", "hd"],
-        "default": "standard",
-        "description": "standard or hd.",
-    },
-    "provider": {
-        "type": "string",
-        "default": "auto",
-        "description": "openai-dalle, openai-image, replicate-flux, illustrator and others, or "
-        "auto.",
-    },
-    "model": {"type": "string", "description": "One model of the provider, by its id."},
-    "seed": {"type": "integer", "minimum": 0, "maximum": MAX_SEED},
-    "overwrite": {
-        "type": "boolean",
-        "default": False,
-        "description": "Replace an existing file at output_path.",
-    },
-    "n": {
-        "type": "integer",
-        "minimum": 1,
-        "maximum": MAX_COUNT,
-        "default": 1,
-        "description": "How many pictures; each is paid for.",
-    },
-    "background": {"type": "string", "enum": ["transparent", "opaque"]},
-    "negative_prompt": {"type": "string", "description": "What should not be in the picture."},
-}
+
+class DrawingAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """The value of a drawing tool: the first picture, and for a set all of them.
+
+    The first five members are promised. What the provider says besides comes after these.
+    """
+
+    path: str
+    dimensions: Dimensions
+    cost_usd: float | None
+    provider: str
+    prompt_used: str
+    cost_source: str
+    model: str
+    image: Handle
+    pictures: list[dict[str, Any]] | UnsetType = UNSET
+    failed: list[dict[str, Any]] | UnsetType = UNSET
 
 
 def drawing_tool(
-    name: str,
-    description: str,
-    schema: Mapping[str, Any],
-    drawing: ImageGenerator,
-    read: Callable[[Mapping[str, Any]], Order],
+    declaration: ToolDeclaration[D], generator: ImageGenerator, defaults: DrawingDefaults
 ) -> Tool:
-    """A tool that reads its arguments as an order and draws that."""
+    """The tool of a declaration, which draws with ``generator``."""
 
-    async def run(arguments: Mapping[str, Any], context: ToolContext) -> Outcome:
-        order = read(arguments)
-        drawn = await draw_all(order, drawing, context)
+    async def run(arguments: D, context: ToolContext) -> Outcome:
+        order = order_for(arguments, defaults)
+        drawn = await draw_all(order, generator, context)
         return Outcome(
             value=as_value(drawn),
             content=tuple(image.image for image in drawn.images),
@@ -73,52 +56,9 @@ def drawing_tool(
             untrusted=any(image.untrusted for image in drawn.images),
         )
 
-    return Tool(
-        name=name,
-        description=description,
-        schema=schema,
-        run=run,
-        toolset="image",
-        max_result_chars=MAX_RESULT_CHARS,
-        parts=lambda arguments: int(arguments.get("n", 1)),
-        keeps_books=True,
+    return declaration.tool(
+        run, parts=lambda arguments: int(arguments.get("n", 1)), keeps_books=True
     )
-
-
-def read_common(
-    arguments: Mapping[str, Any],
-    *,
-    default_provider: str,
-    fallback: tuple[str, ...],
-    default_size: Size | None,
-) -> dict[str, Any]:
-    """The fields of an order that every drawing tool has, from arguments that fit its schema.
-
-    Raises:
-        InputInvalid: the prompt is blank, or the size is no size.
-    """
-    prompt: str = arguments["prompt"]
-    if not prompt.strip():
-        raise InputInvalid("prompt is required and must not be blank", field="prompt")
-    seed, text = arguments.get("seed"), arguments.get("size")
-    shape = None if text is None else parse_shape(text)
-    size = default_size if text is None else shape or parse_size(text)
-    named = "provider" in arguments
-    return {
-        "prompt": prompt,
-        "count": int(arguments.get("n", 1)),
-        "output_path": arguments.get("output_path"),
-        "size": size,
-        "any_size": shape is not None,
-        "quality": arguments.get("quality", "standard"),
-        "provider": arguments.get("provider", default_provider),
-        "fallback": () if named else fallback,
-        "model": arguments.get("model"),
-        "seed": None if seed is None else int(seed),  # 1.0 is a whole number in JSON
-        "overwrite": arguments.get("overwrite", False),
-        "background": arguments.get("background"),
-        "negative_prompt": arguments.get("negative_prompt"),
-    }
 
 
 def as_value(drawn: PictureSet) -> dict[str, Any]:
@@ -140,11 +80,16 @@ def as_value(drawn: PictureSet) -> dict[str, Any]:
         for image in drawn.images
     ]
     if drawn.failures:
-        value["failed"] = [
-            {"code": error.code, "message": error.message, "cost_usd": error.cost_usd}
-            for error in drawn.failures
-        ]
+        value["failed"] = failures_value(drawn)
     return value
+
+
+def failures_value(drawn: PictureSet) -> list[dict[str, Any]]:
+    """The pictures of a set that are missing, each with its reason."""
+    return [
+        {"code": error.code, "message": error.message, "cost_usd": error.cost_usd}
+        for error in drawn.failures
+    ]
 
 
 def source_of(drawn: PictureSet) -> CostSource:
@@ -155,14 +100,14 @@ def source_of(drawn: PictureSet) -> CostSource:
 
 def picture_value(drawn: GeneratedImage) -> dict[str, Any]:
     """One picture as a tool answers with it."""
-    return {
-        "path": str(drawn.path),
-        "dimensions": drawn.dimensions._asdict(),
-        "cost_usd": drawn.cost_usd,
-        "provider": drawn.provider,
-        "prompt_used": drawn.prompt_used,
-        "cost_source": drawn.cost_source,
-        "model": drawn.model,
-        "image": drawn.image.handle,
-        **drawn.extras,
-    }
+    answer = DrawingAnswer(
+        path=str(drawn.path),
+        dimensions=Dimensions(**drawn.dimensions._asdict()),
+        cost_usd=drawn.cost_usd,
+        provider=drawn.provider,
+        prompt_used=drawn.prompt_used,
+        cost_source=drawn.cost_source,
+        model=drawn.model,
+        image=drawn.image.handle,
+    )
+    return {**msgspec.to_builtins(answer), **drawn.extras}

@@ -2,64 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
 
 from limner.content import Picture
 from limner.errors import InputInvalid, LimnerError, StorageError
 from limner.pictures.take import Pictures
-from limner.tools.base import Outcome, Tool, ToolContext
+from limner.tools.base import Outcome, Tool, ToolContext, ToolHints
+from limner.tools.declaration import Dimensions, Handle, ToolDeclaration
 from limner.tools.handles import MIN_PREFIX_CHARS, Handles, names_a_picture
 
-TOOL = "image_recall"
-MAX_RESULT_CHARS = 1_000
+READS = ToolHints(read_only=True, destructive=False, idempotent=True, open_world=False)
 
-DESCRIPTION = (
-    "Look again at a picture from earlier in this conversation. Where a picture is no longer sent, "
-    "a note like [picture 3f2a91bc04de: …] stands in its place: give what names it there, and the "
-    "picture comes back. It costs as much as any picture, so ask only for what you need to see."
+
+class RecallArguments(msgspec.Struct, frozen=True, kw_only=True):
+    """The arguments of `image_recall`."""
+
+    handle: Annotated[
+        str, Meta(description="The picture's handle, or at least the first 8 digits of it.")
+    ]
+
+
+class RecallAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What a tool says about a picture that it gives back."""
+
+    image: Handle
+    mime: str
+    dimensions: Dimensions
+
+
+IMAGE_RECALL = ToolDeclaration(
+    name="image_recall",
+    title="Look at a picture again",
+    description="Look again at a picture from earlier in this conversation. If a picture is no "
+    "longer sent, a note like [picture 3f2a91bc04de: …] is in its place: give what names it there, "
+    "and the picture comes back. It costs as much as any picture, so ask only for what you need to "
+    "see.",
+    arguments=RecallArguments,
+    answer=RecallAnswer,
+    hints=READS,
+    max_result_chars=1_000,
 )
-
-SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {
-        "handle": {
-            "type": "string",
-            "description": "The picture's handle, or at least the first 8 digits of it.",
-        },
-    },
-    "required": ["handle"],
-}
 
 
 def image_recall(pictures: Pictures, *, handles: Handles) -> Tool:
-    """The tool, finding pictures by ``handles``."""
+    """The tool, which finds pictures by ``handles``."""
 
-    async def run(arguments: Mapping[str, Any], context: ToolContext) -> Outcome:
-        name: str = arguments["handle"]
-        picture = await handles.find(name, session_id=context.session_id)
+    async def run(arguments: RecallArguments, context: ToolContext) -> Outcome:
+        picture = await handles.find(arguments.handle, session_id=context.session_id)
         if picture is None:
-            raise _no_picture(name)
+            raise _no_picture(arguments.handle)
         untrusted = not await pictures.drawn_here([picture.handle])
         return Outcome(value=as_value(picture), content=(picture,), untrusted=untrusted)
 
-    return Tool(
-        name=TOOL,
-        description=DESCRIPTION,
-        schema=SCHEMA,
-        run=run,
-        toolset="image",
-        max_result_chars=MAX_RESULT_CHARS,
-    )
+    return IMAGE_RECALL.tool(run)
 
 
 def as_value(picture: Picture) -> dict[str, Any]:
     """What a tool says about a picture that it gives back."""
-    return {
-        "image": picture.handle,
-        "mime": picture.mime,
-        "dimensions": {"width": picture.width, "height": picture.height},
-    }
+    answer = RecallAnswer(
+        image=picture.handle,
+        mime=picture.mime,
+        dimensions=Dimensions(width=picture.width, height=picture.height),
+    )
+    return msgspec.to_builtins(answer)
 
 
 def _no_picture(name: str) -> LimnerError:

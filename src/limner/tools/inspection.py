@@ -10,9 +10,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 from msgspec.structs import replace
 
 from limner.catalogue.prices import PROMPT_WRAPPING_TOKENS
@@ -20,12 +21,12 @@ from limner.catalogue.tokens import UNKNOWN_TOKENS
 from limner.errors import (
     NANO_PER_USD,
     CostSource,
+    InputInvalid,
     ModelBadAnswer,
     ModelTimeout,
     ProviderError,
     UserError,
 )
-from limner.imaging.fit import Region
 from limner.models import pricing
 from limner.models.base import Model
 from limner.models.registry import EMBEDDED, FoundModel, KnownModel, Registry
@@ -35,11 +36,14 @@ from limner.pictures.request import Progress
 from limner.tools.answer_cache import AnswerCache
 from limner.tools.base import ApprovalPolicy, ToolContext
 from limner.tools.consent import payer_for
+from limner.tools.declaration import PathText
 from limner.tools.in_flight import InFlight
 from limner.tools.picture_loader import LoadedPicture, PictureLoader
+from limner.tools.regions import RegionArgument
 from limner.wires.base import HANDLE_URL, Answer, ModelPicture, Prompt
 
 TOOL = "inspect_image"
+MAX_PATHS = 20
 # Enough for a long answer and its reasoning; only used tokens are paid for.
 MAX_OUTPUT_TOKENS = 8_192
 
@@ -55,14 +59,58 @@ ABORTED = "inspect_image request aborted."
 NO_TEXT = "inspect_image model returned no text output."
 
 
-class InspectRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What the caller wants to know, and of which files. ``model`` is named by people only."""
+class InspectArguments(msgspec.Struct, frozen=True, kw_only=True):
+    """The arguments of `inspect_image`."""
 
-    paths: tuple[str, ...]
-    question: str
-    region: Region | None = None
-    schema: Mapping[str, Any] | None = None
-    model: str | None = None
+    path: Annotated[
+        PathText,
+        Meta(
+            description="Path of the image file; a relative one is relative to the working "
+            "folder. The handle of a picture works too."
+        ),
+    ]
+    question: Annotated[str, Meta(description="What to find out about the picture.")]
+    paths: Annotated[
+        tuple[PathText, ...],
+        Meta(
+            description="More image files to look at together with the first.",
+            max_length=MAX_PATHS - 1,
+        ),
+    ] = ()
+    region: (
+        Annotated[RegionArgument, Meta(description="Only this part, in pixels of the original.")]
+        | None
+    ) = None
+    schema: (
+        Annotated[
+            Mapping[str, Any],
+            Meta(
+                description="A JSON schema that the answer has to follow.",
+                extra={"metavar": "FILE"},
+            ),
+        ]
+        | None
+    ) = None
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """All pictures, the first one first."""
+        return (self.path, *self.paths)
+
+
+class InspectRequest(InspectArguments, frozen=True, kw_only=True):
+    """The arguments, and what a person or a program can ask for besides."""
+
+    model: (
+        Annotated[
+            str,
+            Meta(
+                description="The model to ask, as provider/id. By default the settings say.",
+                extra={"metavar": "NAME"},
+            ),
+        ]
+        | None
+    ) = None
 
 
 class Inspection(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,6 +159,9 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
             LimnerError: it failed; the message of each failure that the specification names is its
                 own, and the error carries the cost of what was spent before.
         """
+        for name in ("path", "question"):
+            if not getattr(inquiry, name).strip():
+                raise InputInvalid(f"{name} is required and must not be blank", field=name)
         with self.in_flight.track():
             found = self._model(inquiry, context)
             views = await self._views(inquiry, context, found.model)
@@ -167,11 +218,11 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
                 context,
                 model=model.facts,
                 region=inquiry.region,
-                images_in_request=len(inquiry.paths),
+                images_in_request=len(inquiry.files),
                 # What limner itself measures is the file, down to its EXIF.
                 as_it_is=model.api == EMBEDDED,
             )
-            for path in inquiry.paths
+            for path in inquiry.files
         ]
 
     async def _inspect(

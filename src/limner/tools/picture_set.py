@@ -18,12 +18,13 @@ from limner.errors import (
     ProviderRefused,
 )
 from limner.money.paid_call import cancellation_cost
+from limner.pictures.request import MAX_SEED
 from limner.providers.choice import CANNOT
 from limner.tools.base import Question, ToolContext
 from limner.tools.consent import OverCap, approve_spending
+from limner.tools.drawing_arguments import Order
 from limner.tools.generation import ImageGenerator
 from limner.tools.output_file import GeneratedImage
-from limner.tools.planning import MAX_SEED, Order
 
 
 class PictureSet(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,7 +45,7 @@ async def draw_all(order: Order, drawing: ImageGenerator, context: ToolContext) 
     Raises:
         LimnerError: nothing was drawn; the error carries what all of it cost.
     """
-    if order.count == 1:
+    if order.arguments.n == 1:
         return PictureSet(images=(await _draw(order, drawing, context),))
     agreed = await _ask_once(order, drawing, context)
     tasks = [asyncio.ensure_future(_draw(single, drawing, agreed)) for single in _singles(order)]
@@ -90,16 +91,17 @@ def _may_turn_to_another(error: LimnerError) -> bool:
 
 async def _ask_once(order: Order, drawing: ImageGenerator, context: ToolContext) -> ToolContext:
     """Put the price of the whole set to the user where one is to be asked, and no other."""
+    count = order.arguments.n
     plan = await drawing.planner.plan(order, context, today=drawing.clock().date())
     service = plan.choice.spec.name
     await approve_spending(
-        plan.quote.nano * order.count,
-        f"{order.count} pictures from {service}",
+        plan.quote.nano * count,
+        f"{count} pictures from {service}",
         context,
         drawing.planner.approval,
         has_session_cap=drawing.money.has_session_cap,
     )
-    agreed = _Agreed(ask=context.ask, each_nano=plan.quote.nano, count=order.count)
+    agreed = _Agreed(ask=context.ask, each_nano=plan.quote.nano, count=count)
     return replace(context, ask=agreed.answer)
 
 
@@ -129,14 +131,18 @@ class _Agreed(msgspec.Struct, kw_only=True):
 
 def _singles(order: Order) -> Sequence[Order]:
     """The same order for each picture, with a name and a seed of its own."""
+    arguments = order.arguments
     return [
         replace(
             order,
-            count=1,
-            output_path=_numbered(order.output_path, number),
-            seed=None if order.seed is None else (order.seed + number) % (MAX_SEED + 1),
+            arguments=replace(
+                arguments,
+                n=1,
+                output_path=_numbered(arguments.output_path, number),
+                seed=None if arguments.seed is None else (arguments.seed + number) % (MAX_SEED + 1),
+            ),
         )
-        for number in range(order.count)
+        for number in range(arguments.n)
     ]
 
 

@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -16,67 +17,18 @@ from limner.catalogue.images import ImageModel, Needs, Size
 from limner.catalogue.prices import Quote
 from limner.content import Picture
 from limner.errors import InputInvalid
-from limner.imaging.fit import Region
 from limner.imaging.formats import OutputFormat
 from limner.imaging.limits import DEFAULT_LIMITS
-from limner.pictures.request import Background, ImageRequest
+from limner.pictures.request import MAX_SEED, ImageRequest
 from limner.providers.base import ProviderSpec
 from limner.providers.choice import Choice, DrawingNeeds, choose
 from limner.storage.files import check_new
 from limner.tools.base import ApprovalPolicy, ToolContext
 from limner.tools.consent import approve_write
+from limner.tools.drawing_arguments import Order
 from limner.tools.sources import SourceLoader
 
-MAX_SEED = 2**31 - 1
 DEFAULT_SIZE = Size(1024, 1024)
-
-
-class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """What the caller wants: every field of the right type, nothing decided yet.
-
-    Attributes:
-        prompt: what to draw, or what to change.
-        tool: the tool that was called, for the ledger.
-        count: how many pictures; a set of them is saved under numbered names.
-        output_path: where to save it; None for a name of its own.
-        output_format: what to save it as; the picture as it came is kept beside that.
-        size: None for the shape of the first source.
-        any_size: only the shape of the size is meant.
-        quality: standard or hd.
-        provider: who draws, or ``auto``.
-        fallback: who draws instead, one after the other, after failures that cost nothing.
-        model: one model by its id.
-        svg: a document to render instead.
-        seed: for the same picture again.
-        overwrite: replace an existing file.
-        background: transparent or opaque.
-        negative_prompt: what should not be in the picture.
-        sources: paths or handles of pictures to draw from, the one to change first.
-        mask: a path or handle of a picture that marks what may change.
-        region: the part that may change.
-        partial_pictures: how many unfinished pictures to show on the way.
-    """
-
-    prompt: str
-    tool: str = "image_generate"
-    count: int = 1
-    output_path: str | None = None
-    output_format: OutputFormat = "png"
-    size: Size | None = DEFAULT_SIZE
-    any_size: bool = False
-    quality: str = "standard"
-    provider: str = "auto"
-    fallback: tuple[str, ...] = ()
-    model: str | None = None
-    svg: str | None = None
-    seed: int | None = None
-    overwrite: bool = False
-    background: Background | None = None
-    negative_prompt: str | None = None
-    sources: tuple[str, ...] = ()
-    mask: str | None = None
-    region: Region | None = None
-    partial_pictures: int = 0
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,18 +68,23 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
             StorageError: it cannot be written.
         """
         _check_text(order)
-        sources = [await self.sourcing.take(name, context) for name in order.sources]
+        inputs, arguments = order.inputs, order.arguments
+        sources = [await self.sourcing.take(name, context) for name in inputs.sources]
         mask = None
         if sources:
-            mask = await self.sourcing.mask(order.mask, order.region, sources[0], context)
+            mask = await self.sourcing.mask(inputs.mask, inputs.region, sources[0], context)
         wish = _wish(order, sources, has_mask=mask is not None)
         choice = choose(wish, specs=self.specs(), key_of=self.key_of, today=today)
         model = choice.model
+        if arguments.seed is not None and not model.seeds:
+            ignored = f"{model.name} has no seeds: the same seed draws another picture."
+            notices = [notice for notice in (choice.notice, ignored) if notice is not None]
+            choice = replace(choice, notice=" ".join(notices))
         if choice.spec.models_are_folders:
             _check_folder(model.id, context)
-        if len(order.prompt) > model.max_prompt_chars:
+        if len(arguments.prompt) > model.max_prompt_chars:
             raise InputInvalid(
-                f"prompt has {len(order.prompt):,} characters; "
+                f"prompt has {len(arguments.prompt):,} characters; "
                 f"{model.title} takes {model.max_prompt_chars:,}",
                 field="prompt",
             )
@@ -144,22 +101,23 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
             choice=choice,
             quote=quote_of(request, model),
             target=target,
-            overwrite=order.overwrite,
+            overwrite=arguments.overwrite,
             parents=tuple(source.handle for source in sources),
             output_format=order.output_format,
             untrusted=not await self.sourcing.are_drawn_here(sources, mask),
         )
 
     async def _target(self, order: Order, context: ToolContext) -> Path | None:
-        if order.output_path is None:
+        arguments = order.arguments
+        if arguments.output_path is None:
             # The name is found when the picture is there; that one can be written is known now.
             some_name = context.reach.resolve_write(self.generated / "new.png", cwd=context.cwd)
             await asyncio.to_thread(check_new, some_name, overwrite=True)
             return None
         path = await approve_write(
-            order.output_path, context, self.approval, generated=self.generated
+            arguments.output_path, context, self.approval, generated=self.generated
         )
-        await asyncio.to_thread(check_new, path, overwrite=order.overwrite)
+        await asyncio.to_thread(check_new, path, overwrite=arguments.overwrite)
         return path
 
 
@@ -180,34 +138,32 @@ def _wish(order: Order, sources: Sequence[Picture], *, has_mask: bool) -> Drawin
         size = Size(sources[0].width, sources[0].height) if sources else DEFAULT_SIZE
     return DrawingNeeds(
         provider=order.provider,
-        model=order.model,
+        model=order.arguments.model,
         size=size,
         any_size=order.any_size or order.size is None,
-        quality=order.quality,
-        has_svg=order.svg is not None,
+        quality=order.arguments.quality,
+        has_svg=order.inputs.svg is not None,
         needs=Needs(
             sources=len(sources),
             mask=has_mask,
-            background=order.background,
-            negative_prompt=order.negative_prompt is not None,
             partial_pictures=order.partial_pictures,
+            options=order.arguments.given_options,
         ),
     )
 
 
 def _request(order: Order, model: ImageModel, size: Size) -> ImageRequest:
+    arguments = order.arguments
     # A seed of our own makes a job whose id was lost findable among the service's jobs.
-    seed = secrets.randbelow(MAX_SEED) if order.seed is None else order.seed
+    seed = secrets.randbelow(MAX_SEED) if arguments.seed is None else arguments.seed
+    options: dict[str, Any] = {**arguments.options, "seed": seed}
     return ImageRequest(
-        prompt=order.prompt,
+        **options,
+        prompt=arguments.prompt,
         model=model.id,
         width=size.width,
         height=size.height,
-        quality=order.quality,
-        seed=seed,
-        svg=order.svg,
-        background=order.background,
-        negative_prompt=order.negative_prompt,
+        svg=order.inputs.svg,
         partial_pictures=order.partial_pictures,
     )
 
@@ -225,9 +181,9 @@ def _check_folder(model: str, context: ToolContext) -> None:
 
 def _check_text(order: Order) -> None:
     """Refuse what can neither be sent nor written down, and a document nobody will draw."""
-    _size_bytes(order.prompt, field="prompt")
-    most = DEFAULT_LIMITS.max_svg_bytes
-    if order.svg is not None and _size_bytes(order.svg, field="svg") > most:
+    _size_bytes(order.arguments.prompt, field="prompt")
+    svg, most = order.inputs.svg, DEFAULT_LIMITS.max_svg_bytes
+    if svg is not None and _size_bytes(svg, field="svg") > most:
         raise InputInvalid(f"svg has more than {most:,} bytes", field="svg")
 
 

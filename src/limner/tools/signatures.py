@@ -5,17 +5,16 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Annotated, Any, cast, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import msgspec
 
-from limner.errors import InputInvalid
 from limner.tools.base import ToolContext
+from limner.tools.declaration import convert_arguments, inlined
 
 _SECTION = r"([A-Z][a-z]+(?: [a-z]+)?):\s*$"
 _ARGUMENTS = ("Args", "Arguments", "Parameters")
 _ENTRY = r"(\*{0,2}\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)$"
-_TYPES: Mapping[type, str] = {str: "string", int: "integer"}
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
@@ -40,12 +39,7 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             InputInvalid: one is missing or of another type.
         """
-        try:
-            given = msgspec.convert(_whole(arguments), self.fields)
-        except msgspec.ValidationError as error:
-            place = re.search(r"`\$\.?([^`]*)`$", str(error))
-            field = place[1] if place else None
-            raise InputInvalid(str(error).replace("`$.", "`"), field=field) from error
+        given = convert_arguments(self.fields, arguments)
         values = ((name, getattr(given, name)) for name in self.fields.__struct_fields__)
         return {name: value for name, value in values if value is not msgspec.UNSET}
 
@@ -90,23 +84,12 @@ def read_signature(function: Callable[..., Any]) -> Signature:
     )
 
 
-def _whole(value: object) -> object:
-    """JSON with 1.0 as the whole number that it is there; where a float is wanted, 1 will do."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, Mapping):
-        return {key: _whole(one) for key, one in cast("Mapping[str, object]", value).items()}
-    if isinstance(value, list):
-        return [_whole(one) for one in cast("list[object]", value)]
-    return value
-
-
 def _schema(name: str, struct: type[msgspec.Struct], defaults: Mapping[str, Any]) -> dict[str, Any]:
     try:
         (whole,), definitions = msgspec.json.schema_components(
             [struct], ref_template="#/$defs/{name}"
         )
-        found = _inlined(whole, definitions, within=())
+        found = inlined(whole, definitions)
     except (TypeError, RecursionError) as error:
         raise TypeError(f"{name}: its arguments cannot be JSON: {error}") from error
     properties = found.get("properties", {})
@@ -115,29 +98,6 @@ def _schema(name: str, struct: type[msgspec.Struct], defaults: Mapping[str, Any]
         if plain is not msgspec.UNSET:
             properties[field]["default"] = plain
     return {"type": "object", "properties": properties, "required": found.get("required", [])}
-
-
-def _inlined(schema: Any, definitions: Mapping[str, Any], *, within: tuple[str, ...]) -> Any:
-    """The schema without references, which not every service follows."""
-    if isinstance(schema, list):
-        return [_inlined(one, definitions, within=within) for one in cast("list[Any]", schema)]
-    if not isinstance(schema, dict):
-        return schema
-    given = cast("dict[str, Any]", schema)
-    if "$ref" not in given:
-        whole = {key: _inlined(one, definitions, within=within) for key, one in given.items()}
-        return _with_type(whole) if "enum" in whole else whole
-    name = given["$ref"].rpartition("/")[2]
-    if name in within:
-        raise TypeError(f"{name} contains itself")
-    told = {key: one for key, one in given.items() if key != "$ref"}
-    return _inlined(definitions[name], definitions, within=(*within, name)) | told
-
-
-def _with_type(choice: dict[str, Any]) -> dict[str, Any]:
-    """A choice with the type of what can be chosen, which some services insist on."""
-    kinds = {type(one) for one in cast("list[object]", choice["enum"])}
-    return {"type": _TYPES[kinds.pop()], **choice} if kinds in ({str}, {int}) else choice
 
 
 def _plain(value: Any) -> Any:

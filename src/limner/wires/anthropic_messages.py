@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
 from typing import Any, cast
 
 import msgspec
 
 from limner.wires.base import (
-    Answer,
     Effort,
     ModelRequest,
     Prompt,
@@ -19,35 +17,37 @@ from limner.wires.base import (
     Usage,
 )
 from limner.wires.content_parts import Part, PartSupport, PlacedPicture, join_text
-from limner.wires.item_views import Reasoning
 from limner.wires.stream import (
+    AnswerReader,
     CallBuilder,
     Count,
-    ItemBuilder,
     ReasoningBuilder,
-    counted,
-    kind_of,
-    read,
+    convert_or_none,
+    event_kind,
+    parse_event,
+    usage_beside_cache,
 )
-from limner.wires.strict_schema import closed
+from limner.wires.strict_schema import close_schema
 from limner.wires.turns import (
     AssistantTurn,
     CallPart,
     MessagePart,
     OutputPart,
+    ReasoningPart,
     Step,
     ToolTurn,
     Turn,
     UserTurn,
-    called,
-    instructed,
-    turns,
+    build_turns,
+    called_tools,
+    group_by_role,
+    split_instructions,
 )
 
 API = "anthropic-messages"
 EDITION = "2023-06-01"
 
-# Ten megabytes, counted in base64.
+# Ten megabytes of base64.
 _TAKES = PartSupport(
     types=frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"}),
     count=600,
@@ -62,20 +62,20 @@ _STOPS: Mapping[str, Stop] = {
 
 
 class AnthropicMessages:
-    """How the Messages API is asked."""
+    """The wire of the Messages API."""
 
     version = "v1"
 
     def headers(self, key: str) -> Mapping[str, str]:
-        """The key, and the edition of the API that is spoken here."""
+        """The key, and the version of the API that this wire follows."""
         return {"anthropic-version": EDITION} | ({"x-api-key": key} if key else {})
 
     def request(self, model: str, prompt: Prompt) -> ModelRequest:
-        """One streamed message; raises as `Wire.request`."""
-        system, said = instructed(prompt, turns(prompt, _TAKES))
+        """A request for one streamed message; raises as `Wire.request`."""
+        system, turns = split_instructions(prompt, build_turns(prompt, _TAKES))
         body: dict[str, Any] = {
             "model": model,
-            "messages": list(_messages(said)),
+            "messages": list(_messages(turns)),
             "max_tokens": prompt.max_output_tokens,
             "stream": True,
         }
@@ -83,8 +83,8 @@ class AnthropicMessages:
             body["system"] = system
         if prompt.tools:
             body["tools"] = [_tool(offer) for offer in prompt.tools]
-        elif names := called(said):
-            # A conversation with calls in it must say what they were calls of.
+        elif names := called_tools(turns):
+            # The service wants a tool for each call in the conversation.
             body["tools"] = [{"name": name, "input_schema": {"type": "object"}} for name in names]
             body["tool_choice"] = {"type": "none"}
         output: dict[str, Any] = {}
@@ -94,21 +94,21 @@ class AnthropicMessages:
             body["thinking"] = {"type": "adaptive"}
             output["effort"] = _effort(prompt.effort)
         if prompt.schema is not None:
-            output["format"] = {"type": "json_schema", "schema": closed(prompt.schema)}
+            output["format"] = {"type": "json_schema", "schema": close_schema(prompt.schema)}
         if output:
             body["output_config"] = output
         return ModelRequest(path="/messages", body=msgspec.json.encode(body))
 
     def reader(self) -> StreamReader:
         """A reader for one message."""
-        return _Reader()
+        return _Reader(API)
 
 
 WIRE = AnthropicMessages()
 
 
 def _effort(effort: Effort) -> Effort:
-    """The nearest effort that the API has a word for."""
+    """The nearest effort that the API has."""
     return "low" if effort == "minimal" else effort
 
 
@@ -117,15 +117,10 @@ def _tool(offer: ToolOffer) -> dict[str, Any]:
     return {"name": offer.name, "description": offer.description, "input_schema": schema}
 
 
-def _messages(said: Sequence[Turn]) -> Iterable[dict[str, Any]]:
-    """The turns as messages in which the roles take turns."""
-    for role, group in groupby(said, key=_role):
+def _messages(turns: Sequence[Turn]) -> Iterable[dict[str, Any]]:
+    for role, group in group_by_role(turns):
         blocks = [block for turn in group for block in _blocks(turn)]
         yield {"role": role, "content": blocks}
-
-
-def _role(turn: Turn) -> str:
-    return "assistant" if isinstance(turn, AssistantTurn) else "user"
 
 
 def _blocks(turn: Turn) -> list[dict[str, Any]]:
@@ -133,7 +128,7 @@ def _blocks(turn: Turn) -> list[dict[str, Any]]:
         case UserTurn():
             return [_block(part) for part in turn.parts]
         case AssistantTurn():
-            return [block for step in turn.concluded for block in _made(step)]
+            return [block for step in turn.trimmed_steps for block in _step(step)]
         case ToolTurn():
             return [_result(output) for output in turn.outputs]
 
@@ -141,12 +136,12 @@ def _blocks(turn: Turn) -> list[dict[str, Any]]:
 def _block(part: Part) -> dict[str, Any]:
     if not isinstance(part, PlacedPicture):
         return {"type": "text", "text": join_text([part])}
-    # Bytes are written as base64 by the encoder itself.
+    # The encoder writes bytes as base64.
     source = {"type": "base64", "media_type": part.image.mime, "data": part.image.data}
     return {"type": "image", "source": source}
 
 
-def _made(step: Step) -> list[dict[str, Any]]:
+def _step(step: Step) -> list[dict[str, Any]]:
     match step:
         case MessagePart():
             return [_block(text) for text in step.texts]
@@ -154,18 +149,17 @@ def _made(step: Step) -> list[dict[str, Any]]:
             use = {"type": "tool_use", "id": step.call_id, "name": step.name}
             return [{**use, "input": step.fields}]
         case _:
-            return _thinking(step.reasoning)
+            return _reasoning(step)
 
 
-def _thinking(reasoning: Reasoning) -> list[dict[str, Any]]:
-    """A thought of this service, with the signature that it knows it by; not those of others."""
-    signature = reasoning.encrypted_content
-    if reasoning.origin != API or signature is None:
+def _reasoning(part: ReasoningPart) -> list[dict[str, Any]]:
+    """Reasoning that this service has signed; not that of others."""
+    signature = part.signature_of(API)
+    if signature is None:
         return []
-    if reasoning.content is None:
+    if part.text is None:
         return [{"type": "redacted_thinking", "data": signature}]
-    text = "".join(part.text for part in reasoning.content)
-    return [{"type": "thinking", "thinking": text, "signature": signature}]
+    return [{"type": "thinking", "thinking": part.text, "signature": signature}]
 
 
 def _result(output: OutputPart) -> dict[str, Any]:
@@ -230,13 +224,13 @@ class _BlockEvent(msgspec.Struct):
     index: int = 0
 
 
-class _Trouble(msgspec.Struct):
+class _Error(msgspec.Struct):
     type: str | None = None
     message: str | None = None
 
 
-class _TroubleEvent(msgspec.Struct):
-    error: _Trouble
+class _ErrorEvent(msgspec.Struct):
+    error: _Error
 
 
 class _OutputDetails(msgspec.Struct):
@@ -251,86 +245,69 @@ class _Usage(msgspec.Struct):
     output_tokens_details: _OutputDetails | None = None
 
 
-class _Reader:
-    """Follows the events of one message."""
+class _Reader(AnswerReader):
+    """Reads the events of one message."""
 
-    def __init__(self) -> None:
-        self._made = ItemBuilder(API)
+    def __init__(self, api: str) -> None:
+        super().__init__(api)
         self._open: dict[int, ReasoningBuilder | CallBuilder] = {}
-        self._stop: Stop | None = None
-        self._model: str | None = None
-        self._usage: dict[str, Any] = {}
-        self._message: str | None = None
-        self._code: str | None = None
-        self._takes = {
-            "message_start": self._began,
-            "content_block_start": self._opened,
-            "content_block_delta": self._continued,
-            "message_delta": self._ended,
-            "error": self._broke,
+        self._counts: dict[str, Any] = {}
+        self._handlers = {
+            "message_start": self._on_start,
+            "content_block_start": self._on_block,
+            "content_block_delta": self._on_delta,
+            "message_delta": self._on_end,
+            "error": self._on_error,
         }
 
     def feed(self, name: str, data: str) -> str:
-        take = self._takes.get(kind_of(data))
-        return "" if take is None else take(data)
+        handle = self._handlers.get(event_kind(data))
+        return "" if handle is None else handle(data)
 
-    def finish(self) -> Answer | None:
-        if self._stop is None:
-            return None
-        return Answer(
-            text=self._made.text,
-            stop=self._stop,
-            model=self._model,
-            usage=_usage(self._usage),
-            message=self._message,
-            code=self._code,
-            items=self._made.items(),
-        )
-
-    def _began(self, data: str) -> str:
-        message = read(data, _MessageEvent).message
-        self._model, self._made.answer_id = message.model, message.id
+    def _on_start(self, data: str) -> str:
+        message = parse_event(data, _MessageEvent).message
+        self._model, self._items.answer_id = message.model, message.id
         self._count(message.usage)
         return ""
 
-    def _opened(self, data: str) -> str:
-        event = read(data, _BlockEvent)
-        block, made = event.content_block, self._made
+    def _on_block(self, data: str) -> str:
+        event = parse_event(data, _BlockEvent)
+        block, items = event.content_block, self._items
         match block.type:
             case "text":
-                return made.say(block.text)
+                return items.add_text(block.text)
             case "thinking":
-                thought = made.open(ReasoningBuilder([block.thinking], block.signature))
-                self._open[event.index] = thought
+                reasoning = ReasoningBuilder([block.thinking], block.signature)
+                self._open[event.index] = items.start(reasoning)
             case "redacted_thinking":
-                made.open(ReasoningBuilder(signature=block.data, is_hidden=True))
+                items.start(ReasoningBuilder(signature=block.data, is_hidden=True))
             case "tool_use":
-                # Whole here from some who speak this language, in pieces later from the others.
-                begun = [msgspec.json.encode(block.input).decode()] if block.input else []
-                self._open[event.index] = made.open(CallBuilder(block.id, block.name, begun))
+                # Some services with this API send the input here, the others send pieces later.
+                pieces = [msgspec.json.encode(block.input).decode()] if block.input else []
+                self._open[event.index] = items.start(CallBuilder(block.id, block.name, pieces))
             case _:
                 pass
         return ""
 
-    def _continued(self, data: str) -> str:
-        event = read(data, _DeltaEvent)
+    def _on_delta(self, data: str) -> str:
+        event = parse_event(data, _DeltaEvent)
         delta, block = event.delta, self._open.get(event.index)
         match delta.type, block:
             case "text_delta", _:
-                return self._made.say(delta.text)
+                return self._items.add_text(delta.text)
             case "thinking_delta", ReasoningBuilder():
-                self._made.add(block, delta.thinking)
+                self._items.add_piece(block, delta.thinking)
             case "signature_delta", ReasoningBuilder():
-                self._made.count(delta.signature)
+                self._items.count_chars(delta.signature)
                 block.signature += delta.signature
             case "input_json_delta", CallBuilder():
-                self._made.add(block, delta.partial_json)
+                self._items.add_piece(block, delta.partial_json)
             case _:
                 pass
         return ""
 
-    def _ended(self, data: str) -> str:
-        event = read(data, _EndEvent)
+    def _on_end(self, data: str) -> str:
+        event = parse_event(data, _EndEvent)
         self._count(event.usage)
         if event.delta.stop_reason is not None:
             self._stop = _STOPS.get(event.delta.stop_reason, "end")
@@ -338,29 +315,28 @@ class _Reader:
             self._message = event.delta.stop_details.explanation
         return ""
 
-    def _broke(self, data: str) -> str:
-        error = read(data, _TroubleEvent).error
+    def _on_error(self, data: str) -> str:
+        error = parse_event(data, _ErrorEvent).error
         self._stop, self._message, self._code = "error", error.message, error.type
         return ""
 
     def _count(self, usage: Any) -> None:
-        """Later counts are totals, and stand for the earlier; what they leave out stays."""
+        """Later counts are totals and replace the earlier ones, except those they leave out."""
         if isinstance(usage, dict):
-            given = cast("dict[str, Any]", usage)
-            self._usage |= {key: value for key, value in given.items() if value is not None}
+            counts = cast("dict[str, Any]", usage)
+            self._counts |= {key: value for key, value in counts.items() if value is not None}
+            self._usage = _usage(self._counts)
 
 
 def _usage(raw: dict[str, Any]) -> Usage | None:
-    usage = counted(raw, _Usage)
+    usage = convert_or_none(raw, _Usage)
     if usage is None or usage.input_tokens is None or usage.output_tokens is None:
         return None
-    # Here, unlike elsewhere, what was read from or written to a cache is counted apart.
-    cache_read, cache_write = usage.cache_read_input_tokens, usage.cache_creation_input_tokens
-    thought = usage.output_tokens_details
-    return Usage(
-        input_tokens=usage.input_tokens + (cache_read or 0) + (cache_write or 0),
+    details = usage.output_tokens_details
+    return usage_beside_cache(
+        input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
-        cache_read_tokens=cache_read,
-        cache_write_tokens=cache_write,
-        reasoning_tokens=thought and thought.thinking_tokens,
+        cache_read=usage.cache_read_input_tokens,
+        cache_write=usage.cache_creation_input_tokens,
+        reasoning=details and details.thinking_tokens,
     )

@@ -1,8 +1,8 @@
-"""What every wire takes in and gives back: a prompt in, a request out; events in, an answer out.
+"""A prompt -> an HTTP request, events -> an answer: the types that all wires share.
 
-A wire is one API's way of writing the same conversation. It knows the API's addresses, headers
-and JSON and nothing else: it opens no connection and reads no file. A new one is a module here
-and a line in ``WIRES``.
+A wire writes a conversation for one API. It knows the paths, the headers and the JSON of the API
+and nothing else: it opens no connection and reads no file. A new wire is a module here and a line
+in ``WIRES``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ WIRES = {
 }
 
 HANDLE_URL = "limner://image/"
-"""A picture in an item is named by this and its handle, never by its bytes."""
+"""The URL of a picture in an item is this and its handle; an item never contains bytes."""
 
 DEFAULT_MAX_OUTPUT_TOKENS = 16_384
 
@@ -32,10 +32,9 @@ Stop = Literal["end", "length", "refusal", "error"]
 
 
 class ModelPicture(Discreet, frozen=True, kw_only=True):
-    """A picture as a model gets it: fitted, of a type the model reads.
+    """A picture as a model gets it: fitted, and of a type that the model takes.
 
-    ``detail`` is how closely the model should look, in the word of its own service; None leaves
-    that to the service.
+    ``detail`` is a value of the model's own service; None leaves it to the service.
     """
 
     unshown = ("data",)
@@ -54,22 +53,22 @@ class ToolOffer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Prompt(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything one request says.
+    """Everything that one request contains.
 
     Attributes:
-        items: the conversation, as JSON objects in the shape of OpenAI's Responses API; a picture
-            in them is ``{"type": "input_image", "image_url": "limner://image/<handle>"}``, a sound
-            ``{"type": "input_audio", "audio_url": "data:audio/…;base64,…"}``.
-        pictures: the pictures that the items name, by handle.
-        omitted: for pictures that the items name and that are not sent, by handle, why; words
-            that name the handle stand in their place.
-        takes_images: False for a model that is sent no picture at all.
-        takes_audio: True for a model that is sent sounds; others get words in their place.
+        items: the conversation, as JSON objects in the shape of OpenAI's Responses API. A picture
+            is ``{"type": "input_image", "image_url": "limner://image/<handle>"}``, an audio clip
+            is ``{"type": "input_audio", "audio_url": "data:audio/…;base64,…"}``.
+        pictures: the pictures of the items, by handle.
+        omitted: the reason for each picture of the items that is not sent, by handle; a note with
+            the handle and the reason replaces it.
+        takes_images: False if the model is sent no pictures at all.
+        takes_audio: True if the model is sent audio; for other models a note replaces it.
         tools: what the model may call.
         instructions: the system prompt.
-        schema: a JSON schema; the answer's text is then a JSON object that follows it.
-        effort: how hard the model should think; None leaves that to the service.
-        max_output_tokens: the most an answer may take, thinking included.
+        schema: a JSON schema; the answer's text is then a JSON object that matches it.
+        effort: how much the model should reason; None leaves it to the service.
+        max_output_tokens: the most tokens of an answer, reasoning included.
     """
 
     items: Sequence[Mapping[str, Any]]
@@ -85,10 +84,10 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
-    """The tokens a service counted; None where it does not say.
+    """The tokens that a service counted; None if it does not say.
 
-    Those read from a cache or written to it are among the input, and the reasoning is among the
-    output, however the service itself adds up.
+    The input includes tokens that were read from or written to a cache, and the output includes
+    reasoning, however the service itself counts.
     """
 
     input_tokens: int
@@ -97,8 +96,8 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     cache_write_tokens: int | None = None
     reasoning_tokens: int | None = None
 
-    def plus(self, other: Usage) -> Usage:
-        """Both together; what only one of them says counts."""
+    def __add__(self, other: Usage) -> Usage:
+        """The sum; a count that only one of them has is kept."""
         return Usage(
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
@@ -113,18 +112,18 @@ def _sum(one: int | None, other: int | None) -> int | None:
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model said, or what was said instead.
+    """The answer of a model, or why there is none.
 
     Attributes:
-        text: the answer's text, as far as it came.
+        text: the text, as far as it arrived.
         stop: why it ends: the model was done, the limit was reached, it was refused, it failed.
-        model: the model that answered, in the service's words.
-        usage: what was counted, where the service says.
-        message: the service's own words about a refusal or a failure.
-        code: its own code for it.
-        items: everything the model made, in its order, as items of the conversation: what it
-            thought, its words, and the tools it calls. An answer that calls tools has the stop
-            "end"; where the stop is "length", the last call may be cut.
+        model: the model that answered, as the service names it.
+        usage: the tokens, if the service counts them.
+        message: the service's message about a refusal or a failure.
+        code: the service's code for it.
+        items: everything the model made, in order, as items of the conversation: reasoning,
+            messages and calls of tools. An answer that calls tools has the stop "end". If the stop
+            is "length", the last call may be cut off.
     """
 
     text: str
@@ -137,7 +136,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelRequest(Discreet, frozen=True, kw_only=True):
-    """One HTTP request to be sent: the address past the base URL, and the body of JSON."""
+    """One HTTP request: the path after the base URL, and the JSON body."""
 
     unshown = ("body",)
 
@@ -146,10 +145,10 @@ class ModelRequest(Discreet, frozen=True, kw_only=True):
 
 
 class StreamReader(Protocol):
-    """Follows one streamed answer, event by event."""
+    """Reads one streamed answer, event by event."""
 
     def feed(self, name: str, data: str) -> str:
-        """Take the next server-sent event; the text it adds to the answer, often none.
+        """Read the next server-sent event, and return the text that it adds to the answer.
 
         Raises:
             ModelBadAnswer: the event is not one of this API.
@@ -157,27 +156,27 @@ class StreamReader(Protocol):
         ...
 
     def finish(self) -> Answer | None:
-        """The whole answer once the stream has ended; None where it ended before its time."""
+        """The whole answer once the stream has ended; None if the stream broke off."""
         ...
 
 
 class Wire(Protocol):
-    """One API: how it is addressed, asked and understood."""
+    """One API: its headers, its requests and its answers."""
 
     @property
     def version(self) -> str | None:
-        """The version that its paths begin with where the base URL does not end in one."""
+        """The version that its paths start with if the base URL does not end in one."""
         ...
 
     def headers(self, key: str) -> Mapping[str, str]:
-        """What names the caller, and the edition of the API; an empty key names nobody."""
+        """The headers with the key and the version of the API; no key if it is empty."""
         ...
 
     def request(self, model: str, prompt: Prompt) -> ModelRequest:
         """The request for a streamed answer of the model with that id.
 
         Raises:
-            InputInvalid: something in the prompt has no place on this wire.
+            InputInvalid: something in the prompt cannot be sent with this API.
         """
         ...
 

@@ -1,47 +1,53 @@
 """Bedrock's Converse: turns -> ``POST /model/<id>/converse-stream``; its events -> an answer.
 
-The service frames its events in a way of its own: who reads them off the line passes the kind of
-each as its name and its JSON as its data. Until somebody does, this wire is not in the table.
+The service frames its events in a format of its own. The caller that decodes the frames passes the
+kind of each event as its name and its JSON as its data. No caller does that yet, so this wire is
+not in the table of wires.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
 from typing import Any
 from urllib.parse import quote
 
 import msgspec
 
 from limner.wires.base import (
-    Answer,
-    ModelPicture,
     ModelRequest,
     Prompt,
     Stop,
     StreamReader,
     ToolOffer,
-    Usage,
 )
 from limner.wires.content_parts import Part, PartSupport, PlacedPicture, join_text
-from limner.wires.item_views import Reasoning
 from limner.wires.openai_shared import bearer
-from limner.wires.stream import CallBuilder, Count, ItemBuilder, ReasoningBuilder, counted, read
-from limner.wires.strict_schema import closed
+from limner.wires.stream import (
+    AnswerReader,
+    CallBuilder,
+    Count,
+    ReasoningBuilder,
+    convert_or_none,
+    parse_event,
+    usage_beside_cache,
+)
+from limner.wires.strict_schema import close_schema
 from limner.wires.turns import (
     AssistantTurn,
     CallPart,
     MessagePart,
     OutputPart,
+    ReasoningPart,
     Step,
     ToolTurn,
     Turn,
     UserTurn,
-    called,
-    instructed,
-    labelled,
-    turns,
+    build_turns,
+    called_tools,
+    group_by_role,
+    label_media,
+    split_instructions,
 )
 
 API = "bedrock-converse"
@@ -53,8 +59,8 @@ _FORMATS = {
     "image/webp": "webp",
 }
 _TAKES = PartSupport(types=frozenset(_FORMATS), count=20, bytes_each=3_750_000)
-# The families whose outputs of tools can carry pictures; for others they stand beside.
-_SEEING_RESULTS = re.compile(r"(^|[./])(anthropic\.claude|amazon\.nova)")
+# The model families whose tool results can contain pictures; for others, pictures follow them.
+_IMAGE_RESULTS = re.compile(r"(^|[./])(anthropic\.claude|amazon\.nova)")
 _EMPTY = "(nothing)"
 
 _STOPS: Mapping[str, Stop] = {
@@ -68,27 +74,26 @@ _STOPS: Mapping[str, Stop] = {
 
 
 class BedrockConverse:
-    """How Converse is asked."""
+    """The wire of Converse."""
 
     version = None
 
     def headers(self, key: str) -> Mapping[str, str]:
-        """A key of Bedrock's own as a bearer's."""
+        """A key of Bedrock as a bearer token."""
         return bearer(key)
 
     def request(self, model: str, prompt: Prompt) -> ModelRequest:
-        """One streamed answer; raises as `Wire.request`."""
-        system, said = instructed(prompt, turns(prompt, _TAKES))
-        writing = _Writing(model)
+        """A request for one streamed answer; raises as `Wire.request`."""
+        system, turns = split_instructions(prompt, build_turns(prompt, _TAKES))
         body: dict[str, Any] = {
-            "messages": list(writing.messages(said)),
+            "messages": list(_Writer(model).messages(turns)),
             "inferenceConfig": {"maxTokens": prompt.max_output_tokens},
         }
         if system is not None:
             body["system"] = [{"text": system}]
-        # A conversation with calls in it must say what they were calls of.
-        known = [ToolOffer(name=name, description=name, schema={}) for name in called(said)]
-        if tools := prompt.tools or known:
+        # The service wants a tool for each call in the conversation.
+        called = [ToolOffer(name=name, description=name, schema={}) for name in called_tools(turns)]
+        if tools := prompt.tools or called:
             body["toolConfig"] = {"tools": [_tool(offer) for offer in tools]}
         if output := _output_config(prompt):
             body["outputConfig"] = output
@@ -97,7 +102,7 @@ class BedrockConverse:
 
     def reader(self) -> StreamReader:
         """A reader for one answer."""
-        return _Reader()
+        return _Reader(API)
 
 
 WIRE = BedrockConverse()
@@ -106,7 +111,7 @@ WIRE = BedrockConverse()
 def _output_config(prompt: Prompt) -> dict[str, Any]:
     config: dict[str, Any] = {}
     if prompt.schema is not None:
-        schema = msgspec.json.encode(closed(prompt.schema)).decode()
+        schema = msgspec.json.encode(close_schema(prompt.schema)).decode()
         structure = {"jsonSchema": {"name": "answer", "schema": schema}}
         config["textFormat"] = {"type": "json_schema", "structure": structure}
     if prompt.effort not in (None, "none"):
@@ -125,15 +130,14 @@ def _tool(offer: ToolOffer) -> dict[str, Any]:
     }
 
 
-class _Writing:
+class _Writer:
     """Writes the turns for one model."""
 
     def __init__(self, model: str) -> None:
-        self._results_see = _SEEING_RESULTS.search(model) is not None
+        self._has_image_results = _IMAGE_RESULTS.search(model) is not None
 
-    def messages(self, said: Sequence[Turn]) -> Iterable[dict[str, Any]]:
-        """The turns as messages in which the roles take turns."""
-        for role, group in groupby(said, key=_role):
+    def messages(self, turns: Sequence[Turn]) -> Iterable[dict[str, Any]]:
+        for role, group in group_by_role(turns):
             blocks = [block for turn in group for block in self._blocks(turn)]
             yield {"role": role, "content": blocks}
 
@@ -142,14 +146,14 @@ class _Writing:
             case UserTurn():
                 return [_block(part) for part in turn.parts]
             case AssistantTurn():
-                return [block for step in turn.concluded for block in _made(step)]
+                return [block for step in turn.trimmed_steps for block in _step(step)]
             case ToolTurn():
                 results = [{"toolResult": self._result(output)} for output in turn.outputs]
-                beside = [] if self._results_see else labelled(turn.outputs)
+                beside = [] if self._has_image_results else label_media(turn.outputs)
                 return results + [_block(part) for part in beside]
 
     def _result(self, output: OutputPart) -> dict[str, Any]:
-        parts = output.parts if self._results_see else [join_text(output.parts)]
+        parts = output.parts if self._has_image_results else [join_text(output.parts)]
         return {
             "toolUseId": output.call.call_id,
             "content": [_block(part or _EMPTY) for part in parts or [_EMPTY]],
@@ -157,24 +161,14 @@ class _Writing:
         }
 
 
-def _role(turn: Turn) -> str:
-    return "assistant" if isinstance(turn, AssistantTurn) else "user"
-
-
 def _block(part: Part) -> dict[str, Any]:
-    return (
-        {"image": _image(part.image)}
-        if isinstance(part, PlacedPicture)
-        else {"text": join_text([part])}
-    )
+    if not isinstance(part, PlacedPicture):
+        return {"text": join_text([part])}
+    # The encoder writes bytes as base64.
+    return {"image": {"format": _FORMATS[part.image.mime], "source": {"bytes": part.image.data}}}
 
 
-def _image(image: ModelPicture) -> dict[str, Any]:
-    # Bytes are written as base64 by the encoder itself.
-    return {"format": _FORMATS[image.mime], "source": {"bytes": image.data}}
-
-
-def _made(step: Step) -> list[dict[str, Any]]:
+def _step(step: Step) -> list[dict[str, Any]]:
     match step:
         case MessagePart():
             return [_block(text) for text in step.texts]
@@ -182,18 +176,17 @@ def _made(step: Step) -> list[dict[str, Any]]:
             use = {"toolUseId": step.call_id, "name": step.name, "input": step.fields}
             return [{"toolUse": use}]
         case _:
-            return _thinking(step.reasoning)
+            return _reasoning(step)
 
 
-def _thinking(reasoning: Reasoning) -> list[dict[str, Any]]:
-    """A thought of this service, with the signature that it knows it by; not those of others."""
-    signature = reasoning.encrypted_content
-    if reasoning.origin != API or signature is None:
+def _reasoning(part: ReasoningPart) -> list[dict[str, Any]]:
+    """Reasoning that this service has signed; not that of others."""
+    signature = part.signature_of(API)
+    if signature is None:
         return []
-    if reasoning.content is None:
+    if part.text is None:
         return [{"reasoningContent": {"redactedContent": signature}}]
-    text = "".join(part.text for part in reasoning.content)
-    return [{"reasoningContent": {"reasoningText": {"text": text, "signature": signature}}}]
+    return [{"reasoningContent": {"reasoningText": {"text": part.text, "signature": signature}}}]
 
 
 class _ToolUse(msgspec.Struct, rename="camel"):
@@ -246,91 +239,73 @@ class _Usage(msgspec.Struct, rename="camel"):
     cache_write_input_tokens: Count | None = None
 
 
-class _Trouble(msgspec.Struct):
+class _Error(msgspec.Struct):
     message: str | None = None
 
 
-class _Reader:
-    """Follows the events of one answer."""
+class _Reader(AnswerReader):
+    """Reads the events of one answer."""
 
-    def __init__(self) -> None:
-        self._made = ItemBuilder(API)
+    def __init__(self, api: str) -> None:
+        super().__init__(api)
         self._open: dict[int, ReasoningBuilder | CallBuilder] = {}
-        self._stop: Stop | None = None
-        self._usage: Usage | None = None
-        self._message: str | None = None
-        self._code: str | None = None
-        self._takes = {
-            "contentBlockStart": self._opened,
-            "contentBlockDelta": self._continued,
-            "messageStop": self._ended,
-            "metadata": self._counted,
+        self._handlers = {
+            "contentBlockStart": self._on_block,
+            "contentBlockDelta": self._on_delta,
+            "messageStop": self._on_end,
+            "metadata": self._on_usage,
         }
 
     def feed(self, name: str, data: str) -> str:
         if name.endswith("Exception"):
             self._stop, self._code = "error", name
-            self._message = read(data, _Trouble).message
+            self._message = parse_event(data, _Error).message
             return ""
-        take = self._takes.get(name)
-        return "" if take is None else take(data)
+        handle = self._handlers.get(name)
+        return "" if handle is None else handle(data)
 
-    def finish(self) -> Answer | None:
-        if self._stop is None:
-            return None
-        return Answer(
-            text=self._made.text,
-            stop=self._stop,
-            usage=self._usage,
-            message=self._message,
-            code=self._code,
-            items=self._made.items(),
-        )
-
-    def _opened(self, data: str) -> str:
-        event = read(data, _StartEvent)
+    def _on_block(self, data: str) -> str:
+        event = parse_event(data, _StartEvent)
         use = event.start.tool_use
         if use is not None:
-            self._open[event.content_block_index] = self._made.open(
+            self._open[event.content_block_index] = self._items.start(
                 CallBuilder(use.tool_use_id, use.name)
             )
         return ""
 
-    def _continued(self, data: str) -> str:
-        event = read(data, _DeltaEvent)
+    def _on_delta(self, data: str) -> str:
+        event = parse_event(data, _DeltaEvent)
         delta, block = event.delta, self._open.get(event.content_block_index)
         if delta.tool_use is not None and isinstance(block, CallBuilder):
-            self._made.add(block, delta.tool_use.input)
+            self._items.add_piece(block, delta.tool_use.input)
         if delta.reasoning_content is not None:
-            self._thought(event.content_block_index, delta.reasoning_content)
-        return self._made.say(delta.text)
+            self._add_reasoning(event.content_block_index, delta.reasoning_content)
+        return self._items.add_text(delta.text)
 
-    def _thought(self, at: int, delta: _ReasoningDelta) -> None:
+    def _add_reasoning(self, at: int, delta: _ReasoningDelta) -> None:
         block = self._open.get(at)
         if not isinstance(block, ReasoningBuilder):
-            block = self._made.open(ReasoningBuilder(is_hidden=bool(delta.redacted_content)))
+            block = self._items.start(ReasoningBuilder(is_hidden=bool(delta.redacted_content)))
             self._open[at] = block
         signature = delta.signature or delta.redacted_content
-        self._made.count(signature)
+        self._items.count_chars(signature)
         block.signature += signature
-        self._made.add(block, delta.text)
+        self._items.add_piece(block, delta.text)
 
-    def _ended(self, data: str) -> str:
-        reason = read(data, _StopEvent).stop_reason
+    def _on_end(self, data: str) -> str:
+        reason = parse_event(data, _StopEvent).stop_reason
         self._stop = _STOPS.get(reason, "end")
         if self._stop in ("refusal", "error"):
             self._code = reason
         return ""
 
-    def _counted(self, data: str) -> str:
-        usage = counted(read(data, _UsageEvent).usage, _Usage)
+    def _on_usage(self, data: str) -> str:
+        usage = convert_or_none(parse_event(data, _UsageEvent).usage, _Usage)
         if usage is not None:
-            # What was read from or written to a cache is counted apart.
-            cache_read, cache_write = usage.cache_read_input_tokens, usage.cache_write_input_tokens
-            self._usage = Usage(
-                input_tokens=usage.input_tokens + (cache_read or 0) + (cache_write or 0),
+            self._usage = usage_beside_cache(
+                input_tokens=usage.input_tokens,
                 output_tokens=usage.output_tokens,
-                cache_read_tokens=cache_read,
-                cache_write_tokens=cache_write,
+                cache_read=usage.cache_read_input_tokens,
+                cache_write=usage.cache_write_input_tokens,
             )
         return ""

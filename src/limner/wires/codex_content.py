@@ -17,7 +17,7 @@ from limner.wires.content_parts import (
     encode_base64,
     join_text,
 )
-from limner.wires.incoming_media import Incoming, RawAudio, picture_of
+from limner.wires.incoming_media import Incoming, RawAudio, parse_picture
 from limner.wires.item_views import ContentPart, InputAudio, parts
 from limner.wires.items import Item
 
@@ -28,25 +28,25 @@ def write(
     """The parts of an output as ``contentItems``.
 
     Raises:
-        InputInvalid: a part has no place, or a picture is not there.
+        InputInvalid: a part cannot be sent, or a picture is not loaded.
     """
     writer = PartWriter(pictures, omitted=omitted, takes=PartSupport())
     return [item for part in parts(content) for item in _items(part, writer)]
 
 
 def read(content_items: Sequence[Any]) -> list[Incoming]:
-    """What is in the ``contentItems`` of an answer; a picture that cannot be taken says why.
+    """The content of the ``contentItems`` of a response; an invalid picture states why.
 
     Raises:
-        InputInvalid: something is not of the three kinds.
+        InputInvalid: an item is not of the three kinds.
     """
-    return [_incoming(item) for item in content_items]
+    return [_parse(item) for item in content_items]
 
 
 def _items(part: ContentPart, writer: PartWriter) -> list[dict[str, Any]]:
     if isinstance(part, InputAudio) and part.audio_url is not None:
         return [{"type": "inputAudio", "audioUrl": part.audio_url}]
-    return [_item(placed) for placed in writer.write([part])]
+    return [_item(written) for written in writer.write([part])]
 
 
 def _item(part: Part) -> dict[str, Any]:
@@ -68,18 +68,18 @@ class _Audio(msgspec.Struct, tag_field="type", tag="inputAudio", rename="camel")
     audio_url: str
 
 
-def _incoming(found: Any) -> Incoming:
+def _parse(value: Any) -> Incoming:
     try:
-        item: _Text | _Image | _Audio = msgspec.convert(found, _Text | _Image | _Audio)
+        item: _Text | _Image | _Audio = msgspec.convert(value, _Text | _Image | _Audio)
     except msgspec.ValidationError as problem:
         raise InputInvalid(
-            f"A content item is not one: {problem}"[:300],
+            f"A content item is invalid: {problem}"[:300],
             hint='Send {"type": "inputText", "text": …} or {"type": "inputImage", "imageUrl": …}.',
         ) from problem
     match item:
         case _Text():
             return item.text
         case _Image():
-            return picture_of(item.image_url)
+            return parse_picture(item.image_url)
         case _Audio():
             return RawAudio(url=item.audio_url)

@@ -10,7 +10,6 @@ from urllib.parse import quote
 import msgspec
 
 from limner.wires.base import (
-    Answer,
     Effort,
     ModelPicture,
     ModelRequest,
@@ -21,8 +20,14 @@ from limner.wires.base import (
     Usage,
 )
 from limner.wires.content_parts import AudioClip, Part, PartSupport, PlacedPicture, join_text
-from limner.wires.item_views import Reasoning
-from limner.wires.stream import CallBuilder, Count, ItemBuilder, ReasoningBuilder, counted, read
+from limner.wires.stream import (
+    AnswerReader,
+    CallBuilder,
+    Count,
+    ReasoningBuilder,
+    convert_or_none,
+    parse_event,
+)
 from limner.wires.turns import (
     AssistantTurn,
     CallPart,
@@ -32,9 +37,9 @@ from limner.wires.turns import (
     ToolTurn,
     Turn,
     UserTurn,
-    instructed,
-    labelled,
-    turns,
+    build_turns,
+    label_media,
+    split_instructions,
 )
 
 API = "gemini-generate-content"
@@ -46,9 +51,9 @@ _TAKES = PartSupport(
         {"audio/wav", "audio/mp3", "audio/aiff", "audio/aac", "audio/ogg", "audio/flac"}
     ),
 )
-# Since Gemini 3 an output carries pictures, calls have ids, and signatures are demanded.
+# Since Gemini 3 an output can contain pictures, calls have ids, and signatures are required.
 _OLD = re.compile(r"(gemini-[12]\b|gemma)")
-# What the service takes in the place of a signature for a call that it did not sign itself.
+# What the service accepts instead of a signature for a call that it did not sign.
 _UNSIGNED = "skip_thought_signature_validator"
 _LEVELS: Mapping[Effort, str] = {
     "none": "MINIMAL",
@@ -79,39 +84,39 @@ _STOPS: Mapping[str, Stop] = {
 
 
 class GeminiGenerateContent:
-    """How generateContent is asked."""
+    """The wire of generateContent."""
 
     version = "v1beta"
 
     def headers(self, key: str) -> Mapping[str, str]:
-        """The key in a header, where it gets into no log of addresses."""
+        """The key in a header, so that no log of URLs contains it."""
         return {"x-goog-api-key": key} if key else {}
 
     def request(self, model: str, prompt: Prompt) -> ModelRequest:
-        """One streamed generation; raises as `Wire.request`."""
+        """A request for one streamed generation; raises as `Wire.request`."""
         settings: dict[str, Any] = {"maxOutputTokens": prompt.max_output_tokens}
         if prompt.effort is not None:
             settings["thinkingConfig"] = {"thinkingLevel": _LEVELS[prompt.effort]}
         if prompt.schema is not None:
             settings["responseMimeType"] = "application/json"
             settings["responseJsonSchema"] = prompt.schema
-        system, said = instructed(prompt, turns(prompt, _TAKES))
-        writing = _Writing(model)
+        system, turns = split_instructions(prompt, build_turns(prompt, _TAKES))
+        writer = _Writer(model)
         body: dict[str, Any] = {
-            "contents": [writing.content(turn) for turn in said],
+            "contents": [writer.content(turn) for turn in turns],
             "generationConfig": settings,
         }
         if system is not None:
             body["systemInstruction"] = {"parts": [{"text": system}]}
         if prompt.tools:
-            declared = [_declaration(offer) for offer in prompt.tools]
-            body["tools"] = [{"functionDeclarations": declared}]
+            declarations = [_declaration(offer) for offer in prompt.tools]
+            body["tools"] = [{"functionDeclarations": declarations}]
         path = f"/models/{quote(model, safe='')}:streamGenerateContent?alt=sse"
         return ModelRequest(path=path, body=msgspec.json.encode(body))
 
     def reader(self) -> StreamReader:
         """A reader for one generation."""
-        return _Reader()
+        return _Reader(API)
 
 
 WIRE = GeminiGenerateContent()
@@ -125,7 +130,7 @@ def _declaration(offer: ToolOffer) -> dict[str, Any]:
     }
 
 
-class _Writing:
+class _Writer:
     """Writes the turns for one model."""
 
     def __init__(self, model: str) -> None:
@@ -136,59 +141,58 @@ class _Writing:
             case UserTurn():
                 return {"role": "user", "parts": [_part(part) for part in turn.parts]}
             case AssistantTurn():
-                return {"role": "model", "parts": list(self._made(turn))}
+                return {"role": "model", "parts": list(self._steps(turn))}
             case ToolTurn():
                 return {"role": "user", "parts": self._results(turn.outputs)}
 
-    def _made(self, turn: AssistantTurn) -> Iterable[dict[str, Any]]:
-        """The parts of an answer; a signature is a field of the part that comes after it."""
+    def _steps(self, turn: AssistantTurn) -> Iterable[dict[str, Any]]:
+        """The parts of an answer; a signature is a field of the part after the reasoning."""
         signature: str | None = None
         is_unsigned = not self._is_old
         for step in turn.steps:
             if isinstance(step, ReasoningPart):
                 if signature is not None:
                     yield _signed({"text": ""}, signature)
-                signature = _signature(step.reasoning)
+                signature = step.signature_of(API)
                 continue
             if isinstance(step, CallPart):
-                # Of parallel calls only the first is signed.
+                # Only the first of parallel calls has a signature.
                 if is_unsigned and signature is None:
                     signature = _UNSIGNED
                 is_unsigned = False
                 yield _signed({"functionCall": self._call(step)}, signature)
             else:
-                yield from _said(step, signature)
+                yield from _texts(step, signature)
             signature = None
         if signature is not None:
             yield _signed({"text": ""}, signature)
 
     def _call(self, call: CallPart) -> dict[str, Any]:
-        return self._identified(call) | {"args": call.fields}
+        return self._identify(call) | {"args": call.fields}
 
-    def _identified(self, call: CallPart) -> dict[str, Any]:
-        named = {"name": call.name}
-        return named if self._is_old else {"id": call.call_id, **named}
+    def _identify(self, call: CallPart) -> dict[str, Any]:
+        name = {"name": call.name}
+        return name if self._is_old else {"id": call.call_id, **name}
 
     def _results(self, outputs: Sequence[OutputPart]) -> list[dict[str, Any]]:
         returned = [{"functionResponse": self._response(output)} for output in outputs]
-        # An output carries pictures at most: sounds stand beside it.
-        beside = labelled(outputs) if self._is_old else labelled(outputs, AudioClip)
-        return returned + [_part(part) for part in beside]
+        # An output can contain pictures at most: audio follows it.
+        following = label_media(outputs) if self._is_old else label_media(outputs, AudioClip)
+        return returned + [_part(part) for part in following]
 
     def _response(self, output: OutputPart) -> dict[str, Any]:
-        told = {"error" if output.has_failed else "output": join_text(output.parts)}
-        response = self._identified(output.call) | {"response": told}
-        seen = [part for part in output.parts if isinstance(part, PlacedPicture)]
-        shown = [{"inlineData": _blob(one.image)} for one in seen]
-        return response | {"parts": shown} if shown and not self._is_old else response
+        result = {"error" if output.has_failed else "output": join_text(output.parts)}
+        response = self._identify(output.call) | {"response": result}
+        images = [
+            {"inlineData": _blob(part.image)}
+            for part in output.parts
+            if isinstance(part, PlacedPicture)
+        ]
+        return response | {"parts": images} if images and not self._is_old else response
 
 
-def _signature(reasoning: Reasoning) -> str | None:
-    return reasoning.encrypted_content if reasoning.origin == API else None
-
-
-def _said(said: MessagePart, signature: str | None) -> list[dict[str, Any]]:
-    first, *rest = ({"text": text} for text in said.texts)
+def _texts(message: MessagePart, signature: str | None) -> list[dict[str, Any]]:
+    first, *rest = ({"text": text} for text in message.texts)
     return [_signed(first, signature), *rest]
 
 
@@ -209,7 +213,7 @@ def _part(part: Part) -> dict[str, Any]:
 
 
 def _blob(image: ModelPicture) -> dict[str, Any]:
-    # Bytes are written as base64 by the encoder itself.
+    # The encoder writes bytes as base64.
     return {"mimeType": image.mime, "data": image.data}
 
 
@@ -241,7 +245,7 @@ class _Feedback(msgspec.Struct, rename="camel"):
     block_reason_message: str | None = None
 
 
-class _Trouble(msgspec.Struct):
+class _Error(msgspec.Struct):
     message: str | None = None
     status: str | None = None
 
@@ -252,7 +256,7 @@ class _Chunk(msgspec.Struct, rename="camel"):
     usage_metadata: Any = None
     model_version: str | None = None
     response_id: str | None = None
-    error: _Trouble | None = None
+    error: _Error | None = None
 
 
 class _Usage(msgspec.Struct, rename="camel"):
@@ -263,78 +267,57 @@ class _Usage(msgspec.Struct, rename="camel"):
     cached_content_token_count: Count | None = None
 
 
-class _Reader:
-    """Follows the chunks of one generation."""
-
-    def __init__(self) -> None:
-        self._made = ItemBuilder(API)
-        self._stop: Stop | None = None
-        self._model: str | None = None
-        self._usage: Usage | None = None
-        self._message: str | None = None
-        self._code: str | None = None
+class _Reader(AnswerReader):
+    """Reads the chunks of one generation."""
 
     def feed(self, name: str, data: str) -> str:
-        chunk = read(data, _Chunk)
+        chunk = parse_event(data, _Chunk)
         self._model = chunk.model_version or self._model
-        self._made.answer_id = chunk.response_id or self._made.answer_id
+        self._items.answer_id = chunk.response_id or self._items.answer_id
         self._usage = _usage(chunk.usage_metadata) or self._usage
         if chunk.error is not None:
             self._end("error", chunk.error.message, chunk.error.status)
         feedback = chunk.prompt_feedback
         if feedback is not None and feedback.block_reason is not None:
             self._end("refusal", feedback.block_reason_message, feedback.block_reason)
-        return "".join(self._said(candidate) for candidate in (chunk.candidates or [])[:1])
+        return "".join(self._candidate(candidate) for candidate in (chunk.candidates or [])[:1])
 
-    def finish(self) -> Answer | None:
-        if self._stop is None:
-            return None
-        return Answer(
-            text=self._made.text,
-            stop=self._stop,
-            model=self._model,
-            usage=self._usage,
-            message=self._message,
-            code=self._code,
-            items=self._made.items(),
-        )
-
-    def _said(self, candidate: _Candidate) -> str:
+    def _candidate(self, candidate: _Candidate) -> str:
         reason = candidate.finish_reason
         if reason is not None:
             stop = _STOPS.get(reason, "error")
-            is_told = stop in ("refusal", "error")
-            self._end(stop, candidate.finish_message, reason if is_told else None)
+            has_code = stop in ("refusal", "error")
+            self._end(stop, candidate.finish_message, reason if has_code else None)
         parts = (candidate.content or _Content()).parts or []
         return "".join(self._part(part) for part in parts)
 
     def _part(self, part: _Part) -> str:
         if part.thought:
-            self._made.add(self._thinking(is_hidden=False), part.text)
-        # The signature of words comes at their end, that of a call with the call.
-        said = "" if part.thought else self._made.say(part.text)
+            self._items.add_piece(self._reasoning(is_hidden=False), part.text)
+        # The signature of a text comes at its end, that of a call with the call.
+        text = "" if part.thought else self._items.add_text(part.text)
         if part.thought_signature:
-            self._made.count(part.thought_signature)
-            self._thinking(is_hidden=True).signature = part.thought_signature
+            self._items.count_chars(part.thought_signature)
+            self._reasoning(is_hidden=True).signature = part.thought_signature
         if part.function_call is not None:
             call = part.function_call
             arguments = msgspec.json.encode(call.args or {}).decode()
-            self._made.open(CallBuilder(call.id or "", call.name, [arguments]))
-        return said
+            self._items.start(CallBuilder(call.id or "", call.name, [arguments]))
+        return text
 
-    def _thinking(self, *, is_hidden: bool) -> ReasoningBuilder:
-        """The thought that is under way, or a new one."""
-        last = self._made.last
+    def _reasoning(self, *, is_hidden: bool) -> ReasoningBuilder:
+        """The reasoning that is not signed yet, or a new one."""
+        last = self._items.last
         if isinstance(last, ReasoningBuilder) and not last.signature:
             return last
-        return self._made.open(ReasoningBuilder(is_hidden=is_hidden))
+        return self._items.start(ReasoningBuilder(is_hidden=is_hidden))
 
     def _end(self, stop: Stop, message: str | None, code: str | None) -> None:
         self._stop, self._message, self._code = stop, message, code
 
 
 def _usage(raw: Any) -> Usage | None:
-    usage = counted(raw, _Usage)
+    usage = convert_or_none(raw, _Usage)
     if usage is None:
         return None
     return Usage(

@@ -1,4 +1,4 @@
-"""What others send as pictures -> bytes that nobody has looked at yet, or why there are none."""
+"""Pictures and audio of other protocols -> unchecked bytes, or why there are none."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import msgspec
 from limner.content import Discreet
 from limner.errors import InputInvalid
 
-# Of a data URL's beginning, more than any type and its parameters need.
+# The type and parameters of a data URL are shorter than this.
 _MAX_HEAD_CHARS = 200
 
 
 class RawPicture(Discreet, frozen=True, kw_only=True):
-    """Bytes that somebody says are a picture, and the type they say it has."""
+    """Bytes that a sender calls a picture, and the type that it states; both unchecked."""
 
     unshown = ("data",)
 
@@ -23,7 +23,7 @@ class RawPicture(Discreet, frozen=True, kw_only=True):
 
 
 class RawAudio(Discreet, frozen=True, kw_only=True):
-    """A sound, as a data URL; limner only passes it on."""
+    """An audio clip, as a data URL; limner only passes it on."""
 
     unshown = ("url",)
 
@@ -31,24 +31,24 @@ class RawAudio(Discreet, frozen=True, kw_only=True):
 
 
 class Omitted(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that is not taken in, and why."""
+    """Content that is not taken in, and why."""
 
     why: str
 
     @property
     def text(self) -> str:
-        """The words that stand for it."""
+        """The note that replaces it."""
         return f"[not shown: {self.why}]"
 
 
 Incoming = str | RawPicture | RawAudio | Omitted
 
 
-def from_base64(text: str, *, mime: str) -> RawPicture:
-    """The bytes of a picture in base64.
+def decode_picture(text: str, *, mime: str) -> RawPicture:
+    """The bytes of a picture in base64; they are checked later.
 
     Raises:
-        InputInvalid: it is no base64 that can be read; what can is looked at later anyway.
+        InputInvalid: it is not base64.
     """
     try:
         return RawPicture(data=binascii.a2b_base64(text), mime=mime)
@@ -56,11 +56,11 @@ def from_base64(text: str, *, mime: str) -> RawPicture:
         raise InputInvalid("A picture is not in base64", field="image_url") from problem
 
 
-def from_data_url(url: str) -> RawPicture:
+def parse_data_url(url: str) -> RawPicture:
     """The bytes of a picture in a data URL.
 
     Raises:
-        InputInvalid: it is another address, which is never followed, or no base64.
+        InputInvalid: it is another kind of URL, which is never followed, or not base64.
     """
     head, comma, packed = url.partition(",")
     scheme, _, kind = head[:_MAX_HEAD_CHARS].partition(":")
@@ -68,17 +68,17 @@ def from_data_url(url: str) -> RawPicture:
         raise InputInvalid(
             f"A picture must come as a data URL, not as {url[:80]!r}",
             field="image_url",
-            hint="Addresses of pictures are not followed: send data:image/png;base64,…",
+            hint="URLs of pictures are not followed: send data:image/png;base64,…",
         )
     mime, *parameters = (word.strip().lower() for word in kind.split(";"))
     if "base64" not in parameters:
         raise InputInvalid("A picture's data URL must be in base64", field="image_url")
-    return from_base64(packed, mime=mime)
+    return decode_picture(packed, mime=mime)
 
 
-def picture_of(url: str) -> RawPicture | Omitted:
-    """The picture in a data URL, or why there is none: what is beside it must not suffer."""
+def parse_picture(url: str) -> RawPicture | Omitted:
+    """The picture in a data URL, or why there is none; the rest of the message stays valid."""
     try:
-        return from_data_url(url)
+        return parse_data_url(url)
     except InputInvalid as problem:
         return Omitted(why=problem.message)

@@ -1,7 +1,7 @@
-"""Typed views of a conversation's items: what the JSON object of each kind says.
+"""An item of a conversation -> a typed view of its JSON object, one for each kind.
 
-An item itself is kept as the object it arrived as and is never rebuilt from a view, so kinds and
-fields that are unknown here survive.
+The item itself stays the object that arrived. It is never rebuilt from a view, so unknown kinds and
+fields survive.
 """
 
 from __future__ import annotations
@@ -19,56 +19,56 @@ V = TypeVar("V")
 
 
 class _View(msgspec.Struct, kw_only=True):
-    """What one object says, as far as it is known."""
+    """The known fields of one object."""
 
 
 class Unknown(_View):
-    """An object of a kind that is not known here."""
+    """An object of an unknown kind."""
 
     kind: str
 
 
-# --- what a message, an output or a thought consists of ---
+# --- the parts of a message, an output or reasoning ---
 
 
 class InputText(_View):
-    """Words of a user or a tool."""
+    """Text of a user or a tool."""
 
     text: str
 
 
 class OutputText(_View):
-    """Words of a model."""
+    """Text of a model."""
 
     text: str
 
 
 class Refusal(_View):
-    """Words of a model that will not answer."""
+    """Text of a model that refuses to answer."""
 
     refusal: str
 
 
 class InputImage(_View):
-    """A picture; ``handle`` is None where its address is not a handle's."""
+    """A picture; ``handle`` is None if its URL is not that of a handle."""
 
     image_url: str | None = None
     detail: str | None = None
 
     @property
     def handle(self) -> str | None:
-        """The handle that it is named by."""
+        """The handle in its URL."""
         return handle_of(self.image_url or "")
 
 
 class InputAudio(_View):
-    """A sound."""
+    """An audio clip."""
 
     audio_url: str | None = None
 
 
-class ThoughtText(_View):
-    """Words of a thought, or of the summary of one."""
+class ReasoningText(_View):
+    """Text of reasoning, or of its summary."""
 
     text: str
 
@@ -88,7 +88,7 @@ _PARTS: Mapping[str, type[_View]] = {
 
 
 class Message(_View):
-    """Somebody speaks."""
+    """A message of any role."""
 
     role: str
     content: str | list[Any]
@@ -98,20 +98,20 @@ class Message(_View):
 
     @property
     def parts(self) -> list[ContentPart]:
-        """What is said, part by part."""
+        """Its parts."""
         return parts(self.content)
 
 
 class Reasoning(_View):
-    """A model thinks.
+    """Reasoning of a model.
 
-    ``origin`` is the wire whose service wrote it, which alone can read ``encrypted_content``;
-    None is the Responses API.
+    ``origin`` is the wire of the service that wrote it; only that service can read
+    ``encrypted_content``. None is the Responses API.
     """
 
-    summary: list[ThoughtText]
+    summary: list[ReasoningText]
     id: str | None = None
-    content: list[ThoughtText] | None = None
+    content: list[ReasoningText] | None = None
     encrypted_content: str | None = None
     origin: str | None = None
 
@@ -146,7 +146,7 @@ class FunctionCall(_View):
 
 
 class Payload(_View):
-    """An output as the schema of the protocol shows it."""
+    """An output in the form of the protocol's schema."""
 
     body: str | list[Any]
     success: bool | None = None
@@ -159,18 +159,18 @@ class _Output(_View):
 
     @property
     def parts(self) -> list[ContentPart]:
-        """What came back, part by part."""
+        """Its parts."""
         output = self.output
         return parts(output.body if isinstance(output, Payload) else output)
 
     @property
     def succeeded(self) -> bool | None:
-        """Whether the tool did what it was asked for; None where nobody says."""
+        """Whether the tool succeeded; None if the output does not say."""
         return self.output.success if isinstance(self.output, Payload) else self.success
 
 
 class FunctionCallOutput(_Output):
-    """What a tool gave back."""
+    """The output of a tool."""
 
 
 class CustomToolCall(_View):
@@ -184,54 +184,15 @@ class CustomToolCall(_View):
 
 
 class CustomToolCallOutput(_Output):
-    """What a tool that takes free text gave back."""
-
-
-class Search(_View):
-    """A question to a search engine."""
-
-    query: str | None = None
-    queries: list[str] | None = None
-
-
-class OpenPage(_View):
-    """A page opened."""
-
-    url: str | None = None
-
-
-class FindInPage(_View):
-    """A page searched."""
-
-    url: str | None = None
-    pattern: str | None = None
-
-
-class OtherAction(_View):
-    """Something else done on the web."""
-
-
-SearchAction = Search | OpenPage | FindInPage | OtherAction | Unknown
-
-_ACTIONS: Mapping[str, type[_View]] = {
-    "search": Search,
-    "open_page": OpenPage,
-    "find_in_page": FindInPage,
-    "other": OtherAction,
-}
+    """The output of a tool that takes free text."""
 
 
 class WebSearchCall(_View):
-    """A model looks something up."""
+    """A model searches the web."""
 
     action: dict[str, Any] | None = None
     id: str | None = None
     status: str | None = None
-
-    @property
-    def act(self) -> SearchAction | None:
-        """What it does there."""
-        return None if self.action is None else cast("SearchAction", _tagged(self.action, _ACTIONS))
 
 
 class GhostCommit(_View):
@@ -244,19 +205,19 @@ class GhostCommit(_View):
 
 
 class GhostSnapshot(_View):
-    """A state of a repository, kept so that one can go back."""
+    """A state of a repository, stored for an undo."""
 
     ghost_commit: GhostCommit
 
 
 class Compaction(_View):
-    """A conversation's beginning, made short by its service."""
+    """The start of a conversation, summed up by its service."""
 
     encrypted_content: str
 
 
 class OtherItem(_View):
-    """Something that the one who wrote it had no kind for."""
+    """An item that its author marked as of no other kind."""
 
 
 View = (
@@ -290,20 +251,20 @@ _KINDS: Mapping[str, type[_View]] = {
 
 
 def view(item: Item) -> View:
-    """What an item says; an item without a type is a message.
+    """The view of an item; an item without a type is a message.
 
     Raises:
-        InputInvalid: it is of a known kind and not of that kind's shape.
+        InputInvalid: it is of a known kind and does not match it.
     """
     return cast("View", _tagged({"type": "message", **item}, _KINDS))
 
 
 def check(item: Item) -> View:
-    """As `view`, and insist that there are words for every part of it.
+    """The view of an item that can be sent.
 
     Raises:
-        InputInvalid: it is of a known kind and not of that kind's shape, or a part is of a kind
-            that cannot be sent: every request with this item in it would fail.
+        InputInvalid: it is of a known kind and does not match it, or a part is of a kind that
+            cannot be sent. Every request with this item in it would fail.
     """
     seen = view(item)
     if isinstance(seen, Message | FunctionCallOutput | CustomToolCallOutput):
@@ -314,15 +275,15 @@ def check(item: Item) -> View:
 
 
 def handle_of(url: str) -> str | None:
-    """The handle in an address, or None where it is another kind of address."""
+    """The handle in a URL, or None if it is another kind of URL."""
     return url.removeprefix(HANDLE_URL) if url.startswith(HANDLE_URL) else None
 
 
 def parts(content: str | Sequence[Any]) -> list[ContentPart]:
-    """What content consists of; a string is one text.
+    """The views of the parts of content; a string is one text.
 
     Raises:
-        InputInvalid: a part is of a known kind and not of that kind's shape.
+        InputInvalid: a part is of a known kind and does not match it.
     """
     if isinstance(content, str):
         return [InputText(text=content)]
@@ -338,7 +299,7 @@ def _part(part: object) -> ContentPart:
 
 
 def _tagged(found: Mapping[str, Any], kinds: Mapping[str, type[V]]) -> V | Unknown:
-    """The object as the view of its kind."""
+    """The view of an object, by its kind."""
     kind: object = found.get("type")
     known = kinds.get(kind) if isinstance(kind, str) else None
     if known is None:

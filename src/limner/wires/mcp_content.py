@@ -1,4 +1,4 @@
-"""MCP's content blocks <-> the parts of an output: what tools of that protocol give back."""
+"""MCP's content blocks <-> the parts of an output."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from limner.wires.content_parts import (
     encode_base64,
     join_text,
 )
-from limner.wires.incoming_media import Incoming, Omitted, RawAudio, picture_of
+from limner.wires.incoming_media import Incoming, Omitted, RawAudio, parse_picture
 from limner.wires.item_views import ContentPart, InputAudio, parts
 from limner.wires.items import Item
 
@@ -28,19 +28,19 @@ def write(
     """The parts of an output as the ``content`` of a result.
 
     Raises:
-        InputInvalid: a part has no place, or a picture is not there.
+        InputInvalid: a part cannot be sent, or a picture is not loaded.
     """
     writer = PartWriter(pictures, omitted=omitted, takes=PartSupport())
     return [block for part in parts(content) for block in _blocks(part, writer)]
 
 
 def read(content: Sequence[Any]) -> list[Incoming]:
-    """What is in the ``content`` of a result; a block that cannot be taken says why.
+    """The content of a result; a block that limner does not take states why.
 
     Raises:
-        InputInvalid: something is no content block.
+        InputInvalid: a value is not a content block.
     """
-    return [_incoming(block) for block in content]
+    return [_parse(block) for block in content]
 
 
 def _blocks(part: ContentPart, writer: PartWriter) -> list[dict[str, Any]]:
@@ -48,7 +48,7 @@ def _blocks(part: ContentPart, writer: PartWriter) -> list[dict[str, Any]]:
         kind, comma, data = part.audio_url.partition(";base64,")
         if comma:
             return [{"type": "audio", "data": data, "mimeType": kind.removeprefix("data:")}]
-    return [_block(placed) for placed in writer.write([part])]
+    return [_block(written) for written in writer.write([part])]
 
 
 def _block(part: Part) -> dict[str, Any]:
@@ -74,16 +74,16 @@ class _Block(msgspec.Struct, rename="camel"):
     resource: _Resource | None = None
 
 
-def _incoming(found: Any) -> Incoming:
+def _parse(value: Any) -> Incoming:
     try:
-        block = msgspec.convert(found, _Block)
+        block = msgspec.convert(value, _Block)
     except msgspec.ValidationError as problem:
-        raise InputInvalid(f"A content block is not one: {problem}"[:300]) from problem
+        raise InputInvalid(f"A content block is invalid: {problem}"[:300]) from problem
     match block.type:
         case "text":
             return block.text
         case "image":
-            return picture_of(f"data:{block.mime_type};base64,{block.data}")
+            return parse_picture(f"data:{block.mime_type};base64,{block.data}")
         case "audio":
             return RawAudio(url=f"data:{block.mime_type};base64,{block.data}")
         case "resource_link":
@@ -99,5 +99,5 @@ def _embedded(resource: _Resource) -> Incoming:
         return resource.text
     mime = resource.mime_type or ""
     if resource.blob is not None and mime.startswith("image/"):
-        return picture_of(f"data:{mime};base64,{resource.blob}")
+        return parse_picture(f"data:{mime};base64,{resource.blob}")
     return Omitted(why=f"the resource {resource.uri[:80]!r} is {mime[:80] or 'of no known type'}")

@@ -1,4 +1,4 @@
-"""Chat Completions, OpenAI's and everybody's: turns -> a request; its chunks -> an answer."""
+"""Chat Completions, of OpenAI and many others: turns -> a request; its chunks -> an answer."""
 
 from __future__ import annotations
 
@@ -16,8 +16,16 @@ from limner.wires.content_parts import (
     media,
     replace_surrogates,
 )
-from limner.wires.openai_shared import bearer, data_url, json_schema
-from limner.wires.stream import DONE, CallBuilder, Count, ItemBuilder, counted, read
+from limner.wires.openai_shared import (
+    ErrorBody,
+    InputDetails,
+    OutputDetails,
+    bearer,
+    data_url,
+    json_schema,
+    to_usage,
+)
+from limner.wires.stream import DONE, AnswerReader, CallBuilder, Count, convert_or_none, parse_event
 from limner.wires.turns import (
     AssistantTurn,
     CallPart,
@@ -25,38 +33,40 @@ from limner.wires.turns import (
     ToolTurn,
     Turn,
     UserTurn,
-    labelled,
-    turns,
+    build_turns,
+    label_media,
 )
 
 API = "openai-chat"
 
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/mp3": "mp3"}
-# Many services speak this language, each with limits of its own; only sounds have named formats.
+# Many services have this API, each with limits of its own; only audio has named formats.
 _TAKES = PartSupport(audio=frozenset(_AUDIO_FORMATS))
 _DETAILS = frozenset({"auto", "low", "high"})
 _STOPS: Mapping[str, Stop] = {"length": "length", "content_filter": "refusal", "error": "error"}
 
 
 class OpenAIChat:
-    """How Chat Completions is asked."""
+    """The wire of Chat Completions."""
 
     version = None
 
     def headers(self, key: str) -> Mapping[str, str]:
-        """The key as a bearer's; servers of one's own often have none."""
+        """The key as a bearer token; a user's own server often has none."""
         return bearer(key)
 
     def request(self, model: str, prompt: Prompt) -> ModelRequest:
-        """One streamed completion; raises as `Wire.request`."""
-        said = [message for turn in turns(prompt, _TAKES) for message in _messages(turn)]
+        """A request for one streamed completion; raises as `Wire.request`."""
+        turns = build_turns(prompt, _TAKES)
+        messages = [message for turn in turns for message in _messages(turn)]
         if prompt.instructions is not None:
-            said.insert(0, {"role": "system", "content": replace_surrogates(prompt.instructions)})
+            instructions = replace_surrogates(prompt.instructions)
+            messages.insert(0, {"role": "system", "content": instructions})
         body: dict[str, Any] = {
             "model": model,
-            "messages": said,
-            # The older max_tokens is refused by the vendor's newer models; a server that does not
-            # know this one passes it over.
+            "messages": messages,
+            # OpenAI's newer models refuse the older max_tokens; a server that does not know this
+            # field skips it.
             "max_completion_tokens": prompt.max_output_tokens,
             "stream": True,
             "stream_options": {"include_usage": True},
@@ -74,7 +84,7 @@ class OpenAIChat:
 
     def reader(self) -> StreamReader:
         """A reader for one completion."""
-        return _Reader()
+        return _Reader(API)
 
 
 WIRE = OpenAIChat()
@@ -109,8 +119,8 @@ def _part(part: Part) -> dict[str, Any]:
     if isinstance(part, str):
         return {"type": "text", "text": part}
     if isinstance(part, AudioClip):
-        sound = {"data": part.base64, "format": _AUDIO_FORMATS[part.mime]}
-        return {"type": "input_audio", "input_audio": sound}
+        audio = {"data": part.base64, "format": _AUDIO_FORMATS[part.mime]}
+        return {"type": "input_audio", "input_audio": audio}
     image: dict[str, Any] = {"url": data_url(part.image)}
     if part.image.detail in _DETAILS:
         image["detail"] = part.image.detail
@@ -118,10 +128,13 @@ def _part(part: Part) -> dict[str, Any]:
 
 
 def _instructions(turn: UserTurn) -> list[dict[str, Any]]:
-    """Not every server knows the newer role, and none takes a picture or a sound in either."""
-    said: list[dict[str, Any]] = [{"role": "system", "content": join_text(turn.parts)}]
+    """A system message: not every server knows the role "developer".
+
+    Neither role takes a picture or audio, so these follow in a message of the user.
+    """
+    system: dict[str, Any] = {"role": "system", "content": join_text(turn.parts)}
     shown = [part for one in media(turn.parts) for part in (f"{one.name}:", one)]
-    return [*said, _user(shown)] if shown else said
+    return [system, _user(shown)] if shown else [system]
 
 
 def _answer(turn: AssistantTurn) -> dict[str, Any]:
@@ -134,7 +147,8 @@ def _answer(turn: AssistantTurn) -> dict[str, Any]:
 
 
 def _call(call: CallPart) -> dict[str, Any]:
-    # Servers with a model's own template read the arguments, and fail where they are no object.
+    # Servers that apply a model's chat template parse the arguments, and fail if these are not an
+    # object.
     arguments = msgspec.json.encode(call.fields).decode()
     return {
         "id": call.call_id,
@@ -144,8 +158,8 @@ def _call(call: CallPart) -> dict[str, Any]:
 
 
 def _results(turn: ToolTurn) -> list[dict[str, Any]]:
-    """A message of a tool is text alone: what else they gave follows in one of the user."""
-    told: list[dict[str, Any]] = [
+    """A tool's message is text alone: pictures and audio follow in a message of the user."""
+    messages: list[dict[str, Any]] = [
         {
             "role": "tool",
             "tool_call_id": output.call.call_id,
@@ -153,8 +167,8 @@ def _results(turn: ToolTurn) -> list[dict[str, Any]]:
         }
         for output in turn.outputs
     ]
-    shown = labelled(turn.outputs)
-    return [*told, _user(shown)] if shown else told
+    shown = label_media(turn.outputs)
+    return [*messages, _user(shown)] if shown else messages
 
 
 class _Function(msgspec.Struct):
@@ -179,11 +193,8 @@ class _Choice(msgspec.Struct):
     finish_reason: str | None = None
 
 
-class _Trouble(msgspec.Struct):
-    message: str | None = None
+class _Error(ErrorBody):
     type: str | None = None
-    # A word at OpenAI, a number at some who speak its language.
-    code: str | int | None = None
 
 
 class _Chunk(msgspec.Struct):
@@ -191,98 +202,78 @@ class _Chunk(msgspec.Struct):
     model: str | None = None
     choices: list[_Choice] | None = None
     usage: Any = None
-    error: _Trouble | str | None = None
-
-
-class _InputDetails(msgspec.Struct):
-    cached_tokens: Count | None = None
-    cache_write_tokens: Count | None = None
-
-
-class _OutputDetails(msgspec.Struct):
-    reasoning_tokens: Count | None = None
+    error: _Error | str | None = None
 
 
 class _Usage(msgspec.Struct):
     prompt_tokens: Count
     completion_tokens: Count
-    prompt_tokens_details: _InputDetails | None = None
-    completion_tokens_details: _OutputDetails | None = None
+    prompt_tokens_details: InputDetails | None = None
+    completion_tokens_details: OutputDetails | None = None
 
 
-class _Reader:
-    """Follows the chunks of one completion."""
+class _Reader(AnswerReader):
+    """Reads the chunks of one completion."""
 
-    def __init__(self) -> None:
-        self._made = ItemBuilder(API)
+    def __init__(self, api: str) -> None:
+        super().__init__(api)
         self._calls: dict[int, CallBuilder] = {}
         self._refusal: list[str] = []
-        self._stop: Stop | None = None
-        self._model: str | None = None
-        self._usage: Usage | None = None
-        self._trouble: _Trouble | None = None
 
     def feed(self, name: str, data: str) -> str:
         if data.strip() == DONE:
             self._stop = self._stop or "end"
             return ""
-        chunk = read(data, _Chunk)
+        chunk = parse_event(data, _Chunk)
         self._model = chunk.model or self._model
-        self._made.answer_id = chunk.id or self._made.answer_id
+        self._items.answer_id = chunk.id or self._items.answer_id
         self._usage = _usage(chunk.usage) or self._usage
         if chunk.error is not None:
-            error = chunk.error
-            self._trouble = _Trouble(message=error) if isinstance(error, str) else error
-            self._stop = "error"
-        return "".join(self._said(choice) for choice in (chunk.choices or [])[:1])
+            self._fail(chunk.error)
+        return "".join(self._choice(choice) for choice in (chunk.choices or [])[:1])
 
     def finish(self) -> Answer | None:
-        if self._stop is None:
-            return None
-        trouble = self._trouble or _Trouble()
-        code = trouble.code if trouble.code is not None else trouble.type
-        return Answer(
-            text=self._made.text,
-            stop="refusal" if self._refusal else self._stop,
-            model=self._model,
-            usage=self._usage,
-            message="".join(self._refusal) or trouble.message,
-            code=None if code is None else str(code),
-            items=self._made.items(),
-        )
+        if self._refusal and self._stop is not None:
+            self._stop = "refusal"
+            self._message = "".join(self._refusal) or self._message
+        return super().finish()
 
-    def _said(self, choice: _Choice) -> str:
+    def _fail(self, error: _Error | str) -> None:
+        self._stop = "error"
+        if isinstance(error, str):
+            self._message, self._code = error, None
+        else:
+            self._message = error.message
+            self._code = error.type if error.code is None else error.code_text
+
+    def _choice(self, choice: _Choice) -> str:
         delta = choice.delta or _Delta()
         if choice.finish_reason is not None:
             self._stop = _STOPS.get(choice.finish_reason, "end")
         if delta.refusal:
             self._refusal.append(delta.refusal)
         for piece in delta.tool_calls or ():
-            self._called(piece)
-        return self._made.say(delta.content or "")
+            self._call(piece)
+        return self._items.add_text(delta.content or "")
 
-    def _called(self, piece: _ToolCall) -> None:
+    def _call(self, piece: _ToolCall) -> None:
         function = piece.function or _Function()
-        # Who sends calls whole may not number them.
+        # A service that sends whole calls may not number them.
         at = len(self._calls) if piece.index is None else piece.index
         call = self._calls.get(at)
-        # Some number all of them alike, and only their ids tell them apart.
+        # Some services give all calls the same number; then only the ids differ.
         if call is None or (piece.id and call.call_id and piece.id != call.call_id):
-            self._calls[at] = call = self._made.open(CallBuilder())
+            self._calls[at] = call = self._items.start(CallBuilder())
         call.call_id = call.call_id or piece.id or ""
         call.name = call.name or function.name or ""
-        self._made.add(call, function.arguments or "")
+        self._items.add_piece(call, function.arguments or "")
 
 
 def _usage(raw: Any) -> Usage | None:
-    usage = counted(raw, _Usage)
-    if usage is None:
-        return None
-    cache, thought = usage.prompt_tokens_details, usage.completion_tokens_details
-    return Usage(
-        input_tokens=usage.prompt_tokens,
-        output_tokens=usage.completion_tokens,
-        cache_read_tokens=cache and cache.cached_tokens,
-        cache_write_tokens=cache and cache.cache_write_tokens,
-        reasoning_tokens=thought and thought.reasoning_tokens,
+    usage = convert_or_none(raw, _Usage)
+    return usage and to_usage(
+        usage.prompt_tokens,
+        usage.completion_tokens,
+        usage.prompt_tokens_details,
+        usage.completion_tokens_details,
     )

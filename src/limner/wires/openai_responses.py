@@ -10,8 +10,16 @@ import msgspec
 from limner.wires.base import Answer, ModelRequest, Prompt, Stop, StreamReader, ToolOffer, Usage
 from limner.wires.content_parts import AudioClip, Part, PartSupport, replace_surrogates
 from limner.wires.item_views import Reasoning
-from limner.wires.openai_shared import bearer, data_url, json_schema
-from limner.wires.stream import Count, ItemBuilder, counted, kind_of, read
+from limner.wires.openai_shared import (
+    ErrorBody,
+    InputDetails,
+    OutputDetails,
+    bearer,
+    data_url,
+    json_schema,
+    to_usage,
+)
+from limner.wires.stream import Count, ItemBuilder, convert_or_none, event_kind, parse_event
 from limner.wires.turns import (
     AssistantTurn,
     CallPart,
@@ -21,31 +29,34 @@ from limner.wires.turns import (
     ToolTurn,
     Turn,
     UserTurn,
-    turns,
+    build_turns,
 )
 
 API = "openai-responses"
 
-# The service says nothing of the types of sounds: each goes as it came.
+# The service does not list the types of audio that it takes: each clip is sent as it came.
 _TAKES = PartSupport(count=1500, audio=None)
 _DETAILS = frozenset({"auto", "low", "high", "original"})
 _PHASES = frozenset({"commentary", "final_answer"})
 
 
 class OpenAIResponses:
-    """How the Responses API is asked."""
+    """The wire of the Responses API."""
 
     version = None
 
     def headers(self, key: str) -> Mapping[str, str]:
-        """The key as a bearer's."""
+        """The key as a bearer token."""
         return bearer(key)
 
     def request(self, model: str, prompt: Prompt) -> ModelRequest:
-        """One streamed response that the service does not keep; raises as `Wire.request`."""
+        """A request for one streamed response that the service does not store.
+
+        Raises as `Wire.request`.
+        """
         body: dict[str, Any] = {
             "model": model,
-            "input": [item for turn in turns(prompt, _TAKES) for item in _items(turn)],
+            "input": [item for turn in build_turns(prompt, _TAKES) for item in _items(turn)],
             "max_output_tokens": prompt.max_output_tokens,
             "store": False,
             "stream": True,
@@ -57,7 +68,7 @@ class OpenAIResponses:
         if prompt.tools:
             body["tools"] = [_tool(offer) for offer in prompt.tools]
             if prompt.effort not in (None, "none"):
-                # The service keeps nothing: without this a thought would be lost at each call.
+                # The service stores nothing: without this, reasoning would be lost at each call.
                 body["include"] = ["reasoning.encrypted_content"]
         if prompt.schema is not None:
             body["text"] = {"format": {"type": "json_schema", **json_schema(prompt.schema)}}
@@ -87,7 +98,7 @@ def _items(turn: Turn) -> list[dict[str, Any]]:
             content = [_part(part) for part in turn.parts]
             return [{"type": "message", "role": turn.role, "content": content}]
         case AssistantTurn():
-            return [item for step in turn.concluded for item in _made(step)]
+            return [item for step in turn.trimmed_steps for item in _step(step)]
         case ToolTurn():
             return [_output(output) for output in turn.outputs]
 
@@ -101,23 +112,23 @@ def _part(part: Part) -> dict[str, Any]:
     return {"type": "input_image", "image_url": data_url(part.image), "detail": detail}
 
 
-def _made(step: Step) -> list[dict[str, Any]]:
+def _step(step: Step) -> list[dict[str, Any]]:
     match step:
         case MessagePart():
-            # Parts would need the id that the service once gave; a plain text needs none.
-            said = {"type": "message", "role": "assistant", "content": "".join(step.texts)}
-            return [said | ({"phase": step.phase} if step.phase in _PHASES else {})]
+            # Parts would need the id that the service gave them; a plain text needs none.
+            message = {"type": "message", "role": "assistant", "content": "".join(step.texts)}
+            return [message | ({"phase": step.phase} if step.phase in _PHASES else {})]
         case CallPart():
-            named = {"call_id": step.call_id, "name": step.name}
+            call = {"call_id": step.call_id, "name": step.name}
             if step.is_custom:
-                return [{"type": "custom_tool_call", **named, "input": step.arguments}]
-            return [{"type": "function_call", **named, "arguments": step.arguments}]
+                return [{"type": "custom_tool_call", **call, "input": step.arguments}]
+            return [{"type": "function_call", **call, "arguments": step.arguments}]
         case _:
-            return _thought(step.reasoning)
+            return _reasoning(step.reasoning)
 
 
-def _thought(reasoning: Reasoning) -> list[dict[str, Any]]:
-    """A thought of this service, which only its encrypted form brings back; not those of others."""
+def _reasoning(reasoning: Reasoning) -> list[dict[str, Any]]:
+    """Reasoning of this service, which takes back its encrypted form only; not of others."""
     if reasoning.origin not in (None, API) or reasoning.encrypted_content is None:
         return []
     summary = [{"type": "summary_text", "text": part.text} for part in reasoning.summary]
@@ -144,14 +155,9 @@ class _Delta(msgspec.Struct):
     delta: str
 
 
-class _Trouble(msgspec.Struct):
-    code: str | None = None
-    message: str | None = None
-
-
-class _TroubleEvent(_Trouble):
-    # Documented flat, and seen nested as in the body of an error answer.
-    error: _Trouble | None = None
+class _ErrorEvent(ErrorBody):
+    # Documented flat, and seen nested as in the body of an error response.
+    error: ErrorBody | None = None
 
 
 class _Incomplete(msgspec.Struct):
@@ -176,7 +182,7 @@ class _ItemEvent(msgspec.Struct):
 
 class _Response(msgspec.Struct):
     model: str | None = None
-    error: _Trouble | None = None
+    error: ErrorBody | None = None
     incomplete_details: _Incomplete | None = None
     usage: Any = None
     output: list[dict[str, Any]] = []
@@ -186,75 +192,67 @@ class _ResponseEvent(msgspec.Struct):
     response: _Response
 
 
-class _InputDetails(msgspec.Struct):
-    cached_tokens: Count | None = None
-    cache_write_tokens: Count | None = None
-
-
-class _OutputDetails(msgspec.Struct):
-    reasoning_tokens: Count | None = None
-
-
 class _Usage(msgspec.Struct):
     input_tokens: Count
     output_tokens: Count
-    input_tokens_details: _InputDetails | None = None
-    output_tokens_details: _OutputDetails | None = None
+    input_tokens_details: InputDetails | None = None
+    output_tokens_details: OutputDetails | None = None
 
 
 class _Reader:
-    """Follows the events of one response."""
+    """Reads the events of one response."""
 
     def __init__(self) -> None:
-        self._made = ItemBuilder(API)
+        self._text = ItemBuilder(API)
         self._items: dict[int, dict[str, Any]] = {}
         self._refusal: list[str] = []
         self._answer: Answer | None = None
-        self._takes = {
-            "response.output_text.delta": self._text,
-            "response.refusal.delta": self._refused,
-            "response.output_item.done": self._done,
-            "response.completed": self._ended,
-            "response.incomplete": self._ended,
-            "response.failed": self._failed,
-            "error": self._broke,
+        self._handlers = {
+            "response.output_text.delta": self._on_text,
+            "response.refusal.delta": self._on_refusal,
+            "response.output_item.done": self._on_item,
+            "response.completed": self._on_end,
+            "response.incomplete": self._on_end,
+            "response.failed": self._on_failure,
+            "error": self._on_error,
         }
 
     def feed(self, name: str, data: str) -> str:
-        take = self._takes.get(kind_of(data))
-        return "" if take is None else take(data)
+        handle = self._handlers.get(event_kind(data))
+        return "" if handle is None else handle(data)
 
     def finish(self) -> Answer | None:
         return self._answer
 
-    def _text(self, data: str) -> str:
-        return self._made.say(read(data, _Delta).delta)
+    def _on_text(self, data: str) -> str:
+        return self._text.add_text(parse_event(data, _Delta).delta)
 
-    def _refused(self, data: str) -> str:
-        self._refusal.append(read(data, _Delta).delta)
+    def _on_refusal(self, data: str) -> str:
+        self._refusal.append(parse_event(data, _Delta).delta)
         return ""
 
-    def _done(self, data: str) -> str:
-        self._made.count(data)
-        event = read(data, _ItemEvent)
+    def _on_item(self, data: str) -> str:
+        self._text.count_chars(data)
+        event = parse_event(data, _ItemEvent)
         self._items[event.output_index] = event.item
         return ""
 
-    def _ended(self, data: str) -> str:
-        response = read(data, _ResponseEvent).response
-        late = "" if self._made.text else self._told_at_the_end(response)
-        self._answer = self._so_far(
+    def _on_end(self, data: str) -> str:
+        response = parse_event(data, _ResponseEvent).response
+        late = "" if self._text.text else self._read_final_text(response)
+        self._answer = self._build_answer(
             self._stop(response), response, message="".join(self._refusal) or None
         )
         return late
 
-    def _told_at_the_end(self, response: _Response) -> str:
+    def _read_final_text(self, response: _Response) -> str:
         """The text of a response whose pieces were not sent one by one."""
-        outputs = [output for one in response.output if (output := counted(one, _Output))]
+        outputs = [output for one in response.output if (output := convert_or_none(one, _Output))]
         contents = [one for output in outputs for one in output.content or ()]
         if not self._refusal:
             self._refusal = [one.refusal for one in contents if one.type == "refusal"]
-        return self._made.say("".join(one.text for one in contents if one.type == "output_text"))
+        text = "".join(one.text for one in contents if one.type == "output_text")
+        return self._text.add_text(text)
 
     def _stop(self, response: _Response) -> Stop:
         cut = response.incomplete_details
@@ -262,42 +260,41 @@ class _Reader:
             return "refusal"
         return "end" if cut is None else "length"
 
-    def _failed(self, data: str) -> str:
-        response = read(data, _ResponseEvent).response
-        error = response.error or _Trouble()
-        self._answer = self._so_far("error", response, message=error.message, code=error.code)
+    def _on_failure(self, data: str) -> str:
+        response = parse_event(data, _ResponseEvent).response
+        self._fail(response, response.error or ErrorBody())
         return ""
 
-    def _broke(self, data: str) -> str:
-        event = read(data, _TroubleEvent)
-        error = event.error or event
-        self._answer = self._so_far("error", _Response(), message=error.message, code=error.code)
+    def _on_error(self, data: str) -> str:
+        event = parse_event(data, _ErrorEvent)
+        self._fail(_Response(), event.error or event)
         return ""
 
-    def _so_far(
+    def _fail(self, response: _Response, error: ErrorBody) -> None:
+        self._answer = self._build_answer(
+            "error", response, message=error.message, code=error.code_text
+        )
+
+    def _build_answer(
         self, stop: Stop, response: _Response, *, message: str | None, code: str | None = None
     ) -> Answer:
-        done = tuple(self._items[at] for at in sorted(self._items))
+        items = tuple(self._items[at] for at in sorted(self._items))
         return Answer(
-            text=self._made.text,
+            text=self._text.text,
             stop=stop,
             model=response.model,
             usage=_usage(response.usage),
             message=message,
             code=code,
-            items=done or tuple(response.output) or self._made.items(),
+            items=items or tuple(response.output) or self._text.build(),
         )
 
 
 def _usage(raw: Any) -> Usage | None:
-    usage = counted(raw, _Usage)
-    if usage is None:
-        return None
-    cache, thought = usage.input_tokens_details, usage.output_tokens_details
-    return Usage(
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        cache_read_tokens=cache and cache.cached_tokens,
-        cache_write_tokens=cache and cache.cache_write_tokens,
-        reasoning_tokens=thought and thought.reasoning_tokens,
+    usage = convert_or_none(raw, _Usage)
+    return usage and to_usage(
+        usage.input_tokens,
+        usage.output_tokens,
+        usage.input_tokens_details,
+        usage.output_tokens_details,
     )

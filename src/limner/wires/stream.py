@@ -1,4 +1,7 @@
-"""The pieces of a streamed answer -> the items of the conversation that they are."""
+"""The events of a streamed answer -> the items of the conversation that they contain.
+
+The readers of all wires parse events and keep the answer with the tools of this module.
+"""
 
 from __future__ import annotations
 
@@ -8,66 +11,83 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 
 from limner.errors import ModelBadAnswer
+from limner.wires.base import Answer, Stop, Usage
 
-Count = Annotated[int, msgspec.Meta(ge=0)]
-ViewT = TypeVar("ViewT")
+MAX_CHARS = 16_000_000
 
 DONE = "[DONE]"
 """How Chat Completions ends a stream; proxies end other APIs' streams with it too."""
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
+EventT = TypeVar("EventT")
 
 
 class _Kind(msgspec.Struct):
     type: str = ""
 
 
-def kind_of(data: str) -> str:
-    """What kind of event it is, of the APIs that say so in its data; empty where it does not.
+def event_kind(data: str) -> str:
+    """The kind of an event that states it in its data; empty if it does not.
 
     Raises:
-        ModelBadAnswer: the event is no JSON object.
+        ModelBadAnswer: the event is not a JSON object.
     """
-    return "" if data.strip() == DONE else read(data, _Kind).type
+    return "" if data.strip() == DONE else parse_event(data, _Kind).type
 
 
-def read(data: str, view: type[ViewT]) -> ViewT:
-    """The event as that view sees it; what the view does not name is passed over.
+def parse_event(data: str, event: type[EventT]) -> EventT:
+    """The data of an event as that type; fields that the type does not have are skipped.
 
     Raises:
-        ModelBadAnswer: the event is no JSON, or not of that shape.
+        ModelBadAnswer: the data is not JSON, or does not match the type.
     """
     try:
-        return msgspec.json.decode(data, type=view)
+        return msgspec.json.decode(data, type=event)
     except (msgspec.DecodeError, RecursionError) as problem:
         raise ModelBadAnswer(
             "The answer is not what its API promises", may_be_billed=True
         ) from problem
 
 
-def counted(usage: Any, view: type[ViewT]) -> ViewT | None:
-    """A usage object as that view sees it; None where it is missing or of another shape.
+def convert_or_none(value: Any, wanted: type[EventT]) -> EventT | None:
+    """A value as that type; None if it is missing or does not match.
 
-    An answer is worth more than its bill: a count that cannot be read does not cost the answer.
+    For token counts above all: an answer is not lost because its usage cannot be parsed.
     """
     try:
-        return None if usage is None else msgspec.convert(usage, view)
+        return None if value is None else msgspec.convert(value, wanted)
     except msgspec.ValidationError:
         return None
 
 
-MAX_CHARS = 16_000_000
-T = TypeVar("T", bound="TextBuilder | ReasoningBuilder | CallBuilder")
+def usage_beside_cache(
+    *,
+    input_tokens: int,
+    output_tokens: int,
+    cache_read: int | None,
+    cache_write: int | None,
+    reasoning: int | None = None,
+) -> Usage:
+    """The usage of a service that does not count cached tokens among its input."""
+    return Usage(
+        input_tokens=input_tokens + (cache_read or 0) + (cache_write or 0),
+        output_tokens=output_tokens,
+        cache_read_tokens=cache_read,
+        cache_write_tokens=cache_write,
+        reasoning_tokens=reasoning,
+    )
 
 
 class TextBuilder(msgspec.Struct):
-    """A message, as far as it came."""
+    """A message, as far as it has arrived."""
 
     pieces: list[str] = msgspec.field(default_factory=list[str])
 
 
 class ReasoningBuilder(msgspec.Struct):
-    """A thought, as far as it came; ``signature`` is what its service wants back with it.
+    """Reasoning, as far as it has arrived; its service wants the ``signature`` back with it.
 
-    Of a thought that is hidden there is only that.
+    Hidden reasoning has a signature and no text.
     """
 
     pieces: list[str] = msgspec.field(default_factory=list[str])
@@ -76,104 +96,145 @@ class ReasoningBuilder(msgspec.Struct):
 
 
 class CallBuilder(msgspec.Struct):
-    """A call, as far as it came."""
+    """A call of a tool, as far as it has arrived."""
 
     call_id: str = ""
     name: str = ""
     pieces: list[str] = msgspec.field(default_factory=list[str])
 
 
+Builder = TextBuilder | ReasoningBuilder | CallBuilder
+BuilderT = TypeVar("BuilderT", bound=Builder)
+
+
 class ItemBuilder:
-    """Everything a model made in one answer, in its order.
+    """The items of one answer, in the order in which the model made them.
 
     Args:
-        api: the wire, which thoughts are marked with: their signatures are for its service alone.
+        api: the wire; reasoning is marked with it, because only its service can read the signature.
     """
 
     def __init__(self, api: str) -> None:
         self._api = api
-        self._found: list[TextBuilder | ReasoningBuilder | CallBuilder] = []
+        self._builders: list[Builder] = []
         self._chars = 0
-        # Whatever the service calls its answer makes ids that are as unique.
+        # The ids of items contain the service's own id of the answer, so that they are unique.
         self.answer_id: str | None = None
 
     @property
     def text(self) -> str:
-        """All words of the answer."""
+        """The whole text of the answer."""
         return "".join(
-            piece for one in self._found if isinstance(one, TextBuilder) for piece in one.pieces
+            piece for one in self._builders if isinstance(one, TextBuilder) for piece in one.pieces
         )
 
     @property
-    def last(self) -> TextBuilder | ReasoningBuilder | CallBuilder | None:
-        """What came last."""
-        return self._found[-1] if self._found else None
+    def last(self) -> Builder | None:
+        """The item that was started last."""
+        return self._builders[-1] if self._builders else None
 
-    def say(self, piece: str) -> str:
-        """Words that go on, or begin; they are given back."""
-        if piece:
-            words = self.last
-            if not isinstance(words, TextBuilder):
-                words = self.open(TextBuilder())
-            self.add(words, piece)
-        return piece
-
-    def open(self, new: T) -> T:
-        """Something new begins, perhaps with its first pieces; raises as `count`."""
-        self.count("".join(new.pieces))
-        self._found.append(new)
-        return new
-
-    def add(self, to: TextBuilder | ReasoningBuilder | CallBuilder, piece: str) -> None:
-        """The next piece of something; raises as `count`."""
-        self.count(piece)
-        to.pieces.append(piece)
-
-    def count(self, kept: str) -> None:
-        """Something more is kept.
+    def add_text(self, piece: str) -> str:
+        """Add a piece of text, and return it.
 
         Raises:
-            ModelBadAnswer: the answer has no end.
+            ModelBadAnswer: the answer is too long.
         """
-        self._chars += len(kept)
+        if piece:
+            last = self.last
+            text = last if isinstance(last, TextBuilder) else self.start(TextBuilder())
+            self.add_piece(text, piece)
+        return piece
+
+    def start(self, builder: BuilderT) -> BuilderT:
+        """Start another item, with the pieces that it has already.
+
+        Raises:
+            ModelBadAnswer: the answer is too long.
+        """
+        self.count_chars("".join(builder.pieces))
+        self._builders.append(builder)
+        return builder
+
+    def add_piece(self, builder: Builder, piece: str) -> None:
+        """Add a piece to an item.
+
+        Raises:
+            ModelBadAnswer: the answer is too long.
+        """
+        self.count_chars(piece)
+        builder.pieces.append(piece)
+
+    def count_chars(self, piece: str) -> None:
+        """Count a text that is kept.
+
+        Raises:
+            ModelBadAnswer: the answer is too long.
+        """
+        self._chars += len(piece)
         if self._chars > MAX_CHARS:
             raise ModelBadAnswer(
                 f"The answer has more than {MAX_CHARS:,} characters", may_be_billed=True
             )
 
-    def items(self) -> tuple[dict[str, Any], ...]:
-        """The items, those left out that say nothing."""
-        found = [self._item(at, one) for at, one in enumerate(self._found)]
-        return tuple(item for item in found if item is not None)
+    def build(self) -> tuple[dict[str, Any], ...]:
+        """The items, without empty ones."""
+        items = [self._item(at, builder) for at, builder in enumerate(self._builders)]
+        return tuple(item for item in items if item is not None)
 
-    def _item(
-        self, at: int, one: TextBuilder | ReasoningBuilder | CallBuilder
-    ) -> dict[str, Any] | None:
-        text = "".join(one.pieces)
-        match one:
+    def _item(self, at: int, builder: Builder) -> dict[str, Any] | None:
+        text = "".join(builder.pieces)
+        match builder:
             case TextBuilder():
-                said = [{"type": "output_text", "text": text}]
-                return {"type": "message", "role": "assistant", "content": said} if text else None
+                content = [{"type": "output_text", "text": text}]
+                return (
+                    {"type": "message", "role": "assistant", "content": content} if text else None
+                )
             case ReasoningBuilder():
-                return self._thought(at, text, one) if text or one.signature else None
+                return self._reasoning(at, text, builder) if text or builder.signature else None
             case CallBuilder():
                 return {
                     "type": "function_call",
-                    "call_id": one.call_id or self._id("call", at),
-                    "name": one.name,
+                    "call_id": builder.call_id or self._id("call", at),
+                    "name": builder.name,
                     "arguments": text or "{}",
                 }
 
-    def _thought(self, at: int, text: str, one: ReasoningBuilder) -> dict[str, Any]:
-        shown = [{"type": "reasoning_text", "text": text}]
+    def _reasoning(self, at: int, text: str, builder: ReasoningBuilder) -> dict[str, Any]:
+        content = [{"type": "reasoning_text", "text": text}]
         return {
             "type": "reasoning",
             "id": self._id("rs", at),
             "summary": [],
-            "content": None if one.is_hidden else shown,
-            "encrypted_content": one.signature or None,
+            "content": None if builder.is_hidden else content,
+            "encrypted_content": builder.signature or None,
             "origin": self._api,
         }
 
     def _id(self, prefix: str, at: int) -> str:
         return f"{prefix}_{self.answer_id or uuid.uuid4().hex}_{at}"
+
+
+class AnswerReader:
+    """What a reader of events knows about the answer so far."""
+
+    def __init__(self, api: str) -> None:
+        self._items = ItemBuilder(api)
+        self._stop: Stop | None = None
+        self._model: str | None = None
+        self._usage: Usage | None = None
+        self._message: str | None = None
+        self._code: str | None = None
+
+    def finish(self) -> Answer | None:
+        """The whole answer; None if the stream broke off."""
+        if self._stop is None:
+            return None
+        return Answer(
+            text=self._items.text,
+            stop=self._stop,
+            model=self._model,
+            usage=self._usage,
+            message=self._message,
+            code=self._code,
+            items=self._items.build(),
+        )

@@ -1,36 +1,36 @@
-"""A JSON schema -> the form in which a service can promise to follow it to the letter."""
+"""A JSON schema -> the strict form, which a service can promise to follow exactly."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-# Of the many keywords of JSON Schema, the ones that a strict service is sure to understand.
+# The keywords of JSON Schema that every strict service supports.
 _STRICT_KEYWORDS = frozenset(
     {"type", "properties", "required", "additionalProperties", "items", "anyOf", "enum", "const"}
     | {"title", "description", "$schema"}
 )
 
 
-def closed(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema with no room for properties that it does not name, unless it asks for some.
+def close_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema without additional properties, unless it asks for some.
 
-    Whatever follows the closed schema follows the open one too.
+    A value that matches the closed schema also matches the open one.
     """
-    within = {
-        key: _each(value, closed) if key in ("items", "anyOf") else value
+    closed = {
+        key: _each(value, close_schema) if key in ("items", "anyOf") else value
         for key, value in schema.items()
     }
     for key in ("properties", "$defs"):
         if isinstance(schema.get(key), dict):
-            within[key] = {name: _each(one, closed) for name, one in schema[key].items()}
+            closed[key] = {name: _each(one, close_schema) for name, one in schema[key].items()}
     if "properties" in schema or schema.get("type") == "object":
-        within.setdefault("additionalProperties", False)
-    return within
+        closed.setdefault("additionalProperties", False)
+    return closed
 
 
 def is_strict(schema: Mapping[str, Any]) -> bool:
-    """Whether a service that takes only strict schemas would take this one."""
+    """Whether a service that takes strict schemas only would take this one."""
     if schema.get("type") != "object":
         return False
     return _is_strict(schema)
@@ -56,7 +56,7 @@ def _children(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _each(value: object, change: Callable[[Mapping[str, Any]], dict[str, Any]]) -> object:
-    """A schema changed, or each of a list of them; anything else as it is."""
+    """The change of a schema, or of each schema of a list; any other value unchanged."""
     if isinstance(value, dict):
         return change(cast("Mapping[str, Any]", value))
     if isinstance(value, list):

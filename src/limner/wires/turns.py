@@ -1,16 +1,17 @@
-"""A prompt's items -> its turns, every picture loaded: what all wires have in common.
+"""A prompt's items -> its turns, with every picture loaded: the step that all wires share.
 
-A turn is what one side says before the other does: somebody asks, the model answers and may call
-tools, the tools' outputs return. Every call has its output in the turn after it, and every output
-its call; what the model does while some are under way belongs to the answer that made them. Kinds
-of items that no wire has words for are left out here, and only here.
+The sides take turns: the user asks, the model answers and may call tools, the tools return their
+outputs. Every call has its output in the turn after it, and every output has its call. What the
+model says while calls are running belongs to the answer that made the calls. Items of a kind that
+no wire can send are left out here, and only here.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
+from itertools import groupby
 from types import UnionType
 from typing import Any, Literal, cast, get_args
 
@@ -44,29 +45,39 @@ from limner.wires.item_views import (
 
 AnyCall = FunctionCall | CustomToolCall
 AnyOutput = FunctionCallOutput | CustomToolCallOutput
-AskingRole = Literal["user", "developer", "system"]
+UserRole = Literal["user", "developer", "system"]
 
 
-_CONTINUED = "(The beginning of the conversation is not shown.)"
+_START_NOT_SHOWN = "(The beginning of the conversation is not shown.)"
 _MAX_ID_CHARS = 40
 _LEGAL_ID = re.compile(r"[a-zA-Z0-9_-]+")
 
 
 class MessagePart(msgspec.Struct, frozen=True, kw_only=True):
-    """Words of the model."""
+    """Text of the model."""
 
     texts: Sequence[str]
     phase: str | None = None
 
 
 class ReasoningPart(msgspec.Struct, frozen=True, kw_only=True):
-    """A thought of the model."""
+    """Reasoning of the model."""
 
     reasoning: Reasoning
 
+    @property
+    def text(self) -> str | None:
+        """Its text; None if its service hides it."""
+        content = self.reasoning.content
+        return None if content is None else "".join(part.text for part in content)
+
+    def signature_of(self, api: str) -> str | None:
+        """The signature that the service of this API gave it; None for that of any other API."""
+        return self.reasoning.encrypted_content if self.reasoning.origin == api else None
+
 
 class CallPart(msgspec.Struct, frozen=True, kw_only=True):
-    """The model calls a tool; ``is_custom`` where ``arguments`` is free text instead of JSON."""
+    """The model calls a tool; ``is_custom`` if ``arguments`` is free text instead of JSON."""
 
     call_id: str
     name: str
@@ -75,18 +86,18 @@ class CallPart(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def fields(self) -> dict[str, Any]:
-        """The arguments as an object; what is none, a model's slip too, is its ``input``."""
+        """The arguments as an object; if they are not one, they become its ``input``."""
         try:
-            found: object = None if self.is_custom else msgspec.json.decode(self.arguments or "{}")
+            value: object = None if self.is_custom else msgspec.json.decode(self.arguments or "{}")
         except (msgspec.DecodeError, RecursionError):
-            found = None
-        if isinstance(found, dict):
-            return cast("dict[str, Any]", found)
+            value = None
+        if isinstance(value, dict):
+            return cast("dict[str, Any]", value)
         return {"input": self.arguments}
 
 
 class OutputPart(msgspec.Struct, frozen=True, kw_only=True):
-    """What a call gave back."""
+    """The output of a call."""
 
     call: CallPart
     parts: Sequence[Part]
@@ -94,7 +105,7 @@ class OutputPart(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def media(self) -> list[Medium]:
-        """Its pictures and sounds."""
+        """Its pictures and audio clips."""
         return media(self.parts)
 
 
@@ -102,20 +113,20 @@ Step = MessagePart | ReasoningPart | CallPart
 
 
 class UserTurn(msgspec.Struct, frozen=True, kw_only=True):
-    """Somebody other than the model speaks."""
+    """The user, the developer or the system speaks."""
 
-    role: AskingRole
+    role: UserRole
     parts: Sequence[Part]
 
 
 class AssistantTurn(msgspec.Struct, frozen=True, kw_only=True):
-    """The model speaks, thinks and calls, in this order."""
+    """The model speaks, reasons and calls tools, in this order."""
 
     steps: Sequence[Step]
 
     @property
-    def concluded(self) -> Sequence[Step]:
-        """The steps up to the last that is no thought: most services want none at the end."""
+    def trimmed_steps(self) -> Sequence[Step]:
+        """The steps without reasoning at the end, which most services refuse."""
         last = max(at for at, step in enumerate(self.steps) if not isinstance(step, ReasoningPart))
         return self.steps[: last + 1]
 
@@ -129,41 +140,56 @@ class ToolTurn(msgspec.Struct, frozen=True, kw_only=True):
 Turn = UserTurn | AssistantTurn | ToolTurn
 
 
-def turns(prompt: Prompt, takes: PartSupport) -> list[Turn]:
+def build_turns(prompt: Prompt, takes: PartSupport) -> list[Turn]:
     """The turns of a prompt.
 
     Raises:
-        InputInvalid: an item, a role or a part has no place; a picture is not there, or the API
-            does not take it; a call has no output, or an output no call; nothing is said.
+        InputInvalid: an item or a part cannot be sent; a picture is not loaded, or the API does
+            not take it; a call has no output, or an output no call; there is nothing to send.
     """
-    sorting = _Sorting(prompt, takes)
+    builder = _TurnBuilder(prompt, takes)
     for item in prompt.items:
-        sorting.take(view(item))
-    return sorting.finish()
+        builder.add(view(item))
+    return builder.finish()
 
 
-def instructed(prompt: Prompt, found: Sequence[Turn]) -> tuple[str | None, Sequence[Turn]]:
-    """The system prompt, with the instructions that the conversation opens with; and the rest.
+def split_instructions(prompt: Prompt, turns: Sequence[Turn]) -> tuple[str | None, Sequence[Turn]]:
+    """The system prompt, with the instructions that the conversation starts with; and the rest.
 
-    For services that have one place for instructions, and want the user to speak first.
+    For services that have one field for instructions, and want the user to speak first.
     """
     opening: list[UserTurn] = []
-    for turn in found[:-1]:
+    for turn in turns[:-1]:
         if not isinstance(turn, UserTurn) or turn.role == "user" or media(turn.parts):
             break
         opening.append(turn)
-    said = [
+    texts = [
         replace_surrogates(prompt.instructions or ""),
         *(join_text(turn.parts) for turn in opening),
     ]
-    rest = list(found[len(opening) :])
+    rest = list(turns[len(opening) :])
     if isinstance(rest[0], AssistantTurn):
-        rest.insert(0, UserTurn(role="user", parts=[_CONTINUED]))
-    return "\n\n".join(filter(None, said)) or None, rest
+        rest.insert(0, UserTurn(role="user", parts=[_START_NOT_SHOWN]))
+    return "\n\n".join(filter(None, texts)) or None, rest
 
 
-def labelled(outputs: Iterable[OutputPart], kinds: type[Medium] | UnionType = Medium) -> list[Part]:
-    """What outputs cannot carry of these kinds, each after words that say whose it is."""
+def group_by_role(turns: Iterable[Turn]) -> Iterator[tuple[str, list[Turn]]]:
+    """The turns in groups whose roles, ``user`` and ``assistant``, alternate."""
+    for role, group in groupby(turns, key=_role):
+        yield role, list(group)
+
+
+def _role(turn: Turn) -> str:
+    return "assistant" if isinstance(turn, AssistantTurn) else "user"
+
+
+def label_media(
+    outputs: Iterable[OutputPart], kinds: type[Medium] | UnionType = Medium
+) -> list[Part]:
+    """The media of these kinds in outputs, each after a text that names its call.
+
+    For services whose outputs cannot contain them.
+    """
     return [
         part
         for output in outputs
@@ -174,18 +200,18 @@ def labelled(outputs: Iterable[OutputPart], kinds: type[Medium] | UnionType = Me
 
 
 def legal_id(call_id: str) -> str:
-    """The id of a call, or one made of it where some service would not take it."""
+    """The id of a call, or another one made from it if some service would refuse it."""
     if len(call_id) <= _MAX_ID_CHARS and _LEGAL_ID.fullmatch(call_id):
         return call_id
     return f"call_{sha256(call_id.encode(errors='replace')).hexdigest()[:32]}"
 
 
-def called(found: Iterable[Turn]) -> list[str]:
-    """The names of all tools that were called, once each: some services want to know them."""
+def called_tools(turns: Iterable[Turn]) -> list[str]:
+    """The names of all tools that were called, once each: some services need them."""
     return list(
         dict.fromkeys(
             step.name
-            for turn in found
+            for turn in turns
             if isinstance(turn, AssistantTurn)
             for step in turn.steps
             if isinstance(step, CallPart)
@@ -193,8 +219,8 @@ def called(found: Iterable[Turn]) -> list[str]:
     )
 
 
-class _Sorting:
-    """Follows the items and puts them into turns."""
+class _TurnBuilder:
+    """Puts items into turns, one after the other."""
 
     def __init__(self, prompt: Prompt, takes: PartSupport) -> None:
         self._writer = PartWriter(
@@ -211,49 +237,49 @@ class _Sorting:
         self._left_out: set[str] = set()
         self._later: list[UserTurn] = []
 
-    def take(self, item: View) -> None:
+    def add(self, item: View) -> None:
         match item:
             case Message(role="assistant"):
-                self._said(item)
+                self._add_answer(item)
             case Message():
-                self._asked(item)
+                self._add_question(item)
             case Reasoning():
                 self._steps.append(ReasoningPart(reasoning=item))
             case FunctionCall():
-                self._call(item, replace_surrogates(item.arguments))
+                self._add_call(item, replace_surrogates(item.arguments))
             case CustomToolCall():
-                self._call(item, replace_surrogates(item.input), is_custom=True)
+                self._add_call(item, replace_surrogates(item.input), is_custom=True)
             case FunctionCallOutput() | CustomToolCallOutput():
-                self._output(item)
+                self._add_output(item)
             case LocalShellCall():
                 self._left_out.add(item.call_id or item.id or "")
             case _:
                 pass
 
     def finish(self) -> list[Turn]:
-        self._answer_complete()
+        self._end_answer()
         if not self._turns:
             raise InputInvalid("There is nothing to send to the model", field="items")
         return self._turns
 
-    def _asked(self, item: Message) -> None:
+    def _add_question(self, item: Message) -> None:
         parts = self._writer.write(item.parts)
-        # A role that no service knows must not end the conversation it is in.
-        role = item.role if item.role in get_args(AskingRole) else "user"
+        # An unknown role must not make every later request fail.
+        role = item.role if item.role in get_args(UserRole) else "user"
         if parts:
-            # What was said before the outputs were there is told after them.
-            self._later.append(UserTurn(role=cast("AskingRole", role), parts=parts))
+            # A message that came before the outputs is sent after them.
+            self._later.append(UserTurn(role=cast("UserRole", role), parts=parts))
         if not self._calls:
-            self._answer_complete()
+            self._end_answer()
 
-    def _said(self, item: Message) -> None:
+    def _add_answer(self, item: Message) -> None:
         texts = self._writer.write_text(item.parts)
         if texts:
             self._steps.append(MessagePart(texts=texts, phase=item.phase))
 
-    def _call(self, item: AnyCall, arguments: str, *, is_custom: bool = False) -> None:
+    def _add_call(self, item: AnyCall, arguments: str, *, is_custom: bool = False) -> None:
         if item.call_id in self._calls:
-            raise InputInvalid(f"The call {excerpt(item.call_id)} is there twice", field="items")
+            raise InputInvalid(f"The call {excerpt(item.call_id)} occurs twice", field="items")
         call = CallPart(
             call_id=legal_id(item.call_id),
             name=replace_surrogates(item.name),
@@ -263,11 +289,11 @@ class _Sorting:
         self._steps.append(call)
         self._calls[item.call_id] = call
 
-    def _output(self, item: AnyOutput) -> None:
+    def _add_output(self, item: AnyOutput) -> None:
         parts = self._writer.write(item.parts)
         call = self._calls.get(item.call_id)
         if call is None and item.call_id in self._left_out:
-            self._without_call(item, parts)
+            self._add_stray_output(item, parts)
             return
         if call is None or item.call_id in self._outputs:
             raise InputInvalid(
@@ -277,24 +303,24 @@ class _Sorting:
             call=call, parts=parts, has_failed=item.succeeded is False
         )
         if len(self._outputs) == len(self._calls):
-            self._returned()
+            self._end_calls()
 
-    def _without_call(self, item: AnyOutput, parts: Sequence[Part]) -> None:
-        """An output whose call is left out is left out with it, but not its pictures or sounds."""
+    def _add_stray_output(self, item: AnyOutput, parts: Sequence[Part]) -> None:
+        """Leave out an output whose call is left out, but not its pictures and audio."""
         if any(isinstance(part, InputImage | InputAudio) for part in item.parts):
             self._later.append(UserTurn(role="user", parts=["Output of a command:", *parts]))
             if not self._calls:
-                self._answer_complete()
+                self._end_answer()
 
-    def _returned(self) -> None:
+    def _end_calls(self) -> None:
         outputs = [self._outputs[call_id] for call_id in self._calls]
         self._turns += [AssistantTurn(steps=self._steps), ToolTurn(outputs=outputs), *self._later]
         self._steps, self._calls, self._outputs, self._later = [], {}, {}, []
 
-    def _answer_complete(self) -> None:
+    def _end_answer(self) -> None:
         if self._calls:
             raise self._unanswered()
-        # Thoughts that led to nothing are of no use to anybody.
+        # Reasoning without a message or a call after it is not sent.
         if any(not isinstance(step, ReasoningPart) for step in self._steps):
             self._turns.append(AssistantTurn(steps=self._steps))
         self._turns += self._later

@@ -7,22 +7,13 @@ import json
 import pytest
 from jsonschema import Draft202012Validator
 
-from limner.frontends.mcp import image_fit, image_job, spend
-from limner.frontends.mcp.tool_list import offered, schema_of
-from limner.tools import image_edit, image_generate, image_recall, inspect_image
+from limner.frontends.mcp.spend import SPEND
+from limner.frontends.mcp.tool_list import DECLARED, offered, schema_of
 
 # The shortest cut that a client of today makes.
 MAX_DESCRIPTION_CHARS = 1024
 
-SCHEMAS = {
-    "image_generate": image_generate.SCHEMA,
-    "image_edit": image_edit.SCHEMA,
-    "inspect_image": inspect_image.SCHEMA,
-    "image_fit": image_fit.SCHEMA,
-    "image_job": image_job.SCHEMA,
-    "image_recall": image_recall.SCHEMA,
-    "spend": spend.SCHEMA,
-}
+SCHEMAS = {tool.name: tool.schema for tool in DECLARED}
 # reads only, may replace something, the same again changes nothing, reaches beyond this machine
 HINTS = {
     "image_generate": (False, True, False, True),
@@ -69,5 +60,5 @@ def test_schemas_are_schemas_and_promise_no_base64(name: str) -> None:
 
 
 def test_the_schema_of_a_tool_is_found_by_its_name() -> None:
-    assert schema_of("spend") == spend.SCHEMA
+    assert schema_of("spend") == SPEND.schema
     assert schema_of("nothing") is None

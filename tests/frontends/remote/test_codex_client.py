@@ -14,22 +14,12 @@ from tests.frontends.remote.stand_in_server import USER_AGENT, Refusal, StandIn,
 
 import limner
 from limner import Limner, LimnerError
+from limner.agent.events import ItemAdded, TextDelta, TurnStarted, UsageUpdated
 from limner.errors import InputInvalid, UserError
 from limner.frontends.remote.client import Client, ThreadInfo
-from limner.frontends.remote.events import (
-    ItemCompleted,
-    ItemStarted,
-    RawNotification,
-    RemoteTokenUsage,
-    TextDelta,
-    TurnCompleted,
-    TurnError,
-    TurnResult,
-    TurnStarted,
-    UsageUpdated,
-)
+from limner.frontends.remote.events import RawNotification, TurnResult
 from limner.frontends.remote.threads import Thread
-from limner.wires.base import ModelPicture
+from limner.wires.base import ModelPicture, Usage
 from limner.wires.content_parts import encode_base64
 
 MESSAGE = {"type": "agentMessage", "id": "m1", "text": "A fox.", "phase": None}
@@ -47,6 +37,21 @@ def data_url(png: bytes) -> str:
 
 def counted(**tokens: int) -> dict[str, int]:
     return {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0, **tokens}
+
+
+def tokens(input_tokens: int, output_tokens: int) -> Usage:
+    return Usage(
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        cache_read_tokens=0,
+        reasoning_tokens=0,
+    )
+
+
+def turn_result(**fields: Any) -> TurnResult:
+    """The end of the turn ``turn1``, completed at no cost unless the fields say otherwise."""
+    usual: dict[str, Any] = {"turn_id": "turn1", "status": "completed", "text": "", "error": None}
+    return TurnResult(**{**usual, "is_cut": False, "cost_nano": 0, "spent_nano": 0, **fields})
 
 
 async def test_the_server_is_greeted_and_told_that_experiments_are_welcome(
@@ -117,23 +122,24 @@ async def test_a_turn_is_told_event_by_event_and_summed_up(server: StandIn, thre
     server.stories.append(story)
     told = [event async for event in thread.stream("Who is this?", effort="low")]
     raw = [{"threadId": "t1", **params} for _, params in notices]
-    usage = RemoteTokenUsage(input_tokens=3, output_tokens=2, total_tokens=5)
-    result = TurnResult(
-        turn_id="turn1", status="completed", text="A fox.", items=(MESSAGE,), usage=usage
-    )
+    usage = tokens(3, 2)
     ended = {"id": "turn1", "status": "completed", "items": [MESSAGE], "error": None}
     assert told == [
         TurnStarted(turn_id="turn1", raw=raw[0]),
-        ItemStarted(item={**MESSAGE, "text": ""}, raw=raw[1]),
+        RawNotification(method="item/started", raw=raw[1]),
         TextDelta(item_id="m1", text="A fox.", raw=raw[2]),
-        ItemCompleted(item=MESSAGE, raw=raw[3]),
+        ItemAdded(item=MESSAGE, raw=raw[3]),
         UsageUpdated(
             last=usage,
-            total=RemoteTokenUsage(input_tokens=7, output_tokens=2, total_tokens=9),
+            total=tokens(7, 2),
+            context_tokens=None,
+            spent_nano=0,
             raw=raw[4],
         ),
         RawNotification(method="something/new", raw=raw[5]),
-        TurnCompleted(result=result, raw={"threadId": "t1", "turn": ended}),
+        turn_result(
+            text="A fox.", items=(MESSAGE,), usage=usage, raw={"threadId": "t1", "turn": ended}
+        ),
     ]
     said = [{"type": "text", "text": "Who is this?"}]
     assert server.sent("turn/start") == [{"threadId": "t1", "input": said, "effort": "low"}]
@@ -166,10 +172,12 @@ async def test_a_turn_that_fails_is_a_result_with_the_reason(
         await server.finish(status="failed", error=error)
 
     server.stories.append(story)
-    assert await thread.run("Hello") == TurnResult(
-        turn_id="turn1",
-        status="failed",
-        error=TurnError(message="overloaded", info="serverOverloaded"),
+    result = await thread.run("Hello")
+    assert (result.turn_id, result.status) == ("turn1", "failed")
+    assert result.error is not None
+    assert (result.error.message, result.error.extras) == (
+        "overloaded",
+        {"info": "serverOverloaded"},
     )
 
 
@@ -246,8 +254,8 @@ async def test_a_turn_can_be_steered_and_interrupted(server: StandIn, thread: Th
             await thread.run("Hello")
         await thread.interrupt()
         (completed,) = [event async for event in events]
-    assert isinstance(completed, TurnCompleted)
-    assert completed.result == TurnResult(turn_id="turn1", status="interrupted")
+    assert isinstance(completed, TurnResult)
+    assert (completed.turn_id, completed.status) == ("turn1", "interrupted")
     steered = {
         "threadId": "t1",
         "expectedTurnId": "turn1",
@@ -316,7 +324,7 @@ async def test_a_thread_is_used_once_and_a_failed_resume_leaves_nothing(
     def refuse(_: Any) -> Any:
         raise Refusal("no rollout found for thread id t8")
 
-    with pytest.raises(UserError, match="in use"):
+    with pytest.raises(UserError, match="already uses the thread"):
         await client.resume(thread.id)
     server.answers["thread/resume"] = refuse
     for _ in range(2):

@@ -87,7 +87,7 @@ def test_without_codex_it_says_how_to_install_it(env: dict[str, str], tmp_path: 
     error = json.loads(done.stdout)["error"]
     assert (error["code"], error["message"]) == (
         "MISSING_EXTRA",
-        "There is no program 'codex' here.",
+        "The program 'codex' is not installed.",
     )
 
 

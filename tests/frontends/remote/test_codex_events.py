@@ -8,14 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limner.frontends.remote.events import (
-    Event,
-    ItemCompleted,
-    RawNotification,
-    TextDelta,
-    TurnCompleted,
-    read,
-)
+from limner.agent.events import ItemAdded, TextDelta
+from limner.frontends.remote.events import RawNotification, RemoteEvent, TurnResult, read_event
 from limner.frontends.remote.turns import MAX_EVENTS, RemoteTurn, finished_items
 
 METHODS = (
@@ -46,7 +40,7 @@ PARAMS = st.dictionaries(
 )
 
 
-async def drained(turn: RemoteTurn) -> list[Event]:
+async def drained(turn: RemoteTurn) -> list[RemoteEvent]:
     return [event async for event in turn.events()]
 
 
@@ -59,15 +53,15 @@ async def test_no_notice_whatever_its_shape_breaks_a_turn(
     method: str, params: dict[str, Any]
 ) -> None:
     turn = RemoteTurn()
-    event = read(method, params)
+    event = read_event(method, params, is_own_tool=lambda _: False)
     assert getattr(event, "raw", None) is params
     turn.is_about(params)
-    turn.tell(event)
+    turn.add(event)
     turn.catch_up(finished_items(params))
     turn.complete(params)
     *_, last = await drained(turn)
-    assert isinstance(last, TurnCompleted)
-    assert last.result.status in {"completed", "interrupted", "failed"}
+    assert isinstance(last, TurnResult)
+    assert last.status in {"completed", "interrupted", "failed"}
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.text(max_size=3)), max_size=30))
@@ -76,7 +70,7 @@ async def test_pieces_that_nobody_fetched_become_one_and_lose_nothing(
 ) -> None:
     turn = RemoteTurn()
     for item_id, text in pieces:
-        turn.tell(delta(text, item_id=item_id))
+        turn.add(delta(text, item_id=item_id))
     turn.end("completed", error=None)
     told = [event for event in await drained(turn) if isinstance(event, TextDelta)]
     for name in "ab":
@@ -88,24 +82,24 @@ async def test_pieces_that_nobody_fetched_become_one_and_lose_nothing(
 async def test_a_flood_that_nobody_fetches_is_bounded_and_still_ends() -> None:
     turn = RemoteTurn()
     for number in range(MAX_EVENTS + 50):
-        turn.tell(RawNotification(method="flood", raw={"number": number}))
+        turn.add(RawNotification(method="flood", raw={"number": number}))
     item = {"type": "agentMessage", "id": "m", "text": "Done.", "phase": None}
-    turn.tell(ItemCompleted(item=item, raw={}))
+    turn.add(ItemAdded(item=item, raw={}))
     turn.end("completed", error=None)
     told = await drained(turn)
     assert len(told) == MAX_EVENTS + 1
-    assert isinstance(told[-1], TurnCompleted)
-    assert told[-1].result.items == (item,)
+    assert isinstance(told[-1], TurnResult)
+    assert told[-1].items == (item,)
 
 
 async def test_after_its_end_a_turn_hears_nothing_more() -> None:
     turn = RemoteTurn()
     turn.end("interrupted", error=None)
     turn.end("completed", error=None)
-    turn.tell(delta("late"))
+    turn.add(delta("late"))
     (only,) = await drained(turn)
-    assert isinstance(only, TurnCompleted)
-    assert only.result.status == "interrupted"
+    assert isinstance(only, TurnResult)
+    assert only.status == "interrupted"
 
 
 def test_of_a_running_turn_the_items_that_are_surely_whole_are_known() -> None:

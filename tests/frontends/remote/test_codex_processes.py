@@ -18,7 +18,7 @@ from limner.errors import MissingExtra
 from limner.frontends.remote.client import OWN_SERVER
 from limner.frontends.remote.connection import Params, Request, ServerConnection
 from limner.frontends.remote.discovery import find_codex
-from limner.frontends.remote.events import Reconnected, TurnCompleted
+from limner.frontends.remote.events import Reconnected, TurnResult
 from limner.frontends.remote.transports import ServerCommand
 from limner.net.clock import Clock
 
@@ -101,10 +101,10 @@ async def test_one_that_dies_is_started_again_and_its_last_words_are_told_withou
         first = (await thread.run("pid")).text
         reconnected, completed = [event async for event in thread.stream("die")]
         assert reconnected == Reconnected(reason=reason, goes_on=False)
-        assert isinstance(completed, TurnCompleted)
-        assert completed.result.status == "interrupted"
-        assert completed.result.error is not None
-        assert completed.result.error.message.endswith(reason)
+        assert isinstance(completed, TurnResult)
+        assert completed.status == "interrupted"
+        assert completed.error is not None
+        assert completed.error.message.endswith(reason)
         assert (await thread.run("pid")).text != first
 
 
@@ -202,7 +202,7 @@ def test_a_codex_that_is_not_there_is_an_error_that_says_how_to_install_it(
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MissingExtra) as missing:
         limner.connect(codex="codex-that-nobody-has")
-    assert missing.value.message == "There is no program 'codex-that-nobody-has' here."
+    assert missing.value.message == "The program 'codex-that-nobody-has' is not installed."
     assert missing.value.hint == (
         "Install Codex: npm install -g @openai/codex, or pip install openai-codex."
     )

@@ -10,17 +10,10 @@ from tests.frontends.remote.stand_in_server import Refusal, StandIn, thread_answ
 
 import limner
 from limner import LimnerError
+from limner.agent.events import ItemAdded, ToolFinished, ToolStarted, TurnStarted
 from limner.frontends.remote.client import Client
 from limner.frontends.remote.connection import MAX_LOSSES
-from limner.frontends.remote.events import (
-    Event,
-    ItemCompleted,
-    Reconnected,
-    ToolAnswered,
-    ToolCalled,
-    TurnCompleted,
-    TurnStarted,
-)
+from limner.frontends.remote.events import Reconnected, RemoteEvent, TurnResult
 from limner.frontends.remote.threads import Thread
 
 ABORTED = "the connection was closed (1006)"
@@ -50,13 +43,13 @@ async def test_a_turn_that_the_server_kept_running_goes_on(server: StandIn, thre
     assert [type(event) for event in told] == [
         TurnStarted,
         Reconnected,
-        ItemCompleted,
-        ItemCompleted,
-        TurnCompleted,
+        ItemAdded,
+        ItemAdded,
+        TurnResult,
     ]
     assert told[1] == Reconnected(reason=ABORTED, goes_on=True)
-    assert isinstance(told[-1], TurnCompleted)
-    result = told[-1].result
+    assert isinstance(told[-1], TurnResult)
+    result = told[-1]
     assert (result.status, result.text, result.items) == (
         "completed",
         "And blue.",
@@ -75,8 +68,8 @@ async def test_a_turn_that_ended_meanwhile_is_told_whole(server: StandIn, thread
     server.stories.append(story)
     reconnected, completed = [event async for event in thread.stream("What colour?")]
     assert reconnected == Reconnected(reason=ABORTED, goes_on=True)
-    assert isinstance(completed, TurnCompleted)
-    result = completed.result
+    assert isinstance(completed, TurnResult)
+    result = completed
     assert (result.status, result.text, result.items) == ("completed", "Red.", (MESSAGE,))
 
 
@@ -93,9 +86,9 @@ async def test_a_turn_that_was_lost_ends_as_interrupted_and_says_why(
     result = await thread.run("What colour?")
     assert result.status == "interrupted"
     assert result.error is not None
-    assert (result.error.message, result.error.info) == (
-        f"The turn was lost with the link to the app-server: {ABORTED}",
-        "connectionLost",
+    assert (result.error.message, result.error.extras) == (
+        f"The turn was lost with the connection to the app-server: {ABORTED}",
+        {"info": "connectionLost"},
     )
     assert (await thread.run("And now?")).status == "completed"
 
@@ -158,12 +151,12 @@ async def test_a_call_that_the_server_asks_for_again_is_not_run_again(
 
     thread = await client.thread(tools=[draw])
     server.stories.append(story)
-    told: list[Event] = [event async for event in thread.stream("Draw")]
+    told: list[RemoteEvent] = [event async for event in thread.stream("Draw")]
     assert runs == ["a fox"]
     items = [{"type": "inputText", "text": "a fox, drawn"}]
     assert server.replies[0] == {"result": {"contentItems": items, "success": True}}
     kinds = [type(event) for event in told]
-    assert (kinds.count(ToolCalled), kinds.count(ToolAnswered)) == (1, 1)
+    assert (kinds.count(ToolStarted), kinds.count(ToolFinished)) == (1, 1)
 
 
 async def test_the_tools_of_a_turn_that_was_lost_are_stopped(

@@ -15,15 +15,10 @@ from tests.frontends.remote.stand_in_server import StandIn
 
 import limner
 from limner import Limner, ToolCall, ToolContext
+from limner.agent.events import ToolFinished, ToolProgress, ToolStarted
 from limner.frontends.remote.approvals import ApprovalRequest
 from limner.frontends.remote.client import Client
-from limner.frontends.remote.events import (
-    Event,
-    ToolAnswered,
-    ToolCalled,
-    ToolProgress,
-    TurnCompleted,
-)
+from limner.frontends.remote.events import RemoteEvent, TurnResult
 from limner.pictures.request import Progress
 from limner.settings import load
 from limner.tools.base import Question
@@ -216,15 +211,15 @@ async def test_calls_and_their_progress_are_events(server: StandIn, client: Clie
 
     thread = await client.thread(tools=[draw])
     server.stories.append(story)
-    told: list[Event] = [event async for event in thread.stream("Go")]
+    told: list[RemoteEvent] = [event async for event in thread.stream("Go")]
     call = ToolCall(name="draw", call_id="call_0")
     started, progress, answered, completed = told
-    assert isinstance(started, ToolCalled)
+    assert isinstance(started, ToolStarted)
     assert started.call == call
     assert progress == ToolProgress(call=call, progress=news)
-    assert isinstance(answered, ToolAnswered)
+    assert isinstance(answered, ToolFinished)
     assert (answered.call, answered.result.value) == (call, '{"text":"drawn"}')
-    assert isinstance(completed, TurnCompleted)
+    assert isinstance(completed, TurnResult)
 
 
 async def test_a_call_belongs_to_its_thread_and_works_in_its_folder(
@@ -278,7 +273,7 @@ async def test_interrupting_a_turn_stops_its_tools(server: StandIn, client: Clie
     server.stories.append(story)
     async with aclosing(thread.stream("Go")) as events:
         async for event in events:
-            if isinstance(event, ToolCalled):
+            if isinstance(event, ToolStarted):
                 await thread.interrupt()
     await stopped.wait()
     reply = await server.reply(0)

@@ -22,14 +22,14 @@ from limner.frontends.appserver.protocol.items import (
 )
 from limner.frontends.appserver.tool_answers import CANCELLED
 from limner.frontends.appserver.tool_specs import ToolSpec
-from limner.tools.image_edit import TOOL as EDIT
-from limner.tools.image_generate import TOOL as GENERATE
+from limner.tools.image_edit import IMAGE_EDIT
+from limner.tools.image_generate import IMAGE_GENERATE
 from limner.tools.inspection import TOOL as INSPECT
 from limner.wires import item_views
 from limner.wires.base import HANDLE_URL
 from limner.wires.items import Item
 
-DRAWING = frozenset({GENERATE, EDIT})
+DRAWING = frozenset({IMAGE_GENERATE.name, IMAGE_EDIT.name})
 
 
 class Called(msgspec.Struct, frozen=True, kw_only=True):

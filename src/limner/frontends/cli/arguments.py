@@ -1,13 +1,61 @@
-"""Words of a command line -> the values that several commands take."""
+"""The declared arguments of a tool -> flags of a command; the words of a command line -> values."""
 
 from __future__ import annotations
 
 import re
-from argparse import ArgumentTypeError
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, get_origin
+
+import msgspec
 
 from limner.imaging.fit import Region
+from limner.tools.declaration import Argument, arguments_of, read_arguments
+from limner.tools.regions import RegionArgument
+
+S = TypeVar("S", bound=msgspec.Struct)
 
 _REGION = re.compile(r"(\d{1,6}),(\d{1,6}),([1-9]\d{0,5}),([1-9]\d{0,5})")
+
+
+def add_flags(
+    parser: ArgumentParser,
+    kind: type[msgspec.Struct],
+    *,
+    without: tuple[str, ...] = (),
+    helps: Mapping[str, str] | None = None,
+    types: Mapping[str, Callable[[str], Any]] | None = None,
+) -> None:
+    """Add a flag for each argument that a Struct declares.
+
+    Args:
+        parser: the parser of the command.
+        kind: the Struct.
+        without: the arguments that are no flags, as those without a dash.
+        helps: help texts that differ from the description of the argument.
+        types: functions that parse the word of a flag.
+    """
+    for name, argument in arguments_of(kind).items():
+        if name not in without:
+            words = (helps or {}).get(name) or _help(argument)
+            flag = argument.extra.get("flag", f"--{name.replace('_', '-')}")
+            parser.add_argument(
+                flag, dest=name, help=words, **_action(argument, (types or {}).get(name))
+            )
+
+
+def read_flags(kind: type[S], args: Namespace, **more: Any) -> S:
+    """The Struct of arguments that a command line gave; ``more`` replaces what the flags say.
+
+    Raises:
+        InputInvalid: one is missing or wrong.
+    """
+    given = {
+        name: _word(one, getattr(args, name, None)) for name, one in arguments_of(kind).items()
+    }
+    given |= more
+    plain = msgspec.to_builtins({name: one for name, one in given.items() if one is not None})
+    return read_arguments(kind, plain)
 
 
 def region(text: str) -> Region:
@@ -17,3 +65,36 @@ def region(text: str) -> Region:
         raise ArgumentTypeError("give X,Y,WIDTH,HEIGHT in pixels, as in 2400,100,800,600")
     x, y, width, height = map(int, match.groups())
     return Region(x=x, y=y, width=width, height=height)
+
+
+def _word(argument: Argument, value: Any) -> Any:
+    """The value of a flag; one that is a list in one word is taken apart."""
+    separator = argument.extra.get("separator")
+    if value is None or separator is None:
+        return value
+    return [part.strip() for part in value.split(separator) if part.strip()]
+
+
+def _action(argument: Argument, parse: Callable[[str], Any] | None) -> dict[str, Any]:
+    """How argparse reads the flag of an argument."""
+    if argument.plain is bool:
+        return {"action": "store_true"}
+    if argument.choices:
+        return {"choices": argument.choices}
+    how: dict[str, Any] = {"metavar": argument.extra.get("metavar", argument.name.upper())}
+    if parse is not None:
+        return how | {"type": parse}
+    if argument.plain is RegionArgument:
+        return {"metavar": "X,Y,WIDTH,HEIGHT", "type": region}
+    if get_origin(argument.plain) is tuple and "separator" not in argument.extra:
+        return how | {"action": "append", "default": []}
+    return how | ({"type": int} if argument.plain is int else {})
+
+
+def _help(argument: Argument) -> str:
+    """The description as the help of a flag: no capital at the start, no full stop at the end."""
+    text = argument.description.rstrip(".").replace("%", "%%")
+    is_word = text[1:2].islower() or text[1:2].isspace()
+    text = text[:1].lower() + text[1:] if is_word else text
+    is_shown = argument.default not in (None, False, 0) and "efault" not in text
+    return f"{text}; default {argument.default}" if is_shown else text

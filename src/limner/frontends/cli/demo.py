@@ -11,7 +11,7 @@ from limner.frontends.cli.generate import draw
 from limner.frontends.cli.output import CommandResult
 from limner.frontends.cli.terminal import wait_for
 from limner.models.registry import EYES
-from limner.tools.image_generate import TOOL as GENERATE
+from limner.tools.image_generate import GenerateArguments
 from limner.tools.inspect_image import as_value
 
 EXAMPLE = """\
@@ -30,7 +30,7 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> CommandResult:
     """Draw with the embedded illustrator and look with the embedded eyes, whatever keys are set."""
-    drawn = draw(GENERATE, {"prompt": PROMPT, "provider": "illustrator"}, args)
+    drawn = draw(GenerateArguments(prompt=PROMPT, provider="illustrator"), args)
 
     async def look() -> dict[str, object]:
         async with Limner() as lim:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-import msgspec
-
-from limner.frontends.cli.arguments import region
-from limner.frontends.cli.generate import add_drawing_options, answer_for
+from limner.frontends.cli.arguments import read_flags
+from limner.frontends.cli.generate import add_drawing_flags, draw_or_quote
 from limner.frontends.cli.output import CommandResult
-from limner.tools.image_edit import TOOL as EDIT
+from limner.tools.image_edit import EditArguments
 
 EXAMPLE = """\
 examples:
@@ -24,34 +22,9 @@ def configure(parser: ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("image", metavar="IMAGE", help="a picture file, or a handle")
     parser.add_argument("prompt", metavar="PROMPT", help="what to change, in quotes")
-    parser.add_argument(
-        "--reference",
-        action="append",
-        default=[],
-        metavar="IMAGE",
-        help="another picture to take from; may be given again",
-    )
-    parser.add_argument(
-        "--mask",
-        metavar="IMAGE",
-        help="a picture of the same size, transparent or white where it may change",
-    )
-    parser.add_argument(
-        "--region",
-        type=region,
-        metavar="X,Y,WIDTH,HEIGHT",
-        help="the part that may change, in pixels of the picture",
-    )
-    add_drawing_options(parser)
+    add_drawing_flags(parser, EditArguments, without=("image", "prompt"))
 
 
 def run(args: Namespace) -> CommandResult:
     """Edit, or quote."""
-    arguments = {
-        "image": args.image,
-        "prompt": args.prompt,
-        "references": args.reference,
-        "mask": args.mask,
-        "region": None if args.region is None else msgspec.to_builtins(args.region),
-    }
-    return answer_for(EDIT, arguments, args)
+    return draw_or_quote(read_flags(EditArguments, args), args)

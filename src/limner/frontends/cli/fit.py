@@ -14,12 +14,13 @@ from limner.client import Limner
 from limner.content import Picture, format_bytes
 from limner.dollars import format_usd
 from limner.errors import LimnerError, UserError
-from limner.frontends.cli.arguments import region
+from limner.frontends.cli.arguments import add_flags
 from limner.frontends.cli.output import CommandResult, failure
 from limner.frontends.cli.terminal import Waiting, wait_for
 from limner.pictures.fitting import FittedImage
 from limner.pictures.request import Progress
 from limner.storage.files import write_new
+from limner.tools.image_fit import FitArguments
 
 EXAMPLE = """\
 examples:
@@ -74,15 +75,14 @@ def configure(parser: ArgumentParser) -> None:
         help="write the fitted picture there; a folder where there is more than one",
     )
     parser.add_argument("--overwrite", action="store_true", help="replace existing files")
-    parser.add_argument(
-        "--region",
-        type=region,
-        metavar="X,Y,WIDTH,HEIGHT",
-        help="only this part, in pixels of the original",
+    add_flags(
+        parser,
+        FitArguments,
+        without=("image", "model"),
+        helps={"page": "one page of a PDF or TIFF; default 1"},
+        types={"page": _page},
     )
-    parser.add_argument(
-        "--page", type=_page, default=1, metavar="N", help="one page of a PDF or TIFF; default 1"
-    )
+    parser.set_defaults(page=1)
 
 
 def run(args: Namespace) -> CommandResult:

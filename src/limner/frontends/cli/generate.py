@@ -7,17 +7,18 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, get_args
 
 from limner.client import Limner
 from limner.dollars import format_usd
 from limner.errors import NANO_PER_USD, InputInvalid, UserError
+from limner.frontends.cli.arguments import add_flags, read_flags
 from limner.frontends.cli.output import CommandResult
 from limner.frontends.cli.preview import show, shows_pictures, unfinished
 from limner.frontends.cli.terminal import Waiting, ask, wait_for
 from limner.imaging.formats import OutputFormat
+from limner.tools.drawing_arguments import NO_OPTIONS, CallerOptions, DrawingArguments
 from limner.tools.generation_tool import as_value
-from limner.tools.image_generate import TOOL as GENERATE
+from limner.tools.image_generate import GenerateArguments
 from limner.tools.picture_set import PictureSet
 from limner.tools.planning import Plan
 
@@ -40,76 +41,51 @@ FORMATS: Mapping[str, OutputFormat] = {
 }
 
 
+HELPS = {
+    "output_path": "where to save the picture; default: a new file in limner's folder",
+    "overwrite": "replace an existing file",
+    "fallback": "who draws it instead if that fails and cost nothing, as a,b",
+    "output_format": "the format of the file; default: what the name of --out ends with, or png",
+    "svg": "render this SVG document; - reads it from standard input",
+}
+
+
 def configure(parser: ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument(
         "prompt", nargs="?", help="what to draw, in quotes; - reads it from standard input"
     )
-    add_drawing_options(parser)
-    parser.add_argument("--svg", metavar="FILE", help="render this SVG document; - reads it")
+    add_drawing_flags(parser, GenerateArguments, without=("prompt",))
 
 
-def add_drawing_options(parser: ArgumentParser) -> None:
-    """Add what every command that draws takes."""
-    parser.add_argument("--out", metavar="PATH", help="where to save it")
-    parser.add_argument(
-        "--format",
-        choices=get_args(OutputFormat),
-        help="what to save it as; default what the name of --out ends with, or png",
-    )
-    parser.add_argument("--size", metavar="WxH", help="in pixels, or a shape as 16:9")
-    parser.add_argument("--quality", choices=["standard", "hd"], help="default standard")
-    parser.add_argument("--provider", metavar="NAME", help="who draws it; default auto")
-    parser.add_argument(
-        "--fallback",
-        metavar="NAMES",
-        help="who draws it instead where that fails and cost nothing, as a,b",
-    )
-    parser.add_argument("--model", metavar="ID", help="one model of the provider")
-    parser.add_argument("--count", type=int, metavar="N", help="how many pictures; default 1")
-    parser.add_argument("--background", choices=["transparent", "opaque"], help="if it can")
-    parser.add_argument("--negative", metavar="WORDS", help="what should not be in it")
-    parser.add_argument("--seed", type=int, metavar="N", help="for the same picture again")
-    parser.add_argument(
-        "--partial", type=int, default=0, metavar="N", help="show unfinished pictures; may cost"
-    )
+def add_drawing_flags(
+    parser: ArgumentParser, kind: type[DrawingArguments], *, without: tuple[str, ...]
+) -> None:
+    """Add what a command takes that draws: the tool's arguments, and what a person may ask for."""
+    add_flags(parser, kind, without=without, helps=HELPS)
+    add_flags(parser, CallerOptions, helps=HELPS)
+    parser.set_defaults(partial_pictures=0)
     parser.add_argument("--budget", metavar="USD", help="refuse to spend more than this")
-    parser.add_argument("--overwrite", action="store_true", help="replace an existing file")
     parser.add_argument("--dry-run", action="store_true", help="say what it would cost, and stop")
     parser.add_argument("--show", action="store_true", help="show the picture in the terminal")
-    parser.add_argument("--debug", action="store_true", help="show requests and answers, redacted")
+    parser.add_argument(
+        "--debug", action="store_true", help="show requests and responses, without secrets"
+    )
 
 
 def run(args: Namespace) -> CommandResult:
     """Draw, or quote."""
     prompt, svg = _input(args.prompt, args.svg)
-    return answer_for(GENERATE, {"prompt": prompt, "svg": svg}, args)
+    return draw_or_quote(read_flags(GenerateArguments, args, prompt=prompt, svg=svg), args)
 
 
-def answer_for(tool: str, arguments: Mapping[str, Any], args: Namespace) -> CommandResult:
-    """What a command that draws answers: the pictures, or with ``--dry-run`` their price."""
-    given = {
-        **arguments,
-        "output_path": args.out,
-        "size": args.size,
-        "quality": args.quality,
-        "provider": args.provider,
-        "model": args.model,
-        "n": args.count,
-        "background": args.background,
-        "negative_prompt": args.negative,
-        "seed": args.seed,
-        "overwrite": args.overwrite,
-    }
-    more: dict[str, Any] = {
-        "partial_pictures": args.partial,
-        "output_format": _output_format(args.out, args.format),
-    }
-    if args.fallback is not None:
-        more["fallback"] = tuple(name.strip() for name in args.fallback.split(",") if name.strip())
+def draw_or_quote(arguments: DrawingArguments, args: Namespace) -> CommandResult:
+    """Draw in front of a person, or with ``--dry-run`` say what it would cost."""
+    output_format = _output_format(args.output_path, args.output_format)
+    options = read_flags(CallerOptions, args, output_format=output_format)
     if args.dry_run:
-        return wait_for(lambda: _quote(tool, given, more, budget_usd=args.budget))
-    return draw(tool, given, args, more, budget_usd=args.budget, debug=args.debug)
+        return wait_for(lambda: _quote(arguments, options, budget_usd=args.budget))
+    return draw(arguments, args, options, budget_usd=args.budget, debug=args.debug)
 
 
 def _output_format(out: str | None, chosen: OutputFormat | None) -> OutputFormat:
@@ -128,21 +104,20 @@ def _output_format(out: str | None, chosen: OutputFormat | None) -> OutputFormat
 
 
 def draw(
-    tool: str,
-    arguments: Mapping[str, Any],
+    arguments: DrawingArguments,
     args: Namespace,
-    more: Mapping[str, Any] | None = None,
+    options: CallerOptions = NO_OPTIONS,
     *,
     budget_usd: str | None = None,
     debug: bool = False,
 ) -> CommandResult:
-    """Draw as the tool would with these arguments, in front of a person."""
+    """Draw in front of a person."""
 
     async def work() -> CommandResult:
         waiting = Waiting()
         async with Limner(budget_usd=budget_usd, observe=waiting.say if debug else None) as lim:
             async with waiting.shown(), unfinished(waiting, lim) as progress:
-                drawn = await lim.draw(tool, arguments, progress=progress, ask=ask, **(more or {}))
+                drawn = await lim.draw(arguments, options, progress=progress, ask=ask)
             elapsed_s = waiting.elapsed_s
             if args.show or (shows_pictures() and not args.json):
                 for image in drawn.images:
@@ -181,10 +156,10 @@ def _text(data: bytes, what: str) -> str:
 
 
 async def _quote(
-    tool: str, arguments: Mapping[str, Any], more: Mapping[str, Any], *, budget_usd: str | None
+    arguments: DrawingArguments, options: CallerOptions, *, budget_usd: str | None
 ) -> CommandResult:
     async with Limner(budget_usd=budget_usd) as lim:
-        return _quoted(await lim.plan(tool, arguments, **more), int(arguments["n"] or 1))
+        return _quoted(await lim.plan(arguments, options), arguments.n)
 
 
 def _quoted(plan: Plan, count: int) -> CommandResult:

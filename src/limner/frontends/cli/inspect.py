@@ -11,12 +11,12 @@ from typing import Any
 from limner.client import Limner
 from limner.dollars import format_usd
 from limner.errors import UserError
-from limner.frontends.cli.arguments import region
+from limner.frontends.cli.arguments import add_flags, read_flags
 from limner.frontends.cli.output import CommandResult
 from limner.frontends.cli.rendering import output_view, question_preview
 from limner.frontends.cli.terminal import Waiting, ask, wait_for
 from limner.tools.inspect_image import as_value
-from limner.tools.inspection import Inspection
+from limner.tools.inspection import Inspection, InspectRequest
 
 EXAMPLE = """\
 examples:
@@ -33,14 +33,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("images", nargs="+", metavar="IMAGE", help="a picture file")
     parser.add_argument("question", metavar="QUESTION", help="what to find out, in quotes")
     parser.add_argument("--expanded", action="store_true", help="show more of a long answer")
-    parser.add_argument("--model", metavar="NAME", help="who is asked, as provider/id")
-    parser.add_argument(
-        "--region",
-        type=region,
-        metavar="X,Y,WIDTH,HEIGHT",
-        help="only this part, in pixels of the original",
-    )
-    parser.add_argument("--schema", metavar="FILE", help="a JSON schema the answer has to follow")
+    add_flags(parser, InspectRequest, without=("path", "paths", "question"))
     parser.add_argument("--budget", metavar="USD", help="refuse to spend more than this")
     parser.add_argument("--debug", action="store_true", help="show requests and answers, redacted")
 
@@ -48,23 +41,15 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> CommandResult:
     """Ask, and show the answer."""
     first, *others = args.images
-    arguments: dict[str, Any] = {
-        "paths": others,
-        "region": args.region,
-        "schema": None if args.schema is None else _schema(args.schema),
-        "model": args.model,
-    }
+    schema = None if args.schema is None else _schema(args.schema)
+    request = read_flags(InspectRequest, args, path=first, paths=others, schema=schema)
 
     async def work() -> CommandResult:
         waiting = Waiting()
         observe = waiting.say if args.debug else None
         async with Limner(budget_usd=args.budget, observe=observe) as lim, waiting.shown():
-            return _told(
-                args,
-                await lim.inspect(
-                    first, args.question, progress=waiting.progress, ask=ask, **arguments
-                ),
-            )
+            person = lim.person(progress=waiting.progress, ask=ask)
+            return _told(args, await lim.looking.look(request, person))
 
     return wait_for(work)
 

@@ -4,38 +4,59 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
 
 from limner.frontends.mcp.results import error_json
 from limner.frontends.mcp.running_calls import ELSEWHERE, MAX_ID_CHARS, RunningCall, RunningCalls
-from limner.tools.base import Outcome, Tool, ToolContext
+from limner.tools.base import Outcome, Tool, ToolContext, ToolHints
+from limner.tools.declaration import ToolDeclaration
+from limner.tools.generation_tool import DrawingAnswer
 
-TOOL = "image_job"
-MAX_RESULT_CHARS = 45_000
+JobId = Annotated[str, Meta(description="The call goes on; image_job has its result.")]
 
-DESCRIPTION = (
-    "What became of a call that answered with a job instead of a picture. `status` answers at "
-    "once, `wait` when it is done or after a while, `cancel` stops it; what was sent may still be "
-    "charged. Works after a restart too, and never pays again. Once done, it returns the picture."
+
+class RunningAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What a tool answers with if its call takes long: the job that goes on."""
+
+    job: JobId
+    status: str
+
+
+class JobArguments(msgspec.Struct, frozen=True, kw_only=True):
+    """The arguments of `image_job`."""
+
+    id: Annotated[
+        str, Meta(description="The job that the call answered with.", max_length=MAX_ID_CHARS)
+    ]
+    action: Literal["status", "wait", "cancel"] = "wait"
+
+
+class JobAnswer(DrawingAnswer, frozen=True, kw_only=True):
+    """The value of `image_job`: the state of the call, and the picture if it is there."""
+
+    job: JobId
+    status: str
+    tool: str
+    elapsed_s: float
+    message: str
+
+
+IMAGE_JOB = ToolDeclaration(
+    name="image_job",
+    title="What became of a slow call",
+    description="What became of a call that answered with a job instead of a picture. `status` "
+    "answers at once, `wait` when it is done or after a while, `cancel` stops it; what was sent "
+    "may still be charged. Works after a restart too, and never pays again. Once done, it returns "
+    "the picture.",
+    arguments=JobArguments,
+    answer=JobAnswer,
+    hints=ToolHints(read_only=False, destructive=True, idempotent=True, open_world=True),
+    max_result_chars=45_000,
 )
-
-SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {
-        "id": {
-            "type": "string",
-            "maxLength": MAX_ID_CHARS,
-            "description": "The job that the call answered with.",
-        },
-        "action": {
-            "type": "string",
-            "enum": ["status", "wait", "cancel"],
-            "default": "wait",
-        },
-    },
-    "required": ["id"],
-}
 
 Resume = Callable[[str], RunningCall]
 """Begins to bring in what a call of an earlier process paid for."""
@@ -44,8 +65,8 @@ Resume = Callable[[str], RunningCall]
 def image_job(works: RunningCalls, *, resume: Resume, answer_within_s: float) -> Tool:
     """The tool, for the calls of this process and, through ``resume``, of those before it."""
 
-    async def run(arguments: Mapping[str, Any], context: ToolContext) -> Outcome:
-        call_id, action = arguments["id"].strip(), arguments.get("action", "wait")
+    async def run(arguments: JobArguments, context: ToolContext) -> Outcome:
+        call_id, action = arguments.id.strip(), arguments.action
         work = works.get(call_id)
         if work is None or _may_have_more(work):
             work = resume(call_id)
@@ -57,16 +78,8 @@ def image_job(works: RunningCalls, *, resume: Resume, answer_within_s: float) ->
         asked_by = works.get(context.call_id or "")
         return _outcome(work, answering=asked_by)
 
-    return Tool(
-        name=TOOL,
-        description=DESCRIPTION,
-        schema=SCHEMA,
-        run=run,
-        toolset="image",
-        max_result_chars=MAX_RESULT_CHARS,
-        # Waiting has an end of its own.
-        timeout_s=answer_within_s + 60,
-    )
+    # Waiting has an end of its own.
+    return IMAGE_JOB.tool(run, timeout_s=answer_within_s + 60)
 
 
 def running(work: RunningCall) -> dict[str, Any]:
@@ -77,8 +90,8 @@ def running(work: RunningCall) -> dict[str, Any]:
         "tool": work.tool,
         "elapsed_s": round(work.elapsed_s, 1),
         "message": work.message,
-        "hint": f'It goes on and is not lost: call {TOOL} with {{"id": "{work.id}"}} for the '
-        "picture. Making the same call again joins it and pays nothing more.",
+        "hint": f'It goes on and is not lost: call {IMAGE_JOB.name} with {{"id": "{work.id}"}} for '
+        "the picture. Making the same call again joins it and pays nothing more.",
     }
 
 

@@ -15,11 +15,11 @@ import msgspec
 
 from limner.content import Picture
 from limner.errors import ImageError, LimnerError, StorageError
-from limner.frontends.mcp.image_fit import TOOL as FIT
 from limner.imaging.fit import FitRequest
 from limner.pictures.placeholders import reason_of
 from limner.pictures.take import Pictures
 from limner.tools.base import ToolResult
+from limner.tools.image_fit import IMAGE_FIT
 from limner.wires import items, mcp_content
 from limner.wires.base import HANDLE_URL, ModelPicture
 
@@ -44,7 +44,7 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
             return as_result({"error": error_json(result)}, is_error=True)
         shown = [part for part in result.content if isinstance(part, Picture)]
         # What the engine has just made for a model is upright and of a type that models read.
-        as_they_are = FORMATS if result.name == FIT else ("image/png",)
+        as_they_are = FORMATS if result.name == IMAGE_FIT.name else ("image/png",)
         blocks = await self._blocks(shown, as_they_are)
         return as_result(
             json.loads(result.value),

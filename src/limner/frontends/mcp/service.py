@@ -15,19 +15,16 @@ from limner.errors import StorageError
 from limner.frontends.mcp.call_scope import CallScope, CallScopes
 from limner.frontends.mcp.caller import Caller
 from limner.frontends.mcp.calls import CallStore, digest_of
-from limner.frontends.mcp.image_job import TOOL as JOB
+from limner.frontends.mcp.image_job import IMAGE_JOB
 from limner.frontends.mcp.results import Results
 from limner.frontends.mcp.resume import CallResumer
 from limner.frontends.mcp.running_calls import MAX_RUNNING, RunningCall, RunningCalls
+from limner.frontends.mcp.tool_list import LASTING
 from limner.frontends.mcp.toolbox import FINISH, Toolbox
 from limner.settings import load
-from limner.tools import image_edit, image_generate
 from limner.tools.base import Question, ToolCall, ToolContext, ToolResult
-from limner.tools.inspection import TOOL as INSPECT
 from limner.tools.registry import ToolRegistry
 
-# These may be paid for: they outlive their caller, and a repetition joins them.
-LASTING = frozenset({image_generate.TOOL, image_edit.TOOL, INSPECT})
 FIRST_NEWS_S = 0.5
 NEWS_EVERY_S = 2.0
 
@@ -81,7 +78,7 @@ class McpService:
         """Start to bring in what a call of an earlier process paid for."""
         place = self._places.of(())
         run = partial(self._run, tool=FINISH, arguments={"id": call_id}, place=place, ask=_nobody)
-        return self.works.begin(JOB, run, call_id=call_id)
+        return self.works.begin(IMAGE_JOB.name, run, call_id=call_id)
 
     async def attend(self, work: RunningCall, caller: Caller) -> ToolResult | None:
         """Wait for a call and tell how it goes; None where it goes on as a job."""

@@ -1,174 +1,54 @@
-"""What a client is told of each tool: schemas in and out, hints, in an order that never changes.
+"""The declarations of the tools -> what a client reads about them, in an order that never changes.
 
-The schemas are the tools' own. What comes out has no picture in it: those are content blocks.
+The schema of an answer has no picture in it: pictures are content blocks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import mcp_types as types
+from msgspec.structs import replace
 
-from limner.frontends.mcp import image_fit, image_job, spend
-from limner.tools import image_edit, image_generate, image_recall, inspect_image
-from limner.tools.inspection import TOOL as INSPECT
+from limner.client import BUILT_IN
+from limner.frontends.mcp.image_job import IMAGE_JOB, RunningAnswer
+from limner.frontends.mcp.spend import SPEND
+from limner.tools.base import Tool
+from limner.tools.declaration import ToolDeclaration, answer_schema
+from limner.tools.function_tools import load_plugin_tools
+from limner.tools.image_fit import IMAGE_FIT
+from limner.tools.image_recall import IMAGE_RECALL
 from limner.wires.base import HANDLE_URL
 
-RECALL_DESCRIPTION = (
-    "Look again at a picture that a tool here made or found: give its handle, and the picture "
-    "comes back. Free of charge."
+# A client's model sees no note in place of a picture, as in a conversation that is kept here.
+RECALL = replace(
+    IMAGE_RECALL,
+    description="Look again at a picture that a tool here made or found: give its handle, and the "
+    "picture comes back. Free of charge.",
 )
-
-_TEXT: Mapping[str, Any] = {"type": "string"}
-_USD: Mapping[str, Any] = {"type": ["number", "null"]}
-_SIZE: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {"width": {"type": "integer"}, "height": {"type": "integer"}},
-}
-_HANDLE: Mapping[str, Any] = {"type": "string", "description": "The handle of the picture."}
-# A call that takes long answers with these instead.
-_JOB: Mapping[str, Any] = {
-    "job": {"type": "string", "description": "The call goes on; image_job has its result."},
-    "status": _TEXT,
-}
-_DRAWN: Mapping[str, Any] = {
-    "path": _TEXT,
-    "dimensions": _SIZE,
-    "cost_usd": _USD,
-    "provider": _TEXT,
-    "prompt_used": _TEXT,
-    "cost_source": _TEXT,
-    "model": _TEXT,
-    "image": _HANDLE,
-    "pictures": {"type": "array", "items": {"type": "object"}},
-    "failed": {"type": "array", "items": {"type": "object"}},
-    **_JOB,
-}
-_SPENT: Mapping[str, Any] = {
-    "total_usd": _USD,
-    "today_usd": _USD,
-    "session_usd": _USD,
-    "unknown_usd": _USD,
-    "in_flight_usd": _USD,
-    "by_model": {"type": "array", "items": {"type": "object"}},
-    "budget": {"type": "object"},
-}
-
-
-class _Offer(NamedTuple):
-    name: str
-    title: str
-    description: str
-    schema: Mapping[str, Any]
-    answers: Mapping[str, Any]
-    hints: Mapping[str, bool]
-
-
-def _hints(
-    *, reads: bool, open_world: bool, same_again: bool, may_replace: bool
-) -> dict[str, bool]:
-    return {
-        "readOnlyHint": reads,
-        "destructiveHint": may_replace,
-        "idempotentHint": same_again,
-        "openWorldHint": open_world,
-    }
-
-
-# With `overwrite` a drawing tool replaces a file; every call of it draws, and may pay, anew.
-_DRAWS = _hints(reads=False, open_world=True, same_again=False, may_replace=True)
-_LOOKS = _hints(reads=True, open_world=True, same_again=False, may_replace=False)
-_READS = _hints(reads=True, open_world=False, same_again=True, may_replace=False)
-_STOPS = _hints(reads=False, open_world=True, same_again=True, may_replace=True)
-
-_OFFERS = (
-    _Offer(
-        image_generate.TOOL,
-        "Draw a picture",
-        image_generate.DESCRIPTION,
-        image_generate.SCHEMA,
-        _DRAWN,
-        _DRAWS,
-    ),
-    _Offer(
-        image_edit.TOOL,
-        "Change a picture",
-        image_edit.DESCRIPTION,
-        image_edit.SCHEMA,
-        _DRAWN,
-        _DRAWS,
-    ),
-    _Offer(
-        INSPECT,
-        "Ask about a picture",
-        inspect_image.DESCRIPTION,
-        inspect_image.SCHEMA,
-        {"text": _TEXT, "details": {"type": "object"}, **_JOB},
-        _LOOKS,
-    ),
-    _Offer(
-        image_fit.TOOL,
-        "Make a picture ready for a model",
-        image_fit.DESCRIPTION,
-        image_fit.SCHEMA,
-        {
-            "image": _HANDLE,
-            "mime": _TEXT,
-            "dimensions": _SIZE,
-            "bytes": {"type": "integer"},
-            "original": {"type": "object"},
-            "part": {"type": "object"},
-            "scale": {"type": "object"},
-            "model": {"type": ["string", "null"]},
-            "tokens": {"type": ["integer", "null"]},
-            "tokens_exact": {"type": "boolean"},
-            "cost_usd": _USD,
-        },
-        _READS,
-    ),
-    _Offer(
-        image_job.TOOL,
-        "What became of a slow call",
-        image_job.DESCRIPTION,
-        image_job.SCHEMA,
-        {**_DRAWN, "tool": _TEXT, "elapsed_s": {"type": "number"}, "message": _TEXT},
-        _STOPS,
-    ),
-    _Offer(
-        image_recall.TOOL,
-        "Look at a picture again",
-        RECALL_DESCRIPTION,
-        image_recall.SCHEMA,
-        {"image": _HANDLE, "mime": _TEXT, "dimensions": _SIZE},
-        _READS,
-    ),
-    _Offer(
-        spend.TOOL,
-        "What was spent",
-        spend.DESCRIPTION,
-        spend.SCHEMA,
-        _SPENT,
-        _READS,
-    ),
-)
+DECLARED: tuple[ToolDeclaration[Any], ...] = (*BUILT_IN, IMAGE_FIT, IMAGE_JOB, RECALL, SPEND)
+# These may cost money: they outlive their caller, a repeated call joins them, and one that takes
+# long answers with a job.
+LASTING = frozenset(tool.name for tool in BUILT_IN)
 
 
 @cache
 def offered() -> Mapping[str, types.Tool]:
-    """Every tool by its name, in the order of the list."""
-    return {offer.name: _as_tool(offer) for offer in _OFFERS}
+    """Every tool by its name; those of installed packages come last."""
+    plugins = load_plugin_tools(taken=[tool.name for tool in DECLARED], reports=False)
+    return {tool.name: _as_mcp(tool) for tool in (*DECLARED, *plugins)}
 
 
 def schema_of(name: str) -> Mapping[str, Any] | None:
-    """What a tool takes; None for one that is not here."""
+    """The schema of a tool's arguments; None if the tool is not here."""
     tool = offered().get(name)
     return None if tool is None else tool.input_schema
 
 
 def templates() -> list[types.ResourceTemplate]:
-    """Where pictures are to be had in full."""
+    """The addresses of pictures."""
     return [
         types.ResourceTemplate(
             uri_template=f"{HANDLE_URL}{{handle}}",
@@ -184,12 +64,31 @@ def templates() -> list[types.ResourceTemplate]:
     ]
 
 
-def _as_tool(offer: _Offer) -> types.Tool:
+def _as_mcp(tool: ToolDeclaration[Any] | Tool) -> types.Tool:
+    title = tool.title or tool.name
+    annotations: dict[str, Any] = {"title": title}
+    if tool.hints is not None:
+        annotations |= {
+            "readOnlyHint": tool.hints.read_only,
+            "destructiveHint": tool.hints.destructive,
+            "idempotentHint": tool.hints.idempotent,
+            "openWorldHint": tool.hints.open_world,
+        }
     return types.Tool(
-        name=offer.name,
-        title=offer.title,
-        description=offer.description,
-        input_schema=dict(offer.schema),
-        output_schema={"type": "object", "properties": dict(offer.answers)},
-        annotations=types.ToolAnnotations.model_validate({"title": offer.title, **offer.hints}),
+        name=tool.name,
+        title=title,
+        description=tool.description,
+        input_schema=dict(tool.schema),
+        output_schema=_output_schema(tool),
+        annotations=types.ToolAnnotations.model_validate(annotations),
     )
+
+
+def _output_schema(tool: ToolDeclaration[Any] | Tool) -> dict[str, Any] | None:
+    if tool.answer is None:
+        return None
+    schema = answer_schema(tool.answer)
+    if tool.name not in LASTING:
+        return schema
+    running = answer_schema(RunningAnswer)["properties"]
+    return {**schema, "properties": schema["properties"] | running}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -11,17 +11,15 @@ from msgspec.structs import replace
 
 from limner.client import Limner
 from limner.frontends.mcp.calls import CallStore
-from limner.frontends.mcp.image_fit import image_fit
 from limner.frontends.mcp.image_job import Resume, image_job
 from limner.frontends.mcp.resume import CallResumer
 from limner.frontends.mcp.running_calls import RunningCall, RunningCalls
 from limner.frontends.mcp.spend import spend
+from limner.frontends.mcp.tool_list import LASTING
 from limner.tools.base import Outcome, Tool, ToolContext
 from limner.tools.handles import Handles
-from limner.tools.image_edit import image_edit
-from limner.tools.image_generate import image_generate
+from limner.tools.image_fit import image_fit
 from limner.tools.image_recall import image_recall
-from limner.tools.inspect_image import inspect_image
 from limner.tools.sources import SourceLoader
 
 FINISH = "finish_call"
@@ -36,12 +34,13 @@ class Toolbox(msgspec.Struct, frozen=True, kw_only=True):
     finishing: CallResumer
 
     def tools(self, *, resume: Resume) -> list[Tool]:
-        """All of them; the last is none that is offered, but the road back to an earlier call."""
+        """The tools of the `Limner`, then those of the server.
+
+        The last one is not offered to clients: it resumes an earlier call.
+        """
         lim = self.lim
         handles = Handles(pictures=lim.pictures, known=self._known)
-        return [
-            *(self._paid(self._drawing(make)) for make in (image_generate, image_edit)),
-            self._paid(inspect_image(lim.looking)),
+        own = [
             image_fit(SourceLoader(pictures=lim.pictures, handles=handles), lim.fitting),
             image_job(self.works, resume=resume, answer_within_s=lim.settings.mcp.answer_within_s),
             image_recall(lim.pictures, handles=handles),
@@ -53,10 +52,9 @@ class Toolbox(msgspec.Struct, frozen=True, kw_only=True):
             ),
             self._finish(),
         ]
-
-    def _drawing(self, make: Callable[..., Tool]) -> Tool:
-        images = self.lim.settings.images
-        return make(self.lim.drawing, default_provider=images.provider, fallback=images.fallback)
+        names = {tool.name for tool in own}
+        tools = [tool for tool in lim.tools() if tool.name not in names]
+        return [self._paid(tool) if tool.name in LASTING else tool for tool in tools] + own
 
     def _paid(self, tool: Tool) -> Tool:
         """A tool whose calls record their reservations, and continue the call they repeat."""

@@ -1,4 +1,4 @@
-"""What only the user can decide -> one question in one shape, and its answer in the server's."""
+"""A server's request for approval -> one question for the user, and the server's response."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _SHOWN_CHARS = 2_000
 
 
 class ApprovalRequest(Discreet, frozen=True, kw_only=True):
-    """Something that is not done without the user's word.
+    """Something that needs the user's approval.
 
     Attributes:
-        kind: what it is: a command, a change of files, more permissions, a question of an MCP
-            server, or something that a tool of this client is about to do.
+        kind: a command, a change of files, more permissions, a question of an MCP server, or an
+            action of this client's tool.
         text: the question, for a reader.
-        thread_id: the conversation that it comes from.
-        amount_nano: what it costs, where it is about money, in nano-dollars.
-        raw: the request as the server sent it; empty where a tool asks.
+        thread_id: the thread that it comes from.
+        amount_nano: what it costs in nano-dollars, if it is about money.
+        raw: the params of the server's request; empty if a tool asks.
     """
 
     unshown = ("raw",)
@@ -41,31 +41,31 @@ class ApprovalRequest(Discreet, frozen=True, kw_only=True):
 Approve = Callable[[ApprovalRequest], Awaitable[bool]]
 
 
-async def decline(approval: ApprovalRequest) -> bool:  # noqa: ARG001 - the shape of everyone who approves
-    """The answer where nobody is there to say yes."""
+async def decline(approval: ApprovalRequest) -> bool:  # noqa: ARG001 - it has the type Approve
+    """Approve nothing: the default."""
     return False
 
 
-def asks(method: str) -> bool:
-    """Whether a request of the server is for approval."""
-    return method in _KINDS
+def is_approval(method: str) -> bool:
+    """Whether a request of the server asks for approval."""
+    return method in _METHODS
 
 
-async def answer(method: str, params: Params, approve: Approve) -> dict[str, Any]:
-    """Put a request of the server to the user; the answer that the server understands."""
-    kind, reply = _KINDS[method]
-    thread: object = params.get("threadId", params.get("conversationId"))
+async def respond(method: str, params: Params, approve: Approve) -> dict[str, Any]:
+    """Ask the user what the server asks; returns the response in the server's form."""
+    kind, shape = _METHODS[method]
+    thread_id: object = params.get("threadId", params.get("conversationId"))
     approval = ApprovalRequest(
         kind=kind,
         text=_question(kind, params),
-        thread_id=thread if isinstance(thread, str) else None,
+        thread_id=thread_id if isinstance(thread_id, str) else None,
         raw=params,
     )
-    return reply(await approve(approval), params)
+    return shape(await approve(approval), params)
 
 
-def asker(thread_id: str, approve: Approve) -> Callable[[Question], Awaitable[bool]]:
-    """How a tool asks: its question goes the same way as the server's."""
+def ask_with(approve: Approve, thread_id: str) -> Callable[[Question], Awaitable[bool]]:
+    """Make the function with which a tool of this client asks the user."""
 
     async def ask(question: Question) -> bool:
         return await approve(
@@ -109,14 +109,14 @@ def _permissions(allowed: bool, params: Params) -> dict[str, Any]:
 
 
 def _elicitation(allowed: bool, params: Params) -> dict[str, Any]:
-    # A form with something to fill in cannot be answered by a yes.
+    # Approval alone cannot fill in the required fields of a form.
     schema = as_object(params.get("requestedSchema"))
     if not allowed or params.get("mode") != "form" or schema.get("required"):
         return {"action": "decline", "content": None}
     return {"action": "accept", "content": {}}
 
 
-_KINDS: Mapping[str, tuple[Kind, Callable[[bool, Params], dict[str, Any]]]] = {
+_METHODS: Mapping[str, tuple[Kind, Callable[[bool, Params], dict[str, Any]]]] = {
     "item/commandExecution/requestApproval": ("command", _decision),
     "item/fileChange/requestApproval": ("file_change", _decision),
     "item/permissions/requestApproval": ("permissions", _permissions),

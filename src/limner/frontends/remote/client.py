@@ -1,4 +1,4 @@
-"""`limner.connect`: one app-server, limner's own or the real Codex, for as long as it is needed."""
+"""`limner.connect` -> a client of one app-server, limner's own or the real Codex."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from limner.frontends.remote.approvals import Approve, decline
 from limner.frontends.remote.connection import Params, Request, ServerConnection
 from limner.frontends.remote.discovery import find_codex
 from limner.frontends.remote.output_parts import OutputParts
-from limner.frontends.remote.threads import Thread, ThreadOptions, named_in_protocol
-from limner.frontends.remote.tool_calls import ToolCallServer, specs
+from limner.frontends.remote.threads import Thread, ThreadOptions, in_camel_case
+from limner.frontends.remote.tool_calls import ToolCallServer, tool_specs
 from limner.frontends.remote.transports import ServerAddress, ServerCommand, Target
 from limner.json_shapes import as_list, as_object
 from limner.net.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
@@ -30,12 +30,12 @@ from limner.tools.base import Tool, ToolContext
 from limner.tools.function_tools import kept_in
 from limner.tools.registry import ToolRegistry
 
-# -P: a folder named limner, where this happens to run, is not what is meant.
+# -P: Python must not import a folder named limner from the current folder.
 OWN_SERVER = (sys.executable, "-P", "-m", "limner", "app-server")
 
 
 class ThreadInfo(Discreet, frozen=True, kw_only=True):
-    """A thread as a list shows it; the times are in seconds since 1970."""
+    """A thread in a list; the times are in seconds since 1970."""
 
     unshown = ("raw",)
 
@@ -50,13 +50,13 @@ class ThreadInfo(Discreet, frozen=True, kw_only=True):
 class Client:
     """The threads at one app-server. Use it as ``async with limner.connect(…) as client``.
 
-    A server that dies is started again, a connection that drops is opened again, and the threads
-    are taken up: their next events begin with `Reconnected`.
+    If the server dies it is started again; if the connection drops it is opened again. The threads
+    are resumed: their next events begin with `Reconnected`.
 
     Args:
         target: where the server is.
-        lim: whose pictures, money and settings the tools use; by default one of its own.
-        approve: decides what only the user can decide; by default the answer is no.
+        lim: has the pictures, money and settings that the tools use; by default a new one.
+        approve: asks the user for approval; by default the answer is no.
     """
 
     def __init__(
@@ -65,17 +65,17 @@ class Client:
         self._given_lim, self._approve = lim, approve
         self._connection = ServerConnection(target, self)
         self._is_local = target.is_local
-        self._showing = OutputParts(lambda: self.lim, is_local=target.is_local)
+        self._output = OutputParts(lambda: self.lim, is_local=target.is_local)
         self._threads: dict[str, Thread] = {}
 
     @cached_property
     def lim(self) -> Limner:
-        """Whose pictures, money and settings the tools use."""
+        """Has the pictures, money and settings that the tools use."""
         return Limner() if self._given_lim is None else self._given_lim
 
     @property
     def server(self) -> str:
-        """What the server says it is."""
+        """The name and version that the server gives itself."""
         return str(self._connection.server.get("userAgent", ""))
 
     async def thread(
@@ -86,18 +86,18 @@ class Client:
         budget_usd: Decimal | float | str | None = None,
         **options: Unpack[ThreadOptions],
     ) -> Thread:
-        """Start a conversation.
+        """Start a thread.
 
         Args:
-            tools: what its model may call of this program: made by `limner.tool`, or any other.
+            tools: tools of this program that the model may call, such as `limner.tool` makes.
             cwd: the folder it works in; by default this process's own.
             budget_usd: the most that the tools may spend on it.
-            options: what is different from the server's settings.
+            options: what differs from the server's settings.
 
         Raises:
             LimnerError: the server refuses, or is gone.
         """
-        thread = self._made("", tools=tools, cwd=cwd, budget_usd=budget_usd, options=options)
+        thread = self._make_thread("", tools, cwd=cwd, budget_usd=budget_usd, options=options)
         await thread.open(self.request)
         self._threads[thread.id] = thread
         return thread
@@ -111,19 +111,20 @@ class Client:
         budget_usd: Decimal | float | str | None = None,
         **options: Unpack[ThreadOptions],
     ) -> Thread:
-        """Take up a conversation again, by its id; the arguments are those of `thread`.
+        """Resume a thread by its id; the arguments are those of `thread`.
 
-        The tools that its model knows are those it was started with, where the server takes no new
-        ones: give the same.
+        Give the same tools as at its start: a server may not accept new ones.
 
         Raises:
-            UserError: it is in use here.
+            UserError: this client already uses it.
             LimnerError: the server does not have it, or is gone.
         """
         if thread_id in self._threads:
-            raise UserError(f"The thread {thread_id} is in use here.")
-        thread = self._made(thread_id, tools=tools, cwd=cwd, budget_usd=budget_usd, options=options)
-        # Known before the server is asked: it may call at once for what was never answered.
+            raise UserError(f"This client already uses the thread {thread_id}.")
+        thread = self._make_thread(
+            thread_id, tools, cwd=cwd, budget_usd=budget_usd, options=options
+        )
+        # Before the request: the server may call a tool at once that has not answered yet.
         self._threads[thread_id] = thread
         try:
             await thread.open(self.request)
@@ -141,37 +142,37 @@ class Client:
         budget_usd: Decimal | float | str | None = None,
         **options: Unpack[ThreadOptions],
     ) -> Thread:
-        """A new conversation that begins as the one with that id has gone so far.
+        """Start a thread as a copy of the one with that id.
 
         Raises:
             LimnerError: the server does not have it, or is gone.
         """
-        thread = self._made("", tools=tools, cwd=cwd, budget_usd=budget_usd, options=options)
+        thread = self._make_thread("", tools, cwd=cwd, budget_usd=budget_usd, options=options)
         await thread.open_fork(thread_id, self.request)
         self._threads[thread.id] = thread
         return thread
 
     async def list(self, *, limit: int = 50, archived: bool = False) -> tuple[ThreadInfo, ...]:
-        """The server's threads, the last one used first.
+        """List the server's threads, the last one used first.
 
         Raises:
             LimnerError: the server refuses, or is gone.
         """
-        answer = await self.request("thread/list", {"limit": limit, "archived": archived})
-        return tuple(_info(as_object(one)) for one in as_list(answer.get("data")))
+        response = await self.request("thread/list", {"limit": limit, "archived": archived})
+        return tuple(_thread_info(as_object(one)) for one in as_list(response.get("data")))
 
     async def request(self, method: str, params: Params) -> Mapping[str, Any]:
-        """Ask the server for anything that has no method here.
+        """Send a request for which this class has no method.
 
         Raises:
-            LimnerError: SERVER_REFUSED with the server's words, or SERVER_GONE.
+            LimnerError: SERVER_REFUSED with the server's message, or SERVER_GONE.
         """
         return await self._connection.request(method, params)
 
     def on_notification(self, method: str, params: Params) -> None:
-        """Take a notice of the server; one that is about no thread of ours is none of ours."""
-        named: object = params.get("threadId")
-        if isinstance(named, str) and (thread := self._threads.get(named)) is not None:
+        """Pass a notification to its thread; others are ignored."""
+        thread_id: object = params.get("threadId")
+        if isinstance(thread_id, str) and (thread := self._threads.get(thread_id)) is not None:
             thread.on_notification(method, params)
 
     async def on_request(self, method: str, params: Params) -> Any:
@@ -180,8 +181,8 @@ class Client:
         Raises:
             RpcError: this client cannot.
         """
-        if approvals.asks(method):
-            return await approvals.answer(method, params, self._approve)
+        if approvals.is_approval(method):
+            return await approvals.respond(method, params, self._approve)
         if method != "item/tool/call":
             raise RpcError(METHOD_NOT_FOUND, f"This client does not answer {method[:80]}.")
         thread = self._threads.get(str(params.get("threadId")))
@@ -190,18 +191,18 @@ class Client:
         return await thread.call_tool(params)
 
     async def on_reconnect(self, reason: str, request: Request) -> None:
-        """Take up the threads again over a new link.
+        """Resume the threads over a new connection.
 
         Raises:
-            LimnerError: the link is lost again.
+            LimnerError: the connection is lost again.
         """
         for thread in tuple(self._threads.values()):
             await thread.on_reconnect(reason, request)
-        # One that had never run was started anew, under another id.
+        # A thread without a turn was started again, under another id.
         self._threads = {thread.id: thread for thread in self._threads.values()}
 
     def on_lost(self, error: LimnerError) -> None:
-        """The server will not come back."""
+        """The connection will not come back."""
         for thread in self._threads.values():
             thread.on_lost(error)
 
@@ -223,33 +224,33 @@ class Client:
             if self._given_lim is None and "lim" in vars(self):
                 await self.lim.aclose()
 
-    def _made(
+    def _make_thread(
         self,
         thread_id: str,
-        *,
         tools: Sequence[Tool],
+        *,
         cwd: str | Path | None,
         budget_usd: Decimal | float | str | None,
         options: ThreadOptions,
     ) -> Thread:
         folder = Path.cwd() if cwd is None else Path(cwd).absolute()
-        params = named_in_protocol(options)
+        params = in_camel_case(options)
         if cwd is not None or self._is_local:
             params["cwd"] = str(folder)
         if tools:
-            params["dynamicTools"] = specs(tools)
+            params["dynamicTools"] = tool_specs(tools)
         budget_nano = None if budget_usd is None else usd_to_nano(budget_usd)
         return Thread(
             thread_id,
             request=self.request,
             ready=self._connection.ready,
-            showing=self._showing,
+            output=self._output,
             cwd=folder,
             params=params,
-            desk=lambda thread: self._desk(thread, tools, budget_nano),
+            make_tools=lambda thread: self._make_tools(thread, tools, budget_nano),
         )
 
-    def _desk(
+    def _make_tools(
         self, thread: Thread, tools: Sequence[Tool], budget_nano: int | None
     ) -> ToolCallServer:
         def context() -> ToolContext:
@@ -258,12 +259,12 @@ class Client:
                 cwd=thread.cwd,
                 reach=Reach.for_model(home=self.lim.home.folder, cwd=thread.cwd),
                 budget_nano=budget_nano,
-                ask=approvals.asker(thread.id, self._approve),
+                ask=approvals.ask_with(self._approve, thread.id),
             )
 
-        kept = [kept_in(lambda: self.lim.pictures, tool) for tool in tools]
-        registry = ToolRegistry(kept, timeout_s=self.lim.settings.tools.timeout_s)
-        return ToolCallServer(registry, context, self._showing, tell=thread.happened)
+        stored = [kept_in(lambda: self.lim.pictures, tool) for tool in tools]
+        registry = ToolRegistry(stored, timeout_s=self.lim.settings.tools.timeout_s)
+        return ToolCallServer(registry, context, self._output, report=thread.report)
 
 
 def connect(
@@ -276,16 +277,16 @@ def connect(
     lim: Limner | None = None,
     approve: Approve = decline,
 ) -> Client:
-    """A client of an app-server: limner's own where nothing else is said.
+    """Make a client of an app-server: limner's own by default.
 
     Args:
-        url: a server that runs already: ``ws://HOST:PORT``, ``wss://…`` or ``unix:///PATH``.
+        url: a running server: ``ws://HOST:PORT``, ``wss://…`` or ``unix:///PATH``.
         codex: the real Codex, by its path or its name on the PATH.
         command: any other program that speaks the protocol on its standard streams.
-        token: what a server at a ``url`` wants to see.
+        token: the bearer token of a server at a ``url``.
         env: the whole environment of a program that is started; by default this process's own.
-        lim: whose pictures, money and settings the tools of this program use.
-        approve: decides what only the user can decide; by default the answer is no.
+        lim: has the pictures, money and settings that the tools of this program use.
+        approve: asks the user for approval; by default the answer is no.
 
     Raises:
         UserError: more than one server is named, or there is no such Codex.
@@ -302,7 +303,7 @@ def connect(
     )
 
 
-def _info(raw: Mapping[str, Any]) -> ThreadInfo:
+def _thread_info(raw: Mapping[str, Any]) -> ThreadInfo:
     return ThreadInfo(
         id=str(raw.get("id")),
         preview=str(raw.get("preview") or ""),

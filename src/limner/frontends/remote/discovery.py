@@ -1,4 +1,4 @@
-"""The name or path of Codex, or neither -> the program to run."""
+"""The name or path of Codex, or None -> the path of the program."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from limner.errors import MissingExtra
 CODEX = "codex"
 
 
-def find_codex(named: str | Path | None = None) -> str:
-    """The real Codex: the one that is named, the one on the PATH, or that of its Python package.
+def find_codex(name: str | Path | None = None) -> str:
+    """Find the real Codex: by its name or path, on the PATH, or in its Python package.
 
     Raises:
-        MissingExtra: there is none; the hint says how to install it.
+        MissingExtra: it is not installed; the hint says how to install it.
     """
-    found = shutil.which(CODEX if named is None else str(named))
-    if found is None and named in (None, CODEX):
-        found = _packaged()
+    found = shutil.which(CODEX if name is None else str(name))
+    if found is None and name in (None, CODEX):
+        found = _find_packaged()
     if found is None:
         raise MissingExtra(
-            f"There is no program {str(named or CODEX)!r} here.",
+            f"The program {str(name or CODEX)!r} is not installed.",
             hint="Install Codex: npm install -g @openai/codex, or pip install openai-codex.",
         )
     return found
 
 
-def _packaged() -> str | None:
+def _find_packaged() -> str | None:
     try:
         module = import_module("codex_cli_bin")
     except ImportError:

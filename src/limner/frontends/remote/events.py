@@ -1,68 +1,53 @@
-"""What a server tells of a turn -> small values, each with the message that it came in."""
+"""Notifications of a server -> the events of a turn, the same as those of a local agent."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
-from msgspec.structs import asdict
 
-from limner.content import Discreet
+from limner.agent.events import (
+    Compacted,
+    Compacting,
+    Event,
+    InputAdded,
+    ItemAdded,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnEnded,
+    TurnEvent,
+    TurnStarted,
+    UsageUpdated,
+)
 from limner.errors import NANO_PER_USD
-from limner.json_shapes import as_object
-from limner.pictures.request import Progress
+from limner.json_shapes import as_list, as_object
 from limner.tools.base import ToolCall, ToolResult
+from limner.wires.base import Usage
+from limner.wires.items import Item
 
-Raw = Mapping[str, Any]
-Item = Mapping[str, Any]
-Status = Literal["completed", "interrupted", "failed"]
-
-
-class RemoteTokenUsage(msgspec.Struct, frozen=True, kw_only=True):
-    """Tokens as the server counts them; the cached are among the input."""
-
-    input_tokens: int = 0
-    cached_input_tokens: int = 0
-    output_tokens: int = 0
-    reasoning_output_tokens: int = 0
-    total_tokens: int = 0
-
-    def __add__(self, other: RemoteTokenUsage) -> RemoteTokenUsage:
-        mine, others = asdict(self), asdict(other)
-        return RemoteTokenUsage(**{name: mine[name] + others[name] for name in mine})
+Params = Mapping[str, Any]
 
 
-class TurnError(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a turn did not end well; ``info`` is the server's own word for it."""
-
-    message: str
-    info: Any = None
-
-
-class TurnResult(Discreet, frozen=True, kw_only=True):
-    """What became of a turn.
+class TurnResult(TurnEnded, frozen=True, kw_only=True, tag="turn_ended"):
+    """The end of a turn at a server.
 
     Attributes:
-        turn_id: the turn, where the server has named it.
-        status: how it ended.
-        text: the model's last words, empty where it said none.
-        items: everything that was made in it, as the server told it.
+        items: every item of the turn, as the server describes it.
         usage: the tokens of its requests together.
         cost_nano: what the tools cost that ran here, in nano-dollars.
-        error: why it failed or was interrupted, where anybody says.
+        spent_nano: what the tools cost that ran here, in every turn since the thread was opened.
+        error: why it failed or was interrupted, if the server says; ``extras["info"]`` is the
+            server's own code.
     """
 
-    unshown = ("items",)
+    unshown = ("raw", "items")
 
-    turn_id: str | None
-    status: Status
-    text: str = ""
     items: tuple[Item, ...] = ()
-    usage: RemoteTokenUsage = RemoteTokenUsage()
-    cost_nano: int = 0
-    error: TurnError | None = None
+    usage: Usage = Usage(input_tokens=0, output_tokens=0)
 
     @property
     def cost_usd(self) -> float:
@@ -70,176 +55,170 @@ class TurnResult(Discreet, frozen=True, kw_only=True):
         return self.cost_nano / NANO_PER_USD
 
 
-class RemoteEvent(Discreet, frozen=True, kw_only=True):
-    """Something that came in a message of the server's, which is kept: ``raw`` has its params."""
+class Reconnected(TurnEvent, frozen=True, kw_only=True, tag="reconnected"):
+    """The connection was lost and is back.
 
-    unshown = ("raw",)
-
-    raw: Raw
-
-
-class TurnStarted(RemoteEvent, frozen=True, kw_only=True):
-    """The server has begun."""
-
-    turn_id: str
-
-
-class TextDelta(RemoteEvent, frozen=True, kw_only=True):
-    """The model speaks: the next piece of a message."""
-
-    item_id: str
-    text: str
-
-
-class ItemStarted(RemoteEvent, frozen=True, kw_only=True):
-    """Something is being made: a message, a thought, a call."""
-
-    item: Item
-
-
-class ItemCompleted(RemoteEvent, frozen=True, kw_only=True):
-    """Something is whole."""
-
-    item: Item
-
-
-class ToolCalled(RemoteEvent, frozen=True, kw_only=True):
-    """A tool of this client begins to run."""
-
-    call: ToolCall
-
-
-class ToolProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool of this client says how far it is."""
-
-    call: ToolCall
-    progress: Progress
-
-
-class ToolAnswered(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool of this client is done."""
-
-    call: ToolCall
-    result: ToolResult
-
-
-class UsageUpdated(RemoteEvent, frozen=True, kw_only=True):
-    """A request to the model was counted: it alone, and the whole thread."""
-
-    last: RemoteTokenUsage
-    total: RemoteTokenUsage
-
-
-class Reconnected(msgspec.Struct, frozen=True, kw_only=True):
-    """The link was lost and is back.
-
-    ``goes_on`` says that the turn that was running still is; it may have been told in part.
+    ``goes_on`` says that the turn is still running; some of its events may be missing.
     """
 
     reason: str
     goes_on: bool
 
 
-class TurnCompleted(RemoteEvent, frozen=True, kw_only=True):
-    """The turn is over: the last of its events."""
-
-    result: TurnResult
-
-
-class RawNotification(RemoteEvent, frozen=True, kw_only=True):
-    """Anything else that the server says about the thread."""
+class RawNotification(TurnEvent, frozen=True, kw_only=True, tag="notification"):
+    """Any other notification about the thread; ``raw`` is its params."""
 
     method: str
 
 
-Event = (
-    TurnStarted
-    | TextDelta
-    | ItemStarted
-    | ItemCompleted
-    | ToolCalled
-    | ToolProgress
-    | ToolAnswered
-    | UsageUpdated
-    | Reconnected
-    | TurnCompleted
-    | RawNotification
-)
+RemoteEvent = Event | Reconnected | RawNotification
 
 
 class _Turn(msgspec.Struct):
     id: str
 
 
-class _Started(msgspec.Struct):
+class _TurnParams(msgspec.Struct):
     turn: _Turn
 
 
-class _Delta(msgspec.Struct, rename="camel"):
+class _DeltaParams(msgspec.Struct, rename="camel"):
     item_id: str
     delta: str
 
 
-class _OfItem(msgspec.Struct):
+class _ItemParams(msgspec.Struct):
     item: dict[str, Any]
 
 
-class _Usage(msgspec.Struct, rename="camel"):
+class _UsageParams(msgspec.Struct, rename="camel"):
     token_usage: dict[str, Any]
 
 
-def read(method: str, params: Raw) -> Event:
-    """The event that a notice is; one of another shape than promised is told as it came."""
-    reader = _READERS.get(method)
-    if reader is not None:
-        with suppress(msgspec.ValidationError):
+def read_event(method: str, params: Params, *, is_own_tool: Callable[[str], bool]) -> RemoteEvent:
+    """Read a notification; one of an unexpected shape becomes a `RawNotification`.
+
+    The tools that the server runs are `ToolStarted` and `ToolFinished`. The tools of this client
+    are not: it reports them itself.
+    """
+    with suppress(msgspec.ValidationError):
+        if method in ("item/started", "item/completed"):
+            item = msgspec.convert(params, _ItemParams).item
+            event = _read_item(item, params, is_own_tool, is_done=method == "item/completed")
+            return event or RawNotification(method=method, raw=params)
+        if (reader := _READERS.get(method)) is not None:
             return reader(params)
     return RawNotification(method=method, raw=params)
 
 
-def _started(params: Raw) -> TurnStarted:
-    return TurnStarted(turn_id=msgspec.convert(params, _Started).turn.id, raw=params)
+def _read_started(params: Params) -> TurnStarted:
+    return TurnStarted(turn_id=msgspec.convert(params, _TurnParams).turn.id, raw=params)
 
 
-def _delta(params: Raw) -> TextDelta:
-    told = msgspec.convert(params, _Delta)
-    return TextDelta(item_id=told.item_id, text=told.delta, raw=params)
+def _read_delta(params: Params) -> TextDelta:
+    delta = msgspec.convert(params, _DeltaParams)
+    return TextDelta(item_id=delta.item_id, text=delta.delta, raw=params)
 
 
-def _item_started(params: Raw) -> ItemStarted:
-    return ItemStarted(item=msgspec.convert(params, _OfItem).item, raw=params)
-
-
-def _item_completed(params: Raw) -> ItemCompleted:
-    return ItemCompleted(item=msgspec.convert(params, _OfItem).item, raw=params)
-
-
-def _usage(params: Raw) -> UsageUpdated:
-    told = msgspec.convert(params, _Usage).token_usage
+def _read_usage(params: Params) -> UsageUpdated:
+    usage = msgspec.convert(params, _UsageParams).token_usage
     return UsageUpdated(
-        last=_tokens(told.get("last")), total=_tokens(told.get("total")), raw=params
+        last=_read_tokens(usage.get("last")),
+        total=_read_tokens(usage.get("total")),
+        context_tokens=_read_count(usage.get("modelContextWindow")) or None,
+        spent_nano=0,
+        raw=params,
     )
 
 
-def _tokens(value: object) -> RemoteTokenUsage:
-    counted = as_object(value)
-    return RemoteTokenUsage(
-        input_tokens=_count(counted.get("inputTokens")),
-        cached_input_tokens=_count(counted.get("cachedInputTokens")),
-        output_tokens=_count(counted.get("outputTokens")),
-        reasoning_output_tokens=_count(counted.get("reasoningOutputTokens")),
-        total_tokens=_count(counted.get("totalTokens")),
+def _read_tokens(value: object) -> Usage:
+    tokens = as_object(value)
+    return Usage(
+        input_tokens=_read_count(tokens.get("inputTokens")),
+        output_tokens=_read_count(tokens.get("outputTokens")),
+        cache_read_tokens=_read_count(tokens.get("cachedInputTokens")),
+        reasoning_tokens=_read_count(tokens.get("reasoningOutputTokens")),
     )
 
 
-def _count(value: object) -> int:
+def _read_count(value: object) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
-_READERS: Mapping[str, Callable[[Raw], Event]] = {
-    "turn/started": _started,
-    "item/agentMessage/delta": _delta,
-    "item/started": _item_started,
-    "item/completed": _item_completed,
-    "thread/tokenUsage/updated": _usage,
+_READERS: Mapping[str, Callable[[Params], Event]] = {
+    "turn/started": _read_started,
+    "item/agentMessage/delta": _read_delta,
+    "thread/tokenUsage/updated": _read_usage,
 }
+
+
+def _read_item(
+    item: Item, params: Params, is_own_tool: Callable[[str], bool], *, is_done: bool
+) -> Event | None:
+    if item.get("type") == "contextCompaction":
+        item_id = str(item.get("id"))
+        if is_done:
+            return Compacted(item_id=item_id, summary="", dropped=(), raw=params)
+        return Compacting(item_id=item_id, raw=params)
+    call = _read_call(item)
+    if call is not None and not is_own_tool(call.name):
+        if is_done:
+            return _read_finished(call, item, params)
+        return ToolStarted(call=call, raw=params)
+    if not is_done:
+        return None
+    kind = InputAdded if item.get("type") == "userMessage" else ItemAdded
+    return kind(item=item, raw=params)
+
+
+# A tool that a server runs has an item of its own type: the name of the tool, and its arguments.
+_SERVER_TOOLS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "imageGeneration": ("image_generate", ("revisedPrompt",)),
+    "imageView": ("inspect_image", ("path",)),
+    "commandExecution": ("shell", ("command", "cwd")),
+    "fileChange": ("apply_patch", ("changes",)),
+    "webSearch": ("web_search", ("query",)),
+}
+
+
+def _read_call(item: Item) -> ToolCall | None:
+    call_id, kind = str(item.get("id")), str(item.get("type"))
+    if kind in ("dynamicToolCall", "mcpToolCall"):
+        arguments = as_object(item.get("arguments"))
+        return ToolCall(name=str(item.get("tool")), arguments=arguments, call_id=call_id)
+    if kind not in _SERVER_TOOLS:
+        return None
+    name, members = _SERVER_TOOLS[kind]
+    return ToolCall(
+        name=name,
+        arguments={member: item[member] for member in members if item.get(member) is not None},
+        call_id=call_id,
+    )
+
+
+def _read_finished(call: ToolCall, item: Item, params: Params) -> ToolFinished:
+    is_ok = item.get("status") not in ("failed", "declined") and item.get("success") is not False
+    text = _output_text(item)
+    result = ToolResult(
+        call_id=call.call_id,
+        name=call.name,
+        ok=is_ok,
+        value=text if is_ok else "",
+        code=None if is_ok else "execution_failed",
+        error=None if is_ok else text or "The tool failed.",
+    )
+    duration_ms = _read_count(item.get("durationMs"))
+    return ToolFinished(call=call, result=result, item=item, duration_ms=duration_ms, raw=params)
+
+
+def _output_text(item: Item) -> str:
+    """The output of a server's tool, without its pictures."""
+    if item.get("type") == "imageGeneration":
+        path, prompt = item.get("savedPath"), item.get("revisedPrompt")
+        return json.dumps({"path": path, "prompt_used": prompt})
+    if isinstance(output := item.get("aggregatedOutput"), str):
+        return output
+    content = item.get("contentItems") or as_object(item.get("result")).get("content")
+    texts = [as_object(part).get("text") for part in as_list(content)]
+    message = as_object(item.get("error")).get("message")
+    return "\n".join(text for text in (*texts, message) if isinstance(text, str))

@@ -1,4 +1,4 @@
-"""Pictures of this program -> what an app-server is sent of them: fitted, as data URLs."""
+"""Pictures of this program -> what an app-server gets of them: fitted, as data URLs."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from limner.wires import codex_content
 from limner.wires import items as made
 from limner.wires.base import ModelPicture
 from limner.wires.content_parts import encode_base64
+from limner.wires.items import Item
 
 Image = Path | bytes | Picture
 
@@ -27,47 +28,47 @@ BLOCKED = "the setting images.block_images keeps pictures from models"
 
 
 class OutputParts:
-    """Makes pictures ready for a server's model, whichever that is.
+    """Prepares pictures for the model of a server.
 
     Args:
-        lim: whose pictures they are; asked for when the first one is there.
-        is_local: whether the server can read the files that are here.
+        lim: returns the owner of the pictures; called at the first picture.
+        is_local: whether the server can read the files of this machine.
     """
 
     def __init__(self, lim: Callable[[], Limner], *, is_local: bool) -> None:
         self._lim, self._is_local = lim, is_local
 
     async def user_input(self, text: str, images: Sequence[Image]) -> list[dict[str, Any]]:
-        """Words and pictures as the input of a turn; the pictures come first.
+        """Text and pictures as the input of a turn; the pictures come first.
 
         Raises:
-            ImageError: bytes are no picture.
+            ImageError: bytes are not a picture.
             ReachDenied, StorageError: a file cannot be read.
         """
-        shown = await asyncio.gather(*map(self._input, images))
-        return [*shown, *([{"type": "text", "text": text}] if text else [])]
+        pictures = await asyncio.gather(*map(self._image_input, images))
+        return [*pictures, *([{"type": "text", "text": text}] if text else [])]
 
-    async def answer(self, result: ToolResult, *, verbatim: bool) -> dict[str, Any]:
-        """What a tool gave back, as the answer to the call.
+    async def respond(self, result: ToolResult, *, verbatim: bool) -> tuple[Item, dict[str, Any]]:
+        """The output of a tool: as an item of a conversation, and as the response to the call.
 
-        A stranger's words are marked as such, unless they are to reach the model ``verbatim``.
+        Text from outside is marked as untrusted, unless the model gets it ``verbatim``.
         """
         call = made.function_call(call_id=result.call_id, name=result.name, arguments="{}")
         (item,) = quoted([output_of(call, result, verbatim=verbatim)])
         output = item["output"]
         parts = [made.text_part(output)] if isinstance(output, str) else output
         pictures = [one for one in result.content if isinstance(one, Picture)]
-        sights, left_out = await self._sights(pictures)
-        items = codex_content.write(parts, sights, omitted=left_out)
-        return {"contentItems": items, "success": result.ok}
+        fitted, omitted = await self._fit_all(pictures)
+        content = codex_content.write(parts, fitted, omitted=omitted)
+        return item, {"contentItems": content, "success": result.ok}
 
-    async def _input(self, image: Image) -> dict[str, Any]:
+    async def _image_input(self, image: Image) -> dict[str, Any]:
         if isinstance(image, Path) and self._is_local:
             return {"type": "localImage", "path": str(image.absolute())}
-        sight = await self._sight(await self._taken(image))
-        return {"type": "image", "url": f"data:{sight.mime};base64,{encode_base64(sight)}"}
+        fitted = await self._fit(await self._store(image))
+        return {"type": "image", "url": f"data:{fitted.mime};base64,{encode_base64(fitted)}"}
 
-    async def _taken(self, image: Image) -> Picture:
+    async def _store(self, image: Image) -> Picture:
         if isinstance(image, Picture):
             return image
         lim = self._lim()
@@ -77,24 +78,24 @@ class OutputParts:
             await asyncio.to_thread(sink.write, image)
             return await lim.pictures.take(sink, lineage={"from": "user"})
 
-    async def _sights(
+    async def _fit_all(
         self, pictures: Iterable[Picture]
     ) -> tuple[dict[str, ModelPicture], dict[str, str]]:
-        """The pictures that can be shown, and why the others cannot."""
-        sights: dict[str, ModelPicture] = {}
-        left_out: dict[str, str] = {}
+        """The pictures that the model gets, and why it does not get the others."""
+        fitted: dict[str, ModelPicture] = {}
+        omitted: dict[str, str] = {}
         for picture in pictures:
             if self._lim().settings.images.block_images:
-                left_out[picture.handle] = BLOCKED
+                omitted[picture.handle] = BLOCKED
                 continue
             try:
-                sights[picture.handle] = await self._sight(picture)
+                fitted[picture.handle] = await self._fit(picture)
             except (ImageError, StorageError) as error:
-                left_out[picture.handle] = reason_of(error)
-        return sights, left_out
+                omitted[picture.handle] = reason_of(error)
+        return fitted, omitted
 
-    async def _sight(self, picture: Picture) -> ModelPicture:
-        # One picture in one piece: who wants to see more of it asks for a region.
+    async def _fit(self, picture: Picture) -> ModelPicture:
+        # One picture in one piece: a model that wants to see more of it asks for a region.
         fitting = replace(self._lim().fitting, tile="off")
         fitted = await fitting.fit(picture, model=None)
         return ModelPicture(mime=fitted.mime, data=fitted.data)

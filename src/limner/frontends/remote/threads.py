@@ -1,4 +1,4 @@
-"""One conversation at an app-server: turns go in, events and results come out."""
+"""One thread at an app-server: text and pictures go in, events and results come out."""
 
 from __future__ import annotations
 
@@ -8,32 +8,26 @@ from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
+from limner.agent.events import Event
 from limner.errors import LimnerError, UserError
 from limner.frontends.remote.connection import Params, Request
-from limner.frontends.remote.events import (
-    Event,
-    Reconnected,
-    TurnCompleted,
-    TurnError,
-    TurnResult,
-    read,
-)
+from limner.frontends.remote.events import Reconnected, RemoteEvent, TurnResult
 from limner.frontends.remote.output_parts import Image, OutputParts
 from limner.frontends.remote.tool_calls import ToolCallServer
 from limner.frontends.remote.transports import SERVER_GONE
 from limner.frontends.remote.turns import MAX_EVENTS, RemoteTurn, finished_items
 from limner.json_shapes import as_list, as_object
 
-# How long a turn that nobody listens to any more may take to stop.
+# How long a turn may take to stop after the caller has left it.
 LEAVE_TIMEOUT_S = 10.0
 
 
 class TurnOptions(TypedDict, total=False):
-    """What can be different in one turn.
+    """The options of one turn.
 
     Attributes:
-        model: who answers, from this turn on.
-        effort: how hard it thinks.
+        model: the model, from this turn on.
+        effort: the reasoning effort.
         output_schema: a JSON schema that the answer has to follow.
     """
 
@@ -43,17 +37,17 @@ class TurnOptions(TypedDict, total=False):
 
 
 class ThreadOptions(TypedDict, total=False):
-    """What can be said about a thread beside its folder and its tools.
+    """The options of a thread, besides its folder and its tools.
 
     Attributes:
-        model: who answers.
-        model_provider: where that model is.
+        model: the model.
+        model_provider: the provider of that model.
         approval_policy: when the user is asked.
-        sandbox: how far the server's own tools may go.
+        sandbox: what the server's own tools may do.
         config: settings of the server, for this thread only.
-        base_instructions: in the place of the server's own.
-        developer_instructions: in addition to them.
-        ephemeral: the server keeps nothing of it.
+        base_instructions: replace the server's own.
+        developer_instructions: are added to them.
+        ephemeral: the server does not store the thread.
     """
 
     model: str
@@ -69,16 +63,16 @@ class ThreadOptions(TypedDict, total=False):
 class Thread:
     """A conversation. One turn runs at a time; calls of this client's tools run side by side.
 
-    Made by a `Client`, which also brings it back where the link to the server was lost.
+    A `Client` makes it, and resumes it after the connection to the server was lost.
 
     Args:
-        thread_id: what the server calls it; empty where it is yet to be started.
-        request: asks the server for something.
-        ready: waits while the link is being opened again.
-        showing: makes pictures ready for it.
-        cwd: the folder that the tools here work in.
-        params: what the server is told when the thread starts or is taken up again.
-        desk: who answers the calls of this thread.
+        thread_id: the server's id of it; empty if it is not started yet.
+        request: sends a request to the server.
+        ready: waits while the connection is being opened again.
+        output: prepares pictures for the server.
+        cwd: the folder in which the tools of this client work.
+        params: the params that start or resume the thread.
+        make_tools: makes the server of this thread's tool calls.
     """
 
     def __init__(
@@ -87,65 +81,66 @@ class Thread:
         *,
         request: Request,
         ready: Callable[[], Awaitable[None]],
-        showing: OutputParts,
+        output: OutputParts,
         cwd: Path,
         params: Params,
-        desk: Callable[[Thread], ToolCallServer],
+        make_tools: Callable[[Thread], ToolCallServer],
     ) -> None:
         self.id = thread_id
         self.cwd = cwd
         self.raw: Mapping[str, Any] = {}
         self._request, self._ready, self._params = request, ready, params
-        self._showing = showing
-        self._desk = desk(self)
+        self._output = output
+        self._tools = make_tools(self)
         self._turn: RemoteTurn | None = None
+        self._spent_nano = 0
         self._is_stored = bool(thread_id)
-        self._news: Reconnected | None = None
+        self._reconnected: Reconnected | None = None
         self._lost: LimnerError | None = None
-        self._held: list[tuple[str, Params]] | None = None
+        self._held_back: list[tuple[str, Params]] | None = None
 
     @property
     def model(self) -> str | None:
-        """Who answers, as the server says."""
-        named: object = self.raw.get("model")
-        return named if isinstance(named, str) else None
+        """The model, as the server names it."""
+        name: object = self.raw.get("model")
+        return name if isinstance(name, str) else None
 
     async def run(
         self, text: str, *, images: Sequence[Image] = (), **options: Unpack[TurnOptions]
     ) -> TurnResult:
-        """Let the model answer, calling what it wants, and wait for the end of the turn.
+        """Send a message, and wait until the model has called its tools and answered.
 
         Args:
-            text: what the user says.
-            images: pictures to go with it: files, bytes, or pictures of this program.
-            options: what is different in this turn.
+            text: the user's message.
+            images: pictures of the message: files, bytes, or pictures of this program.
+            options: the options of this turn.
 
         Raises:
             UserError: a turn is running.
-            LimnerError: the turn could not be started. One that fails later, or is interrupted, is
-                a result.
+            LimnerError: the turn could not be started. If it fails later, or is interrupted, the
+                result says so.
         """
         async with aclosing(self.stream(text, images=images, **options)) as events:
             async for event in events:
-                if isinstance(event, TurnCompleted):
-                    return event.result
-        raise AssertionError("a turn that has no end")
+                if isinstance(event, TurnResult):
+                    return event
+        raise AssertionError("a turn without an end")
 
     async def stream(
         self, text: str, *, images: Sequence[Image] = (), **options: Unpack[TurnOptions]
-    ) -> AsyncGenerator[Event]:
-        """As `run`, telling everything that happens; the last event is `TurnCompleted`.
+    ) -> AsyncGenerator[RemoteEvent]:
+        """As `run`, but yields each event, as `limner.Agent.run` does; the last is a `TurnResult`.
 
-        Who stops listening before that interrupts the turn: where a loop may be left early, put
-        `contextlib.aclosing` around this.
+        A caller that leaves the loop before that interrupts the turn. If the loop may be left
+        early, put `contextlib.aclosing` around this.
 
         Raises:
             LimnerError: as `run`.
         """
         turn = self._begin()
-        starting = asyncio.create_task(self._start(turn, text, images, named_in_protocol(options)))
+        starting = asyncio.create_task(self._start(turn, text, images, in_camel_case(options)))
         try:
-            # A request that is on its way may start a turn, whether or not anybody waits for it.
+            # A request that is on its way may start a turn, even if the caller has left.
             await asyncio.shield(starting)
             async for event in turn.events():
                 yield event
@@ -153,29 +148,29 @@ class Thread:
             await self._leave(turn, starting)
 
     async def steer(self, text: str, *, images: Sequence[Image] = ()) -> None:
-        """Say something in the middle of the turn that is running.
+        """Send a message in the middle of the running turn.
 
         Raises:
-            UserError: none is.
+            UserError: no turn is running.
             LimnerError: the server refuses.
         """
-        turn_id = self._running()
-        said = await self._showing.user_input(text, images)
-        params = {"threadId": self.id, "expectedTurnId": turn_id, "input": said}
+        turn_id = self._running_id()
+        user_input = await self._output.user_input(text, images)
+        params = {"threadId": self.id, "expectedTurnId": turn_id, "input": user_input}
         await self._request("turn/steer", params)
 
     async def interrupt(self) -> None:
-        """Stop the turn that is running; its last event says that it was interrupted.
+        """Stop the running turn; its last event says that it was interrupted.
 
         Raises:
-            UserError: none is.
+            UserError: no turn is running.
             LimnerError: the server refuses.
         """
-        params = {"threadId": self.id, "turnId": self._running()}
+        params = {"threadId": self.id, "turnId": self._running_id()}
         await self._request("turn/interrupt", params)
 
     async def archive(self) -> None:
-        """Put the thread away; it can be neither continued nor resumed until it is unarchived.
+        """Archive the thread; it can be neither continued nor resumed until it is unarchived.
 
         Raises:
             LimnerError: the server refuses.
@@ -183,18 +178,18 @@ class Thread:
         await self._request("thread/archive", {"threadId": self.id})
 
     async def open(self, request: Request) -> None:
-        """Start the thread at the server, or take it up again there.
+        """Start the thread at the server, or resume it there.
 
         Raises:
             LimnerError: the server does not have it, or is gone.
         """
         if self._is_stored:
-            # Its history may be hundreds of megabytes, and nobody here reads it.
+            # Its history may be hundreds of megabytes, and this client does not read it.
             resume = {**self._params, "threadId": self.id, "excludeTurns": True}
             resume.pop("ephemeral", None)
-            self.adopt(await request("thread/resume", resume))
+            self._adopt(await request("thread/resume", resume))
         else:
-            self.adopt(await request("thread/start", self._params))
+            self._adopt(await request("thread/start", self._params))
 
     async def open_fork(self, thread_id: str, request: Request) -> None:
         """Start the thread at the server as a copy of another.
@@ -203,124 +198,124 @@ class Thread:
             LimnerError: the server does not have that one, or is gone.
         """
         fork = {**self._params, "threadId": thread_id, "excludeTurns": True}
-        self.adopt(await request("thread/fork", fork))
+        self._adopt(await request("thread/fork", fork))
         self._is_stored = True
 
-    def adopt(self, answer: Mapping[str, Any]) -> None:
-        """Take what the server says about the thread."""
-        named: object = as_object(answer.get("thread")).get("id")
-        if not isinstance(named, str):
-            raise LimnerError("The app-server gave the thread no id.", code="SERVER_REFUSED")
-        self.id, self.raw = named, answer
-
     def on_notification(self, method: str, params: Params) -> None:
-        """Take a notice about this thread."""
-        if self._held is not None:
-            if len(self._held) < MAX_EVENTS:
-                self._held.append((method, params))
+        """Handle a notification about this thread."""
+        if self._held_back is not None:
+            if len(self._held_back) < MAX_EVENTS:
+                self._held_back.append((method, params))
             return
         turn = self._turn
-        ends = method == "turn/completed"
-        if ends and isinstance(named := as_object(params.get("turn")).get("id"), str):
-            self._desk.stop(turn_id=named)
+        is_end = method == "turn/completed"
+        if is_end and isinstance(turn_id := as_object(params.get("turn")).get("id"), str):
+            self._tools.stop(turn_id=turn_id)
         if turn is None or not turn.is_about(params):
             return
-        if ends:
+        if is_end:
             turn.complete(params)
         else:
-            turn.tell(read(method, params))
+            turn.receive(method, params)
 
-    def happened(self, turn_id: str, event: Event) -> None:
-        """Take what happens here, in a turn."""
+    def report(self, turn_id: str, event: Event) -> None:
+        """Add an event of this client's tools to the turn."""
         if self._turn is not None and self._turn.id in (None, turn_id):
-            self._turn.tell(event)
+            self._turn.add(event)
 
     async def call_tool(self, params: Params) -> dict[str, Any]:
-        """Answer a call of a tool."""
-        return await self._desk.answer(params)
+        """Run a tool for the server; returns the response."""
+        return await self._tools.call(params)
 
     async def on_reconnect(self, reason: str, request: Request) -> None:
-        """Take the thread up again over a new link, and the turn that was running if it still is.
+        """Resume the thread over a new connection, and its turn if that is still running.
 
         Raises:
             LimnerError: SERVER_GONE.
         """
-        # What a new link tells comes after what is found out about the time without one.
-        held: list[tuple[str, Params]] = []
-        self._held = held
+        # New notifications come after what was missed while there was no connection.
+        held_back: list[tuple[str, Params]] = []
+        self._held_back = held_back
         try:
             await self.open(request)
-            self._go_on(reason, await self._latest(request))
+            self._continue_turn(reason, await self._newest_turn(request))
         except LimnerError as error:
             if error.code == SERVER_GONE:
                 raise
             self.on_lost(error)
         finally:
-            self._held = None
-        for method, params in held:
+            self._held_back = None
+        for method, params in held_back:
             self.on_notification(method, params)
 
-    def _go_on(self, reason: str, latest: Mapping[str, Any]) -> None:
-        """Tell the turn what became of it, from what the server says is its newest one."""
-        turn = self._turn
-        if turn is None:
-            self._news = Reconnected(reason=reason, goes_on=False)
-            return
-        if turn.id is None:  # it is about to start, and has waited for the new link
-            turn.tell(Reconnected(reason=reason, goes_on=False))
-            return
-        status = latest.get("status") if latest.get("id") == turn.id else None
-        goes_on = status in {"inProgress", "completed", "failed"}
-        turn.tell(Reconnected(reason=reason, goes_on=goes_on))
-        if status == "inProgress":
-            turn.catch_up(finished_items(latest))
-            return
-        self._desk.stop(turn_id=turn.id)
-        if goes_on:
-            turn.complete({"threadId": self.id, "turn": latest})
-        else:
-            turn.end("interrupted", error=_lost(reason))
-
     def on_lost(self, error: LimnerError) -> None:
-        """The thread cannot be taken up again."""
+        """The thread cannot be resumed."""
         self._lost = error
-        self._desk.stop()
+        self._tools.stop()
         if self._turn is not None:
-            self._turn.end("interrupted", error=_lost(error.message))
+            self._turn.end("interrupted", error=_turn_lost(error.message))
 
     async def aclose(self) -> None:
-        """Stop the tools that are running for it."""
-        await self._desk.aclose()
+        """Stop its running tool calls."""
+        await self._tools.aclose()
+
+    def _adopt(self, response: Mapping[str, Any]) -> None:
+        thread_id: object = as_object(response.get("thread")).get("id")
+        if not isinstance(thread_id, str):
+            raise LimnerError("The app-server gave the thread no id.", code="SERVER_REFUSED")
+        self.id, self.raw = thread_id, response
+
+    def _continue_turn(self, reason: str, newest: Mapping[str, Any]) -> None:
+        """Bring the turn up to date with the server's newest turn."""
+        turn = self._turn
+        if turn is None:
+            self._reconnected = Reconnected(reason=reason, goes_on=False)
+            return
+        if turn.id is None:  # it is about to start, and has waited for the new connection
+            turn.add(Reconnected(reason=reason, goes_on=False))
+            return
+        status = newest.get("status") if newest.get("id") == turn.id else None
+        goes_on = status in {"inProgress", "completed", "failed"}
+        turn.add(Reconnected(reason=reason, goes_on=goes_on))
+        if status == "inProgress":
+            turn.catch_up(finished_items(newest))
+            return
+        self._tools.stop(turn_id=turn.id)
+        if goes_on:
+            turn.complete({"threadId": self.id, "turn": newest})
+        else:
+            turn.end("interrupted", error=_turn_lost(reason))
 
     def _begin(self) -> RemoteTurn:
         if self._lost is not None:
             raise self._lost
         if self._turn is not None:
             raise UserError("A turn is running.", hint="Steer it, interrupt it, or wait for it.")
-        self._turn = turn = RemoteTurn()
-        if self._news is not None:
-            turn.tell(self._news)
-            self._news = None
+        turn = RemoteTurn(spent_nano=self._spent_nano, is_own_tool=self._tools.has_tool)
+        self._turn = turn
+        if self._reconnected is not None:
+            turn.add(self._reconnected)
+            self._reconnected = None
         return turn
 
     async def _start(
         self, turn: RemoteTurn, text: str, images: Sequence[Image], options: Mapping[str, Any]
     ) -> None:
-        said = await self._showing.user_input(text, images)
-        # Only now: one that had never run has another id after the link was lost.
+        user_input = await self._output.user_input(text, images)
+        # Only now: a thread that had no turn yet gets another id after the connection was lost.
         await self._ready()
-        params = {"threadId": self.id, "input": said, **options}
+        params = {"threadId": self.id, "input": user_input, **options}
         try:
-            answer = await self._request("turn/start", params)
+            response = await self._request("turn/start", params)
         except LimnerError as error:
             if error.code != SERVER_GONE:
                 raise
-            # Whether it had begun is known to nobody; it is not begun a second time.
-            turn.end("interrupted", error=_lost(error.message))
+            # The turn may have started; it is not started a second time.
+            turn.end("interrupted", error=_turn_lost(error.message))
             return
-        named: object = as_object(answer.get("turn")).get("id")
-        if isinstance(named, str):
-            turn.id = named
+        turn_id: object = as_object(response.get("turn")).get("id")
+        if isinstance(turn_id, str):
+            turn.id = turn_id
         self._is_stored = True
 
     async def _leave(self, turn: RemoteTurn, starting: asyncio.Task[None]) -> None:
@@ -334,15 +329,15 @@ class Thread:
         finally:
             starting.cancel()
             turn.end("interrupted", error=None)
-            self._turn = None
+            self._turn, self._spent_nano = None, turn.spent_nano
 
-    def _running(self) -> str:
+    def _running_id(self) -> str:
         if self._turn is None or self._turn.id is None or self._turn.ended.is_set():
             raise UserError("No turn is running.")
         return self._turn.id
 
-    async def _latest(self, request: Request) -> Mapping[str, Any]:
-        """The newest turn, with everything that was made in it."""
+    async def _newest_turn(self, request: Request) -> Mapping[str, Any]:
+        """The newest turn, with all of its items."""
         if self._turn is None or self._turn.id is None:
             return {}
         params = {
@@ -355,18 +350,19 @@ class Thread:
         return as_object(listed[0]) if listed else {}
 
 
-def named_in_protocol(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options by the names that the protocol has for them."""
+def in_camel_case(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options by their names in the protocol, which are in camel case."""
 
-    def name(words: str) -> str:
-        first, *others = words.split("_")
+    def camel(name: str) -> str:
+        first, *others = name.split("_")
         return first + "".join(word.capitalize() for word in others)
 
-    return {name(key): value for key, value in options.items()}
+    return {camel(name): value for name, value in options.items()}
 
 
-def _lost(reason: str) -> TurnError:
-    return TurnError(
-        message=f"The turn was lost with the link to the app-server: {reason}",
-        info="connectionLost",
+def _turn_lost(reason: str) -> LimnerError:
+    return LimnerError(
+        f"The turn was lost with the connection to the app-server: {reason}",
+        code=SERVER_GONE,
+        extras={"info": "connectionLost"},
     )

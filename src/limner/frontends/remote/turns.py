@@ -1,33 +1,32 @@
-"""The events of one turn as they come in -> the same for whoever listens, and what it came to."""
+"""The events of one turn as they arrive -> the same events for the caller, and their result."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from typing import Any
 
 from msgspec.structs import replace
 
-from limner.frontends.remote.events import (
-    Event,
-    Item,
-    ItemCompleted,
-    Raw,
-    RemoteTokenUsage,
+from limner.agent.events import (
+    InputAdded,
+    ItemAdded,
     Status,
     TextDelta,
-    ToolAnswered,
-    TurnCompleted,
-    TurnError,
-    TurnResult,
+    ToolFinished,
+    TurnEnded,
     TurnStarted,
     UsageUpdated,
 )
+from limner.errors import LimnerError
+from limner.frontends.remote.events import Params, RemoteEvent, TurnResult, read_event
 from limner.json_shapes import as_list, as_object
+from limner.wires.base import Usage
+from limner.wires.items import Item
 
-# Of what nobody has fetched yet, and of what a turn makes: far beyond any that means well.
+# The events that the caller has not fetched yet, and the items of a turn: no real turn has more.
 MAX_EVENTS = 10_000
 MAX_ITEMS = 10_000
 
@@ -37,96 +36,119 @@ logger = logging.getLogger("limner")
 
 
 class RemoteTurn:
-    """One turn, from the request for it to its end.
+    """One turn, from the request that starts it to its end.
 
-    Events wait for the listener without holding up the server: pieces of a message that nobody has
-    fetched become one, and beyond a limit single events are left out, but never the last.
+    Events wait for the caller without holding up the server. Pieces of a message that the caller
+    has not fetched are joined. Beyond a limit events are left out, but never the last.
+
+    Args:
+        spent_nano: what the tools that ran here have cost in earlier turns.
+        is_own_tool: whether this client runs the tool of that name.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self, *, spent_nano: int = 0, is_own_tool: Callable[[str], bool] = lambda _: False
+    ) -> None:
         self.id: str | None = None
         self.ended = asyncio.Event()
-        self._events: deque[Event] = deque()
+        self.cost_nano = 0
+        self._spent_before_nano, self._is_own_tool = spent_nano, is_own_tool
+        self._events: deque[RemoteEvent] = deque()
         self._left_out = 0
         self._arrived = asyncio.Event()
         self._items: list[Item] = []
         self._caught_up: list[object] = []
-        self._usage = RemoteTokenUsage()
-        self._cost_nano = 0
+        self._usage = Usage(input_tokens=0, output_tokens=0)
 
-    def is_about(self, params: Raw) -> bool:
-        """Whether a notice is about this turn, or about none in particular."""
-        named: object = params.get("turnId", as_object(params.get("turn")).get("id"))
-        return not isinstance(named, str) or self.id is None or named == self.id
+    @property
+    def spent_nano(self) -> int:
+        """What the tools that ran here have cost in this and earlier turns."""
+        return self._spent_before_nano + self.cost_nano
 
-    def tell(self, event: Event) -> None:
-        """Take the next event."""
+    def is_about(self, params: Params) -> bool:
+        """Whether a notification is about this turn, or about none in particular."""
+        turn_id: object = params.get("turnId", as_object(params.get("turn")).get("id"))
+        return not isinstance(turn_id, str) or self.id is None or turn_id == self.id
+
+    def receive(self, method: str, params: Params) -> None:
+        """Add the event that a notification reports."""
+        self.add(read_event(method, params, is_own_tool=self._is_own_tool))
+
+    def add(self, event: RemoteEvent) -> None:
+        """Add the next event."""
         if self.ended.is_set():
             return
         match event:
             case TurnStarted():
                 self.id = self.id or event.turn_id
-            case ItemCompleted():
+            case UsageUpdated():
+                self._usage = self._usage + event.last
+                event = replace(event, spent_nano=self.spent_nano)
+            case ToolFinished(raw=None):
+                self.cost_nano += event.result.cost_nano
+            case InputAdded() | ItemAdded() | ToolFinished():
                 if event.item.get("id") in self._caught_up:
                     return
                 self._keep(event.item)
-            case UsageUpdated():
-                self._usage += event.last
-            case ToolAnswered():
-                self._cost_nano += event.result.cost_nano
             case _:
                 pass
         self._put(event)
 
     def catch_up(self, items: Iterable[Item]) -> None:
-        """Tell of items that were made while nobody could hear it."""
+        """Add the items that were completed while there was no connection."""
         for item in self._unknown(items):
-            self.tell(ItemCompleted(item=item, raw={"item": item}))
+            self.receive("item/completed", {"item": item})
             self._caught_up.append(item.get("id"))
 
-    def complete(self, params: Raw) -> None:
-        """The server says that the turn is over."""
+    def complete(self, params: Params) -> None:
+        """The server reports the end of the turn."""
         turn = as_object(params.get("turn"))
-        # The answer that names the turn may still be on its way to whoever asked for it.
-        if self.id is None and isinstance(named := turn.get("id"), str):
-            self.id = named
-        said: object = turn.get("status")
-        status = said if said in _STATUSES else "failed"
-        # Often a summary of what was told before.
+        # The response that names the turn may still be on its way.
+        if self.id is None and isinstance(turn_id := turn.get("id"), str):
+            self.id = turn_id
+        status: object = turn.get("status")
+        # Often these items were sent before.
         for item in self._unknown(_objects(turn.get("items"))):
             self._keep(item)
-        self.end(status, error=_error(turn.get("error")), raw=params)
+        self.end(
+            status if status in _STATUSES else "failed",
+            error=_read_error(turn.get("error")),
+            raw=params,
+        )
 
-    def end(self, status: Status, *, error: TurnError | None, raw: Raw | None = None) -> None:
-        """Nothing more will come."""
+    def end(self, status: Status, *, error: LimnerError | None, raw: Params | None = None) -> None:
+        """No more events will come."""
         if self.ended.is_set():
             return
         items = tuple(self._items)
         result = TurnResult(
-            turn_id=self.id,
+            turn_id=self.id or "",
             status=status,
-            text=_last_words(items),
+            text=_last_message(items),
+            is_cut=False,
             items=items,
             usage=self._usage,
-            cost_nano=self._cost_nano,
+            cost_nano=self.cost_nano,
+            spent_nano=self.spent_nano,
             error=error,
+            raw=raw,
         )
-        self._events.append(TurnCompleted(result=result, raw=raw or {}))
+        self._events.append(result)
         self.ended.set()
         self._arrived.set()
 
-    async def events(self) -> AsyncGenerator[Event]:
-        """Everything that is told, to its end."""
+    async def events(self) -> AsyncGenerator[RemoteEvent]:
+        """Every event, to the end."""
         while True:
             await self._arrived.wait()
             while self._events:
                 event = self._events.popleft()
                 yield event
-                if isinstance(event, TurnCompleted):
+                if isinstance(event, TurnEnded):
                     return
             self._arrived.clear()
 
-    def _put(self, event: Event) -> None:
+    def _put(self, event: RemoteEvent) -> None:
         last = self._events[-1] if self._events else None
         if (
             isinstance(event, TextDelta)
@@ -139,7 +161,7 @@ class RemoteTurn:
         else:
             self._left_out += 1
             if self._left_out == 1:
-                logger.warning("Events of a turn are left out, since nobody fetches them.")
+                logger.warning("Events of a turn are left out, since the caller fetches none.")
         self._arrived.set()
 
     def _keep(self, item: Item) -> None:
@@ -152,7 +174,7 @@ class RemoteTurn:
 
 
 def finished_items(turn: Mapping[str, Any]) -> list[Item]:
-    """The items of a running turn that are surely whole: the last of them may not be."""
+    """The items of a running turn that are surely complete: the last of them may not be."""
     items = _objects(turn.get("items"))
     return [
         item
@@ -166,17 +188,18 @@ def _objects(value: object) -> list[Item]:
     return [item for one in as_list(value) if (item := as_object(one))]
 
 
-def _last_words(items: Iterable[Item]) -> str:
-    """The text of the final answer, else of the last message that is no aside."""
-    said = [item for item in items if item.get("type") == "agentMessage"]
-    final = [item for item in said if item.get("phase") == "final_answer"]
-    open_ended = [item for item in said if item.get("phase") is None]
-    text = next((one[-1].get("text") for one in (final, open_ended) if one), "")
+def _last_message(items: Iterable[Item]) -> str:
+    """The text of the final answer, else of the last message that is not commentary."""
+    messages = [item for item in items if item.get("type") == "agentMessage"]
+    final = [item for item in messages if item.get("phase") == "final_answer"]
+    without_phase = [item for item in messages if item.get("phase") is None]
+    text = next((one[-1].get("text") for one in (final, without_phase) if one), "")
     return text if isinstance(text, str) else ""
 
 
-def _error(value: object) -> TurnError | None:
-    told = as_object(value)
-    if not told:
+def _read_error(value: object) -> LimnerError | None:
+    error = as_object(value)
+    if not error:
         return None
-    return TurnError(message=str(told.get("message") or ""), info=told.get("codexErrorInfo"))
+    info = error.get("codexErrorInfo")
+    return LimnerError(str(error.get("message") or ""), extras={"info": info})

@@ -1,0 +1,120 @@
+"""The keywords of `generate`, `edit` and `inspect`, for type checkers.
+
+Made by scripts/reference.py from the Structs of arguments: run `make format` after a change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypedDict
+
+from limner.imaging.fit import Region
+from limner.pictures.request import Progress
+from limner.tools.base import Question
+
+
+class CallHooks(TypedDict, total=False):
+    """Functions that follow a call.
+
+    Attributes:
+        progress: gets the progress of the call.
+        ask: decides what only the user can decide; without it the answer is no.
+    """
+
+    progress: Callable[[Progress], None]
+    ask: Callable[[Question], Awaitable[bool]]
+
+
+class GenerateOptions(CallHooks, total=False):
+    """The keywords of `generate`.
+
+    Attributes:
+        quality: standard or hd.
+        seed: The same seed draws the same picture again, if the model has seeds.
+        background: transparent or opaque, if the model can.
+        negative_prompt: What should not be in the picture.
+        output_path: File path to save the PNG. Default: a new file in limner's folder.
+        provider: openai-dalle, openai-image, replicate-flux, illustrator and others, or auto.
+        model: One model of the provider, by its id.
+        overwrite: Replace an existing file at output_path.
+        size: One of 512x512 (Flux only), 1024x1024, 1024x1792, 1792x1024; another WIDTHxHEIGHT the
+            provider can draw; or a shape, as 16:9.
+        svg: An SVG document to render instead of asking an image model; the prompt then only
+            describes it.
+        output_format: The format of the file, by default png. The picture as the provider sent it
+            is kept too.
+        fallback: Providers to try instead, one after the other, if the first fails and that cost
+            nothing.
+        partial_pictures: How many unfinished pictures to show on the way; they may cost.
+    """
+
+    quality: Literal["standard", "hd"] | None
+    seed: int | None
+    background: Literal["transparent", "opaque"] | None
+    negative_prompt: str | None
+    output_path: str | Path | None
+    provider: str | None
+    model: str | None
+    overwrite: bool | None
+    size: str | None
+    svg: str | None
+    output_format: Literal["png", "jpeg", "webp"] | None
+    fallback: Sequence[str] | None
+    partial_pictures: int | None
+
+
+class EditOptions(CallHooks, total=False):
+    """The keywords of `edit`.
+
+    Attributes:
+        quality: standard or hd.
+        seed: The same seed draws the same picture again, if the model has seeds.
+        background: transparent or opaque, if the model can.
+        negative_prompt: What should not be in the picture.
+        output_path: File path to save the PNG. Default: a new file in limner's folder.
+        provider: openai-dalle, openai-image, replicate-flux, illustrator and others, or auto.
+        model: One model of the provider, by its id.
+        overwrite: Replace an existing file at output_path.
+        size: WIDTHxHEIGHT or a shape as 16:9; by default the shape of the picture.
+        references: More pictures to take from: paths or handles.
+        mask: A picture of the same size, transparent or white where it may change.
+        region: The part that may change, in pixels of the picture.
+        output_format: The format of the file, by default png. The picture as the provider sent it
+            is kept too.
+        fallback: Providers to try instead, one after the other, if the first fails and that cost
+            nothing.
+        partial_pictures: How many unfinished pictures to show on the way; they may cost.
+    """
+
+    quality: Literal["standard", "hd"] | None
+    seed: int | None
+    background: Literal["transparent", "opaque"] | None
+    negative_prompt: str | None
+    output_path: str | Path | None
+    provider: str | None
+    model: str | None
+    overwrite: bool | None
+    size: str | None
+    references: Sequence[str | Path] | None
+    mask: str | Path | None
+    region: Region | None
+    output_format: Literal["png", "jpeg", "webp"] | None
+    fallback: Sequence[str] | None
+    partial_pictures: int | None
+
+
+class InspectOptions(CallHooks, total=False):
+    """The keywords of `inspect`.
+
+    Attributes:
+        paths: More image files to look at together with the first.
+        region: Only this part, in pixels of the original.
+        schema: A JSON schema that the answer has to follow.
+        model: The model to ask, as provider/id. By default the settings say.
+    """
+
+    paths: Sequence[str | Path] | None
+    region: Region | None
+    schema: Mapping[str, Any] | None
+    model: str | None
