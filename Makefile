@@ -2,6 +2,8 @@
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 VENV ?= .venv
+# Without compiled files every process would compile limner anew, and there are many in the tests.
+unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check

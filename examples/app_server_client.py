@@ -108,6 +108,8 @@ def run(client: Client) -> None:
             case {"method": "turn/completed", "params": {"turn": turn}}:
                 print(f"\n{turn['status']}")
                 return
+            case _:
+                pass
 
 
 with subprocess.Popen(

@@ -16,6 +16,8 @@ async def main() -> None:
                         print(f"[{event.call.name}: ${event.result.cost_usd:.2f}]")
                     case limner.TurnEnded():
                         print(f"\n({event.status}, ${event.spent_nano / 1e9:.2f} so far)")
+                    case _:
+                        pass
 
 
 asyncio.run(main())

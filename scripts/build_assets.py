@@ -25,6 +25,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import resvg_py
@@ -173,6 +174,7 @@ def icons(folder: Path) -> dict[str, tuple[str, str]]:
     """Every icon without the skin tones: its view box and body."""
     data = json.loads((folder / "icons.json").read_text(encoding="utf-8"))
     found: dict[str, tuple[str, str]] = {}
+    name: str
     for name, icon in data["icons"].items():
         toned = any(
             name.endswith(tone) and name.removesuffix(tone) in data["icons"] for tone in SKIN_TONES
@@ -236,9 +238,8 @@ def colour_word(red: int, green: int, blue: int) -> str:
         return "black"
     if top - low < max(32, 0.24 * top):
         return "black" if top < 80 else "white" if low > 205 else "grey"
-    hue = (
-        Image.new("RGB", (1, 1), (red, green, blue)).convert("HSV").getpixel((0, 0))[0] * 360 / 256
-    )
+    pixel: Any = Image.new("RGB", (1, 1), (red, green, blue)).convert("HSV").getpixel((0, 0))
+    hue = pixel[0] * 360 / 256
     if top < 190 and (12 <= hue < 50 or (hue < 12 and top - low < 0.6 * top)):
         return "brown"
     if (hue >= 285 or hue < 12) and low > 125:
@@ -251,7 +252,8 @@ def colour_word(red: int, green: int, blue: int) -> str:
 
 
 def main_colours(image: Image.Image) -> str:
-    pixels = [p for p in image.resize((24, 24)).get_flattened_data() if p[3] > 128]
+    every: Any = image.resize((24, 24)).get_flattened_data()
+    pixels = [pixel for pixel in every if pixel[3] > 128]
     shares = Counter(colour_word(*pixel[:3]) for pixel in pixels)
     words = {word for word, count in shares.items() if count >= 0.25 * len(pixels)}
     # A red bicycle is red, although more of it is tyres.
@@ -262,8 +264,12 @@ def main_colours(image: Image.Image) -> str:
     return " ".join(sorted(words, key=lambda word: (-shares[word], word)))
 
 
+def _opaque(alpha: Any) -> int:
+    return 255 if alpha > 24 else 0
+
+
 def drawn_box(image: Image.Image) -> str:
-    visible = image.getchannel("A").point(lambda alpha: 255 if alpha > 24 else 0)
+    visible = image.getchannel("A").point(_opaque)
     box = visible.getbbox() or (0, 0, PROBE_PX, PROBE_PX)
     return " ".join(str(round(value * 100 / PROBE_PX)) for value in box)
 

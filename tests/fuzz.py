@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from hypothesis import HealthCheck, settings
 
@@ -10,6 +11,8 @@ IS_LONG = os.environ.get("LIMNER_FUZZ") == "long"
 # For a property whose fixture holds nothing between the examples. It names `too_slow` again,
 # since the list of a test replaces that of the profile.
 SHARED_FIXTURE = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+# For values that a schema makes: some are large, and many are filtered out.
+EVERY_CHECK: Any = list(HealthCheck)
 
 
 def examples(day: int, long: int = 5_000) -> int:

@@ -198,8 +198,8 @@ def test_a_drawing_option_takes_two_files_and_reaches_the_service(tmp_path: Path
     Image.new("RGB", (64, 64), "teal").save(picture, "PNG")
     words = ("generate", "a fox", "--size", "64x64", "--steps")
     with SdWebuiServer(picture.getvalue()) as server:
-        env = {"SD_WEBUI_BASE_URL": server.base_url}
-        drawn = copy.run(*words, "33", "--provider", "sd-webui", **env)
+        named = (*words, "33", "--provider", "sd-webui")
+        drawn = copy.run(*named, SD_WEBUI_BASE_URL=server.base_url)
         (sent,) = [seen.json() for seen in server.requests if seen.path.endswith("txt2img")]
     assert (drawn["provider"], sent["steps"]) == ("sd-webui", 33)
     assert copy.run(*words, "0", status=2)["error"]["message"] == "steps must be at least 1"

@@ -15,8 +15,7 @@ ROOT = Path(__file__).parent.parent
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 DOCUMENTS = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
 
-
-# What the next two tests still find. Names only leave these lists.
+# What two of the tests still find. Names only leave these lists.
 NAMES_WITH_TWO_MEANINGS = {
     "TextDelta",
     "ThreadOptions",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
 from functools import cache, cached_property
@@ -387,13 +387,13 @@ class Limner:
     async def __aenter__(self) -> Self:
         return self
 
-    def __aexit__(
+    async def __aexit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
-    ) -> Coroutine[Any, Any, None]:
-        return self.components.aclose()
+    ) -> None:
+        await self.components.aclose()
 
     async def _draw(
         self, function: str, kind: type[DrawingArguments], given: Mapping[str, Any]

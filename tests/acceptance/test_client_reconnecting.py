@@ -150,6 +150,7 @@ async def test_the_answer_of_a_tool_reaches_the_server_that_came_after(
     assert (painter.runs, outputs(model)) == (["a fox"], [("call_1", "a fox, painted")])
 
 
+@pytest.mark.slow
 async def test_of_two_calls_only_the_one_without_an_answer_is_put_again_however_often_it_dies(
     side: Side, model: TalkingServer, studio: Studio
 ) -> None:

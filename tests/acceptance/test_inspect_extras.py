@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from tests.acceptance.conftest import Studio
 from tests.acceptance.inspecting import (
     call,
@@ -57,6 +58,7 @@ async def test_extra_schema_is_sent_as_the_form_of_the_answer(
     assert (form["type"], form["schema"]) == ("json_schema", schema)
 
 
+@pytest.mark.slow
 async def test_extra_answers_are_remembered_only_when_the_setting_says_so(
     desk: Studio, openai: ResponsesServer
 ) -> None:

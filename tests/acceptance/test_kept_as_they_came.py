@@ -16,6 +16,8 @@ from tests.servers.c2pa_signer import GENERATOR, ISSUER, SIGNER, signed
 from tests.servers.openai_server import OpenAIServer
 
 from limner.imaging.formats import OutputFormat
+from limner.tools.built_in.image_generate import GenerateArguments
+from limner.tools.drawing_arguments import CallerOptions
 
 VALID = {
     "kind": "c2pa",
@@ -51,6 +53,7 @@ def forget_the_file(studio: Studio) -> None:
         database.execute("UPDATE ledger SET path = NULL, owner_boot = 'another boot'")
 
 
+@pytest.mark.slow
 async def test_a_manifest_survives_generate_store_and_show(
     studio: Studio, openai: OpenAIServer
 ) -> None:
@@ -68,6 +71,7 @@ async def test_a_manifest_survives_generate_store_and_show(
     assert kept.read_bytes() == openai.picture
 
 
+@pytest.mark.slow
 async def test_what_is_made_of_a_signed_picture_points_to_the_original(
     studio: Studio, openai: OpenAIServer
 ) -> None:
@@ -111,8 +115,8 @@ async def test_a_picture_is_saved_in_another_format_and_kept_as_it_came(
     studio: Studio, openai: OpenAIServer, to: OutputFormat, suffix: str
 ) -> None:
     async with studio.connect(openai).open() as lim:
-        order = {"prompt": "a fox", "provider": "openai-image"}
-        (made,) = (await lim.draw("image_generate", order, output_format=to)).images
+        arguments = GenerateArguments(prompt="a fox", provider="openai-image")
+        (made,) = (await lim.draw(arguments, CallerOptions(output_format=to))).images
         assert (made.path.suffix, made.image.mime) == (suffix, f"image/{to}")
         with Image.open(made.path) as image:
             assert (image.format, image.size) == (to.upper(), (1024, 1024))
@@ -138,6 +142,7 @@ async def test_a_file_that_was_written_but_never_noted_is_found_whatever_the_set
     assert {path: path.read_bytes() for path in studio.files} == files
 
 
+@pytest.mark.slow
 async def test_a_picture_that_was_never_written_is_written_in_the_format_it_was_ordered_in(
     studio: Studio, openai: OpenAIServer
 ) -> None:
@@ -151,6 +156,7 @@ async def test_a_picture_that_was_never_written_is_written_in_the_format_it_was_
     assert (studio.cwd / "fox.webp").read_bytes() == written
 
 
+@pytest.mark.slow
 async def test_an_edit_of_a_saved_file_comes_from_the_picture_it_was_saved_from(
     studio: Studio, openai: OpenAIServer
 ) -> None:

@@ -61,7 +61,8 @@ class Call:
 
 def planned(rng: random.Random) -> Iterator[Call]:
     for number in range(CALLS):
-        anchor = rng.choices([*REACH_S], weights=[3, 4, 4])[0]
+        anchors: list[Anchor] = [*REACH_S]
+        anchor = rng.choices(anchors, weights=[3, 4, 4])[0]
         yield Call(
             number=number,
             provider=rng.choice(["replicate-flux", "replicate-flux", "openai-image"]),

@@ -136,6 +136,7 @@ async def test_a_question_about_a_picture_is_answered_without_a_key(studio: Stud
     assert blocks(asked) == ["text"]
 
 
+@pytest.mark.slow
 async def test_a_server_started_in_the_top_folder_writes_only_where_every_model_may(
     studio: Studio,
 ) -> None:

@@ -13,6 +13,7 @@ from mcp.client.client import Client
 from mcp.client.extension import ClaimContext, ClientExtension, ResultClaim
 from mcp.client.session import ClientRequestContext
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import FileUrl
 from tests.acceptance.conftest import Studio
 from tests.acceptance.test_mcp_slow import held
 from tests.servers.mcp_process import Mode, by_pipes, inside, listening
@@ -27,7 +28,8 @@ class User:
     """Answers every question in the same way, and remembers them."""
 
     def __init__(self, action: Literal["accept", "decline", "cancel"]) -> None:
-        self.action, self.asked = action, list[str]()
+        self.action: Literal["accept", "decline", "cancel"] = action
+        self.asked = list[str]()
 
     async def __call__(
         self, context: ClientRequestContext, params: types.ElicitRequestParams
@@ -129,7 +131,9 @@ async def test_a_server_without_a_folder_of_its_own_works_in_the_roots_of_its_cl
 
     async def roots(_: ClientRequestContext) -> types.ListRootsResult:
         folders = (Path("/"), project, Path("/etc"))
-        return types.ListRootsResult(roots=[types.Root(uri=one.as_uri()) for one in folders])
+        return types.ListRootsResult(
+            roots=[types.Root(uri=FileUrl(one.as_uri())) for one in folders]
+        )
 
     studio.cwd = Path("/")
     async with inside(studio, mode="legacy", list_roots_callback=roots) as client:

@@ -176,6 +176,7 @@ async def post(server: Listening, headers: dict[str, str], **rest: Any) -> httpx
         return await client.post(server.url, headers=usual | headers, content=content, **rest)
 
 
+@pytest.mark.slow
 async def test_only_a_page_of_this_machine_may_call(server: Listening) -> None:
     port = server.port
     answers = [
@@ -196,6 +197,7 @@ async def test_only_a_page_of_this_machine_may_call(server: Listening) -> None:
     assert answers == [200, 200, 200, 421, 421, 421, 421, 403, 403, 403]
 
 
+@pytest.mark.slow
 async def test_a_gigabyte_that_is_announced_is_refused_before_it_comes(server: Listening) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
     head = (
@@ -211,6 +213,7 @@ async def test_a_gigabyte_that_is_announced_is_refused_before_it_comes(server: L
     assert status.split()[1] == b"413"
 
 
+@pytest.mark.slow
 async def test_a_gigabyte_that_is_not_announced_is_refused_on_its_way(server: Listening) -> None:
     sent = 0
 
@@ -257,6 +260,7 @@ async def test_a_gigabyte_on_standard_input_is_refused_without_being_kept(studio
     assert peak_kb < 400_000
 
 
+@pytest.mark.slow
 async def test_beyond_this_machine_a_caller_needs_the_token(studio: Studio) -> None:
     env = {"LIMNER_MCP_TOKEN": SECRET}
     async with listening(studio, host="0.0.0.0", env=env) as server:

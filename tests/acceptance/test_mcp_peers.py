@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
+from mcp_types import TextContent
 from tests.acceptance.conftest import Studio, picture
 from tests.acceptance.test_mcp_clients import TOOLS
 from tests.servers.mcp_process import WORDS, environment, listening
@@ -61,7 +62,9 @@ async def use(client: Client[Any], studio: Studio) -> None:
         assert about is not None
         for name, arguments in calls(studio, about["image"]):
             result = await client.call_tool(name, arguments)
-            assert result.structured_content == json.loads(result.content[0].text)
+            (said, *_) = result.content
+            assert isinstance(said, TextContent)
+            assert result.structured_content == json.loads(said.text)
         (whole,) = await client.read_resource(f"limner://image/{about['image']}")
         assert whole.mime_type == "image/png"
 

@@ -10,6 +10,7 @@ import mcp_types as types
 import pytest
 from mcp.client.client import Client
 from mcp.client.session import ClientRequestContext
+from pydantic import FileUrl
 from tests.acceptance.conftest import Studio
 from tests.acceptance.test_mcp_slow import FOX, held, ledger, value_of
 from tests.servers.mcp_process import inside, listening
@@ -28,8 +29,8 @@ DRAWN = Picture(handle="f" * 64, mime="image/png", width=1, height=1, size_bytes
 def working_in(url: str, folder: Path) -> Client:
     """A client of the session revision with one root."""
 
-    async def roots(_: ClientRequestContext) -> types.ListRootsResult:
-        return types.ListRootsResult(roots=[types.Root(uri=folder.as_uri())])
+    async def roots(context: ClientRequestContext) -> types.ListRootsResult:
+        return types.ListRootsResult(roots=[types.Root(uri=FileUrl(folder.as_uri()))])
 
     return Client(url, mode="legacy", list_roots_callback=roots)
 

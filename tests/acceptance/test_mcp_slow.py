@@ -166,7 +166,7 @@ async def test_progress_is_told_while_a_picture_is_drawn(
     studio.connect(openai)
     gate, news = held(openai), list[tuple[float, str | None]]()
 
-    async def told(progress: float, _: float | None, message: str | None) -> None:
+    async def told(progress: float, total: float | None, message: str | None) -> None:
         news.append((progress, message))
         gate.open()
 

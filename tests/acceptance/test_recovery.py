@@ -72,6 +72,7 @@ async def states(studio: Studio) -> list[tuple[str, int, str | None, bool]]:
     return [(row.state, row.cost_nano, row.error_code, row.picture is not None) for row in rows]
 
 
+@pytest.mark.slow
 async def test_a_time_out_may_be_billed_names_its_job_and_is_recovered_later(
     studio: Studio, replicate: ReplicateServer
 ) -> None:

@@ -73,9 +73,9 @@ async def test_input_question_is_the_text_block_beside_the_image(
 
 @pytest.mark.parametrize("name", ["path", "question"])
 async def test_a_missing_or_blank_input_is_invalid(desk: Studio, name: str) -> None:
-    blank = await call(desk, **{name: "  "})
+    blank = await call(desk, context=None, **{name: "  "})
     assert (blank.code, blank.field) == ("input_invalid", name)
-    wrong = await call(desk, **{name: 7})
+    wrong = await call(desk, context=None, **{name: 7})
     assert (wrong.code, wrong.field) == ("input_invalid", name)
 
 
@@ -357,7 +357,10 @@ async def test_side_effect_usage_and_cost_are_in_the_ledger(
     result = await call(desk)
     async with desk.open() as lim:
         spend = await lim.money.spend()
-        rate = lim.models.find(MODEL).model.rate
+        found = lim.models.find(MODEL)
+    assert found is not None
+    assert found.model.rate is not None
+    rate = found.model.rate
     cost = rate.cost(input_tokens=1000, output_tokens=100)
     assert (result.cost_nano, result.cost_source, result.billed) == (cost, "computed", True)
     assert spend.total_nano == cost

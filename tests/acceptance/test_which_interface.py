@@ -95,6 +95,7 @@ def test_the_library_draws_and_looks(studio: Studio) -> None:
     assert (Path(path).read_bytes()[:4], cost_usd) == (b"\x89PNG", "0.0")
 
 
+@pytest.mark.slow
 def test_a_function_of_the_client_shows_the_model_a_picture(
     tmp_path: Path, model: TalkingServer
 ) -> None:

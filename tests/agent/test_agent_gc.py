@@ -68,7 +68,7 @@ async def name_in_session(lim: Limner, *pictures: Picture) -> str:
 
 
 async def pay_for(lim: Limner, picture: Picture) -> None:
-    money = {"session_id": "s", "tool": "t", "provider": "p", "model": "m"}
+    money: dict[str, Any] = {"session_id": "s", "tool": "t", "provider": "p", "model": "m"}
     reservation = await lim.money.reserve(5, **money)
     await lim.money.mark_sent(reservation, request_json=None)
     await lim.money.settle(reservation, cost_nano=5, cost_source="table", picture=picture.handle)
@@ -203,7 +203,7 @@ async def test_a_dry_run_tells_and_removes_nothing(lim: Limner) -> None:
 
 async def test_the_sources_of_a_request_that_is_not_finished_stay(lim: Limner) -> None:
     source = await take(lim, unique())
-    money = {"session_id": "s", "tool": "t", "provider": "p", "model": "m"}
+    money: dict[str, Any] = {"session_id": "s", "tool": "t", "provider": "p", "model": "m"}
     reservation = await lim.money.reserve(5, **money)
     await lim.money.mark_sent(reservation, request_json=f'{{"parents": ["{source.handle}"]}}')
     await age(lim)

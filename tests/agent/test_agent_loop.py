@@ -155,7 +155,7 @@ async def test_the_model_reads_that_its_arguments_were_cut_off(openai: Talk) -> 
 async def test_a_tool_that_never_ends_is_stopped_by_its_time_and_by_the_user(at: Talk) -> None:
     started = asyncio.Event()
     slow = waiting_tool(started=started)
-    quick = Tool(**{**{k: getattr(slow, k) for k in slow.__slots__}, "timeout_s": 0.01})
+    quick = Tool(**{**{k: getattr(slow, k) for k in vars(Tool)["__slots__"]}, "timeout_s": 0.01})
     at.script(calls(("wait", "{}")), says("It took too long."))
     events = await happened(at.agent(tools=[quick]), "Wait.")
     assert ending(events).text == "It took too long."

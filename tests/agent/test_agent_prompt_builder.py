@@ -166,7 +166,7 @@ async def test_only_what_is_sent_is_loaded(lim: Limner) -> None:
     assert outputs(made)[0] == note(pictures[0], "page 0", LEFT_OUT)
 
 
-def narrow(known: KnownModel, **limits: int) -> KnownModel:
+def narrow(known: KnownModel, **limits: Any) -> KnownModel:
     """The model, of a service that takes less."""
     return replace(known, facts=replace(known.facts, limits=Limits(**limits)))
 

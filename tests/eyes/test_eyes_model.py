@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 import pytest
 from eyes_samples import evidence
@@ -263,7 +264,7 @@ def spoken(answer: str) -> str:
 
 @pytest.mark.slow
 async def test_twenty_screens_are_read_with_97_of_100_characters_right(
-    eyes: Eyes, imaging: Imaging, record_property: pytest.RecordProperty
+    eyes: Eyes, imaging: Imaging, record_property: Callable[[str, object], None]
 ) -> None:
     pictures = [(screen.name, screen.png, screen.text) for screen in screens()]
     for document in documents():

@@ -14,7 +14,8 @@ import termios
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Literal, TypedDict
 
 from tests.acceptance.conftest import Studio
 
@@ -47,6 +48,20 @@ class Done:
         return self.json["error"]
 
 
+class Place(TypedDict):
+    """Where a program runs, for `subprocess`."""
+
+    cwd: Path
+    env: dict[str, str]
+
+
+class Streams(TypedDict):
+    """Where its output goes."""
+
+    stdout: int
+    stderr: int
+
+
 class CommandLine:
     """`limner`, run in a studio's folder with a studio's environment and nothing else."""
 
@@ -76,7 +91,8 @@ class CommandLine:
         """Run to the end with a pipe on one stream whose reader has left."""
         reader, writer = os.pipe()
         os.close(reader)
-        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, unread: writer}
+        streams: Streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        streams[unread] = writer
         process = subprocess.Popen([*LIMNER, *words], **streams, **self._place(None))
         os.close(writer)
         out, err = process.communicate(timeout=GUARD_S)
@@ -132,7 +148,7 @@ class CommandLine:
         os.close(program)
         return Terminal(process, screen)
 
-    def _place(self, env: Mapping[str, str] | None) -> dict[str, Any]:
+    def _place(self, env: Mapping[str, str] | None) -> Place:
         # The locale is C, where Python itself changes to UTF-8: nothing depends on the machine's.
         return {"cwd": self.studio.cwd, "env": {**self.studio.env, "LC_ALL": "C", **(env or {})}}
 

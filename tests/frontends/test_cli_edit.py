@@ -32,6 +32,7 @@ def test_a_picture_is_changed_and_written_where_it_was_asked_for(
     assert [part.field for part in form.files] == ["image[]", "image[]", "mask"]
 
 
+@pytest.mark.slow
 def test_the_price_of_an_edit_is_told_for_free(desk: CommandLine, openai: OpenAIServer) -> None:
     done = desk.run("edit", "photo.png", "a red sofa", "--dry-run", "--json")
     plain = desk.run("generate", "a red sofa", "--size", "1536x1024", "--dry-run", "--json")
@@ -74,10 +75,10 @@ def test_another_provider_draws_where_the_first_fails_for_free(
 
 
 def test_unfinished_pictures_are_shown_in_a_terminal(
-    desk: CommandLine, openai: OpenAIServer
+    desk: CommandLine, openai: OpenAIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     draft = (desk.studio.cwd / "photo.png").read_bytes()
-    openai.draft = lambda _: draft
+    monkeypatch.setattr(openai, "draft", lambda _: draft)
     terminal = desk.in_terminal("generate", "a fox", "--partial", "2")
     done = terminal.end()
     assert done.status == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from hashlib import sha256
 
+import pytest
 from tests.acceptance.conftest import OPENAI_KEY, REPLICATE_KEY, picture, unlabelled
 from tests.frontends.cli_process import CommandLine, Done
 from tests.servers.openai_server import OpenAIServer, error_reply
@@ -48,6 +49,7 @@ def test_json_is_the_value_of_the_tool(cli: CommandLine, openai: OpenAIServer) -
     }
 
 
+@pytest.mark.slow
 def test_a_picture_that_was_drawn_offline_says_so_and_what_it_left_out(cli: CommandLine) -> None:
     done = cli.run("generate", "a cat and a zorgblat and a dog")
     assert (done.status, done.out) == (0, f"{cli.studio.files[0]}\n")
@@ -87,6 +89,7 @@ def test_the_seed_reaches_the_service_and_comes_back(
     assert done.json["seed"] == 7
 
 
+@pytest.mark.slow
 def test_an_output_path_may_hold_anything_and_is_replaced_only_when_told_to(
     cli: CommandLine, openai: OpenAIServer
 ) -> None:
@@ -110,6 +113,7 @@ def test_a_prompt_can_come_from_standard_input(cli: CommandLine, openai: OpenAIS
     assert openai.requests[0].json()["prompt"] == prompt
 
 
+@pytest.mark.slow
 def test_a_blank_prompt_is_refused(cli: CommandLine) -> None:
     refusal = Done(status=2, err="limner: prompt is required and must not be blank\n")
     assert cli.run_all(["generate", ""], ["generate", " \n"], ["generate", "-"]) == [refusal] * 3
@@ -137,6 +141,7 @@ def test_a_very_long_prompt_is_refused_before_anything_is_sent(
     assert openai.requests == []
 
 
+@pytest.mark.slow
 def test_an_svg_document_is_rendered_from_a_file_or_from_standard_input(cli: CommandLine) -> None:
     (cli.studio.cwd / "red.svg").write_text(f"\ufeff{RED}", encoding="utf-8")
     from_file = cli.run("generate", "--svg", "red.svg", "--size", "64x64", "--json")
@@ -145,6 +150,7 @@ def test_an_svg_document_is_rendered_from_a_file_or_from_standard_input(cli: Com
     assert from_file.json["prompt_used"] == "SVG document red.svg"
 
 
+@pytest.mark.slow
 def test_an_svg_document_that_cannot_be_read_is_refused(cli: CommandLine) -> None:
     (cli.studio.cwd / "latin.svg").write_bytes(b"<svg>\xe9</svg>")
     refused = cli.run_all(

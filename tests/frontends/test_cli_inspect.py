@@ -99,6 +99,7 @@ def test_the_message_of_a_failure_is_the_specifications_own(desk: CommandLine) -
     )
 
 
+@pytest.mark.slow
 def test_the_exit_status_says_who_failed(desk: CommandLine, model: ResponsesServer) -> None:
     model.script("ask", error_reply(401, "Who are you?"))
     done = desk.run("inspect", "pic.png", "What is it?", "--json")
@@ -115,6 +116,7 @@ def test_the_exit_status_says_who_failed(desk: CommandLine, model: ResponsesServ
     assert (poor.status, poor.error["code"]) == (5, "BUDGET_EXCEEDED")
 
 
+@pytest.mark.slow
 def test_a_terminal_gets_the_short_view(desk: CommandLine, model: ResponsesServer) -> None:
     model.saying = Saying(pieces=(LONG,))
     view = on_screen(desk, "inspect", "pic.png", "What does it say?")

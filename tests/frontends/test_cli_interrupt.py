@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.frontends.cli_process import CommandLine, Done
 from tests.servers.openai_server import OpenAIServer
 from tests.servers.replicate_server import ReplicateServer
@@ -17,6 +18,7 @@ def only_job(cli: CommandLine) -> str:
     return job["id"]
 
 
+@pytest.mark.slow
 async def test_interrupting_a_request_that_cannot_be_called_off_tells_what_it_may_cost(
     cli: CommandLine, openai: OpenAIServer
 ) -> None:

@@ -54,6 +54,7 @@ def test_the_picture_of_a_killed_process_is_recovered(cli: CommandLine, killed: 
     assert (spend["total_usd"], spend["unknown_usd"]) == (0.003, 0)
 
 
+@pytest.mark.slow
 def test_a_prediction_that_failed_meanwhile_costs_nothing(
     cli: CommandLine, replicate: ReplicateServer, killed: str
 ) -> None:
@@ -73,6 +74,7 @@ def test_a_job_that_does_not_exist_is_named(cli: CommandLine) -> None:
     )
 
 
+@pytest.mark.slow
 async def test_a_job_that_another_process_waits_for_is_left_alone(
     cli: CommandLine, replicate: ReplicateServer
 ) -> None:
@@ -87,6 +89,7 @@ async def test_a_job_that_another_process_waits_for_is_left_alone(
     assert spend == ["$0.00 in all", "$0.003 more is set aside for calls in flight"]
 
 
+@pytest.mark.slow
 async def test_a_job_whose_provider_cannot_be_asked_stays_counted(
     cli: CommandLine, openai: OpenAIServer
 ) -> None:

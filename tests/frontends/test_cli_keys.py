@@ -93,6 +93,7 @@ def test_a_value_that_is_no_key_is_refused_unseen(cli: CommandLine, value: bytes
     )
 
 
+@pytest.mark.slow
 def test_what_is_missing_or_too_much_is_named(cli: CommandLine) -> None:
     ended = cli.run_all(
         ["keys", "set"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from tests.frontends.cli_process import CommandLine, Done
 from tests.servers.openai_server import OpenAIServer
 
@@ -73,6 +74,7 @@ def test_assets_refuses_what_makes_no_sense(cli: CommandLine) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_demo_draws_offline_even_where_a_key_is_set(
     cli: CommandLine, openai: OpenAIServer
 ) -> None:

@@ -43,6 +43,7 @@ def test_an_empty_home_says_where_sessions_come_from(cli: CommandLine) -> None:
     )
 
 
+@pytest.mark.slow
 def test_files_are_imported_and_listed(cli: CommandLine, rollout: Path) -> None:
     packed = b"".join(screenshot_session(PICTURE)).replace(THREAD.encode(), OTHER.encode())
     write(cli.studio.cwd, [zstd.compress(packed)], "other.jsonl.zst")
@@ -84,6 +85,7 @@ def test_what_could_not_be_imported_is_said(cli: CommandLine) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_json_of_an_import_tells_of_each_file(talk: CommandLine) -> None:
     done = talk.run("sessions", "import", "rollout.jsonl", "missing.jsonl", "--json")
     again, missing = done.json["imports"]
@@ -92,6 +94,7 @@ def test_the_json_of_an_import_tells_of_each_file(talk: CommandLine) -> None:
     assert done.status == 2
 
 
+@pytest.mark.slow
 def test_a_session_is_shown_item_by_item(talk: CommandLine) -> None:
     assert talk.run("sessions", "show", THREAD[:8]) == Done(
         status=0,
@@ -116,6 +119,7 @@ def test_a_session_is_shown_item_by_item(talk: CommandLine) -> None:
     assert part["session"]["id"] == THREAD
 
 
+@pytest.mark.slow
 def test_a_session_is_exported_with_its_pictures_beside_it(talk: CommandLine) -> None:
     done = talk.run("sessions", "export", THREAD, "--out", "talk.jsonl")
     folder = talk.studio.cwd / "talk.pictures"
@@ -136,11 +140,13 @@ def test_a_session_is_exported_with_its_pictures_beside_it(talk: CommandLine) ->
     assert json.loads(lines[0])["payload"]["id"] == THREAD
 
 
+@pytest.mark.slow
 def test_without_a_path_an_export_is_named_after_its_session(talk: CommandLine) -> None:
     done = talk.run("sessions", "export", THREAD)
     assert done.out == f"{talk.studio.cwd / THREAD}.jsonl\n"
 
 
+@pytest.mark.slow
 def test_a_fork_ends_where_it_is_told_to(talk: CommandLine) -> None:
     done = talk.run("sessions", "fork", THREAD, "--before", "2")
     assert (done.status, done.err) == (0, f"2 items of {THREAD}\n")
@@ -149,6 +155,7 @@ def test_a_fork_ends_where_it_is_told_to(talk: CommandLine) -> None:
     assert shown["session"]["forked_from"] == THREAD
 
 
+@pytest.mark.slow
 def test_an_archived_session_is_listed_apart_and_can_come_back(talk: CommandLine) -> None:
     done = talk.run("sessions", "archive", THREAD[:4])
     assert done.err == f"{THREAD} is archived; --undo brings it back.\n"
@@ -158,6 +165,7 @@ def test_an_archived_session_is_listed_apart_and_can_come_back(talk: CommandLine
     assert THREAD in talk.run("sessions", "list").out
 
 
+@pytest.mark.slow
 def test_deleting_a_session_says_what_it_freed(talk: CommandLine) -> None:
     done = talk.run("sessions", "delete", THREAD, "--json")
     assert done.json == {"deleted": THREAD, "pictures": 0, "bytes": 0, "young": 1}
@@ -170,6 +178,7 @@ def test_deleting_a_session_says_what_it_freed(talk: CommandLine) -> None:
     )
 
 
+@pytest.mark.slow
 def test_gc_removes_what_nothing_refers_to(talk: CommandLine) -> None:
     make_old(talk)
     would = talk.run("gc", "--all", "--dry-run", "--json")

@@ -32,6 +32,7 @@ NOTHING_KNOWN = {
 }
 
 
+@pytest.mark.slow
 def test_a_picture_that_was_bought_tells_its_whole_story(
     cli: CommandLine, openai: OpenAIServer
 ) -> None:
@@ -76,6 +77,7 @@ def test_a_picture_that_was_bought_tells_its_whole_story(
     }
 
 
+@pytest.mark.slow
 def test_a_person_reads_the_same_in_lines(cli: CommandLine, openai: OpenAIServer) -> None:
     cli.studio.connect(openai)
     handle = cli.run(*PAID, "--json").json["image"]
@@ -96,6 +98,7 @@ def test_a_person_reads_the_same_in_lines(cli: CommandLine, openai: OpenAIServer
     assert (done.status, done.err) == (0, "")
 
 
+@pytest.mark.slow
 def test_a_file_nobody_has_seen_is_described_and_not_stored(cli: CommandLine) -> None:
     info = PngImagePlugin.PngInfo()
     info.add_text("parameters", "a fox\nSteps: 20")
@@ -121,6 +124,7 @@ def test_a_file_nobody_has_seen_is_described_and_not_stored(cli: CommandLine) ->
     assert not (cli.studio.home / "blobs").exists()
 
 
+@pytest.mark.slow
 def test_a_file_that_was_looked_at_before_is_known(cli: CommandLine) -> None:
     path = cli.studio.cwd / "cat.png"
     Image.new("RGB", (64, 48), "orange").save(path)
@@ -199,8 +203,9 @@ def test_without_the_extra_a_manifest_is_said_to_be_there(cli: CommandLine, tmp_
             if not package.name.startswith("c2pa") and not (packages / package.name).exists():
                 (packages / package.name).symlink_to(package)
     source = Path(limner.__file__).parent.parent
+    base: str = vars(sys)["_base_executable"]
     done = subprocess.run(
-        [sys._base_executable, "-m", "limner", "show", "signed.png"],
+        [base, "-m", "limner", "show", "signed.png"],
         capture_output=True,
         cwd=cli.studio.cwd,
         env={**cli.studio.env, "PYTHONPATH": f"{packages}{os.pathsep}{source}"},

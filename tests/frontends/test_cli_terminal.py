@@ -194,6 +194,7 @@ def test_kitty_is_sent_the_picture_itself_unasked(
     assert kitty_picture(terminal.sent) == (control, openai.picture)
 
 
+@pytest.mark.slow
 def test_iterm_is_sent_the_picture_itself_unasked(cli: CommandLine, openai: OpenAIServer) -> None:
     cli.studio.connect(openai)
     terminal = cli.in_terminal(*PAID, env={"TERM_PROGRAM": "iTerm.app"})

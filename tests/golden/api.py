@@ -249,7 +249,7 @@ def _parameter(parameter: inspect.Parameter) -> str:
 
 
 def _result(member: Any) -> str | None:
-    function = member.fget if isinstance(member, property) else member.func
+    function: Any = member.fget if isinstance(member, property) else member.func
     if isinstance(function, attrgetter):  # a part of the components
         name = repr(function).rpartition(".")[2].removesuffix("')")
         function = getattr(type(limner.Limner().components), name).func

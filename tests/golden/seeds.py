@@ -61,11 +61,11 @@ class Place:
     def put(self, name: str, data: bytes) -> None:
         (self.cwd / name).write_bytes(data)
 
-    async def draw(self, *, at: datetime = SPRING, arguments: Row, **env: str) -> Any:
+    async def draw(self, *, at: datetime = SPRING, arguments: Row, **env: Any) -> Any:
         async with self.limner(at=at, **env) as lim:
             return await call(lim, GENERATE, {"prompt": "a fox", **arguments})
 
-    async def look(self, *, arguments: Row | None = None, **env: str) -> Any:
+    async def look(self, *, arguments: Row | None = None, **env: Any) -> Any:
         async with self.limner(**env) as lim:
             return await call(lim, INSPECT, arguments or {})
 
@@ -152,7 +152,7 @@ async def _generate_errors(place: Place) -> None:
 async def _generate_results(place: Place) -> None:
     with OpenAIServer(picture(1024, 1024)) as openai:
         openai.revised_prompt = "A serene fox"
-        where = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": openai.base_url}
+        where: dict[str, Any] = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": openai.base_url}
         drawn = json.loads((await place.draw(arguments={}, **where)).value)
     _result(place, "openai-dalle", drawn)
     with ReplicateServer(picture(1024, 1024)) as replicate:

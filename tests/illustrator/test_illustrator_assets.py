@@ -111,6 +111,7 @@ def test_each_stream_gives_the_picture_the_index_promises(bodies: dict[str, str]
         assert re.fullmatch(r"0 0 3[23] 3[23]", asset.view_box)
 
 
+@pytest.mark.slow
 def test_every_picture_is_well_formed_and_refers_only_to_itself(bodies: dict[str, str]) -> None:
     seen: set[str] = set()
     for body in bodies.values():

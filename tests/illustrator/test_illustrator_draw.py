@@ -246,6 +246,7 @@ PROMPTS = [
 ]
 
 
+@pytest.mark.slow
 async def test_every_scene_is_rendered_and_none_is_blank() -> None:
     async with Imaging() as imaging:
         for prompt in PROMPTS:
@@ -253,7 +254,7 @@ async def test_every_scene_is_rendered_and_none_is_blank() -> None:
             png = await imaging.render_svg(made.svg, width=96, height=96, assets=made.assets)
             picture = Image.open(io.BytesIO(png)).convert("RGBA")
             assert picture.size == (96, 96)
-            assert picture.getextrema()[3] == (255, 255), prompt
+            assert picture.getchannel("A").getextrema() == (255, 255), prompt
             assert len(set(picture.get_flattened_data())) > 50, prompt
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -70,12 +69,11 @@ def test_an_unknown_format_is_an_error_at_once() -> None:
 
 
 @pytest.fixture
-def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers that start now find neither extra installed: Python itself hides the packages."""
     hidden = "import sys\nsys.modules.update(pillow_heif=None, pypdfium2=None)\n"
     (tmp_path / "sitecustomize.py").write_text(hidden)
     monkeypatch.syspath_prepend(tmp_path)
-    return
 
 
 @pytest.mark.parametrize("name", ["heic", "pdf"])

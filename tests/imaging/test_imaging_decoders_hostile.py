@@ -184,6 +184,7 @@ async def test_a_pdf_with_a_password_says_so(wide: Imaging) -> None:
     assert caught.value.hint == "Save a copy without the password."
 
 
+@pytest.mark.slow
 async def test_hostile_a_pdf_that_draws_for_minutes_is_stopped() -> None:
     strokes = deflated(b"0 0 m 48 32 l S " * 3_000_000)
     limits = WorkerLimits(timeout_s=1.5)
@@ -193,6 +194,7 @@ async def test_hostile_a_pdf_that_draws_for_minutes_is_stopped() -> None:
         assert (await pool.verify(SMALL_PNG)).mime == "image/png"
 
 
+@pytest.mark.slow
 async def test_hostile_a_pdf_drawing_that_contains_itself_is_bounded() -> None:
     inside = b"/Type/XObject/Subtype/Form/BBox[0 0 9 9]/Resources<</XObject<</X 5 0 R>>>>"
     data = pdf(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import random
 from io import BytesIO
+from typing import Any
 
 import pytest
 import zxingcpp
@@ -199,7 +200,7 @@ async def test_a_code_is_found_with_its_position(
     imaging: Imaging, kind: str, text: str, label: str
 ) -> None:
     code = zxingcpp.create_barcode(text, getattr(zxingcpp.BarcodeFormat, kind))
-    drawn = zxingcpp.write_barcode_to_image(code, scale=4)
+    drawn: Any = zxingcpp.write_barcode_to_image(code, scale=4)
     height, width = drawn.shape
     page = Image.new("RGB", (width + 300, height + 200), "white")
     page.paste(Image.frombytes("L", (width, height), bytes(drawn)), (200, 100))

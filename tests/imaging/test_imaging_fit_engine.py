@@ -54,7 +54,8 @@ def fit(engine: Engine, data: bytes, **asked: Any) -> tuple[Fitted, Image.Image]
 
 
 def colour(image: Image.Image, x: int, y: int) -> str:
-    red, green, blue, _ = image.convert("RGBA").getpixel((x, y))
+    pixel: Any = image.convert("RGBA").getpixel((x, y))
+    red, green, blue, _ = pixel
     near = {
         "red": (254, 0, 0),
         "blue": (0, 0, 254),
@@ -138,7 +139,7 @@ def test_transparency_is_kept_if_a_format_supports_it(engine: Engine) -> None:
     image.putalpha(Image.new("L", image.size, 128))
     _, sent = fit(engine, encoded(image, "PNG"))
     assert sent.mode in {"RGBA", "P"}
-    assert sent.convert("RGBA").getpixel((10, 10))[3] == pytest.approx(128, abs=2)
+    assert sent.convert("RGBA").getchannel("A").getpixel((10, 10)) == pytest.approx(128, abs=2)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -178,7 +179,8 @@ def test_a_palette_with_transparency_keeps_it(engine: Engine) -> None:
     image = halves(2000, 1000).quantize(8)
     data = encoded(image, "PNG", transparency=image.getpixel((0, 0)))
     _, sent = fit(engine, data)
-    assert [sent.convert("RGBA").getpixel((x, 100))[3] for x in (10, 1500)] == [0, 255]
+    alpha = sent.convert("RGBA").getchannel("A")
+    assert [alpha.getpixel((x, 100)) for x in (10, 1500)] == [0, 255]
 
 
 def test_a_colour_profile_is_converted_to_srgb_and_left_out(engine: Engine) -> None:

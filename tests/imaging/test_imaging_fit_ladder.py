@@ -130,6 +130,7 @@ def test_the_width_is_limited_first_then_the_height_rounded_half_up(
     assert scale_into(size, 1568, 1568) == sent
 
 
+@pytest.mark.slow
 def test_the_first_pass_keeps_the_smallest_of_png_jpeg_and_webp(engine: Engine) -> None:
     photo = noise(40, 30).resize((2000, 1500), Image.Resampling.BICUBIC)
     _, sent = fit(engine, encoded(photo))

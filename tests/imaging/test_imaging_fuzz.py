@@ -181,6 +181,7 @@ async def test_hostile_files_that_break_a_promise_are_named_and_kept(
         assert kept.read_bytes() == files[0].data
 
 
+@pytest.mark.slow
 async def test_hostile_files_that_end_a_worker_are_followed_by_a_good_one(tmp_path: Path) -> None:
     async with Mortal(workers=LANES) as pool:
         pool.bystanders = frozenset(worker_pids())

@@ -176,7 +176,7 @@ async def test_the_remaining_amount_is_the_least_that_any_cap_leaves(
     capped = Money(store, caps=caps, clock=clock)
     assert await capped.remaining("s", session_cap_nano=own_cap) == left
     if left is not None:
-        more = {"session_cap_nano": own_cap}
+        more: dict[str, Any] = {"session_cap_nano": own_cap}
         assert (await refusal(capped, left + 1, **more))["left_usd"] == left / 1e9
         await capped.reserve(left, **(CALL | more))
 

@@ -132,6 +132,7 @@ async def test_a_request_is_journalled_with_the_move_to_sent(money: Money) -> No
     reservation = await money.reserve(4 * CENT, **CALL)
     assert await money.unfinished_jobs() == []
     job_id = await money.mark_sent(reservation, request_json='{"prompt": "a fox"}')
+    assert job_id is not None
     assert job_id.startswith("job_")
     job = JobRow(
         id=job_id,
@@ -156,6 +157,7 @@ async def test_a_request_is_journalled_with_the_move_to_sent(money: Money) -> No
 async def test_a_job_is_listed_until_its_picture_has_a_file(money: Money) -> None:
     reservation = await money.reserve(4 * CENT, **CALL)
     job_id = await money.mark_sent(reservation, request_json="{}")
+    assert job_id is not None
     await money.note_job(job_id, remote_id="abc", remote_url="http://127.0.0.1/abc")
     await money.mark_unknown(reservation, error_code="IMAGE_GEN_PROVIDER_UNAVAILABLE")
     (job,) = await money.unfinished_jobs()

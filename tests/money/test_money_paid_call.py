@@ -498,7 +498,7 @@ async def test_a_cap_counts_what_failed_and_may_be_billed(store: Store, clock: C
 
 
 QUOTE = Quote(nano=FOUR_CENTS, source="table", exact=True)
-BOUGHT = {"tool": "image_generate", "provider": "acme", "model": "m"}
+BOUGHT: dict[str, Any] = {"tool": "image_generate", "provider": "acme", "model": "m"}
 
 
 class Follower:

@@ -43,7 +43,8 @@ async def connect(time: FakeClock) -> AsyncIterator[Callable[..., Reached]]:
     http = Http()
 
     def build(base_url: str, **rest: Any) -> Reached:
-        return Reached(http=http.client(), base_url=base_url, **{"clock": time.clock} | rest)
+        how: dict[str, Any] = {"clock": time.clock, **rest}
+        return Reached(http=http.client(), base_url=base_url, **how)
 
     yield build
     await http.aclose()

@@ -236,7 +236,8 @@ class Detour(httpcore2.AsyncNetworkBackend):
         self.asked.append((host, port))
         if host in self._unreachable:
             raise httpcore2.ConnectError("unreachable")
-        return await httpcore2.AnyIOBackend().connect_tcp("127.0.0.1", self._port, **rest)
+        backend: Any = httpcore2.AnyIOBackend()
+        return await backend.connect_tcp("127.0.0.1", self._port, **rest)
 
 
 def detoured(detour: Detour) -> httpx2.AsyncClient:

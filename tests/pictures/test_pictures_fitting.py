@@ -6,6 +6,7 @@ import io
 import itertools
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -54,7 +55,9 @@ def with_images(tmp_path: Path, **images: str) -> Limner:
 
 
 @pytest.mark.parametrize("mode", ["seed", "fast"])
-def test_without_a_model_the_limits_are_those_of_the_specification(mode: str) -> None:
+def test_without_a_model_the_limits_are_those_of_the_specification(
+    mode: Literal["seed", "fast"],
+) -> None:
     asked = request_for(Size(9000, 9000), mode=mode, model=None)
     assert asked == FitRequest(
         mode=mode,
@@ -68,7 +71,9 @@ def test_without_a_model_the_limits_are_those_of_the_specification(mode: str) ->
 
 @pytest.mark.parametrize("mode", ["seed", "fast", "model"])
 @pytest.mark.parametrize("model", SEEING, ids=lambda model: model.name)
-def test_a_model_is_sent_no_type_that_it_does_not_accept(mode: str, model: VisionModel) -> None:
+def test_a_model_is_sent_no_type_that_it_does_not_accept(
+    mode: Literal["seed", "fast", "model"], model: VisionModel
+) -> None:
     asked = request_for(Size(4000, 3000), mode=mode, model=model)
     assert set(asked.formats) <= set(model.formats)
     assert "image/jpeg" in asked.formats
@@ -173,6 +178,7 @@ async def test_tiles_show_a_long_page_at_full_detail(tmp_path: Path) -> None:
     assert last.to_original(0, last.height) == (0.0, 9000.0)
 
 
+@pytest.mark.slow
 async def test_tiles_of_a_model_are_as_large_as_it_can_see(tmp_path: Path) -> None:
     (tmp_path / "page.png").write_bytes(screenshot(1000, 9000))
     model = vision_model("anthropic/claude-haiku-4-5")
@@ -191,6 +197,7 @@ async def test_a_picture_that_stays_readable_has_no_tiles(tmp_path: Path) -> Non
         assert (await lim.fit("page.png")).tiles == ()
 
 
+@pytest.mark.slow
 async def test_a_region_is_tiled_within_itself(tmp_path: Path) -> None:
     (tmp_path / "page.png").write_bytes(screenshot(1280, 9000))
     async with with_images(tmp_path, tile="auto") as lim:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import pytest
 
@@ -60,7 +60,8 @@ T = TypeVar("T")
 
 def impatient(provider: type[T]) -> type[T]:
     """The provider with a short timeout for cancelling, so that tests need not wait."""
-    return type(provider.__name__, (provider,), {"cancel_timeout_s": 0.5})
+    hasty: Any = type(provider.__name__, (provider,), {"cancel_timeout_s": 0.5})
+    return hasty
 
 
 def source(data: bytes, *, mime: str = "image/png") -> SourceImage:

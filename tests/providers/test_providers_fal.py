@@ -19,9 +19,9 @@ from tests.servers.wire import Gate, Reply, cut_short, dropped, json_reply
 from limner.catalogue.images import Size, image_models
 from limner.errors import (
     BadProviderImage,
-    LimnerError,
     ProviderAuth,
     ProviderBadRequest,
+    ProviderError,
     ProviderRefused,
     ProviderUnavailable,
 )
@@ -286,7 +286,7 @@ async def test_an_answer_that_fails_on_the_way_is_asked_for_again(
 async def test_being_turned_away_while_it_is_drawn_leaves_the_money_at_stake(
     route: str,
     status: int,
-    kind: type[LimnerError],
+    kind: type[ProviderError],
     server: FalServer,
     queue: Callable[[], Drawn],
 ) -> None:

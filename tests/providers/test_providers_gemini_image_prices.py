@@ -119,6 +119,7 @@ async def test_the_settled_cost_is_within_the_quote_and_the_most_is_the_quote(
     ordinary = most | {"thoughtsTokenCount": None, "promptTokenCount": 6, "totalTokenCount": None}
     settled = await cost_of(ordinary, server, connect, model.id)
     assert settled.cost_nano == rule.cost(text_in=6, text_out=0, image_out=image)
+    assert settled.cost_nano is not None
     assert settled.cost_nano < quote.nano
 
 

@@ -17,7 +17,7 @@ from tests.servers.samples import KEY, PICTURE
 from tests.servers.wire import Gate, Reply, bytes_reply, json_reply
 
 from limner.errors import BadProviderImage, ProviderRefused, ProviderUnavailable
-from limner.pictures.request import ImageRequest, Progress, Receipt
+from limner.pictures.request import ImageRequest, Progress, Quality, Receipt
 from limner.providers.base import Connection
 from limner.providers.openai import OpenAIDalle, OpenAIImage
 from limner.testing import FakeClock, FakeDesk, FakeSink
@@ -64,7 +64,7 @@ async def test_dalle_is_asked_with_exactly_the_documented_body(
 
 @pytest.mark.parametrize(("quality", "word"), [("standard", "medium"), ("hd", "high")])
 async def test_gpt_image_is_asked_in_its_own_words_and_priced_by_its_usage(
-    quality: str, word: str, openai_server: OpenAIServer, connect: Callable[..., Connection]
+    quality: Quality, word: str, openai_server: OpenAIServer, connect: Callable[..., Connection]
 ) -> None:
     request = ImageRequest(
         prompt="a fox", model="gpt-image-2.5-flare", width=1536, height=864, quality=quality

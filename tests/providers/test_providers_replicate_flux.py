@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import replicate
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from replicate.client import Client
 from tests.servers.replicate_server import ReplicateServer, error_reply
 from tests.servers.samples import KEY, PICTURE
 from tests.servers.wire import (
@@ -25,9 +25,9 @@ from tests.servers.wire import (
 
 from limner.errors import (
     BadProviderImage,
-    LimnerError,
     ProviderAuth,
     ProviderBadRequest,
+    ProviderError,
     ProviderRefused,
     ProviderUnavailable,
 )
@@ -178,7 +178,7 @@ async def test_a_pause_asked_for_between_looks_is_kept(
 )
 async def test_a_look_that_is_refused_leaves_the_money_at_stake(
     status: int,
-    kind: type[LimnerError],
+    kind: type[ProviderError],
     replicate_server: ReplicateServer,
     flux: Callable[[], Drawn],
 ) -> None:
@@ -397,7 +397,7 @@ async def test_the_vendors_own_client_understands_the_same_server(
     replicate_server.looks = looks
 
     def ask() -> Any:
-        client = replicate.Client(api_token="k", base_url=replicate_server.origin)
+        client = Client(api_token="k", base_url=replicate_server.origin)
         client.poll_interval = 0.0
         prediction = client.models.predictions.create(
             model=MODEL, input={"prompt": "a fox", "seed": 42}, wait=1

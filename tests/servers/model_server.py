@@ -77,6 +77,10 @@ class ModelServer(WireServer):
     saying = Saying()
     comments = True
 
+    @property
+    def base_url(self) -> str:
+        return self.origin
+
     def route(self, seen: Seen) -> str:
         return "ask"
 

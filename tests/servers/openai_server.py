@@ -53,7 +53,8 @@ def read_form(seen: Seen) -> SeenForm:
     message = message_from_bytes(head + seen.body)
     assert message.get_content_type() == "multipart/form-data", seen.headers
     form = SeenForm({}, [])
-    for part in message.get_payload():
+    parts: Any = message.get_payload()
+    for part in parts:
         field = part.get_param("name", header="content-disposition")
         data = part.get_payload(decode=True)
         filename = part.get_filename()

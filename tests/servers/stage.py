@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
+from typing import Any
 
-from tests.servers.wire import Gate, Reply, WireServer, bytes_reply, cut_short
+from tests.servers.wire import Gate, Reply, bytes_reply, cut_short
 
 
 class LocalStage:
     """Plays what the contract says; ``buying`` names the routes of the requests that are paid."""
 
-    def __init__(self, server: WireServer, *, buying: str | tuple[str, ...]) -> None:
+    def __init__(self, server: Any, *, buying: str | tuple[str, ...]) -> None:
         self.base_url = f"{server.origin}/v1"
         self._server = server
         self._buying = (buying,) if isinstance(buying, str) else buying

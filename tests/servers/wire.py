@@ -13,7 +13,7 @@ import struct
 import sys
 import threading
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from http import HTTPStatus
 from typing import Any, Literal, Self
 from urllib.parse import parse_qs, urlsplit
@@ -129,7 +129,7 @@ class WireServer:
         self.port = port
         self._tls = tls
         self._scripts: dict[str, deque[Reply]] = {}
-        self._always: dict[str, Reply] = {}
+        self._always: dict[str, Reply | None] = {}
         self._changed = threading.Condition()
         self._started = threading.Event()
         self._failures: list[Exception] = []
@@ -146,8 +146,8 @@ class WireServer:
         """Answer the next requests of a kind with these, one after the other."""
         self._scripts.setdefault(route, deque()).extend(replies)
 
-    def always(self, route: str, reply: Reply) -> None:
-        """Answer every request of a kind with this."""
+    def always(self, route: str, reply: Reply | None) -> None:
+        """Answer every request of a kind with this; with None, as usual."""
         self._always[route] = reply
 
     def sent(self, route: str) -> list[Seen]:
@@ -311,7 +311,7 @@ async def _read_request(reader: asyncio.StreamReader) -> Seen | None:
     return Seen(method=method, target=target, headers=headers, body=body)
 
 
-async def _chunks(reader: asyncio.StreamReader) -> Any:
+async def _chunks(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
     while size := int(await reader.readline(), 16):
         yield await reader.readexactly(size)
         await reader.readline()

@@ -146,7 +146,7 @@ def test_a_later_layer_wins_and_says_so(place: Place) -> None:
 def test_a_variable_is_read_as_what_its_setting_takes(
     place: Place, variable: str, text: str, section: str, value: object
 ) -> None:
-    assert getattr(place.load(**{variable: text}), section) == value
+    assert getattr(place.load(None, **{variable: text}), section) == value
 
 
 def test_files_and_flags_may_spell_keys_in_camel_case(place: Place) -> None:
@@ -326,7 +326,7 @@ def test_a_folder_in_place_of_a_file_is_no_file(place: Place) -> None:
 def test_a_misspelt_variable_is_answered_with_the_nearest(
     place: Place, variable: str, near: str
 ) -> None:
-    assert place.refusal(**{variable: "1"}) == (
+    assert place.refusal(None, **{variable: "1"}) == (
         f"{variable} is not a setting",
         f"Did you mean {near}?",
     )

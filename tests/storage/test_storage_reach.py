@@ -6,6 +6,7 @@ import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
@@ -509,7 +510,7 @@ def test_what_a_personality_declares_holds_in_every_sandbox(world: World, sandbo
 def test_of_what_a_personality_does_not_declare_the_sandbox_decides(
     world: World, sandbox: Sandbox
 ) -> None:
-    places = {"home": world.limner, "cwd": world.project}
+    places: dict[str, Any] = {"home": world.limner, "cwd": world.project}
     whole = Reach.for_sandbox(sandbox, **places)
     reads = Reach.for_sandbox(sandbox, **places, read=["${CWD}"])
     assert (reads.read, reads.write) == ((world.project,), whole.write)

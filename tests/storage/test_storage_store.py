@@ -236,6 +236,7 @@ OPEN_TOGETHER = """
 """
 
 
+@pytest.mark.slow
 async def test_processes_that_open_a_fresh_home_at_once_all_succeed(tmp_path: Path) -> None:
     for attempt in range(5):
         path = tmp_path / str(attempt) / "limner.db"

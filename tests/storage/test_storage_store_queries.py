@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -53,12 +55,12 @@ def test_our_migrations_are_numbered_without_a_gap() -> None:
 
 
 @pytest.fixture(scope="module")
-def tables() -> sqlite3.Connection:
-    connection = sqlite3.connect(":memory:")
-    for _, script in migrations():
-        for statement in statements(script):
-            connection.execute(statement)
-    return connection
+def tables() -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        for _, script in migrations():
+            for statement in statements(script):
+                connection.execute(statement)
+        yield connection
 
 
 @pytest.mark.parametrize("name", sorted(named_queries()))

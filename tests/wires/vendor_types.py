@@ -42,7 +42,7 @@ def _with_id(item: dict[str, Any]) -> dict[str, Any]:
 def _assert_legal_for_google(sent: dict[str, Any]) -> None:
     assert set(sent) <= {"contents", "systemInstruction", "generationConfig", "tools"}
     # These types forbid what they do not know.
-    assert genai.Content.model_config["extra"] == "forbid"
+    assert genai.Content.model_config.get("extra") == "forbid"
     for content in [*sent["contents"], sent.get("systemInstruction", {})]:
         genai.Content.model_validate(content)
     for tool in sent.get("tools", []):

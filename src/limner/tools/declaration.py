@@ -8,7 +8,7 @@ line differs from the field's name.
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from functools import cache
 from types import NoneType
 from typing import Annotated, Any, Generic, Literal, TypeVar, Union, cast, get_args, get_origin
@@ -158,10 +158,12 @@ def answer_schema(kind: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 def tool_schemas(
-    tool: ToolDeclaration[Any] | Tool,
-) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
-    """The schemas of a tool's arguments and of its answer; None if the answer has no type."""
-    return tool.schema, None if tool.answer is None else answer_schema(tool.answer)
+    tools: Iterable[ToolDeclaration[Any] | Tool],
+) -> list[tuple[Mapping[str, Any], Mapping[str, Any] | None]]:
+    """The schemas of each tool's arguments and answer; None if the answer has no type."""
+    return [
+        (tool.schema, None if tool.answer is None else answer_schema(tool.answer)) for tool in tools
+    ]
 
 
 def read_arguments(kind: type[S], arguments: Mapping[str, Any]) -> S:

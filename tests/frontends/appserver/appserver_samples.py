@@ -27,7 +27,7 @@ PIXEL = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGP4z8DwHwAFAAH"
     "/iZk9HQAAAABJRU5ErkJggg=="
 )
-TIMES = {"started_at_ms": 1794704375729, "completed_at_ms": 1794704375731}
+TIMES: dict[str, Any] = {"started_at_ms": 1794704375729, "completed_at_ms": 1794704375731}
 
 THREAD_ITEMS: tuple[items.ThreadItem, ...] = (
     items.UserMessage(
@@ -116,7 +116,7 @@ _TOKENS = notifications.TokenUsageBreakdown(
     output_tokens=10,
     reasoning_output_tokens=0,
 )
-_TURN_OF = {"thread_id": "a", "turn_id": "t1"}
+_TURN_OF: dict[str, Any] = {"thread_id": "a", "turn_id": "t1"}
 
 RESULTS: dict[str, Any] = {
     "ThreadStartResponse": threads.ThreadStartResponse(**_OPENED),

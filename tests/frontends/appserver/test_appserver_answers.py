@@ -9,9 +9,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.agent.agent_pictures import data_url, encoded, handle_of, image, program, seen, text
+from tests.fuzz import EVERY_CHECK
 
 from limner.agent.call_items import SAYS_IT_FAILED, output_item
 from limner.client import Limner
@@ -225,7 +226,7 @@ async def test_an_answer_is_an_outcome_of_a_tool(lim: Limner) -> None:
     assert output_item(call, result)["output"][:2] == [FAILED, text("a")]
 
 
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=EVERY_CHECK)
 @given(st.binary(max_size=60) | st.text(max_size=60).map(str.encode))
 async def test_whatever_bytes_a_client_answers_with_become_words_property(
     lim: Limner, raw: bytes

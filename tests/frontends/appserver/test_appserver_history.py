@@ -53,7 +53,7 @@ from limner.frontends.appserver.tool_specs import ToolSpec
 PNG = encoded(9)
 ABORTED = "<turn_aborted>\nThe user interrupted.\n</turn_aborted>"
 SHOT = ToolSpec(name="shot", namespace="screen", description="", schema={})
-TIMES = {"started_at_ms": 1_000, "completed_at_ms": 1_000}
+TIMES: dict[str, Any] = {"started_at_ms": 1_000, "completed_at_ms": 1_000}
 
 
 @pytest.fixture
@@ -369,8 +369,10 @@ async def test_pictures_are_inline_the_newest_first_until_there_is_no_room(
 
     named = [f"limner://image/{handle_of(data)}" for data in pictures[:2]]
     urls = [*named, *map(data_url, pictures[2:])]
-    assert [turn.items[0].content[0].url for turn in turns] == urls
-    assert [turn.items[0].content[0].url for turn in reversed(page.data)] == urls
+    shown: list[Any] = [turn.items[0] for turn in turns]
+    on_page: list[Any] = [turn.items[0] for turn in reversed(page.data)]
+    assert [item.content[0].url for item in shown] == urls
+    assert [item.content[0].url for item in on_page] == urls
 
 
 async def test_a_picture_that_is_gone_is_named(lim: Limner, session: Session) -> None:

@@ -9,10 +9,11 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft7Validator
 from tests.frontends.appserver.appserver_samples import NOTICES, QUESTIONS, RESULTS
+from tests.fuzz import EVERY_CHECK
 from tests.servers.codex_schema import CodexSchema, printed, recorded
 from tests.servers.components import needs
 
@@ -210,7 +211,7 @@ def test_whatever_codex_would_read_is_read_here_property(
         return
     schema = upstream.schema(name)
 
-    @settings(max_examples=25, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=25, suppress_health_check=EVERY_CHECK)
     @given(values(schema, schema))
     def check(params: Any) -> None:
         read_params(about.params, params)

@@ -171,6 +171,7 @@ async def test_calls_that_another_resume_saw_to_are_not_made_again(studio: Studi
     await hall.aclose()
 
 
+@pytest.mark.slow
 async def test_a_client_that_saw_a_running_turn_is_notified_if_it_cannot_continue(
     stage: Stage,
 ) -> None:

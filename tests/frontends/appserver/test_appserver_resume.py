@@ -32,6 +32,7 @@ def text(words: str) -> dict[str, Any]:
     return {"type": "input_text", "text": words}
 
 
+@pytest.mark.slow
 async def test_a_thread_goes_on_in_another_process_with_its_tools_and_pictures(
     stage: Stage,
 ) -> None:
@@ -105,6 +106,7 @@ async def test_a_client_that_leaves_finds_its_thread_running_and_the_call_waitin
     assert stage.outputs() == ["third"]
 
 
+@pytest.mark.slow
 async def test_after_a_crash_the_calls_of_clients_are_asked_again_and_the_turn_goes_on(
     stage: Stage,
 ) -> None:
@@ -159,6 +161,7 @@ async def test_what_may_have_been_paid_for_is_never_done_again(stage: Stage) -> 
     assert client.items("imageGeneration") == []
 
 
+@pytest.mark.slow
 async def test_the_end_of_the_input_ends_a_turn_in_good_order(stage: Stage) -> None:
     stage.script(calls(("shot", "{}")), says("ok"))
     async with stage.piped() as client:
@@ -176,6 +179,7 @@ async def test_the_end_of_the_input_ends_a_turn_in_good_order(stage: Stage) -> N
     assert client.told("item/tool/call") == []
 
 
+@pytest.mark.slow
 async def test_a_signal_ends_a_server_in_good_order(stage: Stage) -> None:
     gate = Gate()
     stage.script(says("One", gate=gate), says("Two"))
@@ -193,6 +197,7 @@ async def test_a_signal_ends_a_server_in_good_order(stage: Stage) -> None:
     assert [turn["status"] for turn in read["thread"]["turns"]] == ["interrupted"]
 
 
+@pytest.mark.slow
 async def test_a_history_from_elsewhere_becomes_a_thread_with_the_tools_it_is_given(
     stage: Stage,
 ) -> None:
@@ -239,6 +244,7 @@ async def test_a_history_from_elsewhere_becomes_a_thread_with_the_tools_it_is_gi
     assert sent[0]["content"][1]["image_url"] == PIXELS
 
 
+@pytest.mark.slow
 async def test_a_codex_rollout_becomes_a_thread_and_stays_the_same_one(stage: Stage) -> None:
     meta = {
         "id": UNKNOWN,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from tests.servers.appserver_process import Client, Stage, function, said
 from tests.servers.scripted import calls, says
 from tests.servers.wire import Gate
@@ -128,6 +129,7 @@ async def test_config_applies_to_one_thread_and_unsupported_keys_cause_a_warning
     assert (code, words.startswith("invalid config.budget.session_usd: ")) == (-32600, True)
 
 
+@pytest.mark.slow
 async def test_config_that_can_never_hold_begins_no_thread(stage: Stage) -> None:
     wide = {str(number): 0 for number in range(20_000)}
     async with stage.piped() as client:

@@ -6,6 +6,7 @@ import base64
 import json
 from typing import Any
 
+import pytest
 from tests.acceptance.conftest import picture
 from tests.servers.appserver_process import Client, Stage, function, said
 from tests.servers.scripted import calls, says
@@ -104,6 +105,7 @@ async def call_once(client: Client, stage: Stage, thread: str, result: Any) -> t
     return client.items("dynamicToolCall")[-1], stage.outputs()[-1]
 
 
+@pytest.mark.slow
 async def test_every_answer_of_a_client_becomes_an_item_and_an_output(stage: Stage) -> None:
     async with stage.piped() as client:
         for name, (sent, status, output) in ROWS.items():
@@ -201,6 +203,7 @@ async def test_the_model_is_offered_tools_of_both_forms_and_not_the_hidden_ones(
     }
 
 
+@pytest.mark.slow
 async def test_a_deferred_tool_is_found_called_and_remembered(stage: Stage) -> None:
     hidden = namespace("ui", function("screenshot", deferLoading=True))
     stage.script(
@@ -330,6 +333,7 @@ async def test_a_clients_tool_goes_before_one_of_ours_with_that_name(stage: Stag
     assert stage.outputs() == ["mine"]
 
 
+@pytest.mark.slow
 async def test_tools_can_be_changed_and_ours_turned_off(stage: Stage) -> None:
     # Upstream: only with thread/start, and for good.
     off = {"tools.image_edit": False, "tools": {"image_recall": False}}
@@ -352,6 +356,7 @@ async def test_tools_can_be_changed_and_ours_turned_off(stage: Stage) -> None:
     assert (changed, told) == ({}, [{"threadId": thread, "names": ["new"]}])
 
 
+@pytest.mark.slow
 async def test_pictures_that_are_made_and_looked_at_are_items_that_show_them(
     stage: Stage,
 ) -> None:

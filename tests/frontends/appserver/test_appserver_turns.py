@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.acceptance.conftest import picture
-from tests.servers.appserver_process import Client, Stage, function, said
+from tests.servers.appserver_process import Client, Refused, Stage, function, said
 from tests.servers.openai_server import error_reply
 from tests.servers.scripted import calls, says
 from tests.servers.wire import Gate
@@ -177,7 +177,7 @@ async def test_words_without_end_are_refused_with_their_length(stage: Stage, pie
         thread = await client.start()
         for method, more in (("turn/start", {}), ("turn/steer", {"expectedTurnId": "x"})):
             number = client.ask(method, threadId=thread, input=given, **more)
-            with pytest.raises(Exception, match="Input exceeds the maximum length") as refused:
+            with pytest.raises(Refused, match="Input exceeds the maximum length") as refused:
                 await client.answer_to(number)
             assert (refused.value.code, refused.value.data) == (
                 -32602,

@@ -371,6 +371,7 @@ def painter(stage: Stage) -> Iterator[ReplicateServer]:
 ARGUMENTS = '{"prompt":"a fox","provider":"replicate-flux"}'
 
 
+@pytest.mark.slow
 async def test_paying_is_asked_in_the_old_words_and_answered_in_them(
     stage: Stage, painter: ReplicateServer
 ) -> None:
@@ -404,6 +405,7 @@ async def test_paying_is_asked_in_the_old_words_and_answered_in_them(
     assert [Path(path).is_file() for path in drawn if path] == [True, True]
 
 
+@pytest.mark.slow
 async def test_writing_outside_is_asked_in_the_old_words(stage: Stage) -> None:
     target = stage.folder / "outside.png"
     arguments = json.dumps({"prompt": "a fox", "output_path": str(target)})

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.acceptance.conftest import picture
 from tests.servers.appserver_process import Client, Pipes, Stage, function, said
 from tests.servers.scripted import calls, says
@@ -95,6 +96,7 @@ async def test_what_names_no_conversation_is_refused(stage: Stage) -> None:
             )
 
 
+@pytest.mark.slow
 async def test_a_rollout_path_is_a_file_that_names_its_conversation_whatever_was_said_since(
     stage: Stage,
 ) -> None:
@@ -180,6 +182,7 @@ async def test_a_conversation_that_was_put_away_is_taken_out_again(stage: Stage)
     assert [one["conversationId"] for one in listed["items"]] == [name]
 
 
+@pytest.mark.slow
 async def test_a_conversation_goes_from_one_protocol_to_the_other_and_back(stage: Stage) -> None:
     async with stage.piped() as client:
         name = (await client.request("newConversation", dynamicTools=[function("shot")]))[
@@ -213,6 +216,7 @@ async def test_a_conversation_goes_from_one_protocol_to_the_other_and_back(stage
     assert [part["type"] for part in sent] == ["input_text", "input_image"]
 
 
+@pytest.mark.slow
 async def test_a_call_that_a_dead_server_left_is_sent_to_the_next_listener(
     stage: Stage,
 ) -> None:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft7Validator
-from tests.fuzz import examples
+from tests.fuzz import EVERY_CHECK, examples
 from tests.servers.appserver_process import Refused, Stage
 from tests.wires.seed_schema import KINDS, ROOT, items_of, params, restored
 
@@ -180,7 +180,7 @@ def made(strategy: st.SearchStrategy[Any], count: int) -> list[Any]:
         max_examples=count,
         database=None,
         phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
+        suppress_health_check=EVERY_CHECK,
     )
     @given(strategy)
     def collect(one: Any) -> None:
@@ -230,6 +230,7 @@ async def test_property_whatever_the_schema_allows_is_answered_and_all_of_it_com
     assert 0 < len(codes) < len(sent)
 
 
+@pytest.mark.slow
 async def test_every_kind_of_item_comes_back(stage: Stage) -> None:
     async with stage.piped() as client:
         for kind in KINDS:

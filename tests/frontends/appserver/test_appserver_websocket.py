@@ -195,6 +195,7 @@ def test_a_client_that_does_not_read_is_cut_off_and_others_are_not(tmp_path: Pat
         assert server.server.rss_bytes < 700_000_000
 
 
+@pytest.mark.slow
 def test_a_picture_of_30_megabytes_goes_both_ways_in_a_frame(tmp_path: Path) -> None:
     picture = "A" * 30_000_000
     with listening(tmp_path) as server, server.client() as client:

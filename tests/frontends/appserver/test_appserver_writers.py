@@ -19,6 +19,7 @@ def user(words: str) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 async def test_a_second_process_is_refused_as_codex_refuses_it(stage: Stage) -> None:
     async with stage.process() as process, stage.piped() as other:
         client = Client(Pipes(process))
@@ -29,6 +30,7 @@ async def test_a_second_process_is_refused_as_codex_refuses_it(stage: Stage) -> 
             await other.request("thread/resume", threadId=thread)
         words = f"thread {thread} already has an active writer"
         assert (caught.value.code, caught.value.message) == (-32600, words)
+        assert caught.value.data is not None
         assert (caught.value.data["code"], caught.value.data["pid"]) == (
             "SESSION_IN_USE",
             process.pid,
@@ -50,6 +52,7 @@ async def test_a_second_process_is_refused_as_codex_refuses_it(stage: Stage) -> 
         assert (await other.turn(thread, "three"))["status"] == "completed"
 
 
+@pytest.mark.slow
 async def test_the_first_protocol_refuses_a_second_process_too(stage: Stage) -> None:
     async with stage.piped() as client, stage.piped() as other:
         name = (await client.request("newConversation"))["conversationId"]
@@ -57,6 +60,7 @@ async def test_the_first_protocol_refuses_a_second_process_too(stage: Stage) -> 
     assert refused == (-32600, f"thread {name} already has an active writer")
 
 
+@pytest.mark.slow
 async def test_a_thread_that_is_let_go_is_free_for_other_processes(stage: Stage) -> None:
     async with stage.piped() as other:
         async with stage.piped() as client:
@@ -70,6 +74,7 @@ async def test_a_thread_that_is_let_go_is_free_for_other_processes(stage: Stage)
         assert (await other.turn(thread, "two"))["status"] == "completed"
 
 
+@pytest.mark.slow
 async def test_a_chat_reads_which_process_has_its_session(stage: Stage) -> None:
     async with stage.process() as process:
         client = Client(Pipes(process))

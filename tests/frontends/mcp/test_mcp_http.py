@@ -87,6 +87,7 @@ def test_what_cannot_be_served_is_said_at_once(
     assert says in done.error["message"]
 
 
+@pytest.mark.slow
 async def test_a_token_of_the_issuer_opens_the_door(studio: Studio, tmp_path: Path) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
     keys = tmp_path / "jwks.json"
@@ -113,6 +114,7 @@ async def test_a_token_of_the_issuer_opens_the_door(studio: Studio, tmp_path: Pa
     assert "https://limner.example/.well-known/" in refused.headers["WWW-Authenticate"]
 
 
+@pytest.mark.slow
 async def test_a_server_that_is_told_to_stop_stops(studio: Studio) -> None:
     async with listening(studio) as server:
         server.process.terminate()
@@ -121,6 +123,7 @@ async def test_a_server_that_is_told_to_stop_stops(studio: Studio) -> None:
     assert server.process.returncode is not None
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere 127.0.0.2 is no address at first")
 async def test_a_server_may_be_called_by_the_address_it_listens_on(studio: Studio) -> None:
     async with listening(studio, host="127.0.0.2") as server, Client(server.url) as client:

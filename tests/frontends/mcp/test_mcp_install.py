@@ -468,6 +468,7 @@ def test_a_file_that_changes_meanwhile_is_not_written_over(user: User) -> None:
     assert file.path.read_text() == '{"theirs": 1}'
 
 
+@pytest.mark.slow
 def test_the_command_line_prints_one_line_or_one_object(cli: CommandLine) -> None:
     home = cli.studio.cwd / "home"
     home.mkdir()

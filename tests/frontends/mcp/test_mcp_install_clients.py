@@ -189,7 +189,7 @@ def test_the_real_codex_reads_the_entry(tmp_path: Path) -> None:
     client = CLIENTS["codex"]
     snippet = client.snippet("limner", client.entry([COMMAND]))
     (tmp_path / "config.toml").write_text(f'model = "gpt-5.5" # mine\n\n{snippet}')
-    codex = Path(codex_cli_bin.__file__).parent / "bin" / "codex"
+    codex = Path(str(codex_cli_bin.__file__)).parent / "bin" / "codex"
     done = subprocess.run(
         [codex, "mcp", "get", "limner", "--json"],
         capture_output=True,

@@ -64,6 +64,7 @@ def test_every_line_has_an_answer_and_none_is_longer_than_allowed(lines: list[by
             assert json.loads(told)["method"] == "limner/refuse"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there a process is ended, not told to end")
 async def test_a_server_at_a_terminal_ends_when_the_user_says_so(studio: Studio) -> None:
     """Its input stays open, as a terminal does."""

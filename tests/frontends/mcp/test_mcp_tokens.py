@@ -121,7 +121,7 @@ async def test_what_is_public_cannot_be_made_into_a_secret(
     """The oldest trick: the public key as the key of a symmetric signature, or no signature."""
     public = json.loads(issuer.file.read_text())["keys"][0]["x"]
     assert await tokens.verify_token(issuer.sign(public, alg="HS256")) is None
-    unsigned = jwt.encode({"iss": ISSUER}, None, algorithm="none", headers={"kid": "first"})
+    unsigned = jwt.encode({"iss": ISSUER}, "", algorithm="none", headers={"kid": "first"})
     assert await tokens.verify_token(unsigned) is None
     another = rsa.generate_private_key(65537, 2048)
     assert await tokens.verify_token(issuer.sign(another, alg="RS256")) is None

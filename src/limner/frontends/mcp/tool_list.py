@@ -39,7 +39,9 @@ LASTING = frozenset(tool.name for tool in DECLARED if tool.keeps_books)
 def offered() -> Mapping[str, types.Tool]:
     """Every tool by its name; those of installed packages come last."""
     plugins = load_plugin_tools(taken=[tool.name for tool in DECLARED], reports=False)
-    return {tool.name: _as_mcp(tool) for tool in (*DECLARED, *plugins)}
+    tools = (*DECLARED, *plugins)
+    schemas = tool_schemas(tools)
+    return {tool.name: _as_mcp(tool, *found) for tool, found in zip(tools, schemas, strict=True)}
 
 
 def schema_of(name: str) -> Mapping[str, Any] | None:
@@ -65,9 +67,12 @@ def templates() -> list[types.ResourceTemplate]:
     ]
 
 
-def _as_mcp(tool: ToolDeclaration[Any] | Tool) -> types.Tool:
+def _as_mcp(
+    tool: ToolDeclaration[Any] | Tool,
+    arguments: Mapping[str, Any],
+    answer: Mapping[str, Any] | None,
+) -> types.Tool:
     title = tool.title or tool.name
-    arguments, answer = tool_schemas(tool)
     annotations: dict[str, Any] = {"title": title}
     if tool.hints is not None:
         annotations |= {
