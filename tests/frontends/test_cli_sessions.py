@@ -39,7 +39,7 @@ def make_old(cli: CommandLine) -> None:
 def test_an_empty_home_says_where_sessions_come_from(cli: CommandLine) -> None:
     assert cli.run("sessions", "list") == Done(
         status=0,
-        err="No session is stored here. limner sessions import brings in those of Codex.\n",
+        err="No session is stored here. limner sessions import imports those of Codex.\n",
     )
 
 
@@ -61,7 +61,7 @@ def test_files_are_imported_and_listed(cli: CommandLine, rollout: Path) -> None:
     assert listed["more"] is False
 
 
-def test_what_could_not_be_imported_is_said(cli: CommandLine) -> None:
+def test_what_could_not_be_imported_is_reported(cli: CommandLine) -> None:
     picture = b"data:image/png;base64,AAAA"
     lines = [
         text.replace(b"data:image/png;base64,", picture) for text in screenshot_session(PICTURE)
@@ -75,7 +75,7 @@ def test_what_could_not_be_imported_is_said(cli: CommandLine) -> None:
         "rollout.jsonl: 6 items, 0 pictures",
         "  1 line could not be read: left out.",
     )
-    assert words == "  1 picture could not be taken in; words say why:"
+    assert words == "  1 picture could not be stored; a note says why:"
     assert why.startswith("    Picture 1 of 1 from imported history was left out: ")
     assert error == [
         f"limner: {str(cli.studio.cwd / 'letter.txt')!r} is not a rollout: "
