@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
-from functools import cache, cached_property, wraps
+from functools import cache, cached_property
+from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, cast, overload
@@ -21,6 +22,8 @@ from limner.pictures.request import Progress
 from limner.settings import Settings
 from limner.storage.reach import Reach
 from limner.tools.base import Question, Tool, ToolContext, answer_no, ignore_progress
+from limner.tools.built_in.image_edit import EditArguments
+from limner.tools.built_in.image_generate import GenerateArguments
 from limner.tools.declaration import read_arguments
 from limner.tools.drawing_arguments import (
     NO_OPTIONS,
@@ -31,8 +34,6 @@ from limner.tools.drawing_arguments import (
     order_for,
 )
 from limner.tools.generation_tool import failures_value
-from limner.tools.image_edit import EditArguments
-from limner.tools.image_generate import GenerateArguments
 from limner.tools.output_file import GeneratedImage
 from limner.tools.picture_set import PictureSet, draw_all
 from limner.tools.planning import Plan
@@ -57,12 +58,8 @@ _HOOKS = ("progress", "ask")
 
 def _forward(part: cached_property[T]) -> cached_property[T]:
     """A part of the components as an attribute of `Limner`."""
-
-    @wraps(part.func)
-    def get(self: Limner) -> T:
-        return getattr(self.components, part.func.__name__)
-
-    return cast("cached_property[T]", property(get))
+    get = attrgetter(f"components.{part.func.__name__}")
+    return cast("cached_property[T]", property(get, doc=part.func.__doc__))
 
 
 class Limner:
@@ -318,16 +315,23 @@ class Limner:
 
     def tools(self) -> list[Tool]:
         """The tools a model can call, those of installed packages last."""
-        from limner.tools.built_in import built_in_tools
-
-        own = built_in_tools(self.drawing, self.looking, self._drawing_defaults())
-        return [*own, *self._plugins]
+        return self._tools(in_conversation=False)
 
     def conversation_tools(self) -> list[Tool]:
         """The tools for a model whose conversation is stored here; it can recall pictures."""
-        from limner.tools.image_recall import image_recall
+        return self._tools(in_conversation=True)
 
-        return [*self.tools(), image_recall(self.pictures, handles=self.handles)]
+    def _tools(self, *, in_conversation: bool) -> list[Tool]:
+        from limner.tools.built_in import ToolParts, built_in_tools
+
+        parts = ToolParts(
+            generator=self.drawing,
+            inspector=self.looking,
+            defaults=self._drawing_defaults(),
+            pictures=self.pictures,
+            handles=self.handles,
+        )
+        return [*built_in_tools(parts, in_conversation=in_conversation), *self._plugins]
 
     def conversation_registry(self, more: Iterable[Tool] = ()) -> ToolRegistry:
         """As `registry`, for a model whose conversation is stored here."""
@@ -365,11 +369,11 @@ class Limner:
 
     @cached_property
     def _plugins(self) -> list[Tool]:
-        from limner.tools.built_in import NAMES
+        from limner.tools.built_in import declarations
         from limner.tools.function_tools import plugin_tools
 
         # Loaded once, so that one that is broken is logged once.
-        return plugin_tools(taken=NAMES, pictures=lambda: self.pictures)
+        return plugin_tools(taken=declarations(), pictures=lambda: self.pictures)
 
     def warm(self) -> None:
         """Do now what the first request in this event loop would wait for: read certificates."""
@@ -382,13 +386,13 @@ class Limner:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
+    def __aexit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
-    ) -> None:
-        await self.aclose()
+    ) -> Coroutine[Any, Any, None]:
+        return self.components.aclose()
 
     async def _draw(
         self, function: str, kind: type[DrawingArguments], given: Mapping[str, Any]

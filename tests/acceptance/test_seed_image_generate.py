@@ -13,7 +13,7 @@ from tests.servers.replicate_server import ReplicateServer
 from tests.servers.wire import json_reply
 
 from limner import ToolResult, create_image_tools
-from limner.tools.image_generate import SCHEMA
+from limner.tools.built_in.image_generate import SCHEMA
 
 
 def value(result: ToolResult) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from tests.servers.responses_server import ResponsesServer
 from tests.servers.wire import Gate
 
 from limner import Text
-from limner.tools.inspect_image import SCHEMA
+from limner.tools.built_in.inspect_image import SCHEMA
 from limner.tools.inspection import Inspector, system_prompt
 from limner.tools.picture_loader import MAX_INPUT_BYTES, UNDECODABLE
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from limner import Limner
-from limner.agent.call_items import output_item, read_call
+from limner.agent.call_items import output_item, parse_call
 from limner.agent.untrusted import fence_items
 from limner.models.offline import OfflineModel
 from limner.models.registry import OFFLINE
@@ -44,7 +44,7 @@ class Conversation:
             self.history.append(made)
             if made["type"] == "message":
                 return results, answer.text
-            (result,) = await self._tools.execute_parallel([read_call(made)], self._context)
+            (result,) = await self._tools.execute_parallel([parse_call(made)], self._context)
             results.append(result)
             self.history.append(output_item(made, result))
 

@@ -23,6 +23,8 @@ from limner.frontends.cli.generate import configure as configure_generate
 from limner.pictures.request import DrawingOptions, ImageRequest
 from limner.providers.base import ProviderSpec
 from limner.providers.choice import DrawingNeeds, choose
+from limner.tools.built_in.image_edit import EditArguments
+from limner.tools.built_in.image_generate import GenerateArguments
 from limner.tools.declaration import (
     answer_schema,
     argument_schema,
@@ -31,8 +33,6 @@ from limner.tools.declaration import (
     read_arguments,
 )
 from limner.tools.drawing_arguments import CallerOptions
-from limner.tools.image_edit import EditArguments
-from limner.tools.image_generate import GenerateArguments
 from limner.tools.inspection import InspectRequest
 from limner.tools.options import CallHooks, EditOptions, GenerateOptions, InspectOptions
 

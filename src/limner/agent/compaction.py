@@ -20,7 +20,7 @@ from limner.agent.prompt_builder import PromptBuilder
 from limner.agent.turn_config import TurnConfig
 from limner.agent.untrusted import RULE, fence, is_untrusted
 from limner.errors import LimnerError, ProviderBadRequest, ProviderError
-from limner.tools.image_recall import IMAGE_RECALL
+from limner.tools.built_in.image_recall import IMAGE_RECALL
 from limner.wires.base import Prompt
 from limner.wires.items import (
     Item,

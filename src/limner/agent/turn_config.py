@@ -78,16 +78,18 @@ class TurnConfigBuilder(msgspec.Struct, frozen=True, kw_only=True):
             SettingsError: the personality is not valid.
             UserError: there is no such model, or its key is missing.
         """
-        who = self.personalities.get(options.personality or self.personality)
-        resolved = self.registry.resolve_conversation_model(named=options.model or who.model)
+        personality = self.personalities.get(options.personality or self.personality)
+        resolved = self.registry.resolve_conversation_model(
+            named=options.model or personality.model
+        )
         found = FoundModel(model=resolved.model, effort=resolved.effort)
-        budget_usd = who.budget_usd if options.budget_usd is None else options.budget_usd
-        toolset = who.toolset if options.toolset is None else options.toolset
+        budget_usd = personality.budget_usd if options.budget_usd is None else options.budget_usd
+        toolset = personality.toolset if options.toolset is None else options.toolset
         context = ToolContext(
             session_id=session_id,
             cwd=cwd,
-            reach=self._reach(options, who, cwd),
-            approval=self._approval(options, who),
+            reach=self._reach(options, personality, cwd),
+            approval=self._approval(options, personality),
             budget_nano=None if budget_usd is None else usd_to_nano(budget_usd),
             allowed=None if toolset is None else frozenset(toolset),
             active_model=found.model.name,
@@ -95,7 +97,7 @@ class TurnConfigBuilder(msgspec.Struct, frozen=True, kw_only=True):
         )
         return TurnConfig(
             found=found,
-            instructions=_instructions(options, who, cwd),
+            instructions=_instructions(options, personality, cwd),
             context=context,
             compact_prompt=options.compact_prompt or SUM_UP,
             max_requests=self.max_requests,
@@ -103,25 +105,25 @@ class TurnConfigBuilder(msgspec.Struct, frozen=True, kw_only=True):
             schema=schema,
         )
 
-    def _reach(self, options: SessionOptions, who: Personality, cwd: Path) -> Reach:
+    def _reach(self, options: SessionOptions, personality: Personality, cwd: Path) -> Reach:
         return Reach.for_sandbox(
-            options.sandbox or who.sandbox or self.sandbox,
+            options.sandbox or personality.sandbox or self.sandbox,
             home=self.home,
             cwd=cwd,
-            read=who.read,
-            write=who.write,
-            self_dir=who.folder,
+            read=personality.read,
+            write=personality.write,
+            self_dir=personality.folder,
         )
 
-    def _approval(self, options: SessionOptions, who: Personality) -> ApprovalPolicy:
-        policy = options.approval or who.approval or self.approval.policy
+    def _approval(self, options: SessionOptions, personality: Personality) -> ApprovalPolicy:
+        policy = options.approval or personality.approval or self.approval.policy
         return ApprovalPolicy(policy=policy, above_nano=self.approval.above_nano)
 
 
-def _instructions(options: SessionOptions, who: Personality, cwd: Path) -> str:
+def _instructions(options: SessionOptions, personality: Personality, cwd: Path) -> str:
     """The system prompt: the personality, the rule about data, the folder, and additions."""
     texts = [
-        who.soul if options.base_instructions is None else options.base_instructions,
+        personality.soul if options.base_instructions is None else options.base_instructions,
         RULE,
         f"The working folder is {cwd}.",
         options.developer_instructions,

@@ -7,7 +7,7 @@ known service, and limner's two embedded models: one for pictures (eyes) and one
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from difflib import get_close_matches
@@ -157,12 +157,17 @@ class Registry:
 
     def available(self) -> list[KnownModel]:
         """The models of `known` that can be used now: not retired, and with their keys."""
+        return list(self._available())
+
+    def has_available(self) -> bool:
+        """Whether `available` has at least one model."""
+        return any(True for _ in self._available())
+
+    def _available(self) -> Iterator[KnownModel]:
         today = self._today()
-        return [
-            model
-            for model in self._known.values()
-            if not model.facts.is_retired(today) and self.key(model) is not None
-        ]
+        for model in self._known.values():
+            if not model.facts.is_retired(today) and self.key(model) is not None:
+                yield model
 
     def key(self, model: KnownModel) -> str | None:
         """The key of a model: empty if it needs none, None if it is missing."""
@@ -200,7 +205,7 @@ class Registry:
                     model=found.model, effort=found.effort, by=by, unknown=tuple(unknown)
                 )
             unknown.append(UnknownModel(by=by, name=name, near=tuple(self.near(name))))
-        for model in self.available():
+        for model in self._available():
             return Resolution(model=model, effort=None, by="first", unknown=tuple(unknown))
         return None
 
@@ -222,7 +227,7 @@ class Registry:
             if name:
                 found = self._conversation_model(name)
                 return Resolution(model=found.model, effort=found.effort, by=by)
-        for model in self.available():
+        for model in self._available():
             if model.api != EMBEDDED:
                 return Resolution(model=model, effort=None, by="first")
         if not self._embedded:
@@ -262,7 +267,8 @@ class Registry:
     @cached_property
     def _known(self) -> dict[str, KnownModel]:
         # Built at the first use: loading the catalogue takes longer than starting a command.
-        rows = {row.name: self._from_service(row) for row in vision_models()}
+        listed = [self._from_service(row) for row in vision_models()]
+        rows = {model.name: model for model in listed}
         own = {model.name: self._from_settings(model) for model in self._own}
         return rows | own | ({EYES: _eyes()} if self._embedded else {})
 

@@ -17,7 +17,7 @@ from limner.errors import CorruptImage, ImageError, MissingExtra
 from limner.pictures.placeholders import omitted, reason_of
 from limner.pictures.take import Pictures
 from limner.tools.base import Outcome, ToolContext
-from limner.tools.image_recall import as_value
+from limner.tools.built_in.image_recall import as_value
 
 
 @runtime_checkable

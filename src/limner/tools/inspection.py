@@ -177,7 +177,7 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
             raise UserError(BLOCKED, code="IMAGES_BLOCKED")
         if self.registry is None:
             raise UserError(NO_REGISTRY, code="NO_MODEL")
-        if not self.registry.available():
+        if not self.registry.has_available():
             raise UserError(NO_MODELS, code="NO_MODEL", hint="Set a key, as in OPENAI_API_KEY=…")
         found = self._resolve(self.registry, request.model, context.active_model)
         model = found.model

@@ -88,7 +88,7 @@ async def test_a_chat_reads_which_process_has_its_session(stage: Stage) -> None:
         assert (chat.returncode, out) == (2, b"")
         assert told.decode() == (
             f"limner: The session {thread} is in use by process {process.pid}.\n"
-            f"  Close it there, or go on in a copy: limner sessions fork {thread}\n"
+            f"  Close it there, or continue in a copy: limner sessions fork {thread}\n"
         )
     assert len(stage.bodies) == 1
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, cast
 
 from limner.errors import UserError
 from limner.frontends.appserver.dispatch import Dispatcher, RpcHandler, serve_stdio
-from limner.frontends.appserver.methods import handlers
+from limner.frontends.appserver.methods import Handlers
 from limner.frontends.cli.stderr import harmless
 from limner.net.jsonrpc_lines import standard_streams
 from limner.net.jsonrpc_peer import PendingRequests
@@ -97,7 +97,7 @@ def serve(listen: str, *, overrides: Iterable[str] = (), token_file: Path | None
         cwd=Path.cwd(),
         config=read_overrides(overrides),
     )
-    run(host, handlers(host), listen=listen, token_file=token_file)
+    run(host, Handlers(host), listen=listen, token_file=token_file)
 
 
 def run(

@@ -22,8 +22,8 @@ from limner.frontends.appserver.protocol.items import (
 )
 from limner.frontends.appserver.tool_answers import CANCELLED
 from limner.frontends.appserver.tool_specs import ToolSpec
-from limner.tools.image_edit import IMAGE_EDIT
-from limner.tools.image_generate import IMAGE_GENERATE
+from limner.tools.built_in.image_edit import IMAGE_EDIT
+from limner.tools.built_in.image_generate import IMAGE_GENERATE
 from limner.tools.inspection import TOOL as INSPECT
 from limner.wires import item_views
 from limner.wires.base import HANDLE_URL

@@ -16,9 +16,9 @@ from limner.frontends.cli.output import CommandResult
 from limner.frontends.cli.preview import show, shows_pictures, unfinished
 from limner.frontends.cli.terminal import Waiting, ask, wait_for
 from limner.imaging.formats import OutputFormat
+from limner.tools.built_in.image_generate import GenerateArguments
 from limner.tools.drawing_arguments import NO_OPTIONS, CallerOptions, DrawingArguments
 from limner.tools.generation_tool import as_value
-from limner.tools.image_generate import GenerateArguments
 from limner.tools.picture_set import PictureSet
 from limner.tools.planning import Plan
 

@@ -15,7 +15,7 @@ from limner.frontends.cli.arguments import add_flags, read_flags
 from limner.frontends.cli.output import CommandResult
 from limner.frontends.cli.rendering import output_view, question_preview
 from limner.frontends.cli.terminal import Waiting, ask, wait_for
-from limner.tools.inspect_image import as_value
+from limner.tools.built_in.inspect_image import as_value
 from limner.tools.inspection import Inspection, InspectRequest
 
 EXAMPLE = """\

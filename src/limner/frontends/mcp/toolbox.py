@@ -17,9 +17,9 @@ from limner.frontends.mcp.running_calls import RunningCall, RunningCalls
 from limner.frontends.mcp.spend import spend
 from limner.frontends.mcp.tool_list import LASTING
 from limner.tools.base import Outcome, Tool, ToolContext
+from limner.tools.built_in.image_recall import image_recall
 from limner.tools.handles import Handles
 from limner.tools.image_fit import image_fit
-from limner.tools.image_recall import image_recall
 from limner.tools.sources import SourceLoader
 
 FINISH = "finish_call"

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from limner import __version__
-from limner.agent.rollout import line
+from limner.agent.rollout import encode_line
 from limner.agent.session_import import ORIGINATOR
 from limner.errors import OutputExists
 from limner.frontends.appserver.protocol.threads import Thread
@@ -41,7 +41,9 @@ class RolloutFiles(msgspec.Struct, frozen=True, kw_only=True):
         created = datetime.fromtimestamp(thread.created_at, UTC)
         path = self._folder / f"rollout-{created:%Y-%m-%dT%H-%M-%S}-{thread.id}.jsonl"
         if not await asyncio.to_thread(path.is_file):
-            first = line("session_meta", _meta(thread, created), at_ms=thread.created_at * 1000)
+            first = encode_line(
+                "session_meta", _meta(thread, created), at_ms=thread.created_at * 1000
+            )
             with suppress(OutputExists):  # another process was faster
                 await asyncio.to_thread(write_new, path, first, mode=0o600)
         return str(path)

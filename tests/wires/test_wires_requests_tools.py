@@ -329,7 +329,7 @@ def test_converse_has_them_beside_the_results_of_other_models() -> None:
     ]
 
 
-def test_a_conversation_with_calls_says_what_they_were_calls_of() -> None:
+def test_a_conversation_with_calls_lists_the_called_tools() -> None:
     asked = prompt(user(text("x")), call("c1"), output("c1", text("y")))
     sent = json.loads(ALL_WIRES["anthropic-messages"].request("m", asked).body)
     assert sent["tools"] == [{"name": "image_generate", "input_schema": {"type": "object"}}]

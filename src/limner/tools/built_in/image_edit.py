@@ -7,9 +7,9 @@ from typing import Annotated
 from msgspec import Meta
 
 from limner.tools.base import Tool
+from limner.tools.built_in import ToolParts
 from limner.tools.declaration import PathText, ToolDeclaration
-from limner.tools.drawing_arguments import DrawingArguments, DrawingDefaults, DrawingInputs
-from limner.tools.generation import ImageGenerator
+from limner.tools.drawing_arguments import DrawingArguments, DrawingInputs
 from limner.tools.generation_tool import DRAWS, MAX_RESULT_CHARS, DrawingAnswer, drawing_tool
 from limner.tools.regions import RegionArgument
 
@@ -79,6 +79,6 @@ IMAGE_EDIT = ToolDeclaration(
 )
 
 
-def image_edit(generator: ImageGenerator, defaults: DrawingDefaults) -> Tool:
-    """The tool, which draws with ``generator``."""
-    return drawing_tool(IMAGE_EDIT, generator, defaults)
+def build(parts: ToolParts) -> Tool:
+    """Build the tool."""
+    return drawing_tool(IMAGE_EDIT, parts.generator, parts.defaults)

@@ -1,4 +1,4 @@
-"""Sounds, in each API's own JSON; and the words that stand where an API has no form for them."""
+"""Audio in each API's own JSON; and the notes if an API has no format for it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def body(api: str, asked: Any, model: str = "m") -> dict[str, Any]:
 
 
 # The vendor's types have no sounds in this API; it is sent what Codex sends.
-def test_responses_gets_sounds_as_they_came_in_messages_and_outputs() -> None:
+def test_responses_gets_audio_unchanged_in_messages_and_outputs() -> None:
     (message,) = body("openai-responses", SAID)["input"]
     assert message["content"] == [text("Listen:"), sound(), sound(MP3)]
     returned = body("openai-responses", RETURNED)["input"][2]["output"]
@@ -83,7 +83,7 @@ def test_gemini_gets_them_inline_and_those_of_tools_beside_the_output(model: str
 
 
 @pytest.mark.parametrize("api", ["anthropic-messages", "bedrock-converse"])
-def test_an_api_without_a_form_for_sounds_gets_words(api: str) -> None:
+def test_an_api_without_a_format_for_audio_gets_a_note(api: str) -> None:
     words = "[audio is not sent: the service has no format for it]"
     for asked, count in ((SAID, 2), (RETURNED, 1)):
         sent = body(api, asked)
@@ -93,19 +93,19 @@ def test_an_api_without_a_form_for_sounds_gets_words(api: str) -> None:
 
 
 @every_wire
-def test_a_model_that_does_not_hear_gets_words(api: str) -> None:
+def test_a_model_that_takes_no_audio_gets_a_note(api: str) -> None:
     sent = json.dumps(body(api, prompt(user(sound(), text("?")))))
     assert "[audio is not sent: this model takes none]" in sent
     assert "UklGRg==" not in sent
 
 
 @pytest.mark.parametrize("api", ["openai-chat", "gemini-generate-content", "openai-responses"])
-def test_what_is_no_sound_becomes_words_and_no_error(api: str) -> None:
+def test_a_note_and_no_error_replaces_invalid_audio(api: str) -> None:
     sent = json.dumps(body(api, prompt(user(sound(FILM), sound("https://x")), takes_audio=True)))
     assert sent.count("[audio is not sent: its URL is not a data URL of audio]") == 2
 
 
-def test_a_type_that_the_service_does_not_list_becomes_words_that_say_so() -> None:
+def test_a_note_replaces_audio_of_a_type_that_the_service_does_not_list() -> None:
     asked = prompt(user(sound("data:audio/ogg;base64,T2dnUw==")), takes_audio=True)
     (message,) = body("openai-chat", asked)["messages"]
     assert message["content"][0]["text"] == (
@@ -114,20 +114,20 @@ def test_a_type_that_the_service_does_not_list_becomes_words_that_say_so() -> No
 
 
 @every_wire
-def test_a_sound_in_a_models_own_words_is_named(api: str) -> None:
+def test_a_note_replaces_audio_in_a_models_own_message(api: str) -> None:
     own = {"role": "assistant", "content": [sound()]}
     sent = json.dumps(body(api, prompt(user(text("Hi")), own, user(text("?")), takes_audio=True)))
     assert "[audio is not sent: a model's own text cannot contain one]" in sent
 
 
-def test_instructions_with_a_sound_keep_it_where_the_api_has_a_place() -> None:
+def test_audio_of_instructions_follows_in_a_users_message() -> None:
     rules = {"type": "message", "role": "developer", "content": [text("Rule."), sound()]}
     sent = body("openai-chat", prompt(rules, user(text("Hi")), takes_audio=True))
     assert sent["messages"][0] == {"role": "system", "content": "Rule.\n[an audio clip]"}
     assert sent["messages"][1]["content"][1]["type"] == "input_audio"
 
 
-def test_the_output_of_a_command_keeps_its_sound() -> None:
+def test_the_output_of_a_command_keeps_its_audio() -> None:
     shell = {
         "type": "local_shell_call",
         "call_id": "s1",
@@ -146,7 +146,7 @@ def test_parameters_of_the_type_stay_and_its_data_is_not_shown() -> None:
 
 
 @given(st.text() | st.from_regex(r"data:audio/[a-z]{1,5}(;base64)?,[A-Za-z0-9]{0,9}"))
-def test_property_an_address_is_a_sound_as_it_came_or_refused(url: str) -> None:
+def test_property_a_url_is_parsed_unchanged_or_refused(url: str) -> None:
     with suppress(InputInvalid):
         heard = parse_audio_url(url)
         assert heard == AudioClip(url=url, mime=heard.mime)

@@ -29,7 +29,7 @@ def test_a_whole_history_is_sent_as_it_is() -> None:
     assert repair_history(items) == items
 
 
-def test_a_call_that_nobody_answered_is_answered_as_aborted() -> None:
+def test_a_call_without_an_output_gets_aborted() -> None:
     items = [said("go"), call("a")]
     assert repair_history(items) == [*items, output("a", ABORTED)]
 
@@ -60,7 +60,7 @@ def test_calls_made_together_stay_together() -> None:
     ]
 
 
-def test_an_aborted_call_is_told_before_the_user_speaks_again() -> None:
+def test_the_output_aborted_comes_before_the_next_message_of_the_user() -> None:
     items = [said("go"), call("a"), said("are you there?")]
     assert repair_history(items) == [*items[:2], output("a", ABORTED), items[2]]
 

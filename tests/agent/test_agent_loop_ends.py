@@ -1,4 +1,4 @@
-"""Turns that end early, are left, or are begun twice: nothing that was said is lost."""
+"""Turns that end early, are cancelled, or are started twice: no input is lost."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def openai(tmp_path: Path) -> Iterator[Talk]:
         yield made
 
 
-async def test_what_was_said_in_a_turn_that_is_interrupted_is_heard_in_the_next(
+async def test_the_input_of_an_interrupted_turn_is_sent_in_the_next(
     openai: Talk,
 ) -> None:
     gate = Gate()
@@ -51,7 +51,7 @@ async def test_what_was_said_in_a_turn_that_is_interrupted_is_heard_in_the_next(
     assert sent.index("A red one.") < sent.index("Green!") < sent.index("turn_aborted")
 
 
-async def test_what_was_said_in_a_turn_that_fails_is_heard_in_the_next(openai: Talk) -> None:
+async def test_the_input_of_a_failed_turn_is_sent_in_the_next(openai: Talk) -> None:
     agent, events = openai.agent(), []
     told = asyncio.Event()
 
@@ -117,7 +117,7 @@ async def test_an_answer_of_nothing_is_no_reason_to_end_the_conversation(at: Tal
     assert ending(await happened(agent, "Hello?")).text == "Something."
 
 
-async def test_calls_with_an_id_that_was_there_before_are_told_apart(at: Talk) -> None:
+async def test_a_call_with_a_used_id_gets_a_new_one(at: Talk) -> None:
     async def run(arguments: Any, context: ToolContext) -> Outcome:
         return Outcome(value={"number": len(at.asked)})
 

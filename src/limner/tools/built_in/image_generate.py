@@ -7,9 +7,9 @@ from typing import Annotated
 from msgspec import Meta
 
 from limner.tools.base import Tool
+from limner.tools.built_in import ToolParts
 from limner.tools.declaration import ToolDeclaration
-from limner.tools.drawing_arguments import DrawingArguments, DrawingDefaults, DrawingInputs
-from limner.tools.generation import ImageGenerator
+from limner.tools.drawing_arguments import DrawingArguments, DrawingInputs
 from limner.tools.generation_tool import DRAWS, MAX_RESULT_CHARS, DrawingAnswer, drawing_tool
 
 
@@ -65,6 +65,6 @@ IMAGE_GENERATE = ToolDeclaration(
 )
 
 
-def image_generate(generator: ImageGenerator, defaults: DrawingDefaults) -> Tool:
-    """The tool, which draws with ``generator``."""
-    return drawing_tool(IMAGE_GENERATE, generator, defaults)
+def build(parts: ToolParts) -> Tool:
+    """Build the tool."""
+    return drawing_tool(IMAGE_GENERATE, parts.generator, parts.defaults)

@@ -1,4 +1,4 @@
-"""One session, several processes: what each of them is promised."""
+"""One session, several processes: what each of them can rely on."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def begun(path: Path) -> tuple[Store, Session]:
     return store, await sessions.create(cwd="/")
 
 
-async def test_what_append_promised_is_there_after_kill_minus_nine(tmp_path: Path) -> None:
+async def test_appended_items_survive_kill_minus_nine(tmp_path: Path) -> None:
     store, session = await begun(tmp_path / "limner.db")
     with start(ENDLESS, tmp_path / "limner.db", session.id) as process:
         assert process.stdout is not None

@@ -1,4 +1,4 @@
-"""Which pictures leave a request, and that they leave seldom."""
+"""Which pictures leave a request, and that they leave rarely."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from limner.agent.picture_budget import (
+from limner.agent.prompt_builder import (
     MAX_BYTES,
     MAX_PICTURES,
     Load,
@@ -31,7 +31,7 @@ ONE = Load(1, 100, 10)
 
 
 def total(pictures: list[Load]) -> Load:
-    return [*accumulate(pictures, Load.plus, initial=Load())][-1]
+    return [*accumulate(pictures, Load.__add__, initial=Load())][-1]
 
 
 def flat(items: list[list[Load]]) -> list[Load]:

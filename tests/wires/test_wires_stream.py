@@ -1,4 +1,4 @@
-"""What each API streams becomes the same answer, whatever its words for it are."""
+"""The stream of each API becomes the same answer."""
 
 from __future__ import annotations
 
@@ -93,14 +93,14 @@ def _no_usage(api: str) -> Usage | None:
 
 
 @every_api
-def test_an_answer_that_reached_its_limit_says_so(api: str) -> None:
+def test_an_answer_that_reached_its_limit_has_the_stop_length(api: str) -> None:
     _, answer = follow(api, events(api, Saying(stop="length")))
     assert answer is not None
     assert (answer.stop, answer.text) == ("length", TEXT)
 
 
 @every_api
-def test_a_refusal_is_no_answer_and_keeps_the_words_and_the_usage(api: str) -> None:
+def test_a_refusal_keeps_its_message_and_the_usage(api: str) -> None:
     _, answer = follow(api, events(api, Saying(pieces=(), refusal="I will not look at this.")))
     assert answer is not None
     assert (answer.stop, answer.message, answer.usage) == (
@@ -111,7 +111,7 @@ def test_a_refusal_is_no_answer_and_keeps_the_words_and_the_usage(api: str) -> N
 
 
 @every_api
-def test_a_failure_in_the_middle_keeps_the_vendors_words_and_code(api: str) -> None:
+def test_a_failure_in_the_middle_keeps_the_vendors_message_and_code(api: str) -> None:
     trouble = Trouble(code="overloaded_error", message="Overloaded")
     _, answer = follow(api, events(api, Saying(trouble=trouble)))
     assert answer is not None
@@ -319,7 +319,7 @@ def test_a_response_that_came_in_one_piece_is_not_lost() -> None:
     assert (answer.stop, answer.message) == ("refusal", "No.")
 
 
-def test_a_response_whose_items_were_never_told_has_the_message_that_was() -> None:
+def test_a_response_without_item_events_has_a_message_of_its_text() -> None:
     stream = [
         {"type": "response.output_text.delta", "delta": "A fox."},
         {"type": "response.completed", "response": {}},

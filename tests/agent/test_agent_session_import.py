@@ -167,7 +167,7 @@ async def test_without_the_extra_the_error_says_what_to_install(
     assert caught.value.hint == 'pip install "limner[zstd]"'
 
 
-async def test_a_bad_picture_becomes_words_and_the_rest_survives(lim: Limner) -> None:
+async def test_a_note_replaces_a_bad_picture_and_the_rest_survives(lim: Limner) -> None:
     bad = {
         "not base64": "data:image/png;base64,%%%",
         "not a picture": data_url(b"<html>"),
@@ -263,7 +263,7 @@ async def test_a_file_that_lost_its_first_line_is_still_a_session(lim: Limner) -
     assert (about.created_ms, about.items) == (BEGUN_MS + 4000, 1)
 
 
-async def test_a_compaction_is_where_a_model_begins_to_read(lim: Limner) -> None:
+async def test_a_model_is_sent_the_history_from_the_compaction_on(lim: Limner) -> None:
     lines = [
         line("session_meta", META),
         item(said("a long story")),
@@ -278,7 +278,7 @@ async def test_a_compaction_is_where_a_model_begins_to_read(lim: Limner) -> None
     assert history == [said("Shorter still."), said("and now?")]
 
 
-async def test_what_a_killed_codex_left_open_is_closed_for_the_model(lim: Limner) -> None:
+async def test_open_calls_of_a_killed_codex_are_repaired_for_the_model(lim: Limner) -> None:
     told = await lim.import_session(write(lim.cwd, [line("session_meta", META), item(call("a"))]))
     assert told.items == 1
     history = await (await lim.sessions.open(THREAD)).history()
@@ -333,7 +333,7 @@ async def test_a_file_is_imported_once(lim: Limner) -> None:
     assert (await (await lim.sessions.open(THREAD)).about()).items == 6
 
 
-async def test_whoever_wrote_the_file_does_not_decide_how_far_a_model_may_go(lim: Limner) -> None:
+async def test_the_author_of_the_file_does_not_decide_what_a_model_may_do(lim: Limner) -> None:
     terms = {
         "sandbox": "danger-full-access",
         "approval": "never",
@@ -349,7 +349,7 @@ async def test_whoever_wrote_the_file_does_not_decide_how_far_a_model_may_go(lim
     assert conversation.options == SessionOptions()
 
 
-async def test_half_an_import_that_a_kill_left_is_begun_again(lim: Limner) -> None:
+async def test_an_import_that_was_killed_starts_again(lim: Limner) -> None:
     half = await lim.sessions.create(
         cwd="/", session_id=THREAD, settings={"imported": {"is_whole": False}}
     )

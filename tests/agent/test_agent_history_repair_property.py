@@ -1,4 +1,4 @@
-"""Whatever the door lets into a history, the next request can be written."""
+"""Whatever ingress lets into a history, the next request can be built."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def is_sound(item: dict[str, Any]) -> bool:
         {"type": "custom_tool_call_output", "call_id": "a", "output": "x"},
     ]
 )
-def test_what_the_door_lets_in_can_be_sent(history: list[dict[str, Any]]) -> None:
+def test_what_ingress_lets_in_can_be_sent(history: list[dict[str, Any]]) -> None:
     sent = repair_history(one for one in history if is_sound(one))
     told = {"type": "message", "role": "user", "content": "and now?"}
     found = build_turns(Prompt(items=[*sent, told]), PartSupport())

@@ -180,7 +180,7 @@ async def test_bytes_are_counted_as_they_are_sent(lim: Limner) -> None:
         assert made.sent == tuple(one.handle for one in pictures[-count:])
 
 
-async def test_where_pictures_are_not_to_be_resized_they_go_as_they_are_if_they_may(
+async def test_without_auto_resize_pictures_are_sent_unchanged_if_the_model_takes_them(
     tmp_path: Path,
 ) -> None:
     data = unique(size=(2000, 300))
@@ -203,7 +203,7 @@ async def test_pictures_that_cost_too_many_tokens_leave_too(lim: Limner) -> None
     assert made.sent == (pictures[3].handle,)
 
 
-async def test_where_pictures_are_blocked_none_is_loaded_and_history_keeps_them(
+async def test_if_pictures_are_blocked_none_is_loaded_and_history_keeps_them(
     tmp_path: Path,
 ) -> None:
     async with program(tmp_path, images_block_images="true") as lim:
@@ -216,14 +216,14 @@ async def test_where_pictures_are_blocked_none_is_loaded_and_history_keeps_them(
         assert items == [user(seen(fox))]
 
 
-async def test_a_model_without_eyes_reads_what_it_cannot_see(lim: Limner) -> None:
+async def test_a_model_that_takes_no_pictures_reads_notes(lim: Limner) -> None:
     fox = await take(lim, unique(), file="/pictures/fox.png")
     made = await ready(lim, [user(seen(fox))], to="openai/o3-mini")
     assert made.prompt.items == [user(note(fox, "fox.png", NO_IMAGES))]
     assert made.prompt.takes_images is False
 
 
-async def test_a_picture_that_is_gone_leaves_words(lim: Limner) -> None:
+async def test_a_note_replaces_a_picture_that_is_not_stored(lim: Limner) -> None:
     fox, owl = await take(lim, unique()), await take(lim, unique(), prompt="an owl")
     lim.pictures.path(owl).unlink()
     forged = {"type": "input_image", "image_url": "file:///etc/passwd"}
@@ -240,7 +240,7 @@ async def test_a_picture_that_is_gone_leaves_words(lim: Limner) -> None:
     ]
 
 
-async def test_words_of_a_model_stay_words_of_a_model(lim: Limner) -> None:
+async def test_notes_in_a_models_message_are_output_text(lim: Limner) -> None:
     item = {"type": "message", "role": "assistant", "content": [seen("0" * 64)]}
     made = await ready(lim, [user(text("Draw.")), item, user(text("Again."))])
     words = {"type": "output_text", "text": f"[picture {'0' * 12}; {NOT_STORED}]"}
@@ -256,7 +256,7 @@ async def test_words_of_a_model_stay_words_of_a_model(lim: Limner) -> None:
         ({"no": "type"}, "None"),
     ],
 )
-async def test_a_part_that_no_service_understands_is_left_out_with_a_word(
+async def test_a_note_replaces_a_part_that_no_service_understands(
     lim: Limner, part: Any, kind: str
 ) -> None:
     made = await ready(lim, [user(text("Listen."), part)])

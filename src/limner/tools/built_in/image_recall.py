@@ -11,6 +11,7 @@ from limner.content import Picture
 from limner.errors import InputInvalid, LimnerError, StorageError
 from limner.pictures.take import Pictures
 from limner.tools.base import Outcome, Tool, ToolContext, ToolHints
+from limner.tools.built_in import ToolParts
 from limner.tools.declaration import Dimensions, Handle, ToolDeclaration
 from limner.tools.handles import MIN_PREFIX_CHARS, Handles, names_a_picture
 
@@ -44,7 +45,13 @@ IMAGE_RECALL = ToolDeclaration(
     answer=RecallAnswer,
     hints=READS,
     max_result_chars=1_000,
+    in_conversation=True,
 )
+
+
+def build(parts: ToolParts) -> Tool:
+    """Build the tool."""
+    return image_recall(parts.pictures, handles=parts.handles)
 
 
 def image_recall(pictures: Pictures, *, handles: Handles) -> Tool:

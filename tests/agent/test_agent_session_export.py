@@ -1,4 +1,4 @@
-"""Sessions become files again, and files the same sessions elsewhere."""
+"""Sessions become files, and the files become the same sessions elsewhere."""
 
 from __future__ import annotations
 
@@ -62,7 +62,9 @@ async def exported(tmp_path: Path, *, inline: bool) -> tuple[Path, list[dict[str
 
 
 @pytest.mark.parametrize("inline", [False, True])
-async def test_an_export_is_the_same_session_somewhere_else(tmp_path: Path, inline: bool) -> None:
+async def test_an_export_imports_as_the_same_session_elsewhere(
+    tmp_path: Path, inline: bool
+) -> None:
     path, items = await exported(tmp_path, inline=inline)
     async with program(folder(tmp_path, "there")) as lim:
         told = await lim.import_session(path)
@@ -91,7 +93,7 @@ async def test_inline_pictures_are_as_they_came(tmp_path: Path) -> None:
     assert not (tmp_path / "talk.pictures").exists()
 
 
-async def test_a_picture_whose_bytes_are_gone_is_told_in_words(tmp_path: Path) -> None:
+async def test_a_note_replaces_a_picture_that_is_not_stored(tmp_path: Path) -> None:
     async with program(tmp_path) as lim:
         await lim.import_session(write(tmp_path, LINES))
         lim.pictures.path(await lim.pictures.recall(handle_of(PICTURE))).unlink()
@@ -133,7 +135,7 @@ async def test_a_session_that_is_not_there_writes_no_file(tmp_path: Path) -> Non
     assert not (tmp_path / "talk.jsonl").exists()
 
 
-async def test_a_picture_beside_the_file_that_is_another_than_its_name_says_is_not_it(
+async def test_a_picture_file_with_the_name_of_another_picture_is_not_used(
     tmp_path: Path,
 ) -> None:
     forged = handle_of(PICTURE)

@@ -1,4 +1,4 @@
-"""A schema is narrowed only where that changes nothing that was asked for."""
+"""A schema is closed only if that changes nothing that was asked for."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_schema_is_closed_at_every_depth_and_the_original_stays_as_it_is() -> 
         ({"type": "object", "additionalProperties": {"type": "string"}}, False),
     ],
 )
-def test_a_schema_is_strict_only_where_a_strict_service_would_take_it(
+def test_a_schema_is_strict_only_if_a_strict_service_would_take_it(
     schema: dict[str, Any], strict: bool
 ) -> None:
     assert is_strict(close_schema(schema)) is strict

@@ -1,4 +1,4 @@
-"""A service refuses one picture, over a real socket: the conversation goes on without it."""
+"""A service refuses one picture, over a real socket: the conversation continues without it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The calls and thoughts of a streamed answer become items, and go back as the service wants."""
+"""The calls and the reasoning of a streamed answer become items, and go back to the service."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def calls(answer: Answer) -> list[dict[str, Any]]:
         ("gemini-generate-content", GenerateContentResponse),
     ],
 )
-def test_the_calls_of_our_servers_are_told_as_the_vendors_publish(api: str, published: Any) -> None:
+def test_the_calls_of_our_servers_match_the_vendors_documents(api: str, published: Any) -> None:
     adapter = TypeAdapter(published)
     for event in events(api, CALLING):
         if event.data != "[DONE]" and event.name not in UNPUBLISHED:
@@ -150,7 +150,7 @@ def test_the_items_of_any_answer_go_back_over_any_wire(api: str, origin: str) ->
     assert ("c2ln" in json.dumps(body)) == is_signed
 
 
-def test_a_thought_of_claude_goes_back_as_it_came() -> None:
+def test_reasoning_of_claude_goes_back_unchanged() -> None:
     stream = [
         {"type": "message_start", "message": {"id": "msg_7"}},
         _block(0, {"type": "thinking", "thinking": "", "signature": ""}),
@@ -232,7 +232,7 @@ def test_a_signature_of_gemini_goes_back_where_it_was(name: str) -> None:
     assert_legal("gemini-generate-content", body)
 
 
-def test_a_thought_of_responses_goes_back_without_its_id() -> None:
+def test_reasoning_of_responses_goes_back_without_its_id() -> None:
     thought = {
         "type": "reasoning",
         "id": "rs_1",
@@ -257,7 +257,7 @@ def test_a_thought_of_responses_goes_back_without_its_id() -> None:
     assert_legal("openai-responses", body)
 
 
-def test_responses_is_asked_for_its_thoughts_where_there_are_tools() -> None:
+def test_responses_is_asked_for_its_reasoning_if_there_are_tools() -> None:
     ask = ALL_WIRES["openai-responses"].request
     bodies = [
         json.loads(ask("m", prompt(user(text("x")), tools=tools, effort=effort)).body)
@@ -301,7 +301,7 @@ def test_a_call_without_an_id_gets_one_of_the_answers() -> None:
     assert calls(answer) == [{"call_id": "call_chatcmpl-9_0", "name": "t", "arguments": "{}"}]
 
 
-def test_converse_says_the_same_in_its_own_words() -> None:
+def test_converse_streams_the_same_answer() -> None:
     answer = converse(CONVERSE)
     assert answer.usage == Usage(input_tokens=12, output_tokens=4, cache_read_tokens=2)
     failed = converse([("throttlingException", {"message": "Slow down"})])

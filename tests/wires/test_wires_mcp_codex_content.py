@@ -80,7 +80,7 @@ def test_property_every_picture_arrives_as_it_was_sent(door: Any, data: list[byt
     assert [one.data for one in read] == data
 
 
-def test_mcp_has_more_kinds_than_words_and_pictures() -> None:
+def test_mcp_has_more_kinds_than_text_and_pictures() -> None:
     def resource(**fields: Any) -> dict[str, Any]:
         return {"type": "resource", "resource": {"uri": "file:///a", **fields}}
 
@@ -104,7 +104,7 @@ def test_mcp_has_more_kinds_than_words_and_pictures() -> None:
 
 
 @pytest.mark.parametrize("block", ["words", 5, None, {}, {"type": "text", "text": 5}])
-def test_what_is_no_content_block_is_an_error(block: Any) -> None:
+def test_an_invalid_content_block_is_an_error(block: Any) -> None:
     with pytest.raises(InputInvalid, match="A content block is invalid"):
         mcp_content.read([block])
 
@@ -119,7 +119,7 @@ def test_what_is_no_content_block_is_an_error(block: Any) -> None:
         {"output": "dynamic-ok"},
     ],
 )
-def test_what_is_no_content_item_is_an_error_that_shows_the_shape(item: Any) -> None:
+def test_an_invalid_content_item_is_an_error_that_shows_the_shape(item: Any) -> None:
     with pytest.raises(InputInvalid, match="A content item is invalid") as caught:
         codex_content.read([item])
     assert caught.value.hint is not None

@@ -9,12 +9,12 @@ import msgspec
 
 from limner.content import Text
 from limner.tools.base import Outcome, Tool, ToolContext, ToolHints
+from limner.tools.built_in import ToolParts
 from limner.tools.declaration import ToolDeclaration
 from limner.tools.inspection import (
     TOOL,
     InspectArguments,
     Inspection,
-    Inspector,
     InspectRequest,
 )
 
@@ -44,8 +44,9 @@ INSPECT_IMAGE = ToolDeclaration(
 )
 
 
-def inspect_image(inspector: Inspector) -> Tool:
-    """The tool, which asks through ``inspector``."""
+def build(parts: ToolParts) -> Tool:
+    """Build the tool."""
+    inspector = parts.inspector
 
     async def run(arguments: InspectArguments, context: ToolContext) -> Outcome:
         request = InspectRequest(**msgspec.structs.asdict(arguments))
