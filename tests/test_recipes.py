@@ -14,10 +14,13 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from PIL import Image
+from tests.servers.responses_server import ResponsesServer
 from tests.servers.sd_webui_server import SdWebuiServer
 from tests.servers.wire import Reply, Seen, WireServer, json_reply
 
@@ -103,30 +106,50 @@ class Copy:
         assert done.returncode == status, done.stderr
         return json.loads(done.stdout)
 
-    def ask(self, command: str, hello: Json, method: str, params: Json = None) -> Json:
-        """The result of one request to a server on standard streams."""
-        requests = [
-            {"id": 1, "method": "initialize", "params": hello},
-            {"method": "notifications/initialized" if command == "mcp" else "initialized"},
-            {"id": 2, "method": method} | ({} if params is None else {"params": params}),
-        ]
+    @contextmanager
+    def serving(self, command: str, hello: Json, **env: str) -> Iterator[Conversation]:
+        """A server on standard streams, after the handshake."""
         with subprocess.Popen(
             [sys.executable, "-m", "limner", command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             cwd=self.folder,
-            env=self.env,
+            env=self.env | env,
         ) as process:
+            talk = Conversation(process)
+            talk.ask("initialize", hello)
+            talk.send({"method": f"{'notifications/' if command == 'mcp' else ''}initialized"})
+            yield talk
             assert process.stdin is not None
-            assert process.stdout is not None
-            for request in requests:
-                process.stdin.write(json.dumps({"jsonrpc": "2.0"} | request) + "\n")
-            process.stdin.flush()
-            answers = (json.loads(line) for line in process.stdout)
-            answer = next(one for one in answers if one.get("id") == 2 and "method" not in one)
             process.stdin.close()
-        return answer["result"]
+
+
+class Conversation:
+    """Requests and messages of one server."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+        self._sent = 0
+
+    def send(self, message: Json) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps({"jsonrpc": "2.0"} | message) + "\n")
+        self._process.stdin.flush()
+
+    def receive(self) -> Json:
+        assert self._process.stdout is not None
+        return json.loads(self._process.stdout.readline())
+
+    def ask(self, method: str, params: Json = None) -> Json:
+        """The result of a request; messages before it are left out."""
+        self._sent += 1
+        rest = {} if params is None else {"params": params}
+        self.send({"id": self._sent, "method": method} | rest)
+        while True:
+            message = self.receive()
+            if message.get("id") == self._sent and "method" not in message:
+                return message["result"]
 
 
 class ToyServer(WireServer):
@@ -151,26 +174,25 @@ def test_a_provider_takes_three_files_and_draws(tmp_path: Path) -> None:
     assert copy.files == 3
 
 
-def test_a_tool_takes_two_files_and_is_served(tmp_path: Path) -> None:
-    copy = Copy(tmp_path, "Add a tool")
-    Image.new("RGB", (40, 30), "teal").save(tmp_path / "teal.png")
-    listed = {tool["name"]: tool for tool in copy.ask("mcp", MCP_HELLO, "tools/list")["tools"]}
-    assert listed["image_size"]["inputSchema"] == {
-        "type": "object",
-        "properties": {
-            "image": {"type": "string", "description": "A file path, or the handle of a picture."}
-        },
-        "required": ["image"],
-    }
-    assert listed["image_size"]["annotations"]["readOnlyHint"] is True
-    arguments = {"image": str(tmp_path / "teal.png")}
-    call = {"name": "image_size", "arguments": arguments}
-    answer = copy.ask("mcp", MCP_HELLO, "tools/call", call)
-    assert json.loads(answer["content"][0]["text"]) == {"width": 40, "height": 30}
+def test_an_app_server_method_takes_two_files_and_answers(tmp_path: Path) -> None:
+    copy = Copy(tmp_path, "Add an app-server method")
+    with copy.serving("app-server", APP_SERVER_HELLO) as server:
+        assert server.ask("limner/version/read") == {"version": __version__}
     assert copy.files == 2
 
 
-def test_a_drawing_option_takes_a_field_and_its_provider(tmp_path: Path) -> None:
+def test_a_setting_takes_two_files_and_works(tmp_path: Path) -> None:
+    copy = Copy(tmp_path, "Add a setting")
+    for prompt in ("a fox", "a cat", "a dog"):
+        copy.run("generate", prompt, "--size", "64x64")
+    assert len(copy.run("spend")["recent"]) == 3
+    assert len(copy.run("spend", LIMNER_BUDGET_LAST_CALLS="2")["recent"]) == 2
+    refused = copy.run("spend", LIMNER_BUDGET_LAST_CALLS="many", status=2)
+    assert "budget.last_calls" in refused["error"]["message"]
+    assert copy.files == 2
+
+
+def test_a_drawing_option_takes_two_files_and_reaches_the_service(tmp_path: Path) -> None:
     copy = Copy(tmp_path, "Add a drawing option")
     picture = io.BytesIO()
     Image.new("RGB", (64, 64), "teal").save(picture, "PNG")
@@ -187,26 +209,34 @@ def test_a_drawing_option_takes_a_field_and_its_provider(tmp_path: Path) -> None
         "illustrator/limner-illustrator does not take the option steps.",
         "sd-webui/loaded-checkpoint can.",
     )
-    assert [block.path for block in copy.blocks] == [
-        "src/limner/pictures/request.py",
-        "src/limner/providers/sd_webui.py",
-        "src/limner/catalogue/image_models/sd-webui.toml",
-    ]
-
-
-def test_an_app_server_method_takes_two_files_and_answers(tmp_path: Path) -> None:
-    copy = Copy(tmp_path, "Add an app-server method")
-    answer = copy.ask("app-server", APP_SERVER_HELLO, "limner/version/read")
-    assert answer == {"version": __version__}
     assert copy.files == 2
 
 
-def test_a_setting_takes_two_files_and_works(tmp_path: Path) -> None:
-    copy = Copy(tmp_path, "Add a setting")
-    for prompt in ("a fox", "a cat", "a dog"):
-        copy.run("generate", prompt, "--size", "64x64")
-    assert len(copy.run("spend")["recent"]) == 3
-    assert len(copy.run("spend", LIMNER_BUDGET_LAST_CALLS="2")["recent"]) == 2
-    refused = copy.run("spend", LIMNER_BUDGET_LAST_CALLS="many", status=2)
-    assert "budget.last_calls" in refused["error"]["message"]
-    assert copy.files == 2
+def test_a_tool_takes_one_file_and_is_served_over_mcp(tmp_path: Path) -> None:
+    copy = Copy(tmp_path, "Add a tool")
+    drawn = copy.run("generate", "a fox", "--size", "64x64")
+    with copy.serving("mcp", MCP_HELLO) as server:
+        listed = server.ask("tools/list", {})["tools"]
+        (row,) = [tool for tool in listed if tool["name"] == "image_path"]
+        assert row["inputSchema"]["required"] == ["handle"]
+        call = {"name": "image_path", "arguments": {"handle": drawn["image"]}}
+        answer = server.ask("tools/call", call)
+    assert Path(json.loads(answer["content"][0]["text"])["path"]).is_file()
+    assert copy.files == 1
+
+
+def test_a_tool_of_one_file_is_offered_to_models_in_the_app_server(tmp_path: Path) -> None:
+    copy = Copy(tmp_path, "Add a tool")
+    key = {"OPENAI_API_KEY": "key-0123456789abcdef"}
+    with (
+        ResponsesServer() as model,
+        copy.serving(
+            "app-server", APP_SERVER_HELLO, **key, OPENAI_BASE_URL=model.base_url
+        ) as server,
+    ):
+        thread = server.ask("thread/start", {})["thread"]["id"]
+        server.ask("turn/start", {"threadId": thread, "input": [{"type": "text", "text": "hi"}]})
+        while server.receive().get("method") != "turn/completed":
+            pass
+        (sent,) = [seen.json() for seen in model.requests]
+    assert "image_path" in [tool["name"] for tool in sent["tools"]]

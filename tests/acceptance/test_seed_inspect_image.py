@@ -31,7 +31,7 @@ from tests.servers.responses_server import ResponsesServer
 from tests.servers.wire import Gate
 
 from limner import Text
-from limner.tools.built_in.inspect_image import SCHEMA
+from limner.tools.built_in.inspect_image import INSPECT_IMAGE
 from limner.tools.inspection import Inspector, system_prompt
 from limner.tools.picture_loader import MAX_INPUT_BYTES, UNDECODABLE
 
@@ -42,12 +42,14 @@ __all__ = ["desk", "openai"]
 
 
 def test_inputs_are_path_and_question_both_required_strings() -> None:
-    rows = list(SCHEMA["properties"].items())[:2]
-    assert [(name, row["type"], name in SCHEMA["required"]) for name, row in rows] == [
+    rows = list(INSPECT_IMAGE.schema["properties"].items())[:2]
+    assert [
+        (name, row["type"], name in INSPECT_IMAGE.schema["required"]) for name, row in rows
+    ] == [
         ("path", "string", True),
         ("question", "string", True),
     ]
-    assert SCHEMA["required"] == ["path", "question"]
+    assert INSPECT_IMAGE.schema["required"] == ["path", "question"]
 
 
 async def test_input_path_is_resolved_relative_to_the_session_cwd(desk: Studio) -> None:

@@ -193,7 +193,7 @@ def spec(row: ImageModel) -> ProviderSpec:
 
 
 def test_an_option_that_a_model_does_not_declare_is_refused_and_one_that_does_is_named() -> None:
-    plain, able = spec(model("plain")), spec(model("able", options=("steps",)))
+    plain, able = spec(model("plain")), spec(model("able", options={"steps": "num_steps"}))
     specs = {one.name: one for one in (plain, able)}
 
     def chosen(provider: str) -> str:

@@ -89,7 +89,7 @@ class ImageModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         negative_prompt: whether it takes a negative prompt.
         seeds: whether the same seed gives the same picture.
         partial_pictures: the most partial pictures it can show.
-        options: the names of other drawing options that it supports.
+        options: the other drawing options that it supports, each with the vendor's name for it.
         fit_to_size: the service may return other dimensions than the requested ones, and limner
             brings the picture to the size.
         source: where the facts come from.
@@ -112,7 +112,7 @@ class ImageModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     negative_prompt: bool = False
     seeds: bool = False
     partial_pictures: int = 0
-    options: tuple[str, ...] = ()
+    options: dict[str, str] = {}
     fit_to_size: bool = False
 
     def __post_init__(self) -> None:
@@ -152,6 +152,10 @@ class ImageModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         if needs.partial_pictures > self.partial_pictures:
             return f"shows at most {self.partial_pictures} unfinished pictures"
         return None
+
+    def vendor_fields(self, options: Mapping[str, object]) -> dict[str, object]:
+        """The options that the row names, under the vendor's names."""
+        return {self.options[name]: options[name] for name in self.options if name in options}
 
     def _lacks_option(self, name: str, value: object) -> str | None:
         match name:

@@ -189,6 +189,7 @@ class _RequestBody:
     """The path and body of one request: JSON, or a form with pictures."""
 
     def __init__(self, request: ImageRequest, fields: Fields) -> None:
+        fields = {**fields, **request.vendor_fields}
         self.partial_pictures = request.partial_pictures
         if request.partial_pictures:
             fields = {**fields, "stream": True, "partial_images": request.partial_pictures}

@@ -89,6 +89,7 @@ class OpenRouter:
 
 def _body(request: ImageRequest, model: ImageModel) -> dict[str, Any]:
     body: dict[str, Any] = {"model": request.model, "prompt": request.prompt, "n": 1}
+    body |= request.vendor_fields
     body |= (
         _dimensions(request) if model.fit_to_size else {"size": f"{request.width}x{request.height}"}
     )

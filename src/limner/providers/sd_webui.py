@@ -151,6 +151,7 @@ def _body(request: ImageRequest) -> dict[str, Any]:
         "steps": int(LOADED.qualities[request.quality]),
         "width": _round_up(request.width),
         "height": _round_up(request.height),
+        **request.vendor_fields,
     }
     if request.sources:
         body["init_images"] = [base64.b64encode(request.sources[0].data).decode()]

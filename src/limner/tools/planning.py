@@ -162,6 +162,7 @@ def _request(order: Order, model: ImageModel, size: Size) -> ImageRequest:
         height=size.height,
         svg=order.inputs.svg,
         partial_pictures=order.partial_pictures,
+        vendor_fields=model.vendor_fields(arguments.given_options),
     )
 
 
