@@ -1,4 +1,4 @@
-"""`Limner`: what a program calls; each call goes to the part that does it."""
+"""`Limner`: the calls of a program -> the parts that do the work."""
 
 from __future__ import annotations
 
@@ -63,11 +63,10 @@ def _forward(part: cached_property[T]) -> cached_property[T]:
 
 
 class Limner:
-    """Pictures for a program: makes them, looks at them, keeps them, counts what they cost.
+    """Pictures for a program: draws them, looks at them, stores them, counts what they cost.
 
-    Use it as ``async with limner.Limner() as lim`` so that its helpers are stopped at the end; the
-    same object may be used from several event loops. Building one touches neither disk nor
-    network.
+    Use it as ``async with limner.Limner() as lim`` so that its workers are stopped at the end. One
+    object may be used from several event loops. Building one touches neither disk nor network.
 
     Args:
         settings: how it behaves; read from files and environment when left out.
@@ -227,12 +226,12 @@ class Limner:
         region: Region | None = None,
         page: int = 1,
     ) -> FittedImage:
-        """A picture file as a model should get it, and what looking at it costs that model.
+        """A picture file as a model should get it, and what sending it costs.
 
         Raises:
-            InputInvalid: nobody knows the model.
-            ImageError: the file is no picture, or the region lies outside it.
-            ReachDenied: the path is below the floor.
+            InputInvalid: there is no such model.
+            ImageError: the file is not a picture, or the region lies outside it.
+            ReachDenied: the path is protected.
             StorageError: the file cannot be read.
         """
         from limner.catalogue.vision import vision_model
@@ -242,7 +241,7 @@ class Limner:
         return await self.fitting.fit(picture, model=seer, region=region, page=page)
 
     async def take(self, path: str | Path) -> Picture:
-        """Take in a picture file that a person named; the file stays as it is.
+        """Store a picture file that a person named; the file is not changed.
 
         Raises:
             LimnerError: as `fit`.
@@ -250,7 +249,7 @@ class Limner:
         return await self.pictures.take_file(self._person_reach.resolve_read(path, cwd=self.cwd))
 
     async def shown(self, image: str | Path | bytes) -> Shown:
-        """A picture that a person shows to a model: a file, or the bytes of one.
+        """A picture that a person shows to a model, from a file or from bytes.
 
         Raises:
             LimnerError: as `fit`.
@@ -263,12 +262,12 @@ class Limner:
         return await self.pictures.take_file(path), path
 
     async def heard(self, path: str | Path) -> str:
-        """A sound in a file that a person plays to a model, as a data URL.
+        """A sound file that a person plays to a model, as a data URL.
 
         Raises:
-            InputInvalid: it is too large, or no sound of a known kind.
-            ReachDenied: the path is below the floor.
-            StorageError: there is no such file, or it cannot be read.
+            InputInvalid: it is too large, or not a sound of a known kind.
+            ReachDenied: the path is protected.
+            StorageError: the file does not exist, or cannot be read.
         """
         from limner.agent.audio import read_file
 
@@ -281,10 +280,10 @@ class Limner:
         """Make a session of a Codex rollout file, or of one that `export_session` wrote.
 
         Raises:
-            InputInvalid: it is no rollout, or was imported before.
+            InputInvalid: it is not a rollout, or was imported before.
             MissingExtra: it is compressed, and ``limner[zstd]`` is not installed.
-            ReachDenied: the path is below the floor.
-            StorageError: it cannot be read, or what it holds cannot be kept.
+            ReachDenied: the path is protected.
+            StorageError: it cannot be read, or its content cannot be stored.
         """
         file = self._person_reach.resolve_read(path, cwd=self.cwd)
         return await self.importing.rollout(file, progress=progress)
@@ -296,8 +295,8 @@ class Limner:
 
         Raises:
             InputInvalid: there is no such session.
-            OutputExists: the name is taken.
-            ReachDenied: the path is below the floor.
+            OutputExists: the file exists.
+            ReachDenied: the path is protected.
             StorageError: the file cannot be written.
         """
         file = self._person_reach.resolve_write(path, cwd=self.cwd)
@@ -305,7 +304,7 @@ class Limner:
         return await self.exporting.rollout(session, file, inline=inline, overwrite=overwrite)
 
     async def delete_session(self, session_id: str) -> FreedSpace:
-        """Forget a session, and the pictures that only it referred to.
+        """Delete a session, and the pictures that only it referred to.
 
         Raises:
             InputInvalid: there is no such session.
@@ -319,7 +318,7 @@ class Limner:
         return self._tools(in_conversation=False)
 
     def conversation_tools(self) -> list[Tool]:
-        """The tools for a model whose conversation is kept here: it can look at pictures again."""
+        """The tools for a model whose conversation is stored here; it can recall pictures."""
         return self._tools(in_conversation=True)
 
     def _tools(self, *, in_conversation: bool) -> list[Tool]:
@@ -335,11 +334,11 @@ class Limner:
         return [*built_in_tools(parts, in_conversation=in_conversation), *self._plugins]
 
     def conversation_registry(self, more: Iterable[Tool] = ()) -> ToolRegistry:
-        """As `registry`, for a model whose conversation is kept here."""
+        """As `registry`, for a model whose conversation is stored here."""
         return self._registry(self.conversation_tools(), more)
 
     def registry(self, more: Iterable[Tool] = ()) -> ToolRegistry:
-        """The tools and ``more``, ready to be called in parallel; their pictures are kept here."""
+        """The tools and ``more``, which run in parallel; their pictures are stored here."""
         return self._registry(self.tools(), more)
 
     def _registry(self, own: Iterable[Tool], more: Iterable[Tool]) -> ToolRegistry:
@@ -355,7 +354,7 @@ class Limner:
         progress: Callable[[Progress], None] = ignore_progress,
         ask: Callable[[Question], Awaitable[bool]] = answer_no,
     ) -> ToolContext:
-        """The context of a call that a person typed: only the floor bounds its paths."""
+        """The context of a call that a person makes: only protected paths are out of reach."""
         return ToolContext(
             cwd=self.cwd,
             reach=self._person_reach,
@@ -365,7 +364,7 @@ class Limner:
 
     @cached_property
     def _person_reach(self) -> Reach:
-        # Looked up once: finding the places of the floor reads some two hundred folder entries.
+        # Built once: finding the protected paths reads some two hundred folder entries.
         return Reach.for_person(home=self.home.folder)
 
     @cached_property
@@ -446,7 +445,7 @@ def _as_json(value: object) -> object:
 
 
 def create_image_tools(lim: Limner | None = None) -> list[Tool]:
-    """The picture tools as a list, for a registry of your own."""
+    """The picture tools as a list, for your own registry."""
     return (Limner() if lim is None else lim).tools()
 
 
@@ -463,15 +462,15 @@ def tool(
 ) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
     """Make a tool of a typed function, as ``@limner.tool`` or with the options of `function_tool`.
 
-    What a model reads of it comes from the signature and the docstring. It may return words, a
-    picture (a `Path`, bytes, a Pillow image), a list of those, or anything that is JSON.
+    A model reads the signature and the docstring. The function may return words, a picture (a
+    `Path`, bytes, a Pillow image), a list of those, or anything that is JSON.
 
-    Its pictures are kept by the `Limner` whose registry it is in; in a registry of your own, by one
-    with the settings of this program.
+    The `Limner` whose registry it is in stores its pictures; in your own registry, one with the
+    settings of this program.
 
     Raises:
-        TypeError: a parameter has no type, or there is no word on what the function does.
-        ValueError: services take no tool of that name.
+        TypeError: a parameter has no type, or the function has no docstring.
+        ValueError: model services do not accept the name.
     """
 
     from limner.tools.function_tools import function_tool

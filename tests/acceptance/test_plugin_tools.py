@@ -104,7 +104,7 @@ async def test_a_tool_of_another_package_is_offered_and_run_in_an_app_server_tur
             await client.turn(await client.start(), "roll a die")
         offered = [tool["name"] for tool in stage.bodies[0]["tools"]]
         (output,) = stage.outputs()
-    assert offered == [*OURS, "dice", "spend", "image_recall"]
+    assert offered == [*OURS, "image_recall", "dice", "spend"]
     assert "20 of 20" in json.dumps(output)
 
 
@@ -116,4 +116,4 @@ async def test_a_tool_of_another_package_is_among_the_tools_of_a_conversation(
         assert isinstance(lim, Limner)
         assert [tool.name for tool in lim.tools()] == [*OURS, "dice", "spend"]
         names = [tool.name for tool in lim.conversation_registry().definitions()]
-    assert names == [*OURS, "dice", "spend", "image_recall"]
+    assert names == [*OURS, "image_recall", "dice", "spend"]

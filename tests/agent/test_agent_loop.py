@@ -190,7 +190,7 @@ async def test_steering_is_part_of_the_next_request(at: Talk) -> None:
     assert ending(events).text == "A green one, then."
     assert len(of(InputAdded, events)) == 2
     assert at.asked[1].index("No, a green one.") > at.asked[1].index("A red one.")
-    with pytest.raises(UserError, match="No turn is under way"):
+    with pytest.raises(UserError, match="No turn is running"):
         await agent.steer("Too late.")
 
 

@@ -70,7 +70,7 @@ def test_assets_refuses_what_makes_no_sense(cli: CommandLine) -> None:
     assert [(done.status, done.err) for done in ended] == [
         (2, "limner: say what to look for\n  For example: limner assets search robot\n"),
         (2, "limner: --limit must be at least 1\n"),
-        (2, "limner: assets licences takes no word: it tells about all pictures\n"),
+        (2, "limner: assets licences takes no word: it lists all licences\n"),
     ]
 
 

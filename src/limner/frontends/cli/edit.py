@@ -1,4 +1,4 @@
-"""Change a picture, or draw a new one from pictures; the original stays as it is."""
+"""Change a picture, or draw a new one from pictures; the original is not changed."""
 
 from __future__ import annotations
 

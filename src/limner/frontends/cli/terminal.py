@@ -50,7 +50,7 @@ def wait_for(work: Callable[[], Awaitable[T]]) -> T:
 
 
 async def ask(question: Question) -> bool:
-    """Put a question to the person; where nobody can be asked the answer is no."""
+    """Ask the user; without a terminal the answer is no."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     write(f"{harmless(question.text)} [y/N] ")
@@ -62,7 +62,7 @@ async def ask(question: Question) -> bool:
         except OSError:  # the terminal is gone, or belongs to another program now
             reply.set_result(b"")
 
-    # A thread that nobody waits for, so that Ctrl-C ends the program and not just the question.
+    # A daemon thread, so that Ctrl-C ends the program and not just the question.
     threading.Thread(target=read, daemon=True).start()
     line = b""
     try:
@@ -74,7 +74,7 @@ async def ask(question: Question) -> bool:
 
 
 class Waiting:
-    """What a person sees while something slow runs: the latest news and the time it takes.
+    """What a user sees while something slow runs: the latest message and the time.
 
     The line appears with the first news, so that questions asked before it have the terminal to
     themselves.
@@ -86,7 +86,7 @@ class Waiting:
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds since the first news."""
+        """Seconds since the first message."""
         return time.monotonic() - self._began
 
     def progress(self, news: Progress) -> None:
@@ -96,14 +96,14 @@ class Waiting:
         self._message = harmless(news.message)
 
     def say(self, text: str) -> None:
-        """Say something while the line is shown; it goes on below."""
+        """Print a line above the status line."""
         if is_live():
             write(CLEAR_LINE)
         say(text)
 
     @asynccontextmanager
     async def shown(self) -> AsyncGenerator[None]:
-        """Keep the line up to date; silent where standard error is no terminal."""
+        """Keep the status line up to date; silent if standard error is not a terminal."""
         if not is_live():
             yield
             return
