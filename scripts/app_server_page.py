@@ -24,10 +24,10 @@ INTRODUCTION = f"""\
 `limner app-server` speaks the protocol of the Codex app-server, version 2 as of {PROTOCOL_VERSION}:
 one JSON object for each line or frame, without the member `jsonrpc`. A client that works with
 Codex works here. `limner app-server generate-json-schema --out DIR` writes a schema for everything
-below, under the names that Codex gives them. Members that are not listed are ignored.
+below, under the names that Codex uses. Members that are not listed are ignored.
 
-What is marked *experimental* needs `capabilities.experimentalApi` in `initialize`; what is marked
-*limner* is known here only.
+Methods and members marked *experimental* need `capabilities.experimentalApi` in `initialize`. Those
+marked *limner* exist only in limner.
 """
 
 DIFFERENCES = """
@@ -36,50 +36,50 @@ DIFFERENCES = """
 A client answers `item/tool/call` with `{"contentItems": [...], "success": true}`. A single text
 reaches the model as a string, everything else as an array. Beyond what Codex does:
 
-- `success: false` is told to the model, in words before what the tool said.
-- The message of a JSON-RPC error is told to the model, without keys and not at any length.
-- `inputImage` may have a `detail` (`auto`, `low`, `high`, `original`; `high` where there is none)
-  and a `label`, which the model reads before the picture.
-- A `file:` address, or what is no address at all, fails the call as a remote address does, and
-  never reaches the model. `limner://image/<sha256>` names a picture that is here already.
-- A picture that does not decode is replaced by words that say why; the rest of the answer stays.
-- An answer of another shape fails the call, and the words say what is wrong and show the right one.
+- If `success` is false, the model reads a text that says so before the output.
+- If the client answers with a JSON-RPC error, the model reads its message, shortened and without
+  keys.
+- `inputImage` may have a `detail` (`auto`, `low`, `high` or `original`; the default is `high`) and
+  a `label`, which the model reads before the picture.
+- A `file:` URL, or a string that is not a URL, fails the call as a remote URL does, and never
+  reaches the model. `limner://image/<sha256>` names a stored picture.
+- A picture that does not decode is replaced by a text that says why; the rest of the answer stays.
+- An answer of another form fails the call. The model reads what is wrong and the right form.
 
 ## Tools of a namespace
 
-Few model services know namespaces, so a model calls a tool of one as `namespace__name`. Where that
-has more than 64 characters or is taken, its end is a digest. A deferred tool is found with
-`tool_search` and can be called from then on.
+Few model providers have namespaces, so a model calls a tool of one as `namespace__name`. If that
+has more than 64 characters or is taken, it ends in a digest. The model finds a deferred tool with
+`tool_search` and can call it from then on.
 
 ## Pictures in threads
 
-A thread that is read, resumed or forked has its pictures inline, as data URLs, the newest first, up
-to 32 MiB of base64 in one answer. Older ones keep the address `limner://image/<sha256>`, and the
+A thread that is read, resumed or forked has its pictures inline as data URLs, the newest first, up
+to 32 MiB of base64 in one response. Older ones keep the URL `limner://image/<sha256>`, and the
 `result` of an `imageGeneration` is empty. Page through a long thread with `thread/turns/list` and
-`thread/items/list`: each page has the whole room again.
+`thread/items/list`: each page has 32 MiB of its own.
 """
 
 FIRST = """
 ## The first protocol
 
 Until March 2026 Codex had another protocol on the same connection: conversations, listeners and
-events. limner serves it beside the second one, on the same threads: what is begun with one goes on
-with the other, and clients of both may listen to the same conversation.
+events. limner serves both protocols on the same threads. A thread that was started with one can be
+resumed with the other, and clients of both can subscribe to the same conversation.
 
-- A client is told what happens after `addConversationListener`. Whoever opens a conversation is
-  told `session_configured`, and a `warning` for each wish that has no effect, in any case.
-- `resumeConversation` takes `path` before `conversationId` before a non-empty `history`. What was
-  said so far is in `initialMessages`, one event for each item; an item that no event can say all of
-  is there as a `raw_response_item`.
-- Items of a `history` are checked against the schema that Codex published; both forms of an output
-  are taken, `{"body": ...}` and the bare string or array.
-- `profile` is a personality, `config` has dotted settings, `includeApplyPatchTool` only earns a
-  warning. `dynamicTools`, as in `thread/start`, may be among them; calls come as `item/tool/call`.
-- `sendUserTurn` may leave out what is not to change.
-- `rolloutPath` is a file that names the conversation, so that it is found again by that path
-  whatever was said since. The conversation itself is in the store: `limner sessions export ID`
-  writes all of it.
-- A conversation that was put away is taken out again by `resumeConversation`.
+- A client gets events after `addConversationListener`. The client that opens a conversation always
+  gets `session_configured`, and a `warning` for each option that has no effect.
+- `resumeConversation` uses `path`, else `conversationId`, else a non-empty `history`. The history
+  of the conversation is in `initialMessages`, one event for each item. An item that no event can
+  carry completely is a `raw_response_item`.
+- Items of a `history` are checked against the schema that Codex published. Both forms of an output
+  are accepted: `{"body": ...}` and the bare string or array.
+- `profile` is a personality, `config` has dotted settings, `includeApplyPatchTool` only causes a
+  warning. `dynamicTools` is accepted as in `thread/start`; calls come as `item/tool/call`.
+- `sendUserTurn` may leave out options that do not change.
+- `rolloutPath` is a file that names the conversation, so that a client can find it by that path at
+  any time. The conversation itself is in the store: `limner sessions export ID` writes all of it.
+- `resumeConversation` unarchives an archived conversation.
 - `interruptConversation` is answered when the turn has ended.
 """
 
@@ -95,26 +95,26 @@ def app_server() -> Lines:
         answer = _members(method.result, sent=True)
         cells = [f"`{name}`", params, answer, " ".join([*notes, method.note])]
         yield f"| {' | '.join(cells)} |\n"
-    yield "\nA member that a client may leave out is followed by `?`. What the server sends has "
-    yield "every member, null where there is nothing to say.\n"
+    yield "\nA member that a client may leave out is followed by `?`. The server always sends "
+    yield "every member; its value may be null.\n"
     yield "\n### Experimental members\n\n| method | members |\n|---|---|\n"
     for name, method in METHODS.items():
         members, ours = sorted(method.experimental_fields), method.our_fields
         shown = [f"`{m}`{' (*limner*)' if m in ours else ''}" for m in members]
         if shown:
             yield f"| `{name}` | {', '.join(shown)} |\n"
-    yield "\nThose that are not among the params above are accepted and not read.\n"
-    yield "\n## Notifications\n\n| method | what it says | members |\n|---|---|---|\n"
+    yield "\nMembers that are not among the params above are accepted and ignored.\n"
+    yield "\n## Notifications\n\n| method | meaning | members |\n|---|---|---|\n"
     for name, kind in NOTIFICATIONS.items():
         ours = "*limner*. " if name in OUR_NOTIFICATIONS else ""
         yield f"| `{name}` | {ours}{_summary(kind)} | {_members(kind, sent=True)} |\n"
-    yield "\n## Questions of the server\n\n| method | params | answer |\n|---|---|---|\n"
-    for name, asked in SERVER_REQUESTS.items():
-        params, answer = _members(asked.params, sent=True), _members(asked.response)
+    yield "\n## Requests of the server\n\n| method | params | answer |\n|---|---|---|\n"
+    for name, request in SERVER_REQUESTS.items():
+        params, answer = _members(request.params, sent=True), _members(request.response)
         yield f"| `{name}` | {params} | {answer} |\n"
     yield from _union("Items of a thread", items.ThreadItem, sent=True)
-    yield from _union("What a user says", base.UserInput)
-    yield from _union("What a client's tool says", base.ContentItem)
+    yield from _union("Input of a user", base.UserInput)
+    yield from _union("Output of a client's tool", base.ContentItem)
     yield DIFFERENCES
     yield from _first_protocol()
 
@@ -122,30 +122,30 @@ def app_server() -> Lines:
 def _first_protocol() -> Lines:
     yield FIRST
     yield "\n### Its methods\n\n| method | params | answer |\n|---|---|---|\n"
-    for name, served in FIRST_METHODS.items():
-        params, answer = _members(served.params), _members(served.result, sent=True)
+    for name, method in FIRST_METHODS.items():
+        params, answer = _members(method.params), _members(method.result, sent=True)
         yield f"| `{name}` | {params} | {answer} |\n"
     yield "\n### Its events\n\nEach comes as `{id, msg, conversationId}`: `id` is the turn's, "
     yield "empty outside one, and `msg` has a `type` and these members.\n\n"
-    yield "| notification | what it says | members of `msg` |\n|---|---|---|\n"
+    yield "| notification | meaning | members of `msg` |\n|---|---|---|\n"
     for name, kind in first_events.NOTIFICATIONS.items():
         yield f"| `{name}` | {_summary(kind)} | {_members(kind, sent=True)} |\n"
-    yield "\n### Its questions\n\n| method | params | answer |\n|---|---|---|\n"
-    for name, asked in first_approvals.SERVER_REQUESTS.items():
-        params, answer = _members(asked.params, sent=True), _members(asked.response)
+    yield "\n### Its requests to clients\n\n| method | params | answer |\n|---|---|---|\n"
+    for name, request in first_approvals.SERVER_REQUESTS.items():
+        params, answer = _members(request.params, sent=True), _members(request.response)
         yield f"| `{name}` | {params} | {answer} |\n"
     yield "\n`decision` is `approved`, `approved_for_session`, `denied` or `abort`.\n"
 
 
 def _union(title: str, union: Any, *, sent: bool = False) -> Lines:
-    yield f"\n## {title}\n\n| type | what it is | members |\n|---|---|---|\n"
+    yield f"\n## {title}\n\n| type | meaning | members |\n|---|---|---|\n"
     for kind in get_args(union):
         tag = kind.__struct_config__.tag
         yield f"| `{tag}` | {_summary(kind)} | {_members(kind, sent=sent)} |\n"
 
 
 def _members(kind: Any, *, sent: bool = False) -> str:
-    """The members of a type; of several types, what each is told by."""
+    """The members of a type; for a union, the tags of its types."""
     if not isinstance(kind, type):
         tags = [one.__struct_config__.tag for one in get_args(kind)]
         return f"`type`: {', '.join(f'`{tag}`' for tag in tags)}"

@@ -9,10 +9,10 @@ from typing import Annotated, Any, get_args, get_origin
 
 import msgspec
 
+from limner.tools.built_in.image_edit import EditArguments
+from limner.tools.built_in.image_generate import GenerateArguments
 from limner.tools.declaration import Argument, arguments_of
 from limner.tools.drawing_arguments import CallerOptions
-from limner.tools.image_edit import EditArguments
-from limner.tools.image_generate import GenerateArguments
 from limner.tools.inspection import InspectRequest
 from limner.tools.regions import RegionArgument
 

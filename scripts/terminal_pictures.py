@@ -146,7 +146,7 @@ def main() -> None:
         say(terminal, "what colours are in it?")
         save(terminal, "chat-draw.png")
         terminal.press("C-d")
-        terminal.see("To come back: ")
+        terminal.see("To resume: ")
         terminal.see("$ ")
         terminal.type("clear")
         terminal.see("$ ")
@@ -159,7 +159,7 @@ def main() -> None:
         ask(terminal, "/help")
         save(terminal, "chat-commands.png")
         terminal.press("C-d")
-        terminal.see("To come back: ")
+        terminal.see("To resume: ")
 
 
 if __name__ == "__main__":

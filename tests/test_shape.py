@@ -17,7 +17,6 @@ DOCUMENTS = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
 
 # What two of the tests still find. Names only leave these lists.
 NAMES_WITH_TWO_MEANINGS = {
-    "Sink",
     "TextDelta",
     "ThreadOptions",
     "ToolProgress",

@@ -1,4 +1,4 @@
-"""Pools of threads: as Python's own while the main thread lives, and of use after it."""
+"""Thread pools: like Python's own while the main thread lives, and usable after its end."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_pool_that_is_shut_down_takes_nothing() -> None:
         pool.submit(int)
 
 
-def test_what_has_not_begun_can_be_cancelled_with_the_pool() -> None:
+def test_waiting_functions_can_be_cancelled_with_the_pool() -> None:
     pool, gate = ThreadPool(1, name="some"), threading.Event()
     pool.submit(gate.wait)
     waiting = pool.submit(int)
@@ -103,9 +103,9 @@ def test_one_worker_is_one_at_a_time_after_the_end_of_the_main_thread_too() -> N
 def test_shutting_down_waits_and_cancelling_counts_after_the_end_of_the_main_thread() -> None:
     code = """
         def late():
-            pool, begun, gate = ThreadPool(1, name="one"), threading.Event(), threading.Event()
-            pool.submit(lambda: (begun.set(), gate.wait(), print("first")))
-            begun.wait()
+            pool, started, gate = ThreadPool(1, name="one"), threading.Event(), threading.Event()
+            pool.submit(lambda: (started.set(), gate.wait(), print("first")))
+            started.wait()
             waiting = pool.submit(print, "never")
             assert waiting.cancel()
             gate.set()

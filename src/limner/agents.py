@@ -1,4 +1,4 @@
-"""`Agent`: a conversation for a program; what is said goes in, what happens comes out as events."""
+"""`Agent`: a conversation for a program; messages go in, events come out."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from typing import Any, Self
 
 from limner.agent.conversation import Conversation
 from limner.agent.events import Event, TurnEnded
-from limner.agent.session_options import read_terms
+from limner.agent.session_options import parse_options
 from limner.client import Limner
 from limner.errors import UserError
 from limner.net.per_loop import PerLoop
 from limner.settings import Policy, Sandbox
-from limner.tools.base import Question, Tool, ask_nobody
+from limner.tools.base import Question, Tool, answer_no
 from limner.tools.registry import ToolRegistry
 from limner.wires.items import user_message
 
 
 class Agent:
-    """A model that draws, looks and calls tools, and remembers what was said.
+    """A model that draws, looks and calls tools, and remembers the conversation.
 
     Use it as ``async with limner.Agent() as agent`` and read what happens::
 
@@ -31,20 +31,20 @@ class Agent:
             print(event)
 
     Args:
-        lim: whose pictures, ledger and settings it uses; one of its own where left out.
-        model: who is talked to, as ``provider/id``; by default what the settings say.
+        lim: the `Limner` whose pictures, ledger and settings it uses; by default a new one.
+        model: the model that answers, as ``provider/id``; by default what the settings say.
         personality: the id of a personality.
         tools: more tools, as ``limner.tool`` makes them.
         session: the id of a session to continue, or the beginning of one.
         instructions: more of the system prompt, at its end.
         sandbox: what the model may write.
-        approval: when ``ask`` is asked.
+        approval: when ``ask`` is called.
         budget_usd: the most the session may cost.
         cwd: the folder it works in.
         ask: decides what only a person can decide; by default the answer is no.
 
     Raises:
-        InputInvalid: there is no such sandbox or policy, or the budget is no amount.
+        InputInvalid: there is no such sandbox or policy, or the budget is not an amount.
     """
 
     def __init__(
@@ -60,9 +60,9 @@ class Agent:
         approval: Policy | None = None,
         budget_usd: Decimal | float | str | None = None,
         cwd: Path | None = None,
-        ask: Callable[[Question], Awaitable[bool]] = ask_nobody,
+        ask: Callable[[Question], Awaitable[bool]] = answer_no,
     ) -> None:
-        asked = {
+        given = {
             "model": model,
             "personality": personality,
             "developer_instructions": instructions,
@@ -70,7 +70,7 @@ class Agent:
             "approval": approval,
             "budget_usd": None if budget_usd is None else str(budget_usd),
         }
-        self._terms = read_terms({name: one for name, one in asked.items() if one is not None})
+        self._options = parse_options({name: one for name, one in given.items() if one is not None})
         self.limner = Limner() if lim is None else lim
         self._owns_limner = lim is None
         self._opening = PerLoop(asyncio.Lock)
@@ -90,70 +90,70 @@ class Agent:
         images: Iterable[str | Path | bytes] = (),
         schema: Mapping[str, Any] | None = None,
     ) -> AsyncGenerator[Event]:
-        """Say something, and follow what happens until the turn is over.
+        """Send a message, and yield the events of the turn until it ends.
 
         The last event is a `TurnEnded`. Leaving the loop before it cancels the turn.
 
         Args:
-            words: what to say.
+            words: the message.
             images: picture files, or the bytes of pictures.
             schema: a JSON schema that the answer has to follow.
 
         Raises:
-            UserError: a turn is under way; or there is no such model, or no key for it.
-            LimnerError: a picture cannot be taken in. What goes wrong in the turn itself is told
+            UserError: a turn is running; or there is no such model, or no key for it.
+            LimnerError: a picture cannot be stored. An error in the turn itself is reported
                 by its last event.
         """
         conversation = await self.conversation()
         item = user_message(words, [await self.limner.shown(image) for image in images])
-        happening = _events(
-            lambda tell: conversation.run([item], tell=tell, ask=self._ask, schema=schema)
+        turn = _events(
+            lambda emit: conversation.run([item], on_event=emit, ask=self._ask, schema=schema)
         )
-        # Whoever leaves has left the turn too, and not only asked it to end some time.
-        async with aclosing(happening) as events:
+        # A caller that leaves the loop waits until the turn has ended.
+        async with aclosing(turn) as events:
             async for event in events:
                 yield event
 
     async def compact(self) -> AsyncGenerator[Event]:
-        """Have the conversation summed up; raises as `run`."""
+        """Summarize the conversation; raises as `run`."""
         conversation = await self.conversation()
-        happening = _events(lambda tell: conversation.compact(tell=tell))
-        async with aclosing(happening) as events:
+        turn = _events(lambda emit: conversation.compact(on_event=emit))
+        async with aclosing(turn) as events:
             async for event in events:
                 yield event
 
     async def steer(self, words: str, *, images: Iterable[str | Path | bytes] = ()) -> None:
-        """Say something in the middle of a turn: the model hears it before it goes on.
+        """Send a message in the middle of a turn; the model gets it with its next request.
 
         Raises:
-            UserError: no turn is under way.
+            UserError: no turn is running.
         """
         item = user_message(words, [await self.limner.shown(image) for image in images])
         turn = None if self._conversation is None else self._conversation.turn
         if turn is None:
-            raise UserError("No turn is under way.", code="NO_TURN", hint="Begin one with run().")
+            raise UserError("No turn is running.", code="NO_TURN", hint="Start one with run().")
         turn.steer([item])
 
     def interrupt(self) -> None:
-        """End the turn that is under way, if there is one."""
+        """End the running turn, if there is one."""
         if self._conversation is not None and self._conversation.turn is not None:
             self._conversation.turn.interrupt()
 
     async def conversation(self) -> Conversation:
-        """The conversation itself, begun or opened where that has not happened yet.
+        """The conversation, which is started or opened on the first call.
 
         Raises:
-            UserError: somebody else is talking in that session (``SESSION_IN_USE``).
+            UserError: another process uses that session (``SESSION_IN_USE``).
             InputInvalid: there is no session of that id.
         """
-        # Two who ask at once are to talk in one session.
+        # Two calls at the same time get the same session.
         async with self._opening.get():
             if self._conversation is None:
                 self._conversation = await self._opened()
         return self._conversation
 
     async def aclose(self) -> None:
-        """Let others have the session, and close the `Limner` that this made for itself."""
+        """Release the session, and close the `Limner` if this object made it."""
         if self._conversation is not None:
             await self._conversation.aclose()
         if self._owns_limner:
@@ -174,9 +174,9 @@ class Agent:
         conversations = self.limner.conversations
         if self._session_id is None:
             cwd = self.limner.cwd if self._cwd is None else self._cwd
-            return await conversations.begin(self._terms, cwd=cwd, tools=self._tools)
+            return await conversations.create(self._options, cwd=cwd, tools=self._tools)
         return await conversations.open(
-            self._session_id, tools=self._tools, changes=self._terms, cwd=self._cwd
+            self._session_id, tools=self._tools, changes=self._options, cwd=self._cwd
         )
 
     def _tools(self) -> ToolRegistry:

@@ -21,7 +21,7 @@ from limner.tools.output_file import GeneratedImage
 
 T = TypeVar("T")
 
-# For files and names, which are waited for more than computed: as many as asyncio's own.
+# For files and host names, which mostly wait: as many threads as asyncio's own executor.
 FILE_THREADS = min(32, (os.cpu_count() or 1) + 4)
 
 
@@ -36,8 +36,8 @@ class _Background:
     def run(self, call: Callable[[Limner], Coroutine[Any, Any, T]]) -> T:
         """Run a call to its end; an interrupt (Ctrl-C) cancels it and waits for its clean-up."""
         with self._lock:
-            # Begun under the lock: whoever replaces the Limner next knows of this call.
-            task = self._submit(_begin(call(self._current()))).result()
+            # Started under the lock: a Limner that the next call replaces waits for this one.
+            task = self._submit(_start(call(self._current()))).result()
         try:
             return self._submit(_outcome(task)).result()
         except KeyboardInterrupt:
@@ -51,7 +51,7 @@ class _Background:
         current = self._limner
         if current is None or (current.settings, current.cwd) != (settings, cwd):
             if current is not None:
-                # It closes when its last call has ended, which nobody here waits for.
+                # It closes when its last call has ended; this call does not wait for that.
                 self._submit(current.aclose())
             self._limner = current = Limner(settings, cwd=cwd)
         return current
@@ -60,13 +60,13 @@ class _Background:
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
             self._loop.set_default_executor(ThreadPool(FILE_THREADS, name="limner-files"))
-            # A daemon: at the end of the program the imaging workers and the database see to
-            # themselves, and there is nothing else to wait for.
+            # A daemon: the imaging workers and the database end with the program by themselves,
+            # and there is nothing else to wait for.
             threading.Thread(target=self._loop.run_forever, name="limner", daemon=True).start()
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
 
-async def _begin(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+async def _start(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
     return asyncio.ensure_future(work)
 
 
@@ -79,7 +79,7 @@ async def _stop(task: asyncio.Task[Any]) -> None:
     await asyncio.wait([task])
 
 
-# One for each process: a fork takes neither the thread nor the event loop along.
+# One for each process: a fork has neither the thread nor the event loop.
 _backgrounds: dict[int, _Background] = {}
 
 
@@ -136,10 +136,10 @@ def edit(
 def fit(
     path: str | Path, *, model: str | None = None, region: Region | None = None, page: int = 1
 ) -> FittedImage:
-    """A picture file as a model should get it, and what looking at it costs that model.
+    """A picture file as a model should get it, and what sending it costs.
 
     Raises:
-        LimnerError: nobody knows the model, or the file is not a picture that can be read.
+        LimnerError: there is no such model, or the file is not a picture that can be read.
     """
     return _run(lambda lim: lim.fit(path, model=model, region=region, page=page))
 

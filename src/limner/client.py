@@ -1,32 +1,30 @@
-"""`Limner`: what a program calls; each call goes to the part that does it."""
+"""`Limner`: the calls of a program -> the parts that do the work."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from datetime import datetime
+from decimal import Decimal
 from functools import cache, cached_property
+from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, cast, overload
 
 import msgspec
 from msgspec.structs import replace
 
-from limner.agent.audio import read_file
-from limner.agent.gc import FreedSpace
-from limner.agent.session_export import ExportedSession
-from limner.agent.session_import import ImportedSession
-from limner.catalogue.vision import vision_model
-from limner.components import Components
+from limner.components import Components, utc_now
 from limner.content import Picture
-from limner.imaging.fit import Region
-from limner.money.ledger import JobRow
-from limner.pictures.fitting import FittedImage
 from limner.pictures.request import Progress
+from limner.settings import Settings
 from limner.storage.reach import Reach
-from limner.tools.base import Question, Tool, ToolContext, ask_nobody, tell_nobody
-from limner.tools.declaration import ToolDeclaration, read_arguments
+from limner.tools.base import Question, Tool, ToolContext, answer_no, ignore_progress
+from limner.tools.built_in.image_edit import EditArguments
+from limner.tools.built_in.image_generate import GenerateArguments
+from limner.tools.declaration import read_arguments
 from limner.tools.drawing_arguments import (
     NO_OPTIONS,
     CallerOptions,
@@ -35,40 +33,40 @@ from limner.tools.drawing_arguments import (
     Order,
     order_for,
 )
-from limner.tools.function_tools import (
-    FunctionTool,
-    ToolOptions,
-    function_tool,
-    kept_in,
-    plugin_tools,
-)
 from limner.tools.generation_tool import failures_value
-from limner.tools.image_edit import IMAGE_EDIT, EditArguments, image_edit
-from limner.tools.image_generate import IMAGE_GENERATE, GenerateArguments, image_generate
-from limner.tools.image_recall import IMAGE_RECALL, image_recall
-from limner.tools.inspect_image import INSPECT_IMAGE, inspect_image
-from limner.tools.inspection import Inspection, InspectRequest
-from limner.tools.options import EditOptions, GenerateOptions, InspectOptions
 from limner.tools.output_file import GeneratedImage
 from limner.tools.picture_set import PictureSet, draw_all
 from limner.tools.planning import Plan
-from limner.tools.recovery import recover
-from limner.tools.registry import ToolRegistry
-from limner.wires.items import Shown
 
-# The tools of every `Limner`, in the order a model sees them.
-BUILT_IN: tuple[ToolDeclaration[Any], ...] = (IMAGE_GENERATE, IMAGE_EDIT, INSPECT_IMAGE)
+if TYPE_CHECKING:
+    from limner.agent.gc import FreedSpace
+    from limner.agent.session_export import ExportedSession
+    from limner.agent.session_import import ImportedSession
+    from limner.imaging.fit import Region
+    from limner.money.ledger import JobRow
+    from limner.pictures.fitting import FittedImage
+    from limner.tools.function_tools import FunctionTool, ToolOptions
+    from limner.tools.inspection import Inspection
+    from limner.tools.options import EditOptions, GenerateOptions, InspectOptions
+    from limner.tools.registry import ToolRegistry
+    from limner.wires.items import Shown
 
 S = TypeVar("S", bound=msgspec.Struct)
+T = TypeVar("T")
 _HOOKS = ("progress", "ask")
 
 
-class Limner(Components):
-    """Pictures for a program: makes them, looks at them, keeps them, counts what they cost.
+def _forward(part: cached_property[T]) -> cached_property[T]:
+    """A part of the components as an attribute of `Limner`."""
+    get = attrgetter(f"components.{part.func.__name__}")
+    return cast("cached_property[T]", property(get, doc=part.func.__doc__))
 
-    Use it as ``async with limner.Limner() as lim`` so that its helpers are stopped at the end; the
-    same object may be used from several event loops. Building one touches neither disk nor
-    network.
+
+class Limner:
+    """Pictures for a program: draws them, looks at them, stores them, counts what they cost.
+
+    Use it as ``async with limner.Limner() as lim`` so that its workers are stopped at the end. One
+    object may be used from several event loops. Building one touches neither disk nor network.
 
     Args:
         settings: how it behaves; read from files and environment when left out.
@@ -76,8 +74,46 @@ class Limner(Components):
         env: where keys and base addresses come from.
         cwd: what relative paths are relative to.
         clock: the time, for prices that change and models that retire.
-        observe: gets one redacted line for each HTTP request and answer.
+        observe: gets one redacted line for each HTTP request and response.
     """
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        budget_usd: Decimal | float | str | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        clock: Callable[[], datetime] = utc_now,
+        observe: Callable[[str], None] | None = None,
+    ) -> None:
+        self.components = parts = Components(
+            settings, budget_usd=budget_usd, env=env, cwd=cwd, clock=clock, observe=observe
+        )
+        self.env, self.cwd, self.clock = parts.env, parts.cwd, parts.clock
+        self.settings, self.home, self.session_id = parts.settings, parts.home, parts.session_id
+
+    conversations = _forward(Components.conversations)
+    drawing = _forward(Components.drawing)
+    exporting = _forward(Components.exporting)
+    fitting = _forward(Components.fitting)
+    garbage = _forward(Components.garbage)
+    handles = _forward(Components.handles)
+    imaging = _forward(Components.imaging)
+    importing = _forward(Components.importing)
+    ingress = _forward(Components.ingress)
+    keys = _forward(Components.keys)
+    looking = _forward(Components.looking)
+    models = _forward(Components.models)
+    money = _forward(Components.money)
+    personalities = _forward(Components.personalities)
+    pictures = _forward(Components.pictures)
+    quarantine = _forward(Components.quarantine)
+    requests = _forward(Components.requests)
+    sessions = _forward(Components.sessions)
+    showing = _forward(Components.showing)
+    specs = _forward(Components.specs)
+    store = _forward(Components.store)
 
     @overload
     async def generate(
@@ -133,8 +169,8 @@ class Limner(Components):
         arguments: DrawingArguments,
         options: CallerOptions = NO_OPTIONS,
         *,
-        progress: Callable[[Progress], None] = tell_nobody,
-        ask: Callable[[Question], Awaitable[bool]] = ask_nobody,
+        progress: Callable[[Progress], None] = ignore_progress,
+        ask: Callable[[Question], Awaitable[bool]] = answer_no,
     ) -> PictureSet:
         """What `generate` and `edit` do, with the failures of a set beside its pictures.
 
@@ -159,9 +195,11 @@ class Limner(Components):
         return await self.drawing.planner.plan(order, self.person(), today=self.clock().date())
 
     async def recover(
-        self, job: JobRow, *, progress: Callable[[Progress], None] = tell_nobody
+        self, job: JobRow, *, progress: Callable[[Progress], None] = ignore_progress
     ) -> GeneratedImage | None:
-        """Bring in the picture of an unfinished job, or None where its service cannot be asked."""
+        """Bring in the picture of an unfinished job, or None if its service cannot be asked."""
+        from limner.tools.recovery import recover
+
         return await recover(job, self.drawing, progress=progress)
 
     async def inspect(
@@ -173,10 +211,12 @@ class Limner(Components):
             LimnerError: with code, retryable, billed and cost.
             TypeError: there is no such option.
         """
+        from limner.tools.inspection import InspectRequest
+
         given = {"path": path, "question": question, **options}
         _refuse_unknown("inspect", given, InspectRequest)
         person = self.person(**_hooks(given))
-        return await self.looking.look(_read(InspectRequest, given), person)
+        return await self.looking.inspect(_read(InspectRequest, given), person)
 
     async def fit(
         self,
@@ -186,20 +226,22 @@ class Limner(Components):
         region: Region | None = None,
         page: int = 1,
     ) -> FittedImage:
-        """A picture file as a model should get it, and what looking at it costs that model.
+        """A picture file as a model should get it, and what sending it costs.
 
         Raises:
-            InputInvalid: nobody knows the model.
-            ImageError: the file is no picture, or the region lies outside it.
-            ReachDenied: the path is below the floor.
+            InputInvalid: there is no such model.
+            ImageError: the file is not a picture, or the region lies outside it.
+            ReachDenied: the path is protected.
             StorageError: the file cannot be read.
         """
+        from limner.catalogue.vision import vision_model
+
         seer = None if model is None else vision_model(model)
         picture = await self.take(path)
         return await self.fitting.fit(picture, model=seer, region=region, page=page)
 
     async def take(self, path: str | Path) -> Picture:
-        """Take in a picture file that a person named; the file stays as it is.
+        """Store a picture file that a person named; the file is not changed.
 
         Raises:
             LimnerError: as `fit`.
@@ -207,7 +249,7 @@ class Limner(Components):
         return await self.pictures.take_file(self._person_reach.resolve_read(path, cwd=self.cwd))
 
     async def shown(self, image: str | Path | bytes) -> Shown:
-        """A picture that a person shows to a model: a file, or the bytes of one.
+        """A picture that a person shows to a model, from a file or from bytes.
 
         Raises:
             LimnerError: as `fit`.
@@ -220,13 +262,15 @@ class Limner(Components):
         return await self.pictures.take_file(path), path
 
     async def heard(self, path: str | Path) -> str:
-        """A sound in a file that a person plays to a model, as a data URL.
+        """A sound file that a person plays to a model, as a data URL.
 
         Raises:
-            InputInvalid: it is too large, or no sound of a known kind.
-            ReachDenied: the path is below the floor.
-            StorageError: there is no such file, or it cannot be read.
+            InputInvalid: it is too large, or not a sound of a known kind.
+            ReachDenied: the path is protected.
+            StorageError: the file does not exist, or cannot be read.
         """
+        from limner.agent.audio import read_file
+
         file = self._person_reach.resolve_read(path, cwd=self.cwd)
         return await asyncio.to_thread(read_file, file)
 
@@ -236,10 +280,10 @@ class Limner(Components):
         """Make a session of a Codex rollout file, or of one that `export_session` wrote.
 
         Raises:
-            InputInvalid: it is no rollout, or was imported before.
+            InputInvalid: it is not a rollout, or was imported before.
             MissingExtra: it is compressed, and ``limner[zstd]`` is not installed.
-            ReachDenied: the path is below the floor.
-            StorageError: it cannot be read, or what it holds cannot be kept.
+            ReachDenied: the path is protected.
+            StorageError: it cannot be read, or its content cannot be stored.
         """
         file = self._person_reach.resolve_read(path, cwd=self.cwd)
         return await self.importing.rollout(file, progress=progress)
@@ -251,8 +295,8 @@ class Limner(Components):
 
         Raises:
             InputInvalid: there is no such session.
-            OutputExists: the name is taken.
-            ReachDenied: the path is below the floor.
+            OutputExists: the file exists.
+            ReachDenied: the path is protected.
             StorageError: the file cannot be written.
         """
         file = self._person_reach.resolve_write(path, cwd=self.cwd)
@@ -260,7 +304,7 @@ class Limner(Components):
         return await self.exporting.rollout(session, file, inline=inline, overwrite=overwrite)
 
     async def delete_session(self, session_id: str) -> FreedSpace:
-        """Forget a session, and the pictures that only it referred to.
+        """Delete a session, and the pictures that only it referred to.
 
         Raises:
             InputInvalid: there is no such session.
@@ -271,38 +315,46 @@ class Limner(Components):
 
     def tools(self) -> list[Tool]:
         """The tools a model can call, those of installed packages last."""
-        defaults = self._drawing_defaults()
-        return [
-            image_generate(self.drawing, defaults),
-            image_edit(self.drawing, defaults),
-            inspect_image(self.looking),
-            *self._plugins,
-        ]
+        return self._tools(in_conversation=False)
 
     def conversation_tools(self) -> list[Tool]:
-        """The tools for a model whose conversation is kept here: it can look at pictures again."""
+        """The tools for a model whose conversation is stored here; it can recall pictures."""
+        return self._tools(in_conversation=True)
 
-        return [*self.tools(), image_recall(self.pictures, handles=self.handles)]
+    def _tools(self, *, in_conversation: bool) -> list[Tool]:
+        from limner.tools.built_in import ToolParts, built_in_tools
+
+        parts = ToolParts(
+            generator=self.drawing,
+            inspector=self.looking,
+            defaults=self._drawing_defaults(),
+            pictures=self.pictures,
+            handles=self.handles,
+        )
+        return [*built_in_tools(parts, in_conversation=in_conversation), *self._plugins]
 
     def conversation_registry(self, more: Iterable[Tool] = ()) -> ToolRegistry:
-        """As `registry`, for a model whose conversation is kept here."""
+        """As `registry`, for a model whose conversation is stored here."""
         return self._registry(self.conversation_tools(), more)
 
     def registry(self, more: Iterable[Tool] = ()) -> ToolRegistry:
-        """The tools and ``more``, ready to be called in parallel; their pictures are kept here."""
+        """The tools and ``more``, which run in parallel; their pictures are stored here."""
         return self._registry(self.tools(), more)
 
     def _registry(self, own: Iterable[Tool], more: Iterable[Tool]) -> ToolRegistry:
+        from limner.tools.function_tools import kept_in
+        from limner.tools.registry import ToolRegistry
+
         tools = [*own, *(kept_in(lambda: self.pictures, tool) for tool in more)]
         return ToolRegistry(tools, timeout_s=self.settings.tools.timeout_s)
 
     def person(
         self,
         *,
-        progress: Callable[[Progress], None] = tell_nobody,
-        ask: Callable[[Question], Awaitable[bool]] = ask_nobody,
+        progress: Callable[[Progress], None] = ignore_progress,
+        ask: Callable[[Question], Awaitable[bool]] = answer_no,
     ) -> ToolContext:
-        """The context of a call that a person typed: only the floor bounds its paths."""
+        """The context of a call that a person makes: only protected paths are out of reach."""
         return ToolContext(
             cwd=self.cwd,
             reach=self._person_reach,
@@ -312,14 +364,24 @@ class Limner(Components):
 
     @cached_property
     def _person_reach(self) -> Reach:
-        # Looked up once: finding the places of the floor reads some two hundred folder entries.
+        # Built once: finding the protected paths reads some two hundred folder entries.
         return Reach.for_person(home=self.home.folder)
 
     @cached_property
     def _plugins(self) -> list[Tool]:
+        from limner.tools.built_in import declarations
+        from limner.tools.function_tools import plugin_tools
+
         # Loaded once, so that one that is broken is logged once.
-        taken = [tool.name for tool in (*BUILT_IN, IMAGE_RECALL)]
-        return plugin_tools(taken=taken, pictures=lambda: self.pictures)
+        return plugin_tools(taken=declarations(), pictures=lambda: self.pictures)
+
+    def warm(self) -> None:
+        """Do now what the first request in this event loop would wait for: read certificates."""
+        self.components.warm()
+
+    async def aclose(self) -> None:
+        """Wait for calls in flight, then stop the workers and close connections and database."""
+        await self.components.aclose()
 
     async def __aenter__(self) -> Self:
         return self
@@ -330,7 +392,7 @@ class Limner(Components):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        await self.aclose()
+        await self.components.aclose()
 
     async def _draw(
         self, function: str, kind: type[DrawingArguments], given: Mapping[str, Any]
@@ -383,7 +445,7 @@ def _as_json(value: object) -> object:
 
 
 def create_image_tools(lim: Limner | None = None) -> list[Tool]:
-    """The picture tools as a list, for a registry of your own."""
+    """The picture tools as a list, for your own registry."""
     return (Limner() if lim is None else lim).tools()
 
 
@@ -400,16 +462,18 @@ def tool(
 ) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
     """Make a tool of a typed function, as ``@limner.tool`` or with the options of `function_tool`.
 
-    What a model reads of it comes from the signature and the docstring. It may return words, a
-    picture (a `Path`, bytes, a Pillow image), a list of those, or anything that is JSON.
+    A model reads the signature and the docstring. The function may return words, a picture (a
+    `Path`, bytes, a Pillow image), a list of those, or anything that is JSON.
 
-    Its pictures are kept by the `Limner` whose registry it is in; in a registry of your own, by one
-    with the settings of this program.
+    The `Limner` whose registry it is in stores its pictures; in your own registry, one with the
+    settings of this program.
 
     Raises:
-        TypeError: a parameter has no type, or there is no word on what the function does.
-        ValueError: services take no tool of that name.
+        TypeError: a parameter has no type, or the function has no docstring.
+        ValueError: model services do not accept the name.
     """
+
+    from limner.tools.function_tools import function_tool
 
     def decorate(function: Callable[..., Any]) -> FunctionTool:
         return function_tool(function, pictures=lambda: _of_this_program().pictures, **options)

@@ -1,12 +1,14 @@
-"""Settings in; every part of the program built and connected out.
+"""Settings in; every part of the program out, each built and connected when it is first used.
 
-What one package needs of a sibling is handed over here, as a value.
+What one package needs of a sibling is handed over here, as a value. A part that few commands need
+is imported where it is built, so that a program loads only what it uses.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import threading
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
@@ -14,62 +16,67 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
 
 from msgspec.structs import replace
 
-from limner import eyes, illustrator
-from limner.agent.compaction import Compactor
-from limner.agent.conversation import Conversations
-from limner.agent.gc import GarbageCollector
-from limner.agent.ingress import Ingress
-from limner.agent.loop import TurnParts
-from limner.agent.model_call import TOOL as CONVERSATION
-from limner.agent.model_call import ModelCaller
-from limner.agent.personality import Personalities
-from limner.agent.prompt_builder import PromptBuilder
-from limner.agent.quarantine import Quarantine
-from limner.agent.session_export import SessionExporter
-from limner.agent.session_import import SessionImporter
-from limner.agent.sessions import Sessions
-from limner.agent.turn_config import TurnConfigBuilder
+from limner import illustrator
 from limner.dollars import usd_to_nano
-from limner.imaging.formats import accepted_formats
 from limner.imaging.pool import Imaging
-from limner.models import offline
-from limner.models.base import Model
-from limner.models.registry import EYES, OFFLINE, KnownModel, Registry
-from limner.models.remote import RemoteModel
 from limner.money.ledger import Caps, Money
 from limner.net.http import Http
 from limner.net.per_loop import PerLoop
-from limner.pictures.fitting import Fitting
 from limner.pictures.request import ImageRequest
 from limner.pictures.take import Pictures
 from limner.providers.base import Connection, Provider, ProviderSpec
-from limner.providers.choice import Choice
-from limner.providers.specs import all_specs
 from limner.settings import Settings, load
 from limner.storage.blobs import Blobs
 from limner.storage.home import Home
 from limner.storage.keys import Keys
 from limner.storage.store import Store
-from limner.tools.answer_cache import AnswerCache
 from limner.tools.base import ApprovalPolicy
-from limner.tools.generation import ImageGenerator
 from limner.tools.handles import Handles
 from limner.tools.in_flight import InFlight
-from limner.tools.inspection import TOOL as INSPECT
-from limner.tools.inspection import Inspector
-from limner.tools.output_file import OutputWriter
-from limner.tools.picture_info import PictureInfoReader
-from limner.tools.picture_loader import PictureLoader
-from limner.tools.planning import Planner
-from limner.tools.sources import SourceLoader
+
+if TYPE_CHECKING:
+    from limner.agent.conversation import Conversations
+    from limner.agent.gc import GarbageCollector
+    from limner.agent.ingress import Ingress
+    from limner.agent.personality import Personalities
+    from limner.agent.prompt_builder import PromptBuilder
+    from limner.agent.quarantine import Quarantine
+    from limner.agent.session_export import SessionExporter
+    from limner.agent.session_import import SessionImporter
+    from limner.agent.sessions import Sessions
+    from limner.models.base import Model
+    from limner.models.registry import KnownModel, Registry
+    from limner.pictures.fitting import Fitting
+    from limner.providers.choice import Choice
+    from limner.tools.generation import ImageGenerator
+    from limner.tools.inspection import Inspector
+    from limner.tools.picture_info import PictureInfoReader
+
+T = TypeVar("T")
 
 
-def _now() -> datetime:
+def utc_now() -> datetime:
+    """The time of this machine."""
     return datetime.now(UTC)
+
+
+class part(cached_property[T]):  # noqa: N801 - used as a decorator, as `property` is
+    """A property that is built once, even if several threads ask for it at the same time."""
+
+    @overload
+    def __get__(self, instance: None, owner: type[Any] | None = None) -> Self: ...
+    @overload
+    def __get__(self, instance: object, owner: type[Any] | None = None) -> T: ...
+    def __get__(self, instance: Any, owner: type[Any] | None = None) -> Self | T:
+        """Build the part, or wait until another thread has."""
+        if instance is None:
+            return self
+        with instance.building:
+            return cast("T", super().__get__(instance, owner))
 
 
 class Components:
@@ -81,7 +88,7 @@ class Components:
         env: where keys and base addresses come from.
         cwd: what relative paths are relative to.
         clock: the time, for prices that change and models that retire.
-        observe: gets one redacted line for each HTTP request and answer.
+        observe: gets one redacted line for each HTTP request and response.
     """
 
     def __init__(
@@ -91,70 +98,105 @@ class Components:
         budget_usd: Decimal | float | str | None = None,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
-        clock: Callable[[], datetime] = _now,
+        clock: Callable[[], datetime] = utc_now,
         observe: Callable[[str], None] | None = None,
     ) -> None:
+        self.building = threading.RLock()
         self.env = os.environ if env is None else env
         self.cwd = Path.cwd() if cwd is None else cwd
         self.settings = load(env=self.env, cwd=self.cwd) if settings is None else settings
         self.session_id = uuid.uuid4().hex
         self.clock = clock
-        self.home = home = Home(self.settings.home)
-        images, approval = self.settings.images, self.settings.approval
-        self.keys = Keys(home.keys, env=self.env)
-        self.store = Store(home.database)
-        self.money = Money(self.store, caps=_caps(self.settings, budget_usd), clock=clock)
-        self.imaging = Imaging(accept=images.accept)
-        blobs = Blobs(home.blobs)
-        self.pictures = Pictures(blobs=blobs, store=self.store, imaging=self.imaging, clock=clock)
-        self.fitting = Fitting(pictures=self.pictures, mode=images.fit, tile=images.tile)
+        self.home = Home(self.settings.home)
+        self._caps = _caps(self.settings, budget_usd)
         self._http = Http(observe=observe)
-        self._slots = PerLoop(lambda: asyncio.Semaphore(images.concurrency))
-        self._consent = ApprovalPolicy(
+        concurrency = self.settings.images.concurrency
+        self._slots = PerLoop(lambda: asyncio.Semaphore(concurrency))
+        approval = self.settings.approval
+        self._approval = ApprovalPolicy(
             policy=approval.policy, above_nano=usd_to_nano(approval.above_usd)
         )
         self._in_flight = InFlight()
-        roles = self.settings.model_roles
-        self.models = Registry(
-            key_of=self.keys.get,
-            env=self.env,
-            roles={"vision": roles.vision, "default": roles.default},
-            own=self.settings.models,
-            embedded=images.embedded,
-            today=lambda: clock().date(),
-        )
-        self.handles = Handles(pictures=self.pictures, known=self._session_handles)
-        self.drawing = self._build_drawing()
-        self.looking = self._build_looking()
-        self.ingress = Ingress(pictures=self.pictures)
-        self.quarantine = Quarantine(store=self.store, clock=clock)
-        self.requests = self._build_prompts()
-        self.sessions = Sessions(store=self.store, clock=clock)
-        self.personalities = Personalities(home.personalities)
-        self.conversations = self._build_conversations()
-        self.importing = SessionImporter(
-            sessions=self.sessions, ingress=self.ingress, pictures=self.pictures
-        )
-        self.exporting = SessionExporter(pictures=self.pictures)
-        self.garbage = GarbageCollector(store=self.store, blobs=blobs, clock=clock)
-        self.showing = PictureInfoReader(
-            pictures=self.pictures, money=self.money, imaging=self.imaging
-        )
+        self._blobs = Blobs(self.home.blobs)
 
-    @cached_property
+    # --- storage, money, pictures ---
+
+    @part
+    def keys(self) -> Keys:
+        """The keys of services."""
+        return Keys(self.home.keys, env=self.env)
+
+    @part
+    def store(self) -> Store:
+        """The database."""
+        return Store(self.home.database)
+
+    @part
+    def money(self) -> Money:
+        """The ledger."""
+        return Money(self.store, caps=self._caps, clock=self.clock)
+
+    @part
+    def imaging(self) -> Imaging:
+        """The workers that decode and encode pictures."""
+        return Imaging(accept=self.settings.images.accept)
+
+    @part
+    def pictures(self) -> Pictures:
+        """Takes pictures in and gives them out."""
+        return Pictures(blobs=self._blobs, store=self.store, imaging=self.imaging, clock=self.clock)
+
+    @part
+    def fitting(self) -> Fitting:
+        """Makes pictures ready for models."""
+        from limner.pictures.fitting import Fitting
+
+        images = self.settings.images
+        return Fitting(pictures=self.pictures, mode=images.fit, tile=images.tile)
+
+    @part
+    def handles(self) -> Handles:
+        """Finds pictures by their handles."""
+        return Handles(pictures=self.pictures, known=self._session_handles)
+
+    @part
+    def showing(self) -> PictureInfoReader:
+        """Says where a picture comes from."""
+        from limner.tools.picture_info import PictureInfoReader
+
+        return PictureInfoReader(pictures=self.pictures, money=self.money, imaging=self.imaging)
+
+    @part
+    def garbage(self) -> GarbageCollector:
+        """Removes the pictures that nothing refers to."""
+        from limner.agent.gc import GarbageCollector
+
+        return GarbageCollector(store=self.store, blobs=self._blobs, clock=self.clock)
+
+    # --- drawing and looking ---
+
+    @part
     def specs(self) -> dict[str, ProviderSpec]:
         """Every provider by name."""
-        # Loaded when something is to be drawn: a conversation alone needs none of their modules.
+        from limner.providers.specs import all_specs
+
         return all_specs(embedded=self.settings.images.embedded)
 
-    def _build_drawing(self) -> ImageGenerator:
+    @part
+    def drawing(self) -> ImageGenerator:
+        """Draws pictures."""
+        from limner.tools.generation import ImageGenerator
+        from limner.tools.output_file import OutputWriter
+        from limner.tools.planning import Planner
+        from limner.tools.sources import SourceLoader
+
         generated = self.home.generated
         return ImageGenerator(
             planner=Planner(
                 sourcing=SourceLoader(pictures=self.pictures, handles=self.handles),
                 specs=lambda: self.specs,
                 key_of=self.keys.get,
-                approval=self._consent,
+                approval=self._approval,
                 generated=generated,
             ),
             connect=self._connect,
@@ -171,12 +213,34 @@ class Components:
             clock=self.clock,
         )
 
-    def _build_looking(self) -> Inspector:
+    @part
+    def models(self) -> Registry:
+        """The models that talk and look."""
+        from limner.models.registry import Registry
+
+        roles = self.settings.model_roles
+        return Registry(
+            key_of=self.keys.get,
+            env=self.env,
+            roles={"vision": roles.vision, "default": roles.default},
+            own=self.settings.models,
+            embedded=self.settings.images.embedded,
+            today=lambda: self.clock().date(),
+        )
+
+    @part
+    def looking(self) -> Inspector:
+        """Answers questions about pictures."""
+        from limner.imaging.formats import accepted_formats
+        from limner.tools.answer_cache import AnswerCache
+        from limner.tools.inspection import TOOL, Inspector
+        from limner.tools.picture_loader import PictureLoader
+
         images = self.settings.images
         return Inspector(
             registry=self.models,
-            connect=partial(self._model, kind=INSPECT),
-            viewing=PictureLoader(
+            connect=partial(self._model, kind=TOOL),
+            loader=PictureLoader(
                 pictures=self.pictures,
                 handles=self.handles,
                 fitting=self.fitting,
@@ -184,7 +248,7 @@ class Components:
                 auto_resize=images.auto_resize,
             ),
             money=self.money,
-            approval=self._consent,
+            approval=self._approval,
             cache=AnswerCache(store=self.store, clock=self.clock) if images.cache_answers else None,
             in_flight=self._in_flight,
             block_images=images.block_images,
@@ -192,7 +256,27 @@ class Components:
             session_id=self.session_id,
         )
 
-    def _build_prompts(self) -> PromptBuilder:
+    # --- conversations ---
+
+    @part
+    def ingress(self) -> Ingress:
+        """Takes in the pictures of a conversation."""
+        from limner.agent.ingress import Ingress
+
+        return Ingress(pictures=self.pictures)
+
+    @part
+    def quarantine(self) -> Quarantine:
+        """Remembers the pictures that a model's service refused."""
+        from limner.agent.quarantine import Quarantine
+
+        return Quarantine(store=self.store, clock=self.clock)
+
+    @part
+    def requests(self) -> PromptBuilder:
+        """Builds what a model is sent."""
+        from limner.agent.prompt_builder import PromptBuilder
+
         images = self.settings.images
         return PromptBuilder(
             store=self.store,
@@ -202,22 +286,44 @@ class Components:
             auto_resize=images.auto_resize,
         )
 
-    def _build_conversations(self) -> Conversations:
+    @part
+    def sessions(self) -> Sessions:
+        """The stored conversations."""
+        from limner.agent.sessions import Sessions
+
+        return Sessions(store=self.store, clock=self.clock)
+
+    @part
+    def personalities(self) -> Personalities:
+        """Who a model can be."""
+        from limner.agent.personality import Personalities
+
+        return Personalities(self.home.personalities)
+
+    @part
+    def conversations(self) -> Conversations:
+        """Starts and opens conversations."""
+        from limner.agent.compaction import Compactor
+        from limner.agent.conversation import Conversations
+        from limner.agent.loop import TurnParts
+        from limner.agent.model_call import TOOL, ModelCaller
+        from limner.agent.turn_config import TurnConfigBuilder
+
         agent = self.settings.agent
-        model_caller = ModelCaller(
+        caller = ModelCaller(
             prompts=self.requests,
             quarantine=self.quarantine,
             money=self.money,
-            approval=self._consent,
-            connect=partial(self._model, kind=CONVERSATION),
+            approval=self._approval,
+            connect=partial(self._model, kind=TOOL),
             in_flight=self._in_flight,
         )
         return Conversations(
             sessions=self.sessions,
-            standings=TurnConfigBuilder(
+            turn_configs=TurnConfigBuilder(
                 registry=self.models,
                 personalities=self.personalities,
-                approval=self._consent,
+                approval=self._approval,
                 home=self.home.folder,
                 personality=agent.personality,
                 sandbox=agent.sandbox,
@@ -225,27 +331,44 @@ class Components:
                 max_calls=agent.max_calls,
             ),
             parts=TurnParts(
-                model_caller=model_caller,
-                compaction=Compactor(
-                    model_caller=model_caller, prompts=self.requests, at=agent.compact_at
+                model_caller=caller,
+                compactor=Compactor(
+                    model_caller=caller, prompts=self.requests, at=agent.compact_at
                 ),
                 money=self.money,
                 drawn_here=self.pictures.drawn_here,
             ),
         )
 
+    @part
+    def importing(self) -> SessionImporter:
+        """Makes sessions of rollout files."""
+        from limner.agent.session_import import SessionImporter
+
+        return SessionImporter(sessions=self.sessions, ingress=self.ingress, pictures=self.pictures)
+
+    @part
+    def exporting(self) -> SessionExporter:
+        """Writes sessions as rollout files."""
+        from limner.agent.session_export import SessionExporter
+
+        return SessionExporter(pictures=self.pictures)
+
+    # --- the whole ---
+
     def warm(self) -> None:
-        """Make what the first request in this event loop would wait for: reading certificates."""
+        """Do now what the first request in this event loop would wait for: read certificates."""
         self._http.client()
 
     async def aclose(self) -> None:
         """Wait for calls in flight, then stop the workers and close connections and database."""
-        async with AsyncExitStack() as last:
-            last.push_async_callback(self.store.aclose)
-            last.push_async_callback(self.sessions.aclose)
-            last.push_async_callback(self._http.aclose)
-            last.push_async_callback(self.imaging.aclose)
+        try:
             await self._in_flight.aclose()
+        finally:
+            async with AsyncExitStack() as last:
+                for name in ("store", "sessions", "_http", "imaging"):
+                    if name in vars(self):
+                        last.push_async_callback(vars(self)[name].aclose)
 
     def _connect(self, choice: Choice) -> Provider:
         spec = choice.spec
@@ -261,6 +384,11 @@ class Components:
         )
 
     def _model(self, model: KnownModel, *, kind: str) -> Model:
+        from limner import eyes
+        from limner.models import offline
+        from limner.models.registry import EYES, OFFLINE
+        from limner.models.remote import RemoteModel
+
         if model.name == EYES:
             return eyes.EyesModel(eyes.Eyes(self.imaging))
         if model.name == OFFLINE:

@@ -1,4 +1,4 @@
-"""Dollars as people write them -> integer nano-dollars, and back for a reader."""
+"""Dollars as users write them -> integer nano-dollars, and back to text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from decimal import Context, Decimal, DecimalException, Inexact, InvalidOperatio
 
 from limner.errors import NANO_PER_USD, InputInvalid
 
-# Far above any budget, and far enough below 2**63 nano-dollars that a ledger's sum cannot overflow.
+# Far above any budget, and so far below 2**63 nano-dollars that the ledger's sum cannot overflow.
 MAX_USD = 1_000_000
 
 _EXACT = Context(prec=40, traps=[Inexact, InvalidOperation])
@@ -14,11 +14,11 @@ _ONE_NANO = Decimal(1).scaleb(-9)
 
 
 def usd_to_nano(usd: Decimal | str | float, *, field: str | None = None) -> int:
-    """Turn dollars into nano-dollars; a float means the decimal number it prints as.
+    """Convert dollars to nano-dollars; a float counts as the decimal number it prints as.
 
     Raises:
-        InputInvalid: not a number from 0 to 1,000,000, or finer than a nano-dollar. ``field`` is
-            the argument or setting it names.
+        InputInvalid: not a number from 0 to 1,000,000, or finer than a nano-dollar; it names
+            ``field``.
     """
     try:
         amount = Decimal(str(usd) if isinstance(usd, float) else usd)
@@ -37,7 +37,7 @@ __all__ = ["format_usd", "usd_to_nano"]
 
 
 def format_usd(nano: int) -> str:
-    """Nano-dollars for a reader: ``$0.04``, ``$0.0132``; cents always, finer only where needed."""
+    """Nano-dollars as text: ``$0.04``, ``$0.0132``; always cents, more digits only if needed."""
     dollars, rest = divmod(nano, NANO_PER_USD)
     digits = f"{rest:09d}"
     return f"${dollars}.{digits[:2]}{digits[2:].rstrip('0')}"

@@ -1,8 +1,7 @@
-"""Everything that can go wrong, as one tree.
+"""A failure -> one class of one tree, with the facts that a program needs.
 
-Each class says what a program needs to know of it: a stable ``code``, the ``kind`` a tool result
-carries, whether trying again can help, whether money was (or may have been) spent, and the exit
-status of the command line.
+Each class has a stable ``code``, the ``kind`` of its tool result, whether a retry can help, whether
+money was or may have been spent, and the exit status of the command line.
 
 ::
 
@@ -23,13 +22,13 @@ status of the command line.
     │   ├── ProviderBadRequest        IMAGE_GEN_BAD_REQUEST
     │   ├── ModelBadAnswer            MODEL_BAD_ANSWER
     │   └── ModelTimeout              MODEL_TIMEOUT
-    ├── ImageError                  bytes are not the picture promised       exit 4
+    ├── ImageError                  bytes are not a valid picture            exit 4
     │   ├── UnrecognizedImage         no known format
     │   ├── CorruptImage              a known format that does not decode
     │   ├── ImageTooLarge             over the byte, pixel, memory or time limit
-    │   ├── UnsafeSvg                 an SVG document that asks for more than drawing
+    │   ├── UnsafeSvg                 an SVG document with more than a drawing
     │   └── BadProviderImage          IMAGE_GEN_BAD_RESPONSE
-    ├── Denied                      policy says no                           exit 5
+    ├── Denied                      a policy denies it                       exit 5
     │   ├── ReachDenied               OUTPUT_PATH_DENIED
     │   ├── BudgetExceeded            BUDGET_EXCEEDED
     │   └── ApprovalDenied            APPROVAL_DENIED
@@ -50,7 +49,7 @@ NANO_PER_USD = 1_000_000_000
 
 
 class LimnerError(Exception):
-    """Something failed; the class and the fields say what to do about it.
+    """A failure; the class and the fields say what to do about it.
 
     Attributes:
         message: one sentence for the reader, without the code.
@@ -58,7 +57,7 @@ class LimnerError(Exception):
         retryable: the same call may work later.
         billed: money was spent, or may have been (then ``cost_source`` is "unknown").
         cost_nano: what it cost, in nano-dollars.
-        extras: facts a program may want, all JSON values (a job id, moderation categories).
+        extras: further facts as JSON values (a job id, moderation categories).
     """
 
     code: str = "FAILED"
@@ -88,7 +87,7 @@ class LimnerError(Exception):
         self.cost_source: CostSource = "table"
 
     def charge(self, cost_nano: int, source: CostSource) -> None:
-        """Record what was spent before this went wrong, so that no failure loses its cost."""
+        """Record the cost of the failed call."""
         self.billed = cost_nano > 0
         self.cost_nano = cost_nano
         self.cost_source = source
@@ -99,7 +98,7 @@ class LimnerError(Exception):
         return self.cost_nano / NANO_PER_USD
 
     def as_json(self) -> dict[str, Any]:
-        """The object every door shows: code, message, retryable, billed, cost_usd, hint, extras."""
+        """The JSON object: code, message, retryable, billed, cost_usd, hint, extras."""
         return {
             "code": self.code,
             "message": self.message,
@@ -130,13 +129,13 @@ class InputInvalid(UserError):
 
 
 class InvalidSize(InputInvalid):
-    """The provider cannot draw that size or quality; the hint names the nearest it can."""
+    """The model cannot draw that size or quality; the hint has the nearest size."""
 
     code = "INVALID_SIZE_FOR_PROVIDER"
 
 
 class SettingsError(UserError):
-    """A settings file, variable or flag holds something limner does not know."""
+    """A settings file, variable or flag has an unknown key or a value that is not valid."""
 
     code = "SETTINGS_INVALID"
     kind = "input_invalid"
@@ -150,25 +149,25 @@ class MissingExtra(UserError):
 
 
 class NoProvider(UserError):
-    """No service can draw this here; the hint names the keys to set."""
+    """No provider can draw this; the hint names the keys to set."""
 
     code = "IMAGE_GEN_NO_PROVIDER"
     kind = "not_available"
 
 
 class OutputExists(UserError):
-    """The output file is already there and overwriting was not asked for."""
+    """The output file exists, and the caller did not ask to overwrite it."""
 
     code = "OUTPUT_EXISTS"
 
 
 class ProviderError(LimnerError):
-    """A service failed; ``extras`` holds the provider, its status and its own error code.
+    """A service failed; ``extras`` has the provider, its status and its own error code.
 
-    ``may_be_billed`` is set where the request reached the service and nobody knows what became
-    of it: such a request is never sent again, and its quoted price stays counted.
-    ``model_code`` is the code where a model was asked for words and not for a picture;
-    ``provider_message`` is what the service itself said, without secrets.
+    ``may_be_billed`` is True if the request reached the service and its outcome is unknown. Such a
+    request is never sent again, and its quoted price stays counted. ``model_code`` is the code for
+    a request to a language model. ``provider_message`` is the service's own message without
+    secrets.
     """
 
     code = "IMAGE_GEN_PROVIDER_UNAVAILABLE"
@@ -196,7 +195,7 @@ class ProviderRefused(ProviderError):
 
 
 class ProviderRateLimited(ProviderError):
-    """Too many requests or no quota left; ``retry_after_s`` where the service says."""
+    """Too many requests or no quota left; ``retry_after_s`` is the pause it asks for."""
 
     code = "IMAGE_GEN_QUOTA_EXCEEDED"
     model_code = "MODEL_RATE_LIMITED"
@@ -208,7 +207,7 @@ class ProviderRateLimited(ProviderError):
 
 
 class ProviderUnavailable(ProviderError):
-    """A server error, a dropped connection or a time-out."""
+    """A server error, a dropped connection or a timeout."""
 
     code = "IMAGE_GEN_PROVIDER_UNAVAILABLE"
     retryable = True
@@ -236,27 +235,27 @@ class ProviderBadRequest(ProviderError):
 
 
 class ModelBadAnswer(ProviderError):
-    """A model's answer is not what its API promises, or broke off."""
+    """A model's response is not valid or incomplete."""
 
     code = model_code = "MODEL_BAD_ANSWER"
 
 
 class ModelTimeout(ProviderError):
-    """A model did not finish its answer in the time it was given."""
+    """A model did not finish its response in time."""
 
     code = model_code = "MODEL_TIMEOUT"
     retryable = True
 
 
 class ImageError(LimnerError):
-    """Bytes are not the picture they were promised to be."""
+    """Bytes are not a valid picture."""
 
     code = "IMAGE_INVALID"
     exit_status = 4
 
 
 class UnrecognizedImage(ImageError):
-    """The first bytes match no format that is accepted here."""
+    """The first bytes match no accepted format."""
 
     code = "IMAGE_UNRECOGNIZED"
 
@@ -274,7 +273,7 @@ class ImageTooLarge(ImageError):
 
 
 class UnsafeSvg(ImageError):
-    """The SVG document asks for something a drawing does not need."""
+    """The SVG document contains something that a drawing does not need."""
 
     code = "SVG_REFUSED"
 
@@ -286,26 +285,26 @@ class BadProviderImage(ImageError):
 
 
 class Denied(LimnerError):
-    """A policy says no; nothing was sent and nothing was spent."""
+    """A policy denies it; nothing was sent and nothing was spent."""
 
     code = "DENIED"
     exit_status = 5
 
 
 class ReachDenied(Denied):
-    """The path is outside what may be written or read here."""
+    """The path is outside the folders that the caller may read or write."""
 
     code = "OUTPUT_PATH_DENIED"
 
 
 class BudgetExceeded(Denied):
-    """The call would pass a cap; the message has the amount, the cap and what is left."""
+    """The call would exceed a cap; the message has the amount, the cap and the rest."""
 
     code = "BUDGET_EXCEEDED"
 
 
 class ApprovalDenied(Denied):
-    """The user was asked, or had to be asked and could not be, and the answer is no."""
+    """The user denied the call, or limner could not ask the user."""
 
     code = "APPROVAL_DENIED"
 
@@ -328,3 +327,9 @@ class Cancelled(LimnerError):
 
     code = "CANCELLED"
     exit_status = 130
+
+
+def cancellation_cost(cancellation: BaseException) -> Cancelled | None:
+    """The cost in an ``asyncio.CancelledError``; None if no paid call was cancelled."""
+    cost = cancellation.args[0] if cancellation.args else None
+    return cost if isinstance(cost, Cancelled) else None

@@ -177,7 +177,7 @@ def unexplained(found: Iterable[Difference], rows: Iterable[Allowed]) -> list[st
     return [str(one) for one in found if not any(row.has(one) for row in rows)]
 
 
-def test_everything_is_told_in_the_same_order(played: dict[str, Scenes]) -> None:
+def test_notifications_come_in_the_same_order(played: dict[str, Scenes]) -> None:
     for scene, codex, ours in pairs(played):
         if scene in REORDERED:
             assert Counter(map(label, codex)) == Counter(map(label, ours))

@@ -41,7 +41,7 @@ def untimed(item: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in item.items() if name not in TIMES}
 
 
-async def test_every_item_is_read_as_it_was_told(scenes: Scenes) -> None:
+async def test_every_item_is_read_as_it_was_notified(scenes: Scenes) -> None:
     [started] = answers(scenes, "start", "thread/start")
     [_, read] = answers(scenes, "looking things up", "thread/read")
     thread_id = started["thread"]["id"]

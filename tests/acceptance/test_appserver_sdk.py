@@ -225,7 +225,7 @@ def test_threads_are_forked_named_listed_archived_and_brought_back(
         assert texts(model)[-3:] == ["Count", "One.", "Go on"]
 
 
-def test_models_and_the_account_are_told(side: Side, model: ResponsesServer) -> None:
+def test_models_and_the_account_can_be_read(side: Side, model: ResponsesServer) -> None:
     from openai_codex import Codex
 
     with Codex(config(side)) as codex:

@@ -11,7 +11,7 @@ from tests.servers.tmux import Tmux, needs_tmux
 
 pytestmark = [needs_tmux(), pytest.mark.slow]
 PROMPT = "\x1b[?2004h> "
-SESSION = re.compile(r"To come back: (limner chat --resume [0-9a-f-]{36})")
+SESSION = re.compile(r"To resume: (limner chat --resume [0-9a-f-]{36})")
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_draw_look_resume_and_spend_without_a_key(studio: Studio, terminal: Tmux
         assert any(line.startswith("Answer: The colours are ") for line in lines(terminal))
 
         terminal.press("C-d")
-        terminal.see("To come back: ")
+        terminal.see("To resume: ")
         terminal.see("$ ")
         resume = SESSION.search(" ".join(terminal.screen().splitlines()))
         assert resume is not None, terminal.screen()
@@ -68,7 +68,7 @@ def test_draw_look_resume_and_spend_without_a_key(studio: Studio, terminal: Tmux
         terminal.see(PROMPT)
         # Here Ctrl-C is the terminal's own: a key, and a signal to whoever has the foreground.
         terminal.press("C-c")
-        terminal.see("To come back: ")
+        terminal.see("To resume: ")
         terminal.see("$ ")
         terminal.type("echo status $?")
         terminal.see("\nstatus 130")

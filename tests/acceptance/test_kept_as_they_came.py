@@ -16,6 +16,8 @@ from tests.servers.c2pa_signer import GENERATOR, ISSUER, SIGNER, signed
 from tests.servers.openai_server import OpenAIServer
 
 from limner.imaging.formats import OutputFormat
+from limner.tools.built_in.image_generate import GenerateArguments
+from limner.tools.drawing_arguments import CallerOptions
 
 VALID = {
     "kind": "c2pa",
@@ -113,8 +115,8 @@ async def test_a_picture_is_saved_in_another_format_and_kept_as_it_came(
     studio: Studio, openai: OpenAIServer, to: OutputFormat, suffix: str
 ) -> None:
     async with studio.connect(openai).open() as lim:
-        order = {"prompt": "a fox", "provider": "openai-image"}
-        (made,) = (await lim.draw("image_generate", order, output_format=to)).images
+        arguments = GenerateArguments(prompt="a fox", provider="openai-image")
+        (made,) = (await lim.draw(arguments, CallerOptions(output_format=to))).images
         assert (made.path.suffix, made.image.mime) == (suffix, f"image/{to}")
         with Image.open(made.path) as image:
             assert (image.format, image.size) == (to.upper(), (1024, 1024))

@@ -66,6 +66,31 @@ def test_a_failure_without_async_is_the_same_error(home: Path) -> None:
         limner.generate("a fox", size="large")
 
 
+def test_several_pictures_are_a_list_and_one_is_itself(home: Path) -> None:
+    three = limner.generate("a fox", n=3, size=SIZE, output_path=Path("fox.png"))
+    assert [one.path.name for one in three] == ["fox.png", "fox-1.png", "fox-2.png"]
+    one = limner.generate("a fox", n=1, size=SIZE)
+    assert_picture(one.path, under=home)
+
+
+def test_an_unknown_keyword_is_a_type_error_and_none_means_not_given(home: Path) -> None:
+    with pytest.raises(TypeError, match=r"generate\(\) got an unexpected keyword argument 'sise'"):
+        limner.generate("a fox", sise=SIZE)  # pyright: ignore[reportCallIssue]
+    with pytest.raises(TypeError, match=r"edit\(\) got an unexpected keyword argument 'svg'"):
+        limner.edit("fox.png", "x", svg=None)  # pyright: ignore[reportCallIssue]
+    with pytest.raises(TypeError, match=r"inspect\(\) got an unexpected keyword argument 'n'"):
+        limner.inspect("fox.png", "x", n=2)  # pyright: ignore[reportCallIssue]
+    drawn = limner.generate("a fox", size=SIZE, seed=None, output_path=None, fallback=None)
+    assert_picture(drawn.path, under=home)
+
+
+def test_what_only_a_caller_can_ask_for_is_a_keyword_too(home: Path) -> None:
+    drawn = limner.generate("a fox", size=SIZE, output_format="webp", output_path="fox.webp")
+    assert (drawn.path.name, drawn.image.mime) == ("fox.webp", "image/webp")
+    with pytest.raises(InputInvalid, match="output_format must be one of png, jpeg, webp"):
+        limner.generate("a fox", output_format="bmp")  # pyright: ignore[reportArgumentType]
+
+
 def test_pictures_from_several_threads_at_once(home: Path) -> None:
     with ThreadPoolExecutor(6) as threads:
         drawn = list(threads.map(lambda n: limner.generate(f"{n} foxes", size=SIZE), range(12)))

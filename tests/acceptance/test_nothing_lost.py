@@ -1,4 +1,4 @@
-"""One picture's way through, disturbed at each step: what is paid for is kept, and told."""
+"""A paid picture, disturbed at each step: it is kept, and its cost is reported."""
 
 from __future__ import annotations
 
@@ -20,8 +20,13 @@ from tests.servers.replicate_server import ReplicateServer
 from tests.servers.wire import Gate, json_reply
 
 from limner import GeneratedImage, Limner, LimnerError
-from limner.errors import ApprovalDenied, Cancelled, ProviderRefused, StorageError
-from limner.money.paid_call import cancellation_cost
+from limner.errors import (
+    ApprovalDenied,
+    Cancelled,
+    ProviderRefused,
+    StorageError,
+    cancellation_cost,
+)
 
 FOUR_CENTS = 40_000_000
 
@@ -43,15 +48,15 @@ def busy_database(studio: Studio) -> Generator[None]:
 
 
 async def stop(task: asyncio.Task[Any]) -> Cancelled:
-    """Wait for a cancelled task; what its cancellation tells."""
+    """Wait for a cancelled task, and return the cost in its cancellation."""
     await asyncio.wait([task])
     assert task.cancelled()
     try:
         task.result()
     except asyncio.CancelledError as stopped:
-        told = cancellation_cost(stopped)
-    assert told is not None
-    return told
+        cost = cancellation_cost(stopped)
+    assert cost is not None
+    return cost
 
 
 async def test_a_picture_that_has_come_in_is_kept_however_often_its_call_is_cancelled(
@@ -69,10 +74,10 @@ async def test_a_picture_that_has_come_in_is_kept_however_often_its_call_is_canc
                 drawing.cancel()
                 await asyncio.wait([drawing], timeout=0.01)
             assert not drawing.done()
-        told = await stop(drawing)
+        cost = await stop(drawing)
     (path,) = studio.files
     assert unlabelled(path) == openai.picture
-    assert (told.billed, told.cost_usd, told.extras) == (True, 0.04, {"path": str(path)})
+    assert (cost.billed, cost.cost_usd, cost.extras) == (True, 0.04, {"path": str(path)})
     assert await ledger(studio) == [("settled", FOUR_CENTS, None, str(path))]
 
 
@@ -92,11 +97,11 @@ async def test_a_call_that_is_cancelled_while_it_waits_for_its_turn_costs_nothin
         await asyncio.wait([second], timeout=0.2)
         second.cancel()
         try:
-            told = await stop(second)
+            cost = await stop(second)
         finally:
             gate.open()
         await first
-    assert (told.billed, told.cost_nano) == (False, 0)
+    assert (cost.billed, cost.cost_nano) == (False, 0)
     assert len(openai.requests) == 1
     assert [row[:3] for row in await ledger(studio)] == [
         ("released", 0, "CANCELLED"),
@@ -163,7 +168,7 @@ async def test_closing_may_be_given_up_without_harm_to_what_it_waits_for(
     assert studio.files == [drawn.path]
 
 
-async def test_a_generated_folder_that_cannot_be_one_is_found_out_before_paying(
+async def test_a_generated_folder_that_is_a_file_is_found_before_paying(
     studio: Studio, openai: OpenAIServer
 ) -> None:
     studio.home.mkdir()
@@ -173,7 +178,7 @@ async def test_a_generated_folder_that_cannot_be_one_is_found_out_before_paying(
     assert openai.requests == []
 
 
-async def test_a_home_that_cannot_be_one_is_found_out_before_paying(
+async def test_a_home_that_is_a_file_is_found_before_paying(
     studio: Studio, openai: OpenAIServer
 ) -> None:
     studio.home.write_text("not a folder")
@@ -184,18 +189,18 @@ async def test_a_home_that_cannot_be_one_is_found_out_before_paying(
     assert openai.requests == []
 
 
-async def test_a_prompt_that_is_no_text_is_found_out_before_paying(
+async def test_a_prompt_with_a_lone_surrogate_is_refused_before_paying(
     studio: Studio, openai: OpenAIServer
 ) -> None:
     """Half of a character pair can be written in JSON, but neither sent nor journalled."""
     result = await studio.connect(openai).call(at=SPRING, prompt="a fox \ud83e")
     assert (result.code, result.field) == ("input_invalid", "prompt")
-    assert result.error == "prompt holds half of a character at position 6"
+    assert result.error == "prompt contains a lone surrogate at position 6"
     assert openai.requests == []
     assert await ledger(studio) == []
 
 
-async def test_a_no_from_the_user_leaves_no_trace(studio: Studio, openai: OpenAIServer) -> None:
+async def test_a_refusal_by_the_user_leaves_no_row(studio: Studio, openai: OpenAIServer) -> None:
     studio.env["LIMNER_APPROVAL_POLICY"] = "untrusted"
     async with studio.connect(openai).open(at=SPRING) as lim:
         with pytest.raises(ApprovalDenied):
@@ -215,7 +220,7 @@ async def disk_that_fills_up(lim: Limner, server: OpenAIServer, gate: Gate) -> L
     return caught.value
 
 
-async def test_a_disk_that_is_full_when_the_picture_arrives_tells_what_that_cost(
+async def test_a_disk_that_is_full_when_the_picture_arrives_is_an_error_with_its_cost(
     studio: Studio, openai: OpenAIServer
 ) -> None:
     gate = Gate()
@@ -242,7 +247,7 @@ async def test_the_next_process_counts_what_a_full_disk_kept_from_being_recorded
     assert await ledger(studio) == [("unknown", FOUR_CENTS, "OWNER_DIED", None)]
 
 
-async def test_a_job_that_cannot_be_written_down_is_not_lost(
+async def test_a_job_whose_id_cannot_be_recorded_is_not_lost(
     studio: Studio, replicate: ReplicateServer
 ) -> None:
     """The disk is full just when the service tells the id of its prediction."""
@@ -282,7 +287,7 @@ async def test_a_refusal_that_is_charged_for_counts_at_its_price(studio: Studio)
 
 
 @pytest.mark.parametrize("name", ["fox.png", None])
-async def test_a_picture_that_cannot_be_written_is_kept_and_told(
+async def test_a_picture_that_cannot_be_written_is_kept_and_the_error_says_where(
     studio: Studio, openai: OpenAIServer, name: str | None
 ) -> None:
     """The folder it is to go to becomes something else while the picture is drawn."""

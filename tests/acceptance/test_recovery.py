@@ -103,7 +103,7 @@ async def test_a_time_out_may_be_billed_names_its_job_and_is_recovered_later(
     assert (status, said["jobs"]) == (0, [])
 
 
-async def test_a_recovered_picture_goes_where_it_was_meant_to_go_in_its_size(
+async def test_a_recovered_picture_has_its_requested_path_and_size(
     studio: Studio, replicate: ReplicateServer
 ) -> None:
     replicate.file = bytes_reply(picture(256, 256, kind="WEBP"))
@@ -214,7 +214,7 @@ async def test_a_job_that_failed_gives_the_money_back(
     [error_reply(401, "who are you"), error_reply(404, "what prediction")],
     ids=["unauthorized", "not found"],
 )
-async def test_a_service_that_will_not_tell_leaves_the_job_as_it_is(
+async def test_a_provider_that_gives_no_result_leaves_the_job_as_it_is(
     studio: Studio, replicate: ReplicateServer, reply: Reply
 ) -> None:
     await time_out(studio, replicate)
@@ -251,7 +251,7 @@ async def test_without_the_key_a_job_waits_for_it(
     assert await recover(studio) is not None
 
 
-async def test_an_openai_request_nobody_can_ask_about_stays_counted(
+async def test_an_openai_request_that_cannot_be_recovered_stays_counted(
     studio: Studio, openai: OpenAIServer
 ) -> None:
     openai.script("generate", Reply(head=False, ending="reset"))

@@ -13,7 +13,7 @@ from tests.servers.replicate_server import ReplicateServer
 from tests.servers.wire import json_reply
 
 from limner import ToolResult, create_image_tools
-from limner.tools.image_generate import SCHEMA
+from limner.tools.built_in.image_generate import IMAGE_GENERATE
 
 
 def value(result: ToolResult) -> dict[str, Any]:
@@ -44,8 +44,8 @@ def test_tool_surface_name_toolset_and_result_size() -> None:
 
 def test_parameters_are_the_table_in_its_order_with_its_defaults() -> None:
     table = {
-        name: (row["type"], name in SCHEMA["required"], row.get("default"))
-        for name, row in list(SCHEMA["properties"].items())[:5]
+        name: (row["type"], name in IMAGE_GENERATE.schema["required"], row.get("default"))
+        for name, row in list(IMAGE_GENERATE.schema["properties"].items())[:5]
     }
     assert table == {
         "prompt": ("string", True, None),
@@ -336,7 +336,9 @@ async def test_limitation_cloud_only_is_lifted_by_the_embedded_illustrator(
 
 
 def test_limitation_generation_is_from_text_alone() -> None:
-    assert {"image", "images", "mask", "reference"} & set(SCHEMA["properties"]) == set()
+    assert {"image", "images", "mask", "reference"} & set(
+        IMAGE_GENERATE.schema["properties"]
+    ) == set()
 
 
 async def test_limitation_no_retry_on_a_policy_rejection(

@@ -31,7 +31,7 @@ from tests.servers.responses_server import ResponsesServer
 from tests.servers.wire import Gate
 
 from limner import Text
-from limner.tools.inspect_image import SCHEMA
+from limner.tools.built_in.inspect_image import INSPECT_IMAGE
 from limner.tools.inspection import Inspector, system_prompt
 from limner.tools.picture_loader import MAX_INPUT_BYTES, UNDECODABLE
 
@@ -42,12 +42,14 @@ __all__ = ["desk", "openai"]
 
 
 def test_inputs_are_path_and_question_both_required_strings() -> None:
-    rows = list(SCHEMA["properties"].items())[:2]
-    assert [(name, row["type"], name in SCHEMA["required"]) for name, row in rows] == [
+    rows = list(INSPECT_IMAGE.schema["properties"].items())[:2]
+    assert [
+        (name, row["type"], name in INSPECT_IMAGE.schema["required"]) for name, row in rows
+    ] == [
         ("path", "string", True),
         ("question", "string", True),
     ]
-    assert SCHEMA["required"] == ["path", "question"]
+    assert INSPECT_IMAGE.schema["required"] == ["path", "question"]
 
 
 async def test_input_path_is_resolved_relative_to_the_session_cwd(desk: Studio) -> None:
@@ -141,7 +143,7 @@ async def test_flow_1_block_images_rejects_immediately(
 async def test_flow_2_a_missing_registry_is_an_error(desk: Studio) -> None:
     async with desk.open() as lim:
         bare: Inspector = replace(lim.looking, registry=None)
-        lim.looking = bare
+        lim.components.looking = bare
         result = await call_with(lim, desk.context(), path="missing.png")
     assert error(result) == "Model registry is unavailable for inspect_image."
 
@@ -456,7 +458,7 @@ async def test_a_file_that_is_not_there_is_said_to_be_missing(desk: Studio) -> N
     result = await call(desk, path="missing.png")
     assert (result.domain_code, error(result)) == (
         "FILE_NOT_FOUND",
-        f"Could not read {str(desk.cwd / 'missing.png')!r}: it is not there.",
+        f"Could not read {str(desk.cwd / 'missing.png')!r}: it does not exist.",
     )
 
 

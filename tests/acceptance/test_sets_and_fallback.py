@@ -123,6 +123,32 @@ async def test_each_of_a_set_has_a_seed_of_its_own(
     assert sorted(seeds) == [7, 8, 9]
 
 
+async def test_a_seed_that_the_model_ignores_is_reported(
+    studio: Studio, openai: OpenAIServer, replicate: ReplicateServer
+) -> None:
+    studio.connect(openai, replicate)
+    with_seed = await studio.call(prompt="a fox", provider=FLARE, seed=7)
+    without = await studio.call(prompt="a fox", provider=FLARE)
+    honoured = await studio.call(prompt="a fox", provider="replicate-flux", seed=7)
+    notices = [json.loads(one.value).get("notice") for one in (with_seed, without, honoured)]
+    assert notices == [
+        f"{FLARE}/gpt-image-2.5-flare has no seeds: the same seed draws another picture.",
+        None,
+        None,
+    ]
+
+
+async def test_the_failures_of_a_list_are_told_beside_the_pictures(
+    studio: Studio, openai: OpenAIServer
+) -> None:
+    openai.script("generate", error_reply(400, "no"))
+    async with studio.connect(openai).open() as lim:
+        drawn = await lim.generate("a fox", n=2, provider=FLARE)
+    assert len(drawn) == 1
+    (failed,) = drawn[0].extras["failed"]
+    assert failed["code"] == "IMAGE_GEN_BAD_REQUEST"
+
+
 async def test_cancelling_a_set_stops_all_of_it_and_tells_the_cost(
     studio: Studio, openai: OpenAIServer
 ) -> None:

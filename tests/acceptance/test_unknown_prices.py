@@ -1,4 +1,4 @@
-"""What nobody knows the price of is set aside at a stated rate: caps hold, and policies ask."""
+"""A model without a known price is reserved at a fixed rate: caps hold, and policies ask."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def look(desk: Studio, path: str = "photo.png", **context: Any) -> ToolRes
         return result
 
 
-def test_no_listed_model_costs_more_than_is_set_aside_for_one_that_is_not() -> None:
+def test_no_listed_model_costs_more_than_the_rate_of_an_unlisted_one() -> None:
     dearest = max(
         row.rate.most(input_tokens=1_000, output_tokens=1_000)
         for row in vision_models()
@@ -68,7 +68,7 @@ async def test_a_cap_holds_for_a_look_of_unknown_price(
     assert (refused.domain_code, len(responses.sent("ask"))) == ("BUDGET_EXCEEDED", 0)
 
 
-async def test_a_cap_holds_for_a_file_that_nobody_can_decode(
+async def test_a_cap_holds_for_a_file_that_cannot_be_decoded(
     desk: Studio, responses: ResponsesServer
 ) -> None:
     desk.env["LIMNER_MODEL_ROLES_VISION"] = "openai/gpt-5.5"
@@ -92,7 +92,7 @@ async def test_a_look_of_unknown_price_is_a_paid_call(
     assert [question.amount_nano is not None for question in asked] == [True]
 
 
-async def test_what_was_counted_is_settled_at_the_rate_that_was_set_aside(desk: Studio) -> None:
+async def test_counted_tokens_are_settled_at_the_reserved_rate(desk: Studio) -> None:
     result = await look(desk)
     counts = Counts()
     nano = UNKNOWN_RATE.cost(input_tokens=counts.input, output_tokens=counts.output)
@@ -115,7 +115,7 @@ async def test_a_cap_holds_for_a_conversation_of_unknown_price(groq: Talk) -> No
     assert (ended.text, ended.spent_nano) == ("Hello.", nano)
 
 
-async def test_tokens_that_were_not_counted_cost_what_was_set_aside(groq: Talk) -> None:
+async def test_uncounted_tokens_cost_what_was_reserved(groq: Talk) -> None:
     groq.script(says("Hello.", usage=Counts(input=0, cached=0, output=0, reasoning=0)))
     lim = groq.limner()
     ended = ending(await happened(groq.agent(lim), "Hello."))

@@ -124,7 +124,7 @@ async def test_on_failure_a_set_asks_once_about_a_cap(
     result = await call(desk, "image_generate", terms, prompt="a fox", n=5)
     assert result.ok, result
     (question,) = user.asked
-    assert question.text.endswith("Go over it? The answer holds for each of the 5 pictures.")
+    assert question.text.endswith("Go over it? The answer applies to each of the 5 pictures.")
     assert len(desk.files) == len(openai.sent("generate")) == (5 if answer else 2)
 
 

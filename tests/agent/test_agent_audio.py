@@ -1,4 +1,4 @@
-"""Sounds in conversations: what is taken in, what is sent to whom, and what it may cost."""
+"""Audio in conversations: what is taken in, what is sent, and what it may cost."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ PROBLEMS = {
 
 
 @pytest.mark.parametrize(("url", "problem"), PROBLEMS.values(), ids=PROBLEMS)
-async def test_what_is_no_sound_becomes_words_and_a_warning(
+async def test_a_note_and_a_warning_replace_invalid_audio(
     lim: Limner, url: Any, problem: str
 ) -> None:
     entered = await lim.ingress.items(
@@ -75,19 +75,19 @@ async def test_what_is_no_sound_becomes_words_and_a_warning(
     assert entered.warnings == (f"An audio clip from me was left out: {problem}.",)
 
 
-async def test_sounds_of_other_protocols_are_checked_too(lim: Limner) -> None:
+async def test_audio_of_other_protocols_is_checked_too(lim: Limner) -> None:
     sent = [{"type": "inputAudio", "audioUrl": url} for url in (data_url(), "https://x")]
     entered = await lim.ingress.contents(codex_content.read(sent), source="me")
     assert entered.items == (audio_part(data_url()), text(f"[audio omitted: {NOT_AUDIO}]"))
     assert entered.warnings == (f"An audio clip from me was left out: {NOT_AUDIO}.",)
 
 
-def test_the_largest_sound_is_taken() -> None:
+def test_the_largest_clip_is_taken() -> None:
     assert find_problem(data_url(bytes(MAX_CLIP_BYTES))) is None
 
 
 @given(st.binary(min_size=1, max_size=99))
-def test_property_a_sound_that_is_taken_has_as_many_bytes_as_it_says(data: bytes) -> None:
+def test_property_the_size_of_a_clip_is_that_of_its_data(data: bytes) -> None:
     assert find_problem(data_url(data)) is None
     clip = parse_clip(audio_part(data_url(data)))
     assert clip is not None
@@ -106,14 +106,14 @@ FILES = {
 
 
 @pytest.mark.parametrize(("data", "mime"), FILES.values(), ids=FILES)
-def test_what_a_file_is_its_first_bytes_say(data: bytes, mime: str, tmp_path: Path) -> None:
+def test_the_first_bytes_of_a_file_decide_its_type(data: bytes, mime: str, tmp_path: Path) -> None:
     path = tmp_path.resolve() / "sound.txt"
     path.write_bytes(data)
     assert read_file(path) == data_url(data, mime)
 
 
 @pytest.mark.parametrize("data", [b"", b"root:x:0:0", b"RIFF\0\0\0\0WEBP"])
-def test_a_file_that_is_no_sound_is_not_read_out(data: bytes, tmp_path: Path) -> None:
+def test_a_file_that_is_not_audio_is_refused(data: bytes, tmp_path: Path) -> None:
     path = tmp_path.resolve() / "secret.wav"
     path.write_bytes(data)
     with pytest.raises(InputInvalid, match="match no known audio format"):
@@ -134,7 +134,7 @@ async def test_a_file_that_is_too_large_or_not_there_is_refused(
 # --- out ---
 
 
-async def test_a_model_that_hears_gets_them_and_another_words(lim: Limner) -> None:
+async def test_a_model_that_takes_audio_gets_it_and_another_a_note(lim: Limner) -> None:
     items = [user(text("a"), audio_part(data_url()))]
     heard = await lim.requests.build(Prompt(items=items), model(lim, HEARING))
     assert (heard.prompt.items, heard.prompt.takes_audio) == (items, True)
@@ -164,7 +164,7 @@ def test_a_conversation_without_audio_leaves_none_out(takes_audio: bool) -> None
 # --- what it counts ---
 
 
-def test_a_sound_counts_by_its_length_and_not_as_words() -> None:
+def test_a_clip_counts_by_its_length_and_not_as_text() -> None:
     words = Prompt(items=[user(audio_part("")), user(text("a"))])
     heard = Prompt(items=[user(audio_part(data_url(bytes(48_000)))), user(text("a"))])
     without, size = measure_history(words), measure_history(heard)

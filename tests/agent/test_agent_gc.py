@@ -74,7 +74,7 @@ async def pay_for(lim: Limner, picture: Picture) -> None:
     await lim.money.settle(reservation, cost_nano=5, cost_source="table", picture=picture.handle)
 
 
-async def test_what_nothing_refers_to_is_removed_with_its_bytes(lim: Limner) -> None:
+async def test_an_unused_picture_is_removed_with_its_bytes(lim: Limner) -> None:
     kept, gone = await take(lim, unique()), await take(lim, unique())
     await name_in_session(lim, kept)
     await age(lim)
@@ -85,7 +85,7 @@ async def test_what_nothing_refers_to_is_removed_with_its_bytes(lim: Limner) -> 
     assert await lim.garbage.collect() == NOTHING
 
 
-async def test_what_was_paid_for_stays_and_what_it_was_drawn_from(lim: Limner) -> None:
+async def test_a_paid_picture_stays_with_its_sources(lim: Limner) -> None:
     source = await take(lim, unique())
     other = await take(lim, unique())
     bought = await take(lim, unique(), parents=[source.handle, other.handle])
@@ -139,14 +139,14 @@ async def test_a_fit_that_two_pictures_share_stays_with_the_one_that_stays(lim: 
     assert row["parent"] == kept.handle
 
 
-async def test_what_came_in_today_stays_unless_all_is_asked_for(lim: Limner) -> None:
+async def test_a_picture_of_today_stays_unless_the_grace_is_zero(lim: Limner) -> None:
     picture = await take(lim, unique())
     await age(lim, days=0.5)
     assert await lim.garbage.collect() == FreedSpace(pictures=0, files=0, size_bytes=0, young=1)
     assert (await lim.garbage.collect(grace_s=0)).size_bytes == picture.size_bytes
 
 
-async def test_what_came_in_within_the_last_minute_always_stays(lim: Limner) -> None:
+async def test_a_picture_of_the_last_minute_always_stays(lim: Limner) -> None:
     picture = await take(lim, unique())
     assert await lim.garbage.collect(grace_s=0) == FreedSpace(
         pictures=0, files=0, size_bytes=0, young=1
@@ -163,7 +163,7 @@ async def test_a_picture_that_is_taken_in_again_is_young_again(lim: Limner) -> N
     assert await lim.pictures.original(picture) == data
 
 
-async def test_a_young_picture_keeps_what_it_comes_from(lim: Limner) -> None:
+async def test_a_young_picture_keeps_its_ancestors(lim: Limner) -> None:
     source = await take(lim, unique())
     await age(lim)
     await take(lim, unique(), parents=[source.handle])
@@ -212,7 +212,7 @@ async def test_the_sources_of_a_request_that_is_not_finished_stay(lim: Limner) -
     assert (await lim.garbage.collect()).pictures == 1
 
 
-async def test_deleting_a_session_frees_what_only_it_named(lim: Limner) -> None:
+async def test_deleting_a_session_frees_the_pictures_that_only_it_has(lim: Limner) -> None:
     shared, own = await take(lim, unique()), await take(lim, unique())
     elsewhere = await take(lim, unique())
     first = await name_in_session(lim, shared, own)
@@ -247,7 +247,9 @@ async def test_giving_out_a_picture_while_it_is_collected_still_gives_it(lim: Li
     assert await handles(lim) == set()
 
 
-async def test_what_one_program_takes_in_again_another_cannot_collect(tmp_path: Path) -> None:
+async def test_a_picture_that_one_program_stores_again_another_cannot_collect(
+    tmp_path: Path,
+) -> None:
     data = [unique() for _ in range(30)]
     async with program(tmp_path) as taking, program(tmp_path) as collecting:
         for one in data:

@@ -1,4 +1,4 @@
-"""Pictures enter a conversation: good ones as handles, bad ones as words."""
+"""Pictures enter a conversation: valid ones as handles, the others as notes."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ async def assert_sendable(lim: Limner, items: Any) -> None:
 
 
 @pytest.mark.parametrize("name", POISON)
-async def test_a_bad_picture_becomes_words_and_the_rest_of_the_message_survives(
+async def test_a_note_replaces_a_bad_picture_and_the_rest_of_the_message_survives(
     lim: Limner, name: str
 ) -> None:
     url, reason = POISON[name]
@@ -136,7 +136,7 @@ async def test_a_bad_picture_in_the_output_of_a_tool_poisons_no_later_request(li
     await assert_sendable(lim, [*entered.items, user(text("And now?"))])
 
 
-async def test_a_jpeg_that_says_it_is_a_png_is_taken_for_what_it_is(lim: Limner) -> None:
+async def test_a_jpeg_that_is_declared_as_a_png_is_stored_as_a_jpeg(lim: Limner) -> None:
     entered = await lim.ingress.parts([image(data_url(JPEG, "image/png"))], source="look")
     assert entered.items == (seen(handle_of(JPEG)),)
     assert [one.mime for one in entered.pictures] == ["image/jpeg"]
@@ -239,7 +239,7 @@ async def test_a_picture_that_a_service_drew_by_itself_becomes_a_handle(lim: Lim
     assert again.items == entered.items
 
 
-async def test_what_a_dynamic_tool_answers_comes_in_the_same_way(lim: Limner) -> None:
+async def test_the_answer_of_a_dynamic_tool_is_ingested_in_the_same_way(lim: Limner) -> None:
     answer = [
         {"type": "inputText", "text": "done"},
         {"type": "inputImage", "imageUrl": data_url(PNG)},
@@ -255,7 +255,7 @@ async def test_what_a_dynamic_tool_answers_comes_in_the_same_way(lim: Limner) ->
     assert [warning[:12] for warning in entered.warnings] == ["Picture 2 of", "Picture 3 of"]
 
 
-async def test_no_base64_of_a_picture_lies_anywhere_in_the_home(tmp_path: Path) -> None:
+async def test_no_base64_of_a_picture_is_anywhere_in_the_home(tmp_path: Path) -> None:
     noise = random.Random(7).randbytes(60 * 40 * 3)
     data = saved(Image.frombytes("RGB", (60, 40), noise), "PNG")
     items = [user(image(data_url(data)), image(data_url(data[:-9])))]

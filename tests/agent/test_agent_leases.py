@@ -1,4 +1,4 @@
-"""A session is talked in by one conversation at a time, of one process that is alive."""
+"""One conversation of one live process runs turns in a session."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ async def opened(lim: Limner, session_id: str) -> Conversation:
 
 
 async def begun(lim: Limner) -> Conversation:
-    return await lim.conversations.begin(
+    return await lim.conversations.create(
         SessionOptions(), cwd=lim.cwd, tools=lim.conversation_registry
     )
 
@@ -88,13 +88,13 @@ async def test_a_second_conversation_of_the_same_program_is_refused(tmp_path: Pa
         "retryable": True,
         "billed": False,
         "cost_usd": 0.0,
-        "hint": "Use the conversation that has it, or close that first.",
+        "hint": "Use the conversation that holds it, or close that first.",
         "session": session_id,
         "pid": os.getpid(),
     }
 
 
-async def test_what_another_process_has_is_refused_until_it_lets_go(tmp_path: Path) -> None:
+async def test_a_session_of_another_process_is_refused_until_its_release(tmp_path: Path) -> None:
     async with program(tmp_path) as lim:
         session = await lim.sessions.create(cwd="/")
         with another_process(lim, session.id) as process:
@@ -108,13 +108,13 @@ async def test_what_another_process_has_is_refused_until_it_lets_go(tmp_path: Pa
         "retryable": True,
         "billed": False,
         "cost_usd": 0.0,
-        "hint": f"Close it there, or go on in a copy: limner sessions fork {session.id}",
+        "hint": f"Close it there, or continue in a copy: limner sessions fork {session.id}",
         "session": session.id,
         "pid": process.pid,
     }
 
 
-async def test_what_a_killed_process_had_is_free_at_once(tmp_path: Path) -> None:
+async def test_the_session_of_a_killed_process_is_free_at_once(tmp_path: Path) -> None:
     async with program(tmp_path) as lim:
         session = await lim.sessions.create(cwd="/")
         with another_process(lim, session.id) as process:
@@ -126,7 +126,7 @@ async def test_what_a_killed_process_had_is_free_at_once(tmp_path: Path) -> None
         await conversation.aclose()
 
 
-async def test_what_another_process_has_can_be_read_and_copied_but_not_put_away(
+async def test_a_session_of_another_process_can_be_read_and_copied_but_not_archived(
     tmp_path: Path,
 ) -> None:
     async with program(tmp_path) as lim:
@@ -147,7 +147,7 @@ async def test_what_another_process_has_can_be_read_and_copied_but_not_put_away(
             assert (about.name, about.archived_ms, about.items) == ("Fox", None, 1)
 
 
-async def test_a_program_may_put_away_and_delete_what_it_talks_in_itself(tmp_path: Path) -> None:
+async def test_a_program_may_archive_and_delete_a_session_that_it_holds(tmp_path: Path) -> None:
     async with program(tmp_path) as lim:
         conversation = await begun(lim)
         session_id = conversation.session.id
@@ -159,7 +159,7 @@ async def test_a_program_may_put_away_and_delete_what_it_talks_in_itself(tmp_pat
         await conversation.aclose()
 
 
-async def test_a_conversation_that_nobody_has_any_more_holds_nothing(tmp_path: Path) -> None:
+async def test_a_dropped_conversation_holds_no_session(tmp_path: Path) -> None:
     async with program(tmp_path) as lim:
         conversation = await begun(lim)
         session_id = conversation.session.id
@@ -227,7 +227,7 @@ async def test_an_agent_lets_go_of_its_session_when_it_is_closed(tmp_path: Path)
         async with Agent(lim, session=agent.session_id) as again:
             assert (await again.conversation()).session.id == agent.session_id
         with pytest.raises(UserError) as caught:
-            await conversation.run([said("hello")], tell=lambda _: None)
+            await conversation.run([said("hello")], on_event=lambda _: None)
     assert (caught.value.code, caught.value.hint) == (
         "CONVERSATION_CLOSED",
         f"Open the session {agent.session_id} again.",

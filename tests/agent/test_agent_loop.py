@@ -1,4 +1,4 @@
-"""A model on each of the wires draws, looks, edits and answers; everything else goes wrong."""
+"""A model on each of the wires draws, looks, edits and answers; and every way to fail."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from tests.servers.scripted import TALKERS, calls, says
 from tests.servers.wire import Gate, Reply, Seen, json_reply
 
 import limner
-from limner.agent.call_items import is_call
 from limner.agent.events import (
     Compacted,
     InputAdded,
@@ -31,6 +30,7 @@ from limner.agent.loop import INTERRUPTED
 from limner.agent.session_options import SessionOptions
 from limner.errors import UserError
 from limner.tools.base import Outcome, Question, Tool, ToolContext
+from limner.wires.items import is_call
 
 DRAW = ("image_generate", '{"prompt": "a red fox", "output_path": "fox.png"}')
 LOOK = ("inspect_image", '{"path": "fox.png", "question": "Which colours?"}')
@@ -101,7 +101,7 @@ async def test_a_model_draws_looks_edits_and_answers(at: Talk) -> None:
     assert said[-1]["id"] == told[-1].item_id
 
 
-async def test_what_a_turn_costs_is_what_the_ledger_says(at: Talk) -> None:
+async def test_the_cost_of_a_turn_is_that_of_the_ledger(at: Talk) -> None:
     at.script(calls(DRAW), says("Done."))
     lim = at.limner()
     agent = at.agent(lim)
@@ -130,7 +130,7 @@ async def test_calls_made_together_run_together_and_every_output_is_kept(at: Tal
     assert len(made) == 2
 
 
-async def test_a_tool_that_fails_is_told_to_the_model_and_the_turn_goes_on(at: Talk) -> None:
+async def test_the_model_reads_the_error_of_a_tool_and_the_turn_continues(at: Talk) -> None:
     at.script(
         calls(("inspect_image", '{"path": "nowhere.png", "question": "?"}'), ("no_such", "{}")),
         says("It failed."),
@@ -144,7 +144,7 @@ async def test_a_tool_that_fails_is_told_to_the_model_and_the_turn_goes_on(at: T
     assert errors == {"inspect_image": "FILE_NOT_FOUND", "no_such": "UNKNOWN_TOOL"}
 
 
-async def test_arguments_that_were_cut_off_are_told_to_the_model(openai: Talk) -> None:
+async def test_the_model_reads_that_its_arguments_were_cut_off(openai: Talk) -> None:
     openai.script(calls(("image_generate", '{"prompt": "a f')), says("Again, then."))
     events = await happened(openai.agent(), "Draw.")
     assert ending(events).text == "Again, then."
@@ -172,7 +172,7 @@ async def test_a_tool_that_never_ends_is_stopped_by_its_time_and_by_the_user(at:
     assert of(ToolFinished, events)[0].result.domain_code == "CANCELLED"
 
 
-async def test_what_is_said_in_the_middle_is_heard_before_the_next_request(at: Talk) -> None:
+async def test_steering_is_part_of_the_next_request(at: Talk) -> None:
     arrived, go_on = asyncio.Event(), asyncio.Event()
 
     async def run(arguments: Any, context: ToolContext) -> Outcome:
@@ -190,7 +190,7 @@ async def test_what_is_said_in_the_middle_is_heard_before_the_next_request(at: T
     assert ending(events).text == "A green one, then."
     assert len(of(InputAdded, events)) == 2
     assert at.asked[1].index("No, a green one.") > at.asked[1].index("A red one.")
-    with pytest.raises(UserError, match="No turn is under way"):
+    with pytest.raises(UserError, match="No turn is running"):
         await agent.steer("Too late.")
 
 
@@ -241,7 +241,7 @@ async def test_another_process_goes_on_with_the_same_spend_and_the_same_terms(at
     assert at.asked[-1].count("/9j/") + at.asked[-1].count("iVBOR") == 1
 
 
-async def test_a_call_of_a_process_that_died_is_told_as_aborted(openai: Talk) -> None:
+async def test_a_call_of_a_process_that_died_is_sent_as_aborted(openai: Talk) -> None:
     started = asyncio.Event()
     openai.script(calls(("wait", "{}")), says("never said"))
     agent = openai.agent(tools=[waiting_tool(started=started)])
@@ -277,7 +277,7 @@ async def test_a_call_that_was_left_open_can_still_be_answered(at: Talk) -> None
     conversation = await again.conversation()
     left = [one.item async for one in conversation.session.items() if is_call(one.item)]
     events: list[Any] = []
-    await conversation.run([], tell=events.append, pending=left)
+    await conversation.run([], on_event=events.append, pending=left)
     assert ending(events).text == "Better late than never."
     assert "late" in at.asked[-1]
     assert ABORTED not in at.asked[-1]
@@ -358,7 +358,7 @@ async def test_a_cap_of_five_cents_holds_when_forty_pictures_are_wanted_at_once(
     assert await lim.money.spent(session_id=agent.session_id) == ended.spent_nano
 
 
-async def test_the_price_of_anybodys_tool_is_added_to_the_session(openai: Talk) -> None:
+async def test_the_price_of_a_users_tool_is_added_to_the_session(openai: Talk) -> None:
     async def good(arguments: Any, context: ToolContext) -> Outcome:
         return Outcome(value={"words": "x" * 5_000}, cost_nano=7_000_000, cost_source="provider")
 
@@ -414,7 +414,7 @@ async def test_a_service_that_fails_ends_the_turn_and_nothing_else(at: Talk) -> 
     assert ending(await happened(agent, "Hello?")).text == "Back again."
 
 
-async def test_every_event_is_told_in_order_and_after_it_is_on_disk(openai: Talk) -> None:
+async def test_every_event_is_emitted_in_order_and_after_it_is_on_disk(openai: Talk) -> None:
     openai.script(calls(DRAW, words="Let me draw. "), says("Here."))
     agent, kinds = openai.agent(), []
     async for event in agent.run("Draw."):
@@ -440,13 +440,13 @@ async def test_every_event_is_told_in_order_and_after_it_is_on_disk(openai: Talk
     ]
 
 
-async def test_a_second_turn_cannot_begin_while_one_is_under_way(openai: Talk) -> None:
+async def test_a_second_turn_cannot_start_while_one_is_running(openai: Talk) -> None:
     gate = Gate()
     openai.script(says("Wait", gate=gate))
     agent = openai.agent()
     async for event in agent.run("One."):
         if isinstance(event, TurnStarted):
-            with pytest.raises(UserError, match="under way"):
+            with pytest.raises(UserError, match="is running"):
                 await happened(agent, "Two.")
             gate.open()
 
@@ -459,7 +459,7 @@ async def test_the_counts_of_a_turn_add_up(openai: Talk) -> None:
     assert counted[1].spent_nano > counted[0].spent_nano
 
 
-async def test_nobody_is_asked_where_an_answer_needs_no_yes(openai: Talk) -> None:
+async def test_the_user_is_not_asked_if_no_approval_is_needed(openai: Talk) -> None:
     asked: list[Question] = []
 
     async def ask(question: Question) -> bool:

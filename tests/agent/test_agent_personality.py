@@ -1,4 +1,4 @@
-"""Folders of personalities: read, checked, found by id, and kept to themselves."""
+"""Folders of personalities: parsed, checked, found by id, and confined."""
 
 from __future__ import annotations
 
@@ -78,9 +78,7 @@ WHOLE = {
     ],
     ids=["toml", "yaml", "flat yaml"],
 )
-def test_a_personality_says_the_same_in_toml_and_in_yaml(
-    shelf: Shelf, file: str, text: str
-) -> None:
+def test_a_personality_is_the_same_in_toml_and_in_yaml(shelf: Shelf, file: str, text: str) -> None:
     folder = shelf.put(
         "painter", toolset_yaml="- image_generate\n- inspect_image # looks\n", **{file: text}
     )
@@ -249,7 +247,7 @@ def test_a_soul_that_is_no_text_is_refused(shelf: Shelf) -> None:
     )
 
 
-def test_without_a_soul_there_is_nobody(shelf: Shelf) -> None:
+def test_a_folder_without_a_soul_is_an_error(shelf: Shelf) -> None:
     folder = shelf.put("painter", config_toml="")
     (folder / "SOUL.md").unlink()
     assert shelf.refusal("painter") == (
@@ -320,9 +318,7 @@ def test_the_folder_of_a_personality_may_be_a_symlink_of_the_user(
         ("x\0" * 99, "There are alt-text, illustrator, limner, painter, screenshot-reviewer."),
     ],
 )
-def test_an_id_that_is_nobodys_is_answered_with_the_nearest(
-    shelf: Shelf, asked: str, hint: str
-) -> None:
+def test_an_unknown_id_is_answered_with_the_nearest(shelf: Shelf, asked: str, hint: str) -> None:
     shelf.put("painter")
     with pytest.raises(InputInvalid) as caught:
         shelf.personalities.get(asked)

@@ -1,4 +1,4 @@
-"""Whatever lies in a personality's folder, reading it gives a personality or one clear error."""
+"""Any content of a personality's folder gives a personality or one clear error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A picture that a service refuses leaves later requests, and nothing else does."""
+"""Later requests leave out a picture that a service refused, and nothing else."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ async def test_another_model_is_still_sent_the_picture(
     assert await sent(lim, fox, to="anthropic/claude-opus-4-8") == handles(fox)
 
 
-async def test_what_a_process_learned_the_next_one_knows(
+async def test_the_next_process_knows_what_was_refused(
     lim: Limner, pictures: list[Picture]
 ) -> None:
     await lim.quarantine.refused(refusal("bad image"), handles(pictures[0]), model=NAME)
@@ -109,7 +109,7 @@ async def test_however_often_a_service_refuses_the_conversation_goes_on(
     assert refusals == 3
 
 
-async def test_where_the_service_does_not_say_what_is_wrong_the_second_refusal_counts(
+async def test_if_the_service_does_not_say_what_is_wrong_the_second_refusal_counts(
     lim: Limner, pictures: list[Picture]
 ) -> None:
     fox = pictures[0]
@@ -136,7 +136,7 @@ async def test_a_suspect_that_is_accepted_after_all_is_never_to_blame(
         ProviderError("no image"),
     ],
 )
-async def test_what_is_not_about_the_request_blames_no_picture(
+async def test_an_error_that_is_not_about_the_request_blames_no_picture(
     lim: Limner, pictures: list[Picture], error: ProviderError
 ) -> None:
     fox = handles(pictures[0])

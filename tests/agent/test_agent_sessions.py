@@ -71,7 +71,7 @@ async def add_picture(store: Store, handle: str) -> None:
     await store.write(lambda tx: tx.run("picture_add", **row))
 
 
-async def test_a_session_is_what_was_put_into_it(sessions: Sessions) -> None:
+async def test_a_session_returns_the_items_that_were_added(sessions: Sessions) -> None:
     session = await sessions.create(cwd="/w", name="Trip", settings={"model": "openai/gpt-5.5"})
     assert await session.append([said("hello"), call("a")]) == 0
     assert await session.append([output("a")]) == 2
@@ -180,7 +180,7 @@ async def test_history_is_whole_however_many_pages_it_has(sessions: Sessions, co
     items = [said(f"number {number}") for number in range(count)]
     if items:
         await session.append(items)
-    about, history = await session.whole()
+    about, history = await session.load()
     assert (about, history) == (await session.about(), items)
     assert about.items == count
     assert await kept(session) == items
@@ -201,14 +201,14 @@ async def test_an_id_may_be_shortened_while_it_is_the_only_one(sessions: Session
     third = await sessions.create(cwd="/", session_id="22222222-0000-4000-8000-000000000003")
     assert (await sessions.open("2")).id == third.id
     assert (await sessions.open(first.id)).id == first.id
-    with pytest.raises(InputInvalid, match="Several sessions begin with '1111'"):
+    with pytest.raises(InputInvalid, match="Several sessions start with '1111'"):
         await sessions.open("1111")
     for nobody in ("", "3", "%", "_", "2222222_"):
         with pytest.raises(InputInvalid, match="There is no session"):
             await sessions.open(nobody)
 
 
-async def test_an_id_from_elsewhere_is_taken_once_and_only_if_it_is_one(
+async def test_an_id_from_elsewhere_is_taken_once_and_only_if_it_is_a_uuid(
     sessions: Sessions,
 ) -> None:
     there = str(uuid.uuid4())
@@ -295,7 +295,7 @@ async def test_a_fork_has_read_what_its_session_has(sessions: Sessions) -> None:
     assert told == [None, noted_ms, noted_ms]
 
 
-async def test_what_an_older_limner_read_in_a_session_may_have_been_anything(
+async def test_a_session_of_an_older_limner_counts_as_untrusted(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "old.db"
@@ -341,7 +341,7 @@ async def test_a_session_knows_the_pictures_its_items_name(
     assert await sessions.delete(session.id) == (named, mentioned)
 
 
-async def test_what_a_session_cost_is_what_the_ledger_says(
+async def test_the_cost_of_a_session_is_that_of_the_ledger(
     sessions: Sessions, store: Store
 ) -> None:
     session = await sessions.create(cwd="/")
@@ -374,7 +374,7 @@ async def test_what_a_session_cost_is_what_the_ledger_says(
     assert row["nano"] == 40
 
 
-async def test_whoever_holds_a_deleted_session_is_told(sessions: Sessions) -> None:
+async def test_using_a_deleted_session_is_an_error(sessions: Sessions) -> None:
     session = await sessions.create(cwd="/")
     await session.append([said("hello")])
     await sessions.delete(session.id)
@@ -395,7 +395,7 @@ async def test_whoever_holds_a_deleted_session_is_told(sessions: Sessions) -> No
     assert await kept(session) == []
 
 
-async def test_a_preview_is_the_users_own_words(sessions: Sessions) -> None:
+async def test_a_preview_is_the_users_own_text(sessions: Sessions) -> None:
     session = await sessions.create(cwd="/")
     await session.append(
         [
@@ -409,7 +409,7 @@ async def test_a_preview_is_the_users_own_words(sessions: Sessions) -> None:
     assert (await session.about()).preview == ("draw me a fox " + "!" * 400)[:200]
 
 
-async def test_a_picture_before_the_words_is_no_part_of_the_preview(sessions: Sessions) -> None:
+async def test_a_picture_before_the_text_is_not_part_of_the_preview(sessions: Sessions) -> None:
     session = await sessions.create(cwd="/")
     fox = Picture(handle="f" * 64, mime="image/png", width=1, height=1, size_bytes=1)
     await session.append([items.user_message("What is this?", [(fox, Path("/w/fox.png"))])])

@@ -1,4 +1,4 @@
-"""Words from outside stand between tags that whoever wrote them cannot close."""
+"""Text from outside is between tags that its author cannot close."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limner.agent.untrusted import quoted
+from limner.agent.untrusted import fence_items
 from limner.wires import items
 
 TAG = re.compile(r"<(data-[0-9a-f]{12})>\n(.*)\n</\1>", re.DOTALL)
@@ -20,14 +20,12 @@ def output(words: str, call_id: str = "call_0") -> dict[str, Any]:
 
 
 def fenced(words: str, call_id: str = "call_0") -> str:
-    (item,) = quoted([output(words, call_id)])
+    (item,) = fence_items([output(words, call_id)])
     return item["output"]
 
 
 @given(st.text(), st.text())
-def test_what_is_quoted_is_whole_and_has_no_end_before_its_end_property(
-    words: str, call_id: str
-) -> None:
+def test_property_fenced_text_is_complete_and_cannot_end_early(words: str, call_id: str) -> None:
     found = TAG.fullmatch(fenced(words, call_id))
     assert found is not None
     assert found[2] == words
@@ -45,10 +43,10 @@ def test_who_knows_the_id_of_the_call_cannot_close_the_tags_either() -> None:
     assert found[2] == attack
 
 
-def test_the_same_words_are_quoted_the_same_way_each_time() -> None:
+def test_the_same_text_gets_the_same_tags_each_time() -> None:
     assert fenced("hello") == fenced("hello")
 
 
-def test_what_is_ours_stays_as_it_is() -> None:
+def test_trusted_items_stay_unchanged() -> None:
     ours = items.function_call_output(call_id="call_0", parts=[items.text_part("hello")])
-    assert quoted([ours]) == [ours]
+    assert fence_items([ours]) == [ours]

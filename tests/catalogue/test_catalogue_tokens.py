@@ -66,7 +66,7 @@ ways = st.sampled_from(EVERY_WAY)
 
 
 def look(rule: TokenRule, size: str, detail: str = "auto") -> tuple[int, str]:
-    seen = rule.look(parse_size(size), detail)
+    seen = rule.count(parse_size(size), detail)
     return seen.tokens, str(seen.size)
 
 
@@ -74,7 +74,7 @@ def look(rule: TokenRule, size: str, detail: str = "auto") -> tuple[int, str]:
 
 
 def test_a_4k_screenshot_on_gpt_5_6_takes_9792_tokens_by_default() -> None:
-    assert GPT_56.look(Size(3840, 2160), "auto") == ImageTokens(
+    assert GPT_56.count(Size(3840, 2160), "auto") == ImageTokens(
         tokens=9_792, width=3840, height=2160, exact=True
     )
 
@@ -132,7 +132,7 @@ def test_the_published_walk_through_of_a_patch_budget_comes_out() -> None:
 def test_gemini_counts_by_media_resolution_and_only_up_to_it(
     name: str, detail: str, tokens: int
 ) -> None:
-    assert rule_of(name).look(Size(640, 480), detail) == ImageTokens(
+    assert rule_of(name).count(Size(640, 480), detail) == ImageTokens(
         tokens=tokens, width=640, height=480, exact=False
     )
 
@@ -172,7 +172,7 @@ def test_on_gpt_5_4_low_detail_can_take_more_than_high() -> None:
 @pytest.mark.parametrize("detail", ["auto", "low", "high", "original"])
 def test_what_is_not_published_is_marked_as_an_estimate(detail: str) -> None:
     gpt_6 = rule_of("openai/gpt-6-astra")
-    assert gpt_6.look(Size(2560, 1440), detail).exact is False
+    assert gpt_6.count(Size(2560, 1440), detail).exact is False
 
 
 def test_an_estimate_is_not_below_the_one_public_count_that_is_higher() -> None:
@@ -180,7 +180,7 @@ def test_an_estimate_is_not_below_the_one_public_count_that_is_higher() -> None:
 
 
 def test_a_tile_model_left_to_choose_is_counted_at_its_dearer_choice() -> None:
-    assert [GPT_4O.look(Size(1024, 1024), detail) for detail in ("auto", "high")] == [
+    assert [GPT_4O.count(Size(1024, 1024), detail) for detail in ("auto", "high")] == [
         ImageTokens(tokens=765, width=768, height=768, exact=False),
         ImageTokens(tokens=765, width=768, height=768, exact=True),
     ]
@@ -191,7 +191,7 @@ def test_a_tile_model_left_to_choose_is_counted_at_its_dearer_choice() -> None:
 
 def test_more_than_30000_patches_are_refused_naming_the_largest_size_that_is_not() -> None:
     with pytest.raises(ImageTooLarge) as caught:
-        GPT_56.look(Size(12_000, 9_000), "auto")
+        GPT_56.count(Size(12_000, 9_000), "auto")
     assert (caught.value.message, caught.value.hint) == (
         "A picture of 12000x9000 is more than 30000 patches",
         "Send it at 6400x4800, or ask for less detail.",
@@ -201,7 +201,7 @@ def test_more_than_30000_patches_are_refused_naming_the_largest_size_that_is_not
 def test_exactly_30000_patches_are_taken() -> None:
     assert look(GPT_56, "6400x4800") == (36_000, "6400x4800")
     with pytest.raises(ImageTooLarge):
-        GPT_56.look(Size(6401, 4800), "original")
+        GPT_56.count(Size(6401, 4800), "original")
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_exactly_30000_patches_are_taken() -> None:
 def test_a_detail_the_model_does_not_have_is_refused_naming_those_it_has(
     rule: TokenRule, detail: str, hint: str
 ) -> None:
-    for ask in (rule.look, rule.useful):
+    for ask in (rule.count, rule.useful):
         with pytest.raises(InputInvalid) as caught:
             ask(Size(10, 10), detail)
         assert (caught.value.field, caught.value.hint) == ("detail", hint)
@@ -262,7 +262,7 @@ def test_property_the_size_sent_is_seen_as_it_is_and_stays_within_the_budget(
 ) -> None:
     rule, detail = way
     sent = rule.useful(size, detail)
-    seen = rule.look(sent, detail)
+    seen = rule.count(sent, detail)
     assert (seen.size, rule.useful(sent, detail)) == (sent, sent)
     assert 1 <= sent.width <= size.width
     assert 1 <= sent.height <= size.height
@@ -277,11 +277,11 @@ def test_property_shrinking_first_changes_neither_what_is_seen_nor_what_it_takes
 ) -> None:
     rule, detail = way
     try:
-        unshrunk = rule.look(size, detail)
+        unshrunk = rule.count(size, detail)
     except ImageTooLarge:
         return
     sent = rule.useful(size, detail)
-    assert rule.look(sent, detail).tokens == unshrunk.tokens
+    assert rule.count(sent, detail).tokens == unshrunk.tokens
     if not isinstance(rule, MediaResolution):
         assert sent == unshrunk.size
 
@@ -294,7 +294,7 @@ def test_property_of_two_pictures_seen_whole_the_larger_never_takes_less(
     smaller = Size(min(one.width, other.width), min(one.height, other.height))
     larger = Size(max(one.width, other.width), max(one.height, other.height))
     assume(rule.useful(smaller, detail) == smaller and rule.useful(larger, detail) == larger)
-    assert rule.look(smaller, detail).tokens <= rule.look(larger, detail).tokens
+    assert rule.count(smaller, detail).tokens <= rule.count(larger, detail).tokens
 
 
 @given(ways, sizes)
@@ -305,7 +305,7 @@ def test_property_a_picture_on_its_side_takes_as_much(
     sent = rule.useful(size, detail)
     turned = rule.useful(Size(size.height, size.width), detail)
     assert turned == Size(sent.height, sent.width)
-    assert rule.look(turned, detail).tokens == rule.look(sent, detail).tokens
+    assert rule.count(turned, detail).tokens == rule.count(sent, detail).tokens
 
 
 @given(large_sizes, st.sampled_from([1_536, 2_500, 6_144, 8_000]))

@@ -10,7 +10,7 @@ from limner.imaging.pool import Imaging
 
 @pytest.fixture(scope="session")
 def imaging() -> Iterator[Imaging]:
-    """One pool for all tests, so that the text reader is loaded once."""
+    """One pool for all tests, so that the OCR models are loaded once."""
     pool = Imaging()
     yield pool
     asyncio.run(pool.aclose())

@@ -1,4 +1,4 @@
-"""Evidence that the tests of answers begin with: a dialog on white, unless they say otherwise."""
+"""The default evidence of the tests: a dialog on white."""
 
 from __future__ import annotations
 

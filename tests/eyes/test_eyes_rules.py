@@ -50,7 +50,7 @@ from limner.imaging.evidence import Box, TextLine
         ("What is the cat doing?", []),
     ],
 )
-def test_the_words_of_a_question_choose_who_answers_it(question: str, names: list[str]) -> None:
+def test_the_words_of_a_question_choose_its_rules(question: str, names: list[str]) -> None:
     assert [rule.name for rule in matching(normalize(question))] == names
 
 
@@ -123,9 +123,9 @@ def test_no_question_is_too_odd_to_be_answered(question: str) -> None:
         ("What is this?", True),
     ],
 )
-def test_text_is_read_only_where_the_answer_needs_it(question: str, needed: bool) -> None:
+def test_ocr_runs_only_if_the_answer_needs_it(question: str, needed: bool) -> None:
     assert needs_text(question) is needed
 
 
-def test_a_question_of_a_million_letters_is_cut_short() -> None:
+def test_a_question_of_a_million_letters_is_truncated() -> None:
     assert len(normalize("what " * 200_000)) < 2000

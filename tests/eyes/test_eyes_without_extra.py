@@ -12,7 +12,7 @@ from PIL import Image
 
 import limner
 
-# Packages of the extra: with these there is a reader, and codes can be told.
+# Packages of the extra: OCR and the code scanner.
 EXTRA = ("rapidocr", "onnxruntime", "zxingcpp")
 
 

@@ -46,8 +46,8 @@ def test_a_fresh_machine_draws_looks_and_says_who_it_is(cli: CommandLine) -> Non
     (file,) = cli.studio.files
     assert greeting == [
         "limner/offline. /help lists the commands.",
-        "This is limner/offline: rules that draw and look, and no language model.",
-        "Set OPENAI_API_KEY, or another key, to talk with one.",
+        "This is limner/offline: rules that draw and look, not a language model.",
+        "Set OPENAI_API_KEY, or another key, to use one.",
         "",
     ]
     assert drawn[:2] == ["draw a red fox", "✓ image_generate  a red fox · $0.00 · N s"]
@@ -228,7 +228,7 @@ def test_a_tool_that_fails_says_why_and_expand_tells_more(
     assert "nowhere.png" in told[2]
     more = plain(person.say("/expand"))
     assert more[1:5] == [*told[1:3], "  path: nowhere.png", "  question: What is it?"]
-    assert plain(person.say("/verbose"))[1] == "From now on calls are shown in full."
+    assert plain(person.say("/verbose"))[1] == "Calls are now shown in full."
     model.script(calls(LOST), says("Still not."))
     assert "  path: nowhere.png" in plain(person.say("Again."))
     person.leave()
@@ -263,7 +263,7 @@ def test_the_path_of_a_picture_attaches_it(scripted: tuple[Talk, CommandLine]) -
     person = chat(cli, columns=400)
     person.prompted()
     alone = plain(person.say(str(path).replace(" ", "\\\\ ").replace("\\\\", "\\")))
-    assert alone[1:3] == [attached, "Now say what about it."]
+    assert alone[1:3] == [attached, "Now write a message about it."]
     assert attached not in plain(person.say("What is it?"))
     assert model.asked[0].count("input_image") == 1
     inside = plain(person.say(f"Look at 'my fox.png' and file://{path.as_uri()[7:]}."))
@@ -320,7 +320,7 @@ def test_sessions_are_left_resumed_copied_and_begun_anew(
     again.say("What is it called?")
     assert "My cat is called Ada." in model.asked[-1]
     copy = plain(again.say("/fork"))[1]
-    assert copy.startswith("This is a copy now, ")
+    assert copy.startswith("You are now in a copy, ")
     again.say("/new")
     again.say("Hello.")
     assert "Ada" not in model.asked[-1]
@@ -328,7 +328,7 @@ def test_sessions_are_left_resumed_copied_and_begun_anew(
     assert [line[:1] for line in listed] == ["*", " ", " "]
     assert plain(again.say(f"/resume {first[1]}"))[1].startswith(f"Session {first[1]}")
     assert plain(again.say("/resume zzz"))[1] == "limner: There is no session 'zzz'."
-    assert again.leave().err.endswith(f"To come back: limner chat --resume {first[1]}\n")
+    assert again.leave().err.endswith(f"To resume: limner chat --resume {first[1]}\n")
 
 
 @pytest.mark.slow
@@ -342,22 +342,20 @@ def test_the_other_commands(scripted: tuple[Talk, CommandLine]) -> None:
         "limner: There is no command /spned.",
         "  Did you mean /spend?",
     ]
-    assert "  /quit                leave; so does Ctrl-D" in plain(person.say("/help"))
+    assert "  /quit                exit; so does Ctrl-D" in plain(person.say("/help"))
     assert "* openai/gpt-5.4" in plain(person.say("/model"))
-    assert "limner: There is nothing to sum up yet." in plain(person.say("/compact"))
+    assert "limner: There is nothing to summarize yet." in plain(person.say("/compact"))
     assert "limner: There is nothing to copy yet." in plain(person.say("/fork"))
     person.say("Draw a fox.")
     (file,) = cli.studio.files
-    assert "The conversation was summed up; 1 picture is named in it." in plain(
-        person.say("/compact")
-    )
+    assert "The conversation was summarized; it names 1 picture." in plain(person.say("/compact"))
     shown = plain(person.say(f"/show {file}"))
     assert shown[-2].startswith("image/png  1024x1024  ")
     everyone = plain(person.say("/personality"))
     assert [line[:2] for line in everyone if ": " in line].count("* ") == 1
-    assert "From now on this is alt-text" in person.say("/personality alt-text")
+    assert "The personality is now alt-text" in person.say("/personality alt-text")
     assert "limner: There is no personality 'nobody'." in plain(person.say("/personality nobody"))
-    assert plain(person.say("/model limner/offline"))[1] == ("From now on limner/offline answers.")
+    assert plain(person.say("/model limner/offline"))[1] == ("The model is now limner/offline.")
     assert "limner: There is no model 'nothing'." in plain(person.say("/model nothing"))
     person.press("/quit\r")
     assert person.end().status == 0
@@ -374,7 +372,7 @@ def test_a_command_typed_in_the_middle_of_a_turn_waits_for_its_end(
     person.press("Hello.\r")
     person.see("Wait")
     person.press("/quit\r")
-    person.see("That waits for the end of this turn.")
+    person.see("The command will run after this turn.")
     gate.open()
     assert person.end().status == 0
 

@@ -43,11 +43,11 @@ def test_the_words_are_on_standard_output_and_the_rest_is_not(cli: CommandLine) 
     told = re.sub(r"\d+\.\d s\n", "N s\n", done.err)
     told = re.sub(r"[0-9a-f-]{36}", "ID", told)
     assert told == (
-        "This is limner/offline: rules that draw and look, and no language model.\n"
-        "Set OPENAI_API_KEY, or another key, to talk with one.\n"
+        "This is limner/offline: rules that draw and look, not a language model.\n"
+        "Set OPENAI_API_KEY, or another key, to use one.\n"
         "✓ image_generate  a red fox · $0.00 · N s\n"
         "$0.00 · session $0.00\n"
-        "To go on: limner chat --resume ID\n"
+        "To resume: limner chat --resume ID\n"
     )
 
 
@@ -190,13 +190,15 @@ def test_where_nobody_can_be_asked_the_flags_are_named(
     told = cli.run(*asking)
     assert (told.status, told.out) == (0, "Not allowed.\n")
     assert re.search(
-        r"Nobody could be asked: A picture from openai-image costs \$0\.\d+\. Go on\?\n"
-        r"  --budget USD sets money aside for the session; --approval never ",
+        r"Not asked, since this is not a terminal: "
+        r"A picture from openai-image costs \$0\.\d+\. Go on\?\n"
+        r"  --budget USD sets a budget for the session; with --approval never ",
         told.err,
     )
     assert (
-        f'Nobody could be asked: Write the picture to "{model.cwd / "fox.png"}"?\n'
-        "  --sandbox says what may be written; --approval on-request " in told.err
+        "Not asked, since this is not a terminal: "
+        f'Write the picture to "{model.cwd / "fox.png"}"?\n'
+        "  --sandbox sets where the model may write; --approval on-request " in told.err
     )
     model.script(calls(*both), says("Not allowed."))
     value = cli.run(*asking, "--json").json
@@ -253,14 +255,14 @@ def test_a_reader_who_leaves_ends_the_turn(scripted: tuple[Talk, CommandLine]) -
 
 
 MISTAKES = {
-    ("chat", "-p", " "): "say something",
+    ("chat", "-p", " "): "-p needs a message",
     ("chat", "--json"): "--json and --stream are for one turn",
     ("chat", "-p", "hello", "--json", "--budget", "much"): "'much' is not an amount in dollars",
     ("chat", "-p", "hello", "--json", "--cwd", "nowhere"): "--cwd: 'nowhere' is not a folder",
     ("chat", "-p", "hello", "--json", "--resume"): "No session is stored here yet.",
     ("chat", "-p", "hello", "--json", "--model", "x"): "There is no model 'x'.",
     ("chat", "-p", "hello", "--stream"): "--stream prints JSON",
-    ("chat",): "limner chat talks with a person at a terminal",
+    ("chat",): "limner chat needs a terminal",
 }
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.fuzz import SHARED_FIXTURE
 
 from limner.agent.events import ToolFinished
-from limner.frontends.cli.chat.attachments import is_alone, named_picture, pictures_in
+from limner.frontends.cli.chat.attachments import find_picture, find_pictures, is_only_pictures
 from limner.frontends.cli.chat.input_history import KEPT, InputHistory
 from limner.frontends.cli.chat.line_editor import PASTE_BEGINS, PASTE_ENDS, LineEditor
 from limner.frontends.cli.chat.tool_lines import collapsed, expanded, main_argument
@@ -70,29 +70,29 @@ def test_a_path_is_found_however_it_is_written(person: ToolContext, name: str) -
     escaped = "".join(f"\\{one}" if one in " '()&;#" else one for one in str(path))
     forms = [str(path), f'"{path}"', escaped, path.as_uri(), f"  {path}  ", name]
     for form in forms:
-        assert pictures_in(form, person) == [path], form
-        assert is_alone(form, person), form
+        assert find_pictures(form, person) == [path], form
+        assert is_only_pictures(form, person), form
     for form in (f'"{path}"', escaped, path.as_uri()):
         said = f"Look at {form} and say what it is."
-        assert pictures_in(said, person) == [path], said
-        assert not is_alone(said, person)
+        assert find_pictures(said, person) == [path], said
+        assert not is_only_pictures(said, person)
 
 
 def test_words_around_a_path_are_no_part_of_it(person: ToolContext) -> None:
     fox, owl = person.cwd / "fox.png", person.cwd / "an owl.png"
     for path in (fox, owl):
         path.write_bytes(b"")
-    assert pictures_in("Compare (fox.png), `fox.png` with 'an owl.png'?", person) == [fox, owl]
-    assert pictures_in("What's in it's.png? fox.pdf, foxpng or fox", person) == []
-    assert is_alone("fox.png 'an owl.png'", person)
-    assert named_picture("", person) is None
-    assert named_picture("file://elsewhere/fox.png", person) is None
+    assert find_pictures("Compare (fox.png), `fox.png` with 'an owl.png'?", person) == [fox, owl]
+    assert find_pictures("What's in it's.png? fox.pdf, foxpng or fox", person) == []
+    assert is_only_pictures("fox.png 'an owl.png'", person)
+    assert find_picture("", person) is None
+    assert find_picture("file://elsewhere/fox.png", person) is None
     (person.cwd / "folder.png").mkdir()
-    assert pictures_in("folder.png", person) == []
+    assert find_pictures("folder.png", person) == []
 
 
 def test_what_is_below_the_floor_is_not_attached(person: ToolContext) -> None:
-    assert pictures_in("/etc/passwd.png /proc/self/x.png", person) == []
+    assert find_pictures("/etc/passwd.png /proc/self/x.png", person) == []
 
 
 @given(st.text())
@@ -101,8 +101,8 @@ def test_what_is_below_the_floor_is_not_attached(person: ToolContext) -> None:
 @example("a\x00b.png")
 @example("x" * 5000 + ".png")
 def test_no_words_break_the_search_property(person: ToolContext, words: str) -> None:
-    assert pictures_in(words, person) == []
-    assert not is_alone(words, person)
+    assert find_pictures(words, person) == []
+    assert not is_only_pictures(words, person)
 
 
 def test_history_is_kept_for_its_owner_and_survives_damage(tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ def test_a_blank_prompt_is_refused(cli: CommandLine) -> None:
 
 def test_a_prompt_is_needed(cli: CommandLine) -> None:
     assert cli.run("generate") == Done(
-        status=2, err='limner: say what to draw\n  For example: limner generate "a robot"\n'
+        status=2, err='limner: give a prompt\n  For example: limner generate "a robot"\n'
     )
 
 

@@ -70,7 +70,7 @@ def test_assets_refuses_what_makes_no_sense(cli: CommandLine) -> None:
     assert [(done.status, done.err) for done in ended] == [
         (2, "limner: say what to look for\n  For example: limner assets search robot\n"),
         (2, "limner: --limit must be at least 1\n"),
-        (2, "limner: assets licences takes no word: it tells about all pictures\n"),
+        (2, "limner: assets licences takes no word: it lists all licences\n"),
     ]
 
 
@@ -154,5 +154,5 @@ def test_the_doctor_finds_keys_that_others_can_read(cli: CommandLine) -> None:
     keys.chmod(0o644)
     done = cli.run("doctor", "--json")
     assert done.status == 1
-    trouble = f"Others than its owner may use the key file '{keys}'. Run: chmod 600 '{keys}'"
+    trouble = f"Other users than its owner can use the key file '{keys}'. Run: chmod 600 '{keys}'"
     assert failed(done) == {"providers": trouble, "vision": trouble}

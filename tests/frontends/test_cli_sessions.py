@@ -39,7 +39,7 @@ def make_old(cli: CommandLine) -> None:
 def test_an_empty_home_says_where_sessions_come_from(cli: CommandLine) -> None:
     assert cli.run("sessions", "list") == Done(
         status=0,
-        err="No session is stored here. limner sessions import brings in those of Codex.\n",
+        err="No session is stored here. limner sessions import imports those of Codex.\n",
     )
 
 
@@ -62,7 +62,7 @@ def test_files_are_imported_and_listed(cli: CommandLine, rollout: Path) -> None:
     assert listed["more"] is False
 
 
-def test_what_could_not_be_imported_is_said(cli: CommandLine) -> None:
+def test_what_could_not_be_imported_is_reported(cli: CommandLine) -> None:
     picture = b"data:image/png;base64,AAAA"
     lines = [
         text.replace(b"data:image/png;base64,", picture) for text in screenshot_session(PICTURE)
@@ -74,9 +74,9 @@ def test_what_could_not_be_imported_is_said(cli: CommandLine) -> None:
     items, lost, words, why, *error = done.err.splitlines()
     assert (items, lost) == (
         "rollout.jsonl: 6 items, 0 pictures",
-        "  1 line could not be read and stayed out.",
+        "  1 line could not be read: left out.",
     )
-    assert words == "  1 picture could not be taken in; words say why:"
+    assert words == "  1 picture could not be stored; a note says why:"
     assert why.startswith("    Picture 1 of 1 from imported history was left out: ")
     assert error == [
         f"limner: {str(cli.studio.cwd / 'letter.txt')!r} is not a rollout: "
@@ -100,7 +100,7 @@ def test_a_session_is_shown_item_by_item(talk: CommandLine) -> None:
         status=0,
         out=f"""\
 {THREAD}
-  begun       2026-11-15 00:59 UTC in /home/user/work
+  started     2026-11-15 00:59 UTC in /home/user/work
   last used   2026-11-15 00:59 UTC
   items       6
   spent       $0.00
@@ -195,10 +195,10 @@ def test_gc_removes_what_nothing_refers_to(talk: CommandLine) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["show"], "say which session to show, by its id"),
-        (["delete", "a", "b"], "say which session to delete, by its id"),
+        (["show"], "give the id of the session to show"),
+        (["delete", "a", "b"], "give the id of the session to delete"),
         (["list", "a"], "sessions list takes no 'a'"),
-        (["import"], "say which files to import"),
+        (["import"], "give the files to import"),
         (["list", "--inline"], "sessions list takes no --inline"),
         (["show", "a", "--before", "0"], "sessions show takes no --before"),
         (["fork", "a", "--from", "0"], "sessions fork takes no --from"),

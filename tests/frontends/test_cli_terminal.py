@@ -110,7 +110,7 @@ def test_anything_else_does_not(cli: CommandLine, openai: OpenAIServer, keys: st
     asked, message, *_ = done.err.split("\n")
     assert (done.status, done.out) == (5, "")
     assert asked == f"{QUESTION}{keys.strip(chr(10) + chr(4))}"
-    assert message.startswith("limner: A picture from openai-image costs $0.013515, which needs")
+    assert message.startswith("limner: A picture from openai-image costs $0.013515 and needs")
     assert openai.requests == []
 
 

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path, PurePath
 from types import FunctionType
 from typing import Any, cast
@@ -249,6 +250,9 @@ def _parameter(parameter: inspect.Parameter) -> str:
 
 def _result(member: Any) -> str | None:
     function: Any = member.fget if isinstance(member, property) else member.func
+    if isinstance(function, attrgetter):  # a part of the components
+        name = repr(function).rpartition(".")[2].removesuffix("')")
+        function = getattr(type(limner.Limner().components), name).func
     return _written(inspect.signature(function).return_annotation)
 
 

@@ -38,7 +38,7 @@ def test_the_name_itself_is_found_first() -> None:
     assert found("hot air balloon", 2) == ["hot-air-balloon", "balloon"]
 
 
-def test_a_word_people_use_is_found_before_names_that_happen_to_hold_it() -> None:
+def test_a_synonym_is_found_before_names_that_contain_the_word() -> None:
     assert found("car") == ["automobile", "tram-car", "police-car"]
     assert found("tree", 1) == ["deciduous-tree"]
 
@@ -55,7 +55,7 @@ def test_tags_come_after_names_and_beginnings_after_tags() -> None:
     assert "hippopotamus" in found("hippop")
 
 
-def test_what_fits_more_of_the_words_comes_first() -> None:
+def test_pictures_that_match_more_of_the_words_come_first() -> None:
     assert found("green apple pie", 2) == ["green-apple", "pie"]
 
 
@@ -63,7 +63,7 @@ def test_nothing_is_found_for_nothing() -> None:
     assert found("") == found("?!") == found("qqqqqq") == []
 
 
-def test_a_picture_is_described_without_being_unpacked() -> None:
+def test_a_picture_is_described_without_being_decompressed() -> None:
     assert assets.info("robot") == assets.AssetInfo(
         name="robot",
         title="robot",
@@ -171,6 +171,6 @@ def test_every_table_names_pictures_and_groups_that_exist() -> None:
     assert {name for table in named for name in table} <= names
 
 
-def test_no_word_stands_for_two_pictures() -> None:
+def test_no_word_means_two_pictures() -> None:
     words = [word for listed in SYNONYMS.values() for word in listed.split(", ")]
     assert sorted(words) == sorted(set(words))

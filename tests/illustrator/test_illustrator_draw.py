@@ -49,7 +49,7 @@ def test_the_facts_of_a_prompt() -> None:
     assert made.assets == {name: assets.get(name) for name in ("cat", "bicycle")}
 
 
-def test_the_facts_name_what_was_not_understood() -> None:
+def test_the_facts_name_the_unmatched_words() -> None:
     facts = drawing("two penguins and a snowman beside a christmas tree and a gramophone").facts
     assert facts == {
         "matched": [

@@ -89,5 +89,5 @@ def check(made: Illustration) -> None:
     made.svg.encode()
     json.dumps(made.facts, ensure_ascii=False).encode()
     assert mentioned_assets(made.svg) == set(made.assets)
-    # The renderer's own reader refuses by exception what it does not allow.
+    # The parser of the renderer raises if something is not allowed.
     parse(made.svg, DEFAULT_LIMITS)

@@ -17,7 +17,7 @@ def drawn(prompt: str) -> list[tuple[str, int, str | None]]:
     return [(thing.asset, thing.count, thing.colour) for thing in parse_prompt(prompt).things]
 
 
-def test_a_whole_prompt_is_understood() -> None:
+def test_a_whole_prompt_is_parsed() -> None:
     assert parse_prompt(
         "A watercolor of a cat on a small blue bicycle on a beach at sunset"
     ) == ParsedPrompt(
@@ -81,7 +81,7 @@ def test_a_colour_belongs_to_the_noun_after_it() -> None:
     assert drawn("three red apples") == [("red-apple", 3, None)]
 
 
-def test_a_colour_without_a_noun_is_a_fruit_or_not_understood() -> None:
+def test_a_colour_without_a_noun_is_a_fruit_or_unmatched() -> None:
     assert drawn("an orange on a table") == [("tangerine", 1, None), ("table", 1, None)]
     assert parse_prompt("a cat in blue").unmatched == ("blue",)
 
@@ -102,7 +102,9 @@ def test_a_colour_without_a_noun_is_a_fruit_or_not_understood() -> None:
         ("a cat on a beach under an umbrella", [Relation("under", 1), None]),
     ],
 )
-def test_relations_tie_things_together(prompt: str, relations: list[Relation | None]) -> None:
+def test_relations_attach_things_to_each_other(
+    prompt: str, relations: list[Relation | None]
+) -> None:
     assert [thing.relation for thing in parse_prompt(prompt).things] == relations
 
 
@@ -111,24 +113,24 @@ def test_flying_lifts_the_thing_before_or_after_it() -> None:
     assert [thing.aloft for thing in parse_prompt("flying pigs and a dog").things] == [True, False]
 
 
-def test_what_is_not_wanted_is_left_out() -> None:
-    reading = parse_prompt("a beach with no people and a dog without a leash")
-    assert reading.things == (Subject(asset="dog", words="dog"),)
-    assert reading.left_out == ("people", "leash")
-    assert reading.unmatched == ()
+def test_negated_things_are_left_out() -> None:
+    parsed = parse_prompt("a beach with no people and a dog without a leash")
+    assert parsed.things == (Subject(asset="dog", words="dog"),)
+    assert parsed.left_out == ("people", "leash")
+    assert parsed.unmatched == ()
 
 
-def test_parts_of_a_body_are_not_scattered_about() -> None:
-    reading = parse_prompt("a woman with green eyes")
-    assert [thing.asset for thing in reading.things] == ["woman-standing"]
-    assert reading.unmatched == ("eyes",)
+def test_body_parts_are_not_drawn_beside_a_person() -> None:
+    parsed = parse_prompt("a woman with green eyes")
+    assert [thing.asset for thing in parsed.things] == ["woman-standing"]
+    assert parsed.unmatched == ("eyes",)
     assert drawn("an eye") == [("eye", 1, None)]
 
 
 def test_a_noun_that_begins_another_name_is_not_drawn_for_it() -> None:
-    reading = parse_prompt("a cat on a coffee grinder, a mountain lion")
-    assert reading.things == (Subject(asset="cat", words="cat"),)
-    assert reading.unmatched == ("coffee grinder", "mountain lion")
+    parsed = parse_prompt("a cat on a coffee grinder, a mountain lion")
+    assert parsed.things == (Subject(asset="cat", words="cat"),)
+    assert parsed.unmatched == ("coffee grinder", "mountain lion")
     assert parse_prompt("a cat juggling").unmatched == ("juggling",)
     assert drawn("a robot barista") == [("robot-standing", 1, None)]
 
@@ -139,20 +141,20 @@ def test_a_plain_background_has_a_colour() -> None:
 
 
 def test_quoted_words_are_text_for_a_sign() -> None:
-    reading = parse_prompt('a shop with a sign that says "OPEN"')
-    assert reading.texts == ("OPEN",)
-    assert reading.unmatched == ()
+    parsed = parse_prompt('a shop with a sign that says "OPEN"')
+    assert parsed.texts == ("OPEN",)
+    assert parsed.unmatched == ()
 
 
 def test_lone_colours_are_capped_as_well() -> None:
     assert len(parse_prompt("an orange, " * 40).things) == MAX_THINGS
 
 
-def test_things_are_capped_and_the_rest_is_said() -> None:
+def test_things_over_the_cap_are_reported_as_left_out() -> None:
     animals = "cat dog horse cow pig goat duck swan owl crab shark whale tiger zebra"
-    reading = parse_prompt(animals.replace(" ", ", "))
-    assert len(reading.things) == MAX_THINGS
-    assert reading.left_out == ("tiger", "zebra")
+    parsed = parse_prompt(animals.replace(" ", ", "))
+    assert len(parsed.things) == MAX_THINGS
+    assert parsed.left_out == ("tiger", "zebra")
 
 
 @pytest.mark.parametrize(
@@ -177,11 +179,11 @@ def test_things_are_capped_and_the_rest_is_said() -> None:
         ("", False),
     ],
 )
-def test_what_is_mostly_unknown_is_not_enough(prompt: str, enough: bool) -> None:
+def test_a_mostly_unmatched_prompt_is_not_enough(prompt: str, enough: bool) -> None:
     assert parse_prompt(prompt).is_enough is enough
 
 
-def test_every_scene_word_is_understood_as_one() -> None:
+def test_every_scene_word_is_matched_as_one() -> None:
     for phrase, place in scenes.PLACE_PHRASES.items():
         assert parse_prompt(" ".join(phrase)).scene.places == (place,)
     for phrase, hour in scenes.HOUR_PHRASES.items():

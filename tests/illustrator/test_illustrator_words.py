@@ -33,7 +33,7 @@ def test_a_plural_goes_back_to_its_singular(plural: str, one: str) -> None:
 
 
 @pytest.mark.parametrize("word", ["bus", "grass", "octopus", "gas", "cat", "is", "chess", "sheep"])
-def test_a_singular_stays_as_it_is(word: str) -> None:
+def test_a_singular_does_not_change(word: str) -> None:
     assert singular(word) == word
 
 
@@ -43,7 +43,7 @@ def test_words_are_lower_case_without_hyphens_and_possessives() -> None:
     )
 
 
-def test_what_is_quoted_is_text_and_not_words() -> None:
+def test_quoted_text_is_not_split_into_words() -> None:
     assert split("a sign that says \"OPEN  now\" or 'closed'") == PromptWords(
         words=("a", "sign", "that", "says", "or"), quoted=("OPEN now", "closed")
     )
@@ -58,7 +58,7 @@ def test_words_of_other_scripts_are_words() -> None:
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=()), max_size=300))
-def test_property_splitting_ends_in_bounded_sound_text(prompt: str) -> None:
+def test_property_splitting_gives_bounded_valid_text(prompt: str) -> None:
     parts = split(prompt)
     assert len(parts.words) <= MAX_WORDS
     for piece in (*parts.words, *parts.quoted):

@@ -1,4 +1,4 @@
-"""One scene in every format and many kinds of each, by hand where no library writes them."""
+"""One scene in every format and many variants, by hand if no library writes them."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Anatomy:
-    """What a mutator needs to know to hit a file where it hurts.
+    """What a mutator needs to know about a file.
 
     The bytes that a type is known by are mostly left out: without them no decoder is reached.
     """

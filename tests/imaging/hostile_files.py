@@ -15,7 +15,7 @@ from imaging_samples import chunk
 Mutator = Callable[[random.Random, str, bytes], bytes]
 
 _BOMB_SHARE = 0.08
-# Where a mutation multiplies what it finds, this is enough of it.
+# A mutation that repeats a part stops at this many bytes.
 _MOST_BYTES = 1 << 20
 _LETTERS = b"0123456789.-e#%, aAzZmMcC:;()/=url"
 _WORDS = (b"0", b"-1", b"1e9", b"-1e308", b"nan", b"2147483648", b"99999999999999999999", b"")
@@ -23,7 +23,7 @@ _WORDS = (b"0", b"-1", b"1e9", b"-1e308", b"nan", b"2147483648", b"9999999999999
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostileFile:
-    """One case: where it comes from, what was done to it, and the bytes."""
+    """One case: its seed file, the mutations, and the bytes."""
 
     kind: str
     number: int
@@ -32,7 +32,7 @@ class HostileFile:
 
     @property
     def name(self) -> str:
-        """What names the case and brings it back."""
+        """The name of the case, which also reproduces it."""
         return f"{self.kind}:{self.number}"
 
 

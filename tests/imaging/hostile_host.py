@@ -1,4 +1,4 @@
-"""Many hostile files -> one pool of workers, and an account of what became of each.
+"""Many hostile files -> one pool of workers, and a report of each result.
 
 Run as a program it is the host that has to survive:
 ``python tests/imaging/hostile_host.py FOLDER --cases 20000``, or ``--case png:12`` to repeat one.
@@ -51,7 +51,7 @@ class Wrong(Exception):
 
 @dataclasses.dataclass(kw_only=True)
 class Account:
-    """What became of all files; of each message, the first file it was said of."""
+    """The results of all files; for each message, the first file that caused it."""
 
     outcomes: dict[str, dict[str, int]] = dataclasses.field(
         default_factory=dict[str, dict[str, int]]
@@ -70,7 +70,7 @@ class Account:
 
 
 class Campaign:
-    """Feeds files to a pool, a few at once, and holds every answer against what is promised."""
+    """Sends files to a pool, a few at once, and checks every reply."""
 
     def __init__(self, pool: Imaging, *, folder: Path) -> None:
         self._pool, self._folder = pool, folder
@@ -106,14 +106,14 @@ class Campaign:
 
     async def _answer(self, file: HostileFile) -> str:
         rng = random.Random(f"the question to {file.name}")
-        begun = time.monotonic()
+        started = time.monotonic()
         try:
             check = await _ask(self._pool, rng, file)
         except ImageError as error:
             self._judge(file, error)
             return type(error).__name__
         finally:
-            self._note_pace(file, time.monotonic() - begun)
+            self._note_pace(file, time.monotonic() - started)
         try:
             return await check()
         except ImageError as error:
@@ -123,7 +123,7 @@ class Campaign:
         pattern = re.sub(r"\d+|'[^']*'|b'[^']*'", "#", error.message)
         self.account.messages.setdefault(f"{type(error).__name__}: {pattern}", file.name)
         if not 0 < len(error.message) <= _MOST_MESSAGE_CHARS or "\n" in error.message:
-            raise Wrong(f"a message nobody can read: {error.message[:1000]!r}")
+            raise Wrong(f"an unreadable message: {error.message[:1000]!r}")
         if _CODE_TALKING.search(error.message):
             raise Wrong(f"a message about code, not about the picture: {error.message!r}")
 
@@ -133,7 +133,7 @@ class Campaign:
             self._complain(file, f"it took {seconds:.1f} s")
 
     def _note_memory(self, file: HostileFile) -> None:
-        """Complain of the file that first takes a process over what it may have."""
+        """Report the file that first takes a process over its memory limit."""
         account = self.account
         children_before, host_before = self._before
         ended_bytes = _children_peak_bytes()
@@ -150,7 +150,7 @@ class Campaign:
         account.worker_peak_bytes, account.host_peak_bytes = worker_bytes, host_bytes
 
     async def _note_workers(self, file: HostileFile) -> None:
-        """Where a worker is gone, see that the next one works."""
+        """If a worker died, check that the next one works."""
         gone = {pid for pid in self._workers if not Path(f"/proc/{pid}").exists()}
         if gone or len(self._workers) < LANES:
             self._workers = worker_pids()
@@ -165,14 +165,14 @@ class Campaign:
 
 
 ANSWERED = "answered"
-# A picture that is small enough is sent as it came, after a look at its header.
+# A small picture is sent unchanged, after its header was parsed.
 PASSED_ON = "passed on damaged"
-# Holds an answer against what is promised, and says which of the two it is.
+# Checks a reply against what is promised, and returns its kind.
 Check = Callable[[], Awaitable[str]]
 
 
 async def _ask(pool: Imaging, rng: random.Random, file: HostileFile) -> Check:
-    """Put one question about the file; what comes back checks the answer to it."""
+    """Start one job for the file; the result is a function that checks the reply."""
     ways = [_fit] * 8 + [_verify] * 2 + [_convert, _preview, _measure]
     if file.kind == "svg":
         ways += [_render_svg] * 3
@@ -195,7 +195,7 @@ async def _fit(pool: Imaging, rng: random.Random, data: bytes) -> Check:
             raise
         if (facts.mime, facts.width, facts.height) != (fitted.mime, fitted.width, fitted.height):
             raise Wrong(f"what came out is {facts}, not {fitted}")
-        # What is sent as it came still moves; everything else is its first frame.
+        # An unchanged file is still animated; every other one is its first frame.
         if (facts.frames > 1) != (fitted.untouched and fitted.animated):
             raise Wrong(f"what came out has {facts.frames} frames: {fitted}")
         return ANSWERED

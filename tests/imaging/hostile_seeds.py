@@ -1,4 +1,4 @@
-"""Healthy files of every type that limner can take in, a few of each, for the mutators to ruin."""
+"""Healthy files of every accepted type, a few of each, as input for the mutators."""
 
 from __future__ import annotations
 

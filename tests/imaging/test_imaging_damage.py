@@ -1,4 +1,4 @@
-"""Damaged files that no decoder names well: each is refused in words for people, by every job."""
+"""Damaged files: every job refuses them with a message for people."""
 
 from __future__ import annotations
 
@@ -74,12 +74,12 @@ ANIMATION = encoded(
     append_images=[Image.radial_gradient("L"), Image.linear_gradient("L").rotate(90)],
     duration=100,
 )
-# Each frame begins with a block that says how long it is shown.
+# Each frame begins with a block that has its duration.
 SECOND_FRAME = ANIMATION.index(b"!\xf9\4", ANIMATION.index(b"!\xf9\4") + 1)
 
 
 @pytest.mark.parametrize("after", [1, 2, 4, 9, 12, 17, 30, 1_000])
-async def test_an_animation_cut_within_a_later_frame_is_corrupt_not_shorter(
+async def test_an_animation_truncated_within_a_later_frame_is_corrupt_not_shorter(
     imaging: Imaging, after: int
 ) -> None:
     cut = ANIMATION[: SECOND_FRAME + after]
@@ -88,7 +88,7 @@ async def test_an_animation_cut_within_a_later_frame_is_corrupt_not_shorter(
     assert caught.value.message == f"the GIF file is cut short after {len(cut)} bytes"
 
 
-async def test_an_animation_cut_between_frames_is_a_shorter_one(imaging: Imaging) -> None:
+async def test_an_animation_truncated_between_frames_is_a_shorter_one(imaging: Imaging) -> None:
     whole = Facts(mime="image/gif", width=256, height=256, frames=3)
     assert await imaging.verify(ANIMATION) == whole
     assert await imaging.verify(ANIMATION[:-1]) == whole
@@ -96,7 +96,7 @@ async def test_an_animation_cut_between_frames_is_a_shorter_one(imaging: Imaging
     assert await imaging.verify(ANIMATION[:SECOND_FRAME]) == alone
 
 
-async def test_a_gif_with_idle_bytes_between_its_blocks_is_whole(imaging: Imaging) -> None:
+async def test_a_gif_with_unused_bytes_between_its_blocks_is_complete(imaging: Imaging) -> None:
     padded = ANIMATION[:SECOND_FRAME] + bytes(99) + ANIMATION[SECOND_FRAME:] + b"tail"
     assert (await imaging.verify(padded)).frames == 3
 
@@ -106,7 +106,7 @@ RECTANGLES = list(gif_blocks.frames(ANIMATION))
 
 @sample(100)
 @given(kept=st.integers(0, len(ANIMATION)))
-def test_property_a_cut_gif_shows_the_first_of_its_frames_or_is_cut_short(kept: int) -> None:
+def test_property_a_truncated_gif_has_the_first_of_its_frames_or_is_corrupt(kept: int) -> None:
     found: list[gif_blocks.Rectangle] = []
     with contextlib.suppress(CorruptImage):
         # What was found before a cut stays in the list.
@@ -116,7 +116,7 @@ def test_property_a_cut_gif_shows_the_first_of_its_frames_or_is_cut_short(kept: 
 
 @sample(200)
 @given(st.binary(max_size=200), st.binary(max_size=200))
-def test_property_any_bytes_are_walked_or_cut_short(head: bytes, tail: bytes) -> None:
+def test_property_any_bytes_are_parsed_or_corrupt(head: bytes, tail: bytes) -> None:
     data = b"GIF89a" + head + ANIMATION[SECOND_FRAME:] + tail
     with contextlib.suppress(CorruptImage):
         for left, top, right, bottom in gif_blocks.frames(data):
@@ -131,7 +131,7 @@ def without_a_clock(data: bytes) -> bytes:
     return data[:steps] + bytes(4) + data[steps + 4 :]
 
 
-async def test_an_accident_of_a_decoder_is_not_quoted(wide: Imaging) -> None:
+async def test_an_internal_error_of_a_decoder_is_not_quoted(wide: Imaging) -> None:
     frames = [Image.linear_gradient("L"), Image.radial_gradient("L")]
     data = encoded(frames[0], "AVIF", save_all=True, append_images=frames[1:])
     assert (await wide.verify(data)).frames == 2
@@ -139,13 +139,13 @@ async def test_an_accident_of_a_decoder_is_not_quoted(wide: Imaging) -> None:
         await wide.verify(without_a_clock(data))
 
 
-async def test_what_a_decoder_says_to_its_programmer_is_not_quoted(imaging: Imaging) -> None:
+async def test_a_decoder_message_for_programmers_is_not_quoted(imaging: Imaging) -> None:
     note = chunk(b"zTXt", b"note\0\0" + zlib.compress(bytes(2 << 20)))
     with pytest.raises(CorruptImage, match=r"^the picture does not decode$"):
         await imaging.verify(png(8, 8, note, pixels=bytes(72)))
 
 
-async def test_what_a_decoder_says_to_people_is_quoted(imaging: Imaging) -> None:
+async def test_a_decoder_message_for_people_is_quoted(imaging: Imaging) -> None:
     data = encoded(Image.linear_gradient("L"), "JPEG")
     with pytest.raises(
         CorruptImage, match=r"^the picture does not decode: image file is truncated"

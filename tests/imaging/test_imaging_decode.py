@@ -1,4 +1,4 @@
-"""What is not accepted, what lacks its extra, and pages that do not exist."""
+"""Formats that are not accepted or lack their extra, and pages that do not exist."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def test_the_setting_that_is_named_keeps_what_is_accepted_already() -> Non
     )
 
 
-async def test_what_nothing_can_draw_is_refused_by_every_pool(wide: Imaging) -> None:
+async def test_html_is_refused_by_every_pool(wide: Imaging) -> None:
     titles = "PNG, JPEG, GIF, WebP, AVIF, BMP, HEIC, ICO, PDF, SVG or TIFF"
     assert await refused(wide, b"<!doctype html><svg/>") == (
         UnrecognizedImage,
@@ -63,7 +63,7 @@ async def test_what_nothing_can_draw_is_refused_by_every_pool(wide: Imaging) -> 
     )
 
 
-def test_a_format_nobody_knows_is_an_error_at_once() -> None:
+def test_an_unknown_format_is_an_error_at_once() -> None:
     with pytest.raises(ValueError, match="no such format: 'jpg'"):
         Imaging(accept={"jpg"})
 
@@ -104,7 +104,7 @@ PAGED = {
 
 
 @pytest.mark.parametrize("name", PAGED)
-async def test_the_page_that_is_asked_for_is_the_one_that_is_sent(wide: Imaging, name: str) -> None:
+async def test_the_requested_page_is_sent(wide: Imaging, name: str) -> None:
     facts = await wide.verify(PAGED[name])
     assert (facts.frames, facts.pages) == (1, 3)
     first, sent = await wide.fit(PAGED[name], FitRequest())
@@ -141,7 +141,7 @@ async def test_a_second_page_of_a_picture_does_not_exist(wide: Imaging, name: st
 
 
 @pytest.mark.parametrize(("kind", "pages"), [(0, 2), (1, 1)])
-async def test_smaller_copies_in_a_tiff_are_no_pages(wide: Imaging, kind: int, pages: int) -> None:
+async def test_smaller_copies_in_a_tiff_are_not_pages(wide: Imaging, kind: int, pages: int) -> None:
     pixels = scene().tobytes()
     tags = strip(48, 32, [8, 8, 8], 2, len(pixels))
     first, second = (bytearray(tiff(tags | {254: value}, pixels)) for value in (0, kind))

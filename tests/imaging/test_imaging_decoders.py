@@ -35,9 +35,7 @@ from limner.imaging.pool import Imaging
 
 
 @pytest.mark.parametrize("sample", SAMPLES)
-async def test_every_format_is_read_in_its_colours_and_the_right_way_up(
-    wide: Imaging, sample: str
-) -> None:
+async def test_every_format_is_decoded_upright_in_its_colours(wide: Imaging, sample: str) -> None:
     mime, data = SAMPLES[sample]
     assert await wide.verify(data) == Facts(mime=mime, width=WIDTH, height=HEIGHT, frames=1)
     converted = decoded(await wide.convert(data))
@@ -53,7 +51,7 @@ async def test_every_format_is_read_in_its_colours_and_the_right_way_up(
 
 @pytest.mark.parametrize("mode", ["seed", "fast"])
 @pytest.mark.parametrize("sample", SAMPLES)
-async def test_a_model_gets_every_format_as_one_that_it_reads(
+async def test_a_model_gets_every_format_as_one_that_it_accepts(
     wide: Imaging, sample: str, mode: Mode
 ) -> None:
     request = FitRequest(mode=mode, formats=("image/png", "image/jpeg"))
@@ -75,7 +73,7 @@ async def test_a_model_gets_every_format_as_one_that_it_reads(
 
 @pytest.mark.parametrize("turn", range(1, 9))
 @pytest.mark.parametrize("kind", ["heic", "avif", "tiff", "tiff by LZW"])
-async def test_a_turned_picture_is_turned_once(wide: Imaging, kind: str, turn: int) -> None:
+async def test_a_rotated_picture_is_rotated_once(wide: Imaging, kind: str, turn: int) -> None:
     flags = exif(turn)
     match kind:
         case "heic":
@@ -168,7 +166,7 @@ async def test_a_heic_of_ten_bits_keeps_its_colours(wide: Imaging) -> None:
 
 
 @pytest.mark.parametrize("kind", ["HEIF", "AVIF"])
-async def test_of_a_film_the_first_frame_is_taken_and_the_film_is_noted(
+async def test_the_first_frame_of_an_animation_is_sent_and_the_animation_is_reported(
     wide: Imaging, kind: str
 ) -> None:
     others = [scene().rotate(180), Image.new("RGB", (WIDTH, HEIGHT))]
@@ -180,7 +178,7 @@ async def test_of_a_film_the_first_frame_is_taken_and_the_film_is_noted(
     assert corners(sent) == CORNERS
 
 
-async def test_of_an_icon_the_largest_image_with_the_most_colours_is_taken(wide: Imaging) -> None:
+async def test_the_largest_image_of_an_icon_with_the_most_colours_is_taken(wide: Imaging) -> None:
     data = icon(
         (16, 32, icon_bitmap(16, "blue")),
         (40, 24, icon_bitmap(40, "yellow", bits=24)),
@@ -251,14 +249,14 @@ async def test_grey_of_one_value_or_of_none_is_still_a_picture(wide: Imaging) ->
         assert decoded(await wide.convert(data)).size == (3, 1)
 
 
-async def test_a_tiff_of_one_bit_by_fax_is_read(wide: Imaging) -> None:
+async def test_a_tiff_of_one_bit_by_fax_is_decoded(wide: Imaging) -> None:
     image = Image.new("1", (WIDTH, HEIGHT), 1)
     image.paste(0, (0, 0, WIDTH // 2, HEIGHT))
     data = encoded(image, "TIFF", compression="group4")
     assert corners(await wide.convert(data)) == ("black", "white", "black", "white")
 
 
-async def test_a_tiff_in_lab_is_read(wide: Imaging) -> None:
+async def test_a_tiff_in_lab_is_decoded(wide: Imaging) -> None:
     # Red in CIELAB: lightness 54 of 100, a = 81, b = 70.
     lab = bytes((137, 81, 70)) * 4
     data = tiff(strip(2, 2, [8, 8, 8], 8, len(lab)), lab)
@@ -275,7 +273,7 @@ async def test_a_pdf_page_is_drawn_large_enough_to_read(wide: Imaging) -> None:
     assert (poster.width, poster.height) == (1822, 2576)
 
 
-async def test_a_turned_pdf_page_is_shown_as_a_reader_shows_it(wide: Imaging) -> None:
+async def test_a_rotated_pdf_page_is_shown_as_a_pdf_viewer_shows_it(wide: Imaging) -> None:
     converted = decoded(await wide.convert(pdf(QUARTERS, page=b"/Rotate 90")))
     assert (converted.size, corners(converted)) == ((96, 144), ("blue", "red", "white", "lime"))
 
@@ -309,7 +307,9 @@ async def test_the_region_of_a_page_is_in_pixels_of_its_drawing(wide: Imaging) -
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "iso-8859-1", "windows-1252"])
-async def test_a_drawing_is_read_in_the_encoding_it_declares(wide: Imaging, encoding: str) -> None:
+async def test_a_drawing_is_decoded_in_the_encoding_it_declares(
+    wide: Imaging, encoding: str
+) -> None:
     text = SVG.decode().replace("UTF-8", encoding).replace("made by hand", "peint à la main")
     assert corners(await wide.convert(text.encode(encoding))) == CORNERS
 

@@ -68,7 +68,7 @@ async def test_hostile_a_size_over_the_cap_is_refused_from_the_header(
 
 
 @pytest.mark.parametrize("edge", [4, 4_000])
-async def test_hostile_a_size_that_the_pixels_do_not_have_is_damage(
+async def test_hostile_a_size_that_the_pixels_do_not_have_is_corrupt(
     wide: Imaging, edge: int
 ) -> None:
     with pytest.raises(CorruptImage, match="does not have the size signaled in the file"):
@@ -76,7 +76,7 @@ async def test_hostile_a_size_that_the_pixels_do_not_have_is_damage(
 
 
 @pytest.mark.parametrize("sample", SAMPLES)
-async def test_hostile_a_cut_file_is_damage_or_what_is_left_of_it(
+async def test_hostile_a_truncated_file_is_corrupt_or_a_smaller_file(
     wide: Imaging, sample: str
 ) -> None:
     _, data = SAMPLES[sample]
@@ -86,7 +86,7 @@ async def test_hostile_a_cut_file_is_damage_or_what_is_left_of_it(
             assert (facts.width, facts.height) == (48, 32)
 
 
-async def test_hostile_a_tiff_whose_pages_go_round_ends_where_it_began(wide: Imaging) -> None:
+async def test_hostile_a_tiff_whose_pages_loop_ends_at_the_loop(wide: Imaging) -> None:
     data = tiff(strip(3, 1, [8], 1, 3), b"abc", next_at=8)
     facts = await wide.verify(data)
     assert facts == Facts(mime="image/tiff", width=3, height=1, frames=1)
@@ -114,7 +114,7 @@ async def test_hostile_a_tiff_of_endless_pages_is_too_large(wide: Imaging) -> No
         avif(scene())[:40],
     ],
 )
-async def test_hostile_a_beginning_and_nothing_else_is_damage(wide: Imaging, head: bytes) -> None:
+async def test_hostile_a_header_and_nothing_else_is_corrupt(wide: Imaging, head: bytes) -> None:
     with pytest.raises(CorruptImage):
         await wide.verify(head)
 
@@ -156,7 +156,7 @@ async def test_hostile_a_pdf_page_of_any_size_is_drawn_within_the_cap(wide: Imag
         assert (facts.width, facts.height) == size
 
 
-async def test_hostile_a_pdf_that_counts_pages_it_does_not_have_is_damage(wide: Imaging) -> None:
+async def test_hostile_a_pdf_that_counts_pages_it_does_not_have_is_corrupt(wide: Imaging) -> None:
     data = pdf(QUARTERS).replace(b"/Count 1", b"/Count 9").replace(b"[3 0 R]", b"[9 0 R]")
     with pytest.raises(CorruptImage):
         await wide.verify(data)
@@ -195,7 +195,7 @@ async def test_hostile_a_pdf_that_draws_for_minutes_is_stopped() -> None:
 
 
 @pytest.mark.slow
-async def test_hostile_a_pdf_drawing_that_holds_itself_is_bounded() -> None:
+async def test_hostile_a_pdf_drawing_that_contains_itself_is_bounded() -> None:
     inside = b"/Type/XObject/Subtype/Form/BBox[0 0 9 9]/Resources<</XObject<</X 5 0 R>>>>"
     data = pdf(
         b"/X Do",
@@ -263,7 +263,7 @@ print(facts.mime, facts.width, facts.height)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere threads are not limited")
 @pytest.mark.parametrize("name", sorted(ALL))
-def test_a_locked_down_worker_of_an_ordinary_user_reads_every_format(name: str) -> None:
+def test_a_sandboxed_worker_of_an_ordinary_user_decodes_every_format(name: str) -> None:
     """For root the system enforces no limit on threads, so a decoder that needs one would pass."""
     mime, data = SAMPLES[name] if name in SAMPLES else ("application/pdf", pdf(QUARTERS))
     done = subprocess.run(

@@ -72,7 +72,7 @@ def test_every_shade_has_one_basic_word(shade: tuple[int, int, int]) -> None:
 
 
 @given(st.integers(0, 255))
-def test_what_has_no_hue_is_black_grey_or_white(level: int) -> None:
+def test_shades_without_a_hue_are_black_grey_or_white(level: int) -> None:
     assert basic_name((level, level, level)) in {"black", "grey", "white"}
 
 
@@ -108,7 +108,7 @@ async def test_a_drawn_picture_is_measured_in_full(imaging: Imaging) -> None:
     )
 
 
-async def test_what_cannot_be_seen_through_has_no_colour(imaging: Imaging) -> None:
+async def test_transparent_pixels_have_no_colour(imaging: Imaging) -> None:
     image = Image.new("RGBA", (100, 100), (0, 0, 0, 0))
     image.paste((255, 0, 0, 255), (0, 0, 100, 40))
     measured = await imaging.measure(encoded(image, "PNG"))
@@ -116,7 +116,7 @@ async def test_what_cannot_be_seen_through_has_no_colour(imaging: Imaging) -> No
     assert measured.colours == (Colour(name="red", hex="#ff0000", percent=100),)
 
 
-async def test_a_picture_of_nothing_has_no_colours_and_no_background(imaging: Imaging) -> None:
+async def test_a_transparent_picture_has_no_colours_and_no_background(imaging: Imaging) -> None:
     measured = await imaging.measure(encoded(Image.new("RGBA", (9, 9), (1, 2, 3, 0)), "PNG"))
     assert (measured.colours, measured.background) == ((), None)
     assert measured.transparent_percent == 100
@@ -131,7 +131,7 @@ async def test_the_smallest_pictures_can_be_measured(
     assert measured.colours == (Colour(name="green", hex="#008000", percent=100),)
 
 
-async def test_a_border_of_many_colours_is_no_background(imaging: Imaging) -> None:
+async def test_a_border_of_many_colours_is_not_a_background(imaging: Imaging) -> None:
     image = Image.new("RGB", (90, 90), "red")
     image.paste("blue", (30, 0, 60, 90))
     image.paste("yellow", (60, 0, 90, 90))
@@ -166,7 +166,7 @@ def _camera_exif() -> Image.Exif:
     return exif
 
 
-async def test_camera_data_is_read_cleaned_and_the_picture_turn_upright(imaging: Imaging) -> None:
+async def test_camera_data_is_cleaned_and_the_picture_is_turned_upright(imaging: Imaging) -> None:
     photo = Image.effect_noise((60, 40), 60).convert("RGB")
     measured = await imaging.measure(encoded(photo, "JPEG", exif=_camera_exif()))
     assert (measured.width, measured.height, measured.turned) == (40, 60, True)
@@ -196,7 +196,7 @@ def test_no_exif_is_too_damaged_for_a_picture(body: bytes) -> None:
         ("Code128", "LIMNER-7", "Code 128"),
     ],
 )
-async def test_a_code_is_read_with_its_place(
+async def test_a_code_is_found_with_its_position(
     imaging: Imaging, kind: str, text: str, label: str
 ) -> None:
     code = zxingcpp.create_barcode(text, getattr(zxingcpp.BarcodeFormat, kind))
@@ -214,7 +214,7 @@ async def test_a_code_is_read_with_its_place(
     assert 100 <= box.y < box.y + box.height <= 100 + height
 
 
-async def test_what_is_no_picture_cannot_be_measured(imaging: Imaging) -> None:
+async def test_bytes_that_are_not_a_picture_cannot_be_measured(imaging: Imaging) -> None:
     with pytest.raises(UnrecognizedImage):
         await imaging.measure(b"hello")
     with pytest.raises(CorruptImage):

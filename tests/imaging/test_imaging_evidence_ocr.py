@@ -44,7 +44,7 @@ def page(*lines: str, size: tuple[int, int] = (600, 200)) -> bytes:
     return encoded(image, "PNG")
 
 
-def test_pieces_of_a_row_are_read_from_left_to_right_then_the_next_row() -> None:
+def test_pieces_of_a_row_come_from_left_to_right_then_the_next_row() -> None:
     scattered = [
         piece("d", 300, 62),
         piece("b", 300, 12),
@@ -91,7 +91,7 @@ def test_bands_keep_every_row_once_and_stay_within_memory(width: int, height: in
 
 
 @given(st.integers(1, 30_000), st.integers(1, 30_000))
-def test_a_picture_is_read_at_a_size_that_is_neither_tiny_nor_huge(width: int, height: int) -> None:
+def test_ocr_gets_a_picture_that_is_neither_tiny_nor_huge(width: int, height: int) -> None:
     wide, high = ocr_size(width, height)
     pixels = width * height
     assert wide * high <= max(MAX_OCR_PIXELS, width, height)
@@ -112,11 +112,13 @@ def test_a_picture_is_read_at_a_size_that_is_neither_tiny_nor_huge(width: int, h
         (" ", 99, False),
     ],
 )
-def test_only_what_was_surely_read_is_repeated(text: str, confidence: int, credible: bool) -> None:
+def test_only_text_with_enough_confidence_is_repeated(
+    text: str, confidence: int, credible: bool
+) -> None:
     assert is_credible(text, confidence) is credible
 
 
-async def test_text_is_read_with_its_place_in_the_original(imaging: Imaging) -> None:
+async def test_text_has_its_position_in_the_original(imaging: Imaging) -> None:
     first, second = await imaging.recognize_text(page("Total $199.99", "Paid in full"))
     assert (first.text, first.row) == ("Total $199.99", 0)
     assert (second.text, second.row) == ("Paid in full", 1)
@@ -125,7 +127,7 @@ async def test_text_is_read_with_its_place_in_the_original(imaging: Imaging) -> 
     assert 10 <= first.box.height <= 40
 
 
-async def test_a_sideways_photo_of_text_is_read_upright(imaging: Imaging) -> None:
+async def test_ocr_sees_a_sideways_photo_upright(imaging: Imaging) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6
     upright = Image.new("RGB", (400, 300), "white")
@@ -135,7 +137,7 @@ async def test_a_sideways_photo_of_text_is_read_upright(imaging: Imaging) -> Non
     assert line.text == "This way up"
 
 
-async def test_text_on_transparency_is_read_as_on_white(imaging: Imaging) -> None:
+async def test_ocr_sees_transparency_as_white(imaging: Imaging) -> None:
     image = Image.new("RGBA", (400, 120), (0, 0, 0, 0))
     ImageDraw.Draw(image).text((30, 40), "See through", "black", ImageFont.load_default(28))
     (line,) = await imaging.recognize_text(encoded(image, "PNG"))

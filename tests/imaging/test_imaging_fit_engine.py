@@ -1,4 +1,4 @@
-"""The right pixels: each of these was sent wrong by the tool this one succeeds."""
+"""The right pixels: orientation, colours, transparency, regions."""
 
 from __future__ import annotations
 
@@ -127,14 +127,14 @@ def test_a_panorama_keeps_its_proportions_and_maps_back_by_two_scales(
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_transparency_is_shown_on_white_where_it_cannot_be_kept(engine: Engine, mode: str) -> None:
+def test_transparency_becomes_white_if_no_format_supports_it(engine: Engine, mode: str) -> None:
     image = halves(1000, 1000, mode="RGBA")
     image.putalpha(Image.new("L", image.size, 0))
     fitted, sent = fit(engine, encoded(image, "PNG"), mode=mode, formats=("image/jpeg",))
     assert (fitted.mime, colour(sent, 100, 100)) == ("image/jpeg", "white")
 
 
-def test_transparency_is_kept_where_it_can_be(engine: Engine) -> None:
+def test_transparency_is_kept_if_a_format_supports_it(engine: Engine) -> None:
     image = halves(3000, 1000, mode="RGBA")
     image.putalpha(Image.new("L", image.size, 128))
     _, sent = fit(engine, encoded(image, "PNG"))
@@ -143,7 +143,7 @@ def test_transparency_is_kept_where_it_can_be(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_an_alpha_channel_that_hides_nothing_is_left_out(engine: Engine, mode: str) -> None:
+def test_an_opaque_alpha_channel_is_left_out(engine: Engine, mode: str) -> None:
     _, sent = fit(engine, encoded(halves(2000, 1000, mode="RGBA"), "PNG"), mode=mode)
     assert sent.mode == "RGB"
     assert [colour(sent, x, 100) for x in (10, 1500)] == ["red", "blue"]
@@ -248,7 +248,7 @@ def test_a_region_of_a_sideways_photo_is_named_in_upright_pixels(engine: Engine)
     assert colour(sent, 150, 200) == "blue"
 
 
-def test_a_region_is_cut_at_the_edges_of_the_picture(engine: Engine) -> None:
+def test_a_region_is_clipped_at_the_edges_of_the_picture(engine: Engine) -> None:
     region = Region(x=-50, y=150, width=100, height=500)
     fitted, sent = fit(engine, encoded(halves(400, 200), "PNG"), region=region)
     assert (fitted.part, sent.size) == (Region(x=0, y=150, width=50, height=50), (50, 50))

@@ -124,7 +124,7 @@ def test_the_fast_path_needs_the_picture_to_be_upright(engine: Engine) -> None:
         ((1, 1), (1, 1)),
     ],
 )
-def test_the_width_is_brought_in_first_then_the_height_rounded_half_up(
+def test_the_width_is_limited_first_then_the_height_rounded_half_up(
     size: tuple[int, int], sent: tuple[int, int]
 ) -> None:
     assert scale_into(size, 1568, 1568) == sent
@@ -182,13 +182,13 @@ def test_a_fallback_is_never_a_png(engine: Engine) -> None:
         assert fit(engine, data, max_bytes=max_bytes)[0].mime in {"image/jpeg", "image/webp"}
 
 
-def test_where_every_rung_is_over_the_limit_the_smallest_candidate_is_sent(engine: Engine) -> None:
+def test_the_smallest_candidate_is_sent_if_every_rung_is_over_the_limit(engine: Engine) -> None:
     data = encoded(noise(400, 300))
     fitted, sent = fit(engine, data, max_bytes=100)
     assert (fitted.width, fitted.height) == shape(sent)[1] == (140, 105)
 
 
-def test_the_reported_size_is_the_size_sent_where_the_ladder_ends_at_the_floor(
+def test_the_reported_size_is_the_sent_size_if_the_ladder_ends_at_the_floor(
     engine: Engine,
 ) -> None:
     # 126 pixels at 75 percent are below the floor: nothing smaller is tried or reported.
@@ -196,7 +196,7 @@ def test_the_reported_size_is_the_size_sent_where_the_ladder_ends_at_the_floor(
     assert (fitted.width, fitted.height) == shape(sent)[1] == (126, 126)
 
 
-def test_a_model_that_cannot_read_webp_gets_none(engine: Engine) -> None:
+def test_a_model_that_does_not_accept_webp_gets_none(engine: Engine) -> None:
     formats = ("image/png", "image/jpeg")
     for data in (encoded(noise(300, 300)), encoded(flat(40, 40), "WEBP")):
         assert fit(engine, data, formats=formats, max_bytes=40_000)[0].mime in formats
@@ -207,7 +207,7 @@ def test_a_model_that_cannot_read_webp_gets_none(engine: Engine) -> None:
 
 @pytest.mark.parametrize("mode", ["seed", "fast"])
 @pytest.mark.parametrize("picture", [noise(300, 200), flat(300, 200)], ids=["noise", "flat"])
-def test_a_model_that_reads_nothing_but_png_gets_png(
+def test_a_model_that_accepts_only_png_gets_png(
     engine: Engine, mode: str, picture: Image.Image
 ) -> None:
     asked = {"mode": mode, "formats": ("image/png",), "max_bytes": 60_000}

@@ -1,4 +1,4 @@
-"""Small pictures that go out as they came, without a worker: what is known as one, and what not."""
+"""Small pictures that are sent unchanged without a worker, and those that need one."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def with_chunk(png: bytes, kind: bytes, body: bytes) -> bytes:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("mode", ["seed", "fast"])
-def test_a_plain_picture_is_known_without_a_worker(kind: str, mode: str) -> None:
+def test_a_simple_picture_passes_through_without_a_worker(kind: str, mode: str) -> None:
     data = encoded(picture(), kind)
     assert known(data, mode=mode) == by_the_worker(data, mode=mode)
 
 
-async def test_no_worker_starts_for_a_plain_picture() -> None:
+async def test_no_worker_starts_for_a_simple_picture() -> None:
     data = encoded(picture(), "PNG")
     # With less memory than Python itself needs, no worker could start.
     async with Imaging(limits=WorkerLimits(memory_bytes=1 << 20)) as imaging:
@@ -77,7 +77,7 @@ async def test_no_worker_starts_for_a_plain_picture() -> None:
         {"page": 2},
     ],
 )
-def test_a_request_that_changes_the_picture_is_for_a_worker(asked: dict[str, Any]) -> None:
+def test_a_request_that_changes_the_picture_needs_a_worker(asked: dict[str, Any]) -> None:
     assert known(encoded(picture(), "PNG"), **asked) is None
 
 
@@ -89,30 +89,30 @@ def test_the_pixel_cap_holds_without_a_worker_too() -> None:
 
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])
-def test_a_picture_with_exif_is_for_a_worker(kind: str) -> None:
+def test_a_picture_with_exif_needs_a_worker(kind: str) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6
     assert known(encoded(picture(), kind, exif=exif)) is None
 
 
 @pytest.mark.parametrize("kind", ["PNG", "GIF", "WEBP"])
-def test_an_animation_is_for_a_worker(kind: str) -> None:
+def test_an_animation_needs_a_worker(kind: str) -> None:
     frames = [picture(), picture().transpose(Image.Transpose.ROTATE_180)]
     assert known(encoded(frames[0], kind, save_all=True, append_images=frames[1:])) is None
 
 
-def test_a_picture_with_a_palette_text_and_a_profile_is_still_plain() -> None:
+def test_a_picture_with_a_palette_text_and_a_profile_passes_through() -> None:
     profile = b"\0" * 128
     data = encoded(picture().quantize(16), "PNG", icc_profile=profile, transparency=3)
     data = with_chunk(data, b"tEXt", b"Software\0a painter")
     assert known(data) == by_the_worker(data)
 
 
-def test_a_png_with_a_part_that_every_decoder_must_know_is_for_a_worker() -> None:
+def test_a_png_with_an_unknown_critical_chunk_needs_a_worker() -> None:
     assert known(with_chunk(encoded(picture(), "PNG"), b"RARE", b"")) is None
 
 
-def test_a_gif_whose_frame_leaves_its_canvas_is_for_a_worker() -> None:
+def test_a_gif_whose_frame_is_larger_than_its_canvas_needs_a_worker() -> None:
     data = bytearray(encoded(picture(), "GIF"))
     data[6] -= 1  # the canvas is one pixel narrower than the frame
     assert known(bytes(data)) is None
@@ -141,24 +141,24 @@ def with_header(png: bytes, **changed: int) -> bytes:
         {"width": 0},
     ],
 )
-def test_a_png_header_that_no_decoder_knows_is_for_a_worker(changed: dict[str, int]) -> None:
+def test_a_png_header_that_no_decoder_knows_needs_a_worker(changed: dict[str, int]) -> None:
     data = encoded(picture(), "PNG")
     assert known(with_header(data, interlace=1)) == by_the_worker(with_header(data, interlace=1))
     assert known(with_header(data, **changed)) is None
 
 
-def test_a_png_frame_outside_an_animation_is_for_a_worker() -> None:
+def test_a_png_frame_outside_an_animation_needs_a_worker() -> None:
     assert known(with_chunk(encoded(picture(), "PNG"), b"fcTL", bytes(26))) is None
 
 
 @pytest.mark.parametrize(("at", "value"), [(3, 8), (4, 12), (9, 2), (9, 4)])
-def test_a_jpeg_header_that_no_decoder_knows_is_for_a_worker(at: int, value: int) -> None:
+def test_a_jpeg_header_that_no_decoder_knows_needs_a_worker(at: int, value: int) -> None:
     data = bytearray(encoded(picture(), "JPEG"))
     data[data.index(b"\xff\xc0") + at] = value
     assert known(bytes(data)) is None
 
 
-def test_a_jpeg_cut_before_its_pixels_is_for_a_worker() -> None:
+def test_a_jpeg_truncated_before_its_pixels_needs_a_worker() -> None:
     data = encoded(picture(), "JPEG")
     pixels = data.index(b"\xff\xda") + 14
     assert [known(data[:end]) is None for end in (pixels - 1, pixels)] == [True, False]
@@ -166,9 +166,7 @@ def test_a_jpeg_cut_before_its_pixels_is_for_a_worker() -> None:
 
 @pytest.mark.parametrize("lossless", [True, False])
 @pytest.mark.parametrize(("at", "change"), [(4, 2), (4, -2), (16, 2), (16, -2)])
-def test_a_webp_whose_lengths_disagree_is_for_a_worker(
-    lossless: bool, at: int, change: int
-) -> None:
+def test_a_webp_whose_lengths_disagree_needs_a_worker(lossless: bool, at: int, change: int) -> None:
     data = bytearray(encoded(picture(), "WEBP", lossless=lossless) + bytes(9))
     assert known(bytes(data)) == by_the_worker(bytes(data))
     struct.pack_into("<I", data, at, struct.unpack_from("<I", data, at)[0] + change)
@@ -180,7 +178,7 @@ def test_a_webp_whose_lengths_disagree_is_for_a_worker(
     [(False, 20, 0x01), (False, 20, 0x08), (False, 20, 0x10), (False, 22, 0xFF), (True, 24, 0x20)],
     ids=["no key frame", "a later version", "not shown", "too long a part", "a later version"],
 )
-def test_a_webp_frame_that_no_decoder_knows_is_for_a_worker(
+def test_a_webp_frame_that_no_decoder_knows_needs_a_worker(
     lossless: bool, at: int, bits: int
 ) -> None:
     data = bytearray(encoded(picture(), "WEBP", lossless=lossless))
@@ -189,7 +187,7 @@ def test_a_webp_frame_that_no_decoder_knows_is_for_a_worker(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_cut_header_is_for_a_worker(kind: str) -> None:
+def test_a_truncated_header_needs_a_worker(kind: str) -> None:
     data = encoded(picture(), kind)
     for length in range(30):
         assert known(data[:length]) is None
@@ -197,7 +195,7 @@ def test_a_cut_header_is_for_a_worker(kind: str) -> None:
 
 @given(data=st.data(), kind=st.sampled_from(KINDS), mode=st.sampled_from(["L", "RGB"]))
 @settings(max_examples=examples(100))
-def test_property_what_is_known_of_a_damaged_file_is_what_its_decoder_says_of_its_header(
+def test_property_a_damaged_file_that_passes_through_has_the_size_its_decoder_finds(
     data: st.DataObject, kind: str, mode: str
 ) -> None:
     file = bytearray(encoded(picture(mode=mode), kind))

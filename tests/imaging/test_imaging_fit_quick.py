@@ -1,4 +1,4 @@
-"""How pictures go into conversations: one JPEG, unless something speaks against it."""
+"""How pictures go into conversations: as one JPEG, if that fits and keeps transparency."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_large_picture_is_scaled_into_the_box(engine: Engine) -> None:
     assert (fitted.mime, fitted.width, fitted.height) == ("image/jpeg", 1568, 784)
 
 
-def test_an_original_that_is_no_larger_than_its_jpeg_is_sent_as_it_is(engine: Engine) -> None:
+def test_an_original_that_is_no_larger_than_its_jpeg_is_sent_unchanged(engine: Engine) -> None:
     data = encoded(noise(300, 300), "WEBP", quality=30)
     request = FitRequest(mode="quick", max_bytes=2 * len(data))
     fitted, sent = engine.fit(data, request)
@@ -69,7 +69,7 @@ def test_an_original_that_is_no_larger_than_its_jpeg_is_sent_as_it_is(engine: En
     assert sent == data
 
 
-def test_what_is_transparent_stays_so(engine: Engine) -> None:
+def test_a_transparent_picture_stays_transparent(engine: Engine) -> None:
     glass = photo(800, 600)
     glass.putalpha(Image.linear_gradient("L").resize(glass.size))
     fitted, sent = engine.fit(encoded(glass, "PNG"), QUICK)
@@ -77,7 +77,7 @@ def test_what_is_transparent_stays_so(engine: Engine) -> None:
     assert Image.open(BytesIO(sent)).has_transparency_data
 
 
-def test_a_model_that_reads_no_jpeg_gets_none(engine: Engine) -> None:
+def test_a_model_that_does_not_accept_jpeg_gets_none(engine: Engine) -> None:
     request = FitRequest(mode="quick", formats=(PNG, WEBP, GIF))
     fitted, _ = engine.fit(encoded(photo(800, 600), "PNG"), request)
     assert fitted.mime in request.formats
@@ -90,7 +90,7 @@ def test_a_model_that_reads_no_jpeg_gets_none(engine: Engine) -> None:
     max_bytes=st.integers(4_000, 40_000),
     edge=st.integers(100, 300),
 )
-def test_property_the_limits_hold_whatever_comes(
+def test_property_the_limits_hold_for_any_picture(
     engine: Engine, width: int, height: int, max_bytes: int, edge: int
 ) -> None:
     request = FitRequest(mode="quick", max_width=edge, max_height=edge, max_bytes=max_bytes)
@@ -101,7 +101,7 @@ def test_property_the_limits_hold_whatever_comes(
     )
     assert fitted.width <= edge
     assert fitted.height <= edge
-    # Where even the specified way stays above the limit, so may this one.
+    # If even the specified ladder stays above the limit, so may this one.
     assert len(sent) <= max_bytes or (fitted.width, fitted.height) == (
         specified.width,
         specified.height,

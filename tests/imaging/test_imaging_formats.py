@@ -72,7 +72,7 @@ def test_the_first_bytes_name_the_format(head: bytes, found: str | None) -> None
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1"])
-def test_a_drawing_is_known_in_every_encoding(encoding: str) -> None:
+def test_a_drawing_is_recognized_in_every_encoding(encoding: str) -> None:
     document = f"<?xml version='1.0' encoding='{encoding}'?>\n<!-- é -->\n{SVG.decode()}"
     assert name(document.encode(encoding)) == "svg"
 
@@ -91,7 +91,7 @@ def test_property_any_bytes_are_sniffed_without_an_error(head: bytes) -> None:
 
 
 @pytest.mark.parametrize("sample", SAMPLES)
-def test_every_sample_is_known_by_its_type(sample: str) -> None:
+def test_every_sample_is_recognized_by_its_type(sample: str) -> None:
     mime, data = SAMPLES[sample]
     form = sniff(data)
     assert form is not None
@@ -118,14 +118,14 @@ def test_a_format_that_cannot_be_accepted_is_an_error_at_once(wrong: str) -> Non
     "options", [{"lossless": True}, {"quality": 50}, {"quality": 50, "exif": b"Exif\0\0"}]
 )
 @given(width=st.integers(1, 400), height=st.integers(1, 400))
-def test_property_the_webp_header_tells_the_size(
+def test_property_the_webp_header_has_the_size(
     options: dict[str, object], width: int, height: int
 ) -> None:
     data = encoded(Image.new("RGB", (width, height)), "WEBP", method=0, **options)
     assert webp_canvas(data) == (width, height)
 
 
-def test_a_cut_or_unknown_webp_header_tells_no_size() -> None:
+def test_a_truncated_or_unknown_webp_header_has_no_size() -> None:
     data = picture("WEBP")
     assert webp_canvas(data[:29]) is None
     assert webp_canvas(data[:12] + b"ABCD" + data[16:]) is None

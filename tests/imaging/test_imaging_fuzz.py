@@ -79,7 +79,7 @@ def test_hostile_cases_are_the_same_in_every_process() -> None:
 
 @sample(100)
 @given(kind=st.sampled_from(KINDS), number=st.integers(0, 10**6), tail=st.binary(max_size=99))
-def test_property_what_mutators_are_told_lies_within_the_file(
+def test_property_the_anatomy_of_a_file_lies_within_the_file(
     kind: str, number: int, tail: bytes
 ) -> None:
     data = hostile_file(kind, number).data + tail
@@ -105,7 +105,7 @@ class Liar(Imaging):
 
 
 class Mumbler(Imaging):
-    """A pool that talks of its own insides."""
+    """A pool that quotes an internal error of Python."""
 
     mumble = "'NoneType' object has no attribute 'size'"
 
@@ -150,7 +150,7 @@ MUMBLERS = (Mumbler, Calculator, Namer, Coder)
 
 
 def slay(pid: int) -> None:
-    """Kill a worker; it is dead before the pool looks, and left for the pool to bury."""
+    """Kill a worker; it is dead before the pool looks, and the pool has to reap it."""
     os.kill(pid, signal.SIGKILL)
     os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
 
@@ -166,7 +166,7 @@ def slay(pid: int) -> None:
         ),
     ],
 )
-async def test_hostile_files_treated_wrongly_are_named_and_kept(
+async def test_hostile_files_that_break_a_promise_are_named_and_kept(
     tmp_path: Path, kind: type[Imaging], reason: str
 ) -> None:
     files = [whole_file(number) for number in range(20)]

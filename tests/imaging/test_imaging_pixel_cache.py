@@ -1,4 +1,4 @@
-"""What was verified is fitted without decoding it again, and nobody can tell from the result."""
+"""A verified picture is fitted without decoding it again, and the result is the same."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FILES = {
     "gif": encoded(SCENE, "GIF"),
     "jpeg": encoded(SCENE, "JPEG"),
 }
-# Neither lets a file of these through as it is.
+# Neither request lets one of these files pass through.
 REQUESTS = {
     "smaller": FitRequest(max_width=200, max_height=200, max_bytes=8_000),
     "as large": FitRequest(mode="fast", max_bytes=16_000),
@@ -60,14 +60,14 @@ def test_pixels_are_kept_once_for_the_same_bytes(name: str, is_kept: bool) -> No
     assert fresh.take(data) is None
 
 
-def test_other_bytes_get_no_pixels_and_end_the_keeping() -> None:
+def test_other_bytes_get_no_pixels_and_clear_the_cache() -> None:
     fresh, data = PixelCache(), FILES["png"]
     fresh.keep(data, *open_picture(data, limits=DEFAULT_LIMITS))
     assert fresh.take(data + b"\0") is None
     assert fresh.take(data) is None
 
 
-def test_what_was_kept_can_be_forgotten() -> None:
+def test_the_cache_can_be_cleared() -> None:
     fresh, data = PixelCache(), FILES["png"]
     fresh.keep(data, *open_picture(data, limits=DEFAULT_LIMITS))
     fresh.clear()

@@ -21,7 +21,7 @@ from limner.imaging.png_chunks import (
 )
 
 PLAIN = encoded(Image.new("RGB", (4, 4), "red"), "PNG")
-# Keywords are Latin-1 letters; texts are anything but half a character.
+# Keywords are Latin-1 letters; texts are anything but lone surrogates.
 keywords = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=79)
 any_text = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
 
@@ -43,34 +43,32 @@ def test_the_chunks_of_a_file_are_walked_to_its_end_marker() -> None:
     assert (chunks[0].end, chunks[-1].end) == (HEADER_END, len(PLAIN))
 
 
-def test_texts_of_all_three_kinds_are_read() -> None:
+def test_texts_of_all_three_kinds_are_parsed() -> None:
     words = (("Title", "a fox"), ("Comment", "schön"))
-    told = tuple(PngText(*word) for word in words)
+    expected = tuple(PngText(*word) for word in words)
     for kind in ("iTXt", "tEXt"):
         for packed in (False, True):
-            assert texts(io.BytesIO(with_texts(*words, packed=packed, kind=kind))) == told
+            assert texts(io.BytesIO(with_texts(*words, packed=packed, kind=kind))) == expected
 
 
 @given(keyword=keywords, text=any_text)
-def test_property_a_text_that_was_written_is_read_by_us_and_by_others(
-    keyword: str, text: str
-) -> None:
+def test_property_a_written_text_is_parsed_by_limner_and_by_pillow(keyword: str, text: str) -> None:
     data = PLAIN[:HEADER_END] + text_chunk(keyword, text) + PLAIN[HEADER_END:]
-    said = text.replace("\0", "")
-    assert texts(io.BytesIO(data)) == (PngText(keyword, said),)
+    expected = text.replace("\0", "")
+    assert texts(io.BytesIO(data)) == (PngText(keyword, expected),)
     with Image.open(io.BytesIO(data)) as image:
         image.load()
-        assert image.info[keyword] == said
+        assert image.info[keyword] == expected
 
 
 @given(data=st.binary(max_size=200))
-def test_property_whatever_the_bytes_the_texts_are_bounded(data: bytes) -> None:
+def test_property_the_texts_in_any_bytes_are_bounded(data: bytes) -> None:
     for start in (b"", PLAIN[:HEADER_END], PLAIN[:HEADER_END] + b"\0\0\0\x20zTXt"):
         found = texts(io.BytesIO(start + data))
         assert all(len(word.text) <= MAX_TEXT_BYTES for word in found)
 
 
-def test_a_text_that_unfolds_without_end_is_cut() -> None:
+def test_a_text_that_inflates_without_end_is_truncated() -> None:
     bomb = zlib.compress(bytes(50_000_000).replace(b"\0", b"a"))
     info = PngImagePlugin.PngInfo()
     info.add(b"zTXt", b"Comment\0\0" + bomb)
@@ -78,6 +76,6 @@ def test_a_text_that_unfolds_without_end_is_cut() -> None:
     assert texts(io.BytesIO(data)) == (PngText("Comment", "a" * MAX_TEXT_BYTES),)
 
 
-def test_more_texts_than_anybody_reads_are_left_out() -> None:
+def test_texts_over_the_limit_are_left_out() -> None:
     data = PLAIN[:HEADER_END] + text_chunk("Comment", "x") * 1000 + PLAIN[HEADER_END:]
     assert texts(io.BytesIO(data)) == (PngText("Comment", "x"),) * MAX_TEXTS

@@ -43,7 +43,7 @@ class Lone:
         self.pid = pid
 
     async def frozen_job(self) -> asyncio.Task[Facts]:
-        """A job that its worker has been handed and will never finish."""
+        """A job that a worker has received and will never finish."""
         os.kill(self.pid, signal.SIGSTOP)
         await until(lambda: is_stopped(self.pid))
         task = asyncio.create_task(self.pool.verify(SMALL_PNG))
@@ -90,7 +90,7 @@ async def test_a_worker_killed_in_mid_job_is_replaced(alone: Lone) -> None:
     assert alone.pid not in worker_pids()
 
 
-async def test_a_worker_that_aborts_is_not_taken_for_certain_to_want_memory(alone: Lone) -> None:
+async def test_a_worker_that_aborts_has_most_likely_run_out_of_memory(alone: Lone) -> None:
     task = await alone.frozen_job()
     os.kill(alone.pid, signal.SIGABRT)
     os.kill(alone.pid, signal.SIGCONT)
@@ -130,7 +130,7 @@ async def test_a_call_cancelled_in_the_queue_never_runs(alone: Lone) -> None:
     assert await running == SMALL
 
 
-async def test_a_source_is_read_only_once_a_worker_is_free(alone: Lone) -> None:
+async def test_a_source_is_loaded_only_when_a_worker_is_free(alone: Lone) -> None:
     reads: list[str] = []
 
     def read() -> bytes:
@@ -145,7 +145,7 @@ async def test_a_source_is_read_only_once_a_worker_is_free(alone: Lone) -> None:
     assert [await running, await waiting, reads] == [SMALL, SMALL, ["read"]]
 
 
-async def test_a_source_that_cannot_be_read_harms_no_worker(alone: Lone) -> None:
+async def test_a_source_that_cannot_be_loaded_harms_no_worker(alone: Lone) -> None:
     def read() -> bytes:
         raise FileNotFoundError("gone")
 
@@ -179,7 +179,7 @@ async def test_a_file_larger_than_the_memory_of_a_worker_is_refused() -> None:
         assert await alone.pool.verify(SMALL_PNG) == SMALL
 
 
-async def test_an_answer_larger_than_agreed_is_not_read() -> None:
+async def test_a_reply_over_the_limit_is_not_received() -> None:
     async with lone(WorkerLimits(max_answer_bytes=1 << 20)) as alone:
         with pytest.raises(ImageTooLarge, match="the result has more than 1 MiB"):
             await alone.pool.convert(encoded(Image.effect_noise((1024, 1024), 50), "PNG"))
@@ -250,7 +250,7 @@ async def test_closing_ends_the_workers_and_every_call(alone: Lone) -> None:
     await alone.pool.aclose()
 
 
-async def test_a_forgotten_pool_leaves_no_process_behind() -> None:
+async def test_a_garbage_collected_pool_leaves_no_process_behind() -> None:
     before = worker_pids()
     pool = Imaging(workers=1)
     await pool.verify(SMALL_PNG)
@@ -267,7 +267,7 @@ async def test_a_forgotten_pool_leaves_no_process_behind() -> None:
         ("/bin/nothing-here", "the imaging worker could not be started"),
     ],
 )
-async def test_a_worker_that_cannot_start_is_not_the_pictures_fault(
+async def test_a_worker_that_cannot_start_is_not_an_image_error(
     monkeypatch: pytest.MonkeyPatch, program: str, message: str
 ) -> None:
     monkeypatch.setattr(sys, "executable", program)
@@ -314,7 +314,7 @@ def test_workers_die_with_a_host_that_is_killed() -> None:
         os.close(watched)
 
 
-def test_a_host_that_forgets_to_close_ends_in_silence() -> None:
+def test_a_host_that_does_not_close_its_pool_exits_without_output() -> None:
     with start_host("leave") as host:
         output, errors = host.communicate(timeout=60)
     assert (output, errors, host.returncode) == ("ready\n", "", 0)
@@ -329,7 +329,7 @@ def test_a_fork_of_the_host_leaves_its_workers_alone() -> None:
     assert (output, errors, host.returncode) == ("", "", 0)
 
 
-def test_a_stray_print_in_a_worker_does_not_disturb_its_answers() -> None:
+def test_a_stray_print_in_a_worker_does_not_disturb_its_replies() -> None:
     script = (
         "import sys; from limner.imaging import worker, pixels\n"
         "verify = pixels.verify\n"

@@ -1,4 +1,4 @@
-"""C2PA manifests: found by their headers, read and checked in a process of their own."""
+"""C2PA manifests: found by their headers, read and checked in a separate process."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_manifest_is_found_where_the_format_puts_it(mime: str) -> None:
     assert not has_manifest(io.BytesIO(picture(mime)))
 
 
-def test_words_that_look_like_a_manifest_are_none() -> None:
+def test_text_that_looks_like_a_manifest_is_not_one() -> None:
     image = Image.new("RGB", (4, 4))
     assert not has_manifest(io.BytesIO(encoded(image, "JPEG", comment=b"JP jumb jumdc2pa caBX")))
     assert not has_manifest(io.BytesIO(picture() + b"\0\0\0\0caBX"))
@@ -57,12 +57,12 @@ starts = st.sampled_from([b"", b"\x89PNG\r\n\x1a\n", b"\xff\xd8", b"RIFF\0\0\0\0
 
 
 @given(start=starts, rest=st.binary(max_size=300))
-def test_property_whatever_the_bytes_the_search_ends(start: bytes, rest: bytes) -> None:
+def test_property_a_search_for_a_manifest_in_any_bytes_ends(start: bytes, rest: bytes) -> None:
     assert has_manifest(io.BytesIO(start + rest)) in {True, False}
 
 
 @given(data=st.data())
-def test_property_a_manifest_in_a_broken_file_is_found_or_not_but_never_trips(
+def test_property_a_search_for_a_manifest_in_a_broken_file_never_fails(
     data: st.DataObject,
 ) -> None:
     whole = bytearray(SIGNED_JPEG)
@@ -73,11 +73,11 @@ def test_property_a_manifest_in_a_broken_file_is_found_or_not_but_never_trips(
 
 
 @pytest.mark.parametrize("mime", KINDS)
-async def test_the_claim_of_a_manifest_is_read_and_checked(imaging: Imaging, mime: str) -> None:
+async def test_a_manifest_is_read_and_its_signature_checked(imaging: Imaging, mime: str) -> None:
     assert await imaging.read_manifest(signed(picture(mime), mime), mime=mime) == CLAIM
 
 
-async def test_what_a_picture_was_made_from_is_told(imaging: Imaging) -> None:
+async def test_the_ingredients_of_a_manifest_are_listed(imaging: Imaging) -> None:
     data = signed(picture(), made_from=picture(colour="teal"))
     part = Ingredient(title="sketch.png", mime="image/png", relationship="componentOf")
     assert await imaging.read_manifest(data, mime="image/png") == replace(
@@ -98,12 +98,12 @@ async def test_a_picture_that_was_changed_after_signing_is_not_valid(imaging: Im
     )
 
 
-def test_an_added_text_breaks_a_manifest_which_is_why_none_is_added() -> None:
+def test_an_added_text_breaks_a_manifest() -> None:
     data = signed(picture())
     body = b"iTXt" + b"Comment" + bytes(5) + b"hello"
     chunk = struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body))
-    told = ManifestReader().read(data[:33] + chunk + data[33:], mime="image/png")
-    assert told.state == "invalid"
+    report = ManifestReader().read(data[:33] + chunk + data[33:], mime="image/png")
+    assert report.state == "invalid"
 
 
 @pytest.mark.parametrize(
@@ -116,9 +116,7 @@ def test_an_added_text_breaks_a_manifest_which_is_why_none_is_added() -> None:
     ],
     ids=["none", "nothing", "garbage", "cut short"],
 )
-async def test_what_cannot_be_understood_is_an_error_and_no_crash(
-    imaging: Imaging, data: bytes
-) -> None:
+async def test_a_manifest_that_cannot_be_parsed_is_an_error(imaging: Imaging, data: bytes) -> None:
     with pytest.raises(ImageError):
         await imaging.read_manifest(data, mime="image/png")
     assert await imaging.read_manifest(signed(picture()), mime="image/png") == CLAIM
@@ -163,10 +161,10 @@ reports = report(
 )
 
 
-@given(told=reports)
-def test_property_whatever_a_manifest_says_the_host_gets_short_texts(told: dict[str, Any]) -> None:
-    found = parse_report(told)
+@given(report=reports)
+def test_property_the_texts_of_any_manifest_are_short(report: dict[str, Any]) -> None:
+    found = parse_report(report)
     assert msgspec.json.decode(msgspec.json.encode(found), type=Manifest) == found
-    said = [found.claim_generator, found.signer, found.issuer, found.signed_at, *found.problems]
-    said += [text for part in found.ingredients for text in (part.title, part.mime)]
-    assert all(text is None or 0 < len(text) <= 2 * MAX_CHARS + 1 for text in said)
+    shown = [found.claim_generator, found.signer, found.issuer, found.signed_at, *found.problems]
+    shown += [text for part in found.ingredients for text in (part.title, part.mime)]
+    assert all(text is None or 0 < len(text) <= 2 * MAX_CHARS + 1 for text in shown)

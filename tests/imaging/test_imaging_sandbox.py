@@ -1,4 +1,4 @@
-"""How a worker waits for its next job, and what it gives back meanwhile."""
+"""How a worker waits for its next job, and returns memory to the system meanwhile."""
 
 from __future__ import annotations
 

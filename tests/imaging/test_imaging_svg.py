@@ -130,7 +130,7 @@ async def test_notes_of_editors_are_dropped(imaging: Imaging) -> None:
     assert (await drawn(imaging, document)).getpixel((50, 50)) == RED
 
 
-async def test_of_two_elements_with_one_id_the_first_is_meant(imaging: Imaging) -> None:
+async def test_the_first_of_two_elements_with_one_id_counts(imaging: Imaging) -> None:
     document = svg(
         '<defs><rect id="a" width="100" height="100" fill="red"/>'
         '<rect id="a" width="100" height="100" fill="blue"/></defs><use href="#a"/>'
@@ -195,7 +195,7 @@ async def test_assets_keep_their_ids_to_themselves(imaging: Imaging) -> None:
         ('<asset name="flag" size="9" flip="up"/>', "flip of <asset> is 'up': use 'horizontal' or"),
     ],
 )
-async def test_a_wrong_asset_element_says_what_to_mend(
+async def test_the_error_of_a_wrong_asset_element_says_what_to_fix(
     imaging: Imaging, element: str, message: str
 ) -> None:
     with pytest.raises(UnsafeSvg) as caught:
@@ -212,7 +212,7 @@ async def test_an_asset_is_checked_like_any_document(imaging: Imaging) -> None:
 
 
 class Library(Mapping[str, Asset]):
-    """A mapping that remembers what it was asked for."""
+    """A mapping that records the requested names."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -225,7 +225,7 @@ class Library(Mapping[str, Asset]):
         return name in {"flag", "fox"}
 
     def __iter__(self) -> Iterator[str]:
-        raise AssertionError("nobody needs all of it")
+        raise AssertionError("the whole mapping is not needed")
 
     def __len__(self) -> int:
         return 2

@@ -14,7 +14,7 @@ XLINK = 'xmlns:xlink="http://www.w3.org/1999/xlink"'
 
 @pytest.fixture(autouse=True)
 async def still_working(imaging: Imaging) -> AsyncIterator[None]:
-    """Whatever a document did, the pool draws the next one."""
+    """After any document, the pool draws the next one."""
     yield
     png = await imaging.render_svg("<svg/>", width=2, height=1, assets={})
     assert decoded(png).size == (2, 1)
@@ -87,7 +87,7 @@ async def draw(imaging: Imaging, body: str, *, edge: int = 16) -> bytes:
         ('<mask id="m" mask="url(#m)"/>', "<mask id='m'> refers to itself"),
     ],
 )
-async def test_hostile_a_drawing_that_reaches_out_is_refused_and_told_why(
+async def test_hostile_a_drawing_with_an_outside_reference_is_refused_with_a_reason(
     imaging: Imaging, body: str, culprit: str
 ) -> None:
     with pytest.raises(UnsafeSvg) as caught:

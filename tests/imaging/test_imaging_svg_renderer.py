@@ -1,4 +1,4 @@
-"""How large a drawing is that stands alone in a file."""
+"""The size of an SVG file that is drawn on its own."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def test_a_drawing_has_the_size_it_gives_itself(
 
 
 @pytest.mark.parametrize("unit", ["", "mm"])
-async def test_a_drawing_over_the_cap_is_scaled_and_not_cut(wide: Imaging, unit: str) -> None:
+async def test_a_drawing_over_the_cap_is_scaled_and_not_cropped(wide: Imaging, unit: str) -> None:
     edge = 96 / 25.4 if unit else 1.0
     half = 2000 * edge
     document = (
@@ -62,7 +62,7 @@ async def test_a_drawing_over_the_cap_is_scaled_and_not_cut(wide: Imaging, unit:
     box=st.none() | st.tuples(st.floats(), st.floats()),
     unit=st.sampled_from(["", "px", "mm", "in", "%", "em"]),
 )
-def test_property_whatever_a_root_says_the_drawing_has_a_size(
+def test_property_a_drawing_with_any_root_has_a_size(
     width: float | None, height: float | None, box: tuple[float, float] | None, unit: str
 ) -> None:
     attributes = {

@@ -58,7 +58,7 @@ async def test_width_and_height_are_those_of_the_upright_picture(
 
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "WEBP"])
-async def test_a_picture_cut_short_is_corrupt_not_smaller(imaging: Imaging, kind: str) -> None:
+async def test_a_truncated_picture_is_corrupt_not_smaller(imaging: Imaging, kind: str) -> None:
     data = encoded(SCENE, kind)
     for kept in (0.3, 0.6, 0.9):
         with pytest.raises(CorruptImage):
@@ -124,7 +124,7 @@ def jpeg_header(width: int, height: int) -> bytes:
     ],
     ids=["png", "jpeg", "gif", "webp"],
 )
-async def test_a_header_that_claims_too_many_pixels_is_refused_unread(
+async def test_a_header_that_claims_too_many_pixels_is_refused_before_decoding(
     imaging: Imaging, data: bytes
 ) -> None:
     with pytest.raises(ImageTooLarge, match="60000x60000 is 3600 megapixels; at most 100 are"):

@@ -8,10 +8,10 @@ import msgspec
 
 from limner.models.offline.model import answer
 from limner.models.offline.router import OfflineCall
-from limner.tools.image_edit import IMAGE_EDIT
-from limner.tools.image_generate import IMAGE_GENERATE
-from limner.tools.image_recall import IMAGE_RECALL
-from limner.tools.inspect_image import INSPECT_IMAGE
+from limner.tools.built_in.image_edit import IMAGE_EDIT
+from limner.tools.built_in.image_generate import IMAGE_GENERATE
+from limner.tools.built_in.image_recall import IMAGE_RECALL
+from limner.tools.built_in.inspect_image import INSPECT_IMAGE
 from limner.wires import items
 from limner.wires.base import Prompt, ToolOffer
 

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from limner import Limner
-from limner.agent.call_items import output_of, read_call
-from limner.agent.untrusted import quoted
+from limner.agent.call_items import output_item, parse_call
+from limner.agent.untrusted import fence_items
 from limner.models.offline import OfflineModel
 from limner.models.registry import OFFLINE
 from limner.settings import load
@@ -44,16 +44,16 @@ class Conversation:
             self.history.append(made)
             if made["type"] == "message":
                 return results, answer.text
-            (result,) = await self._tools.execute_parallel([read_call(made)], self._context)
+            (result,) = await self._tools.execute_parallel([parse_call(made)], self._context)
             results.append(result)
-            self.history.append(output_of(made, result))
+            self.history.append(output_item(made, result))
 
     async def _prompt(self) -> Prompt:
         offers = [
             ToolOffer(name=tool.name, description=tool.description, schema=tool.schema)
             for tool in self._tools.definitions()
         ]
-        prompt = Prompt(items=quoted(self.history), tools=offers)
+        prompt = Prompt(items=fence_items(self.history), tools=offers)
         return (await self._lim.requests.build(prompt, self._model)).prompt
 
 

@@ -107,14 +107,14 @@ def test_a_name_that_is_no_model_is_passed_over_and_told_with_near_ones() -> Non
 
 
 def talker(found: Registry, named: str | None = None) -> tuple[str, str, str | None]:
-    resolution = found.resolve_talker(named=named)
+    resolution = found.resolve_conversation_model(named=named)
     assert resolution.unknown == ()
     return resolution.model.name, resolution.by, resolution.effort
 
 
 def refused(found: Registry, named: str | None = None) -> tuple[str, str, str | None]:
     with pytest.raises(UserError) as caught:
-        found.resolve_talker(named=named)
+        found.resolve_conversation_model(named=named)
     return caught.value.code, caught.value.message, caught.value.hint
 
 

@@ -271,7 +271,7 @@ async def test_a_stream_that_just_ends_is_a_bad_answer_that_may_be_billed(
     server.saying = Saying(is_whole=False)
     error = await failing(connect(api, server.base_url), ModelBadAnswer)
     assert error.code == "MODEL_BAD_ANSWER"
-    assert "broke off before its end" in error.message
+    assert "is incomplete" in error.message
     assert error.may_be_billed == (api != "openai-chat")
     assert len(server.requests) == 1
 
@@ -300,7 +300,7 @@ async def test_a_server_that_is_not_there_was_sent_nothing(
 ) -> None:
     error = await failing(connect("openai-responses", "http://127.0.0.1:9/v1"), ProviderUnavailable)
     assert (error.code, error.may_be_billed, error.retryable) == ("MODEL_UNAVAILABLE", False, True)
-    assert error.hint == "Check the network, and OPENAI_BASE_URL where it is set."
+    assert error.hint == "Check the network, and OPENAI_BASE_URL if it is set."
     assert time.slept == [0.5, 1.0, 2.0]
 
 

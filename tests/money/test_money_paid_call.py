@@ -26,12 +26,12 @@ from limner.errors import (
     ProviderUnavailable,
     StorageError,
     UserError,
+    cancellation_cost,
 )
 from limner.money.ledger import Caps, JobRow, Money
 from limner.money.paid_call import (
     PaidCall,
     Payer,
-    cancellation_cost,
     finish_despite_cancellation,
     paid_call,
     resumed_call,

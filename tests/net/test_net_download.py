@@ -117,7 +117,7 @@ async def test_the_base_urls_own_origin_is_fetched_with_the_key(
         ("https:///a.png", "not a web address"),
         ("https://out.replicate.delivery:99999/a.png", "not a web address"),
         ("//out.replicate.delivery/a.png", "not a web address"),
-        ("https://out.replicate.delivery:port/a.png", "not an address"),
+        ("https://out.replicate.delivery:port/a.png", "is not a URL"),
         ("", "not a web address"),
     ],
 )
@@ -150,7 +150,7 @@ async def test_a_name_that_cannot_be_looked_up_is_unavailable(
     async def resolve(host: str, port: int) -> Sequence[str]:
         raise socket.gaierror(socket.EAI_NONAME, "no such name")
 
-    with pytest.raises(ProviderUnavailable, match="cannot be looked up") as caught:
+    with pytest.raises(ProviderUnavailable, match="cannot be resolved") as caught:
         await fetch(f"https://{HOST}/a.png", files, client, resolve=resolve)
     assert (caught.value.may_be_billed, caught.value.retryable) == (True, False)
 

@@ -23,13 +23,13 @@ from limner.errors import (
 )
 from limner.net.failures import (
     MAX_MESSAGE_CHARS,
-    HttpAnswer,
+    FailedResponse,
     Vendor,
-    failure_of_answer,
-    failure_of_transport,
-    failure_within_answer,
     is_safe_to_resend,
-    retry_after_s,
+    parse_retry_after_s,
+    reported_error,
+    response_error,
+    transport_error,
 )
 
 KEY = "the-plain-key-0123"
@@ -46,8 +46,8 @@ def failure(
     status: int, body: Any = None, *, headers: Mapping[str, str] | None = None, paid: bool = True
 ) -> ProviderError:
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-    answer = HttpAnswer(status=status, headers=httpx2.Headers(headers or {}), body=raw)
-    return failure_of_answer(answer, VENDOR, secrets=(KEY,), paid=paid)
+    answer = FailedResponse(status=status, headers=httpx2.Headers(headers or {}), body=raw)
+    return response_error(answer, VENDOR, secrets=(KEY,), paid=paid)
 
 
 def openai_error(message: str = "no", **more: Any) -> dict[str, Any]:
@@ -172,7 +172,7 @@ def test_a_body_that_says_nothing_leaves_the_reason_phrase(body: bytes) -> None:
         (401, "Check the key in ACME_KEY."),
         (403, "Check that the key in ACME_KEY may use this model."),
         (402, "Add credit at https://acme.example/usage"),
-        (404, "Check the model's name, and ACME_BASE_URL where it is set."),
+        (404, "Check the model's name, and ACME_BASE_URL if it is set."),
         (429, "Wait a little, or ask for fewer pictures at once."),
         (504, "Look at https://acme.example/usage before asking again."),
         (307, "Set ACME_BASE_URL to the address that it redirects to."),
@@ -229,7 +229,7 @@ def test_broken_characters_do_not_break_the_message() -> None:
 def test_a_pause_is_read_in_all_its_forms(
     headers: Mapping[str, str], seconds: float | None
 ) -> None:
-    assert retry_after_s(httpx2.Headers(headers)) == seconds
+    assert parse_retry_after_s(httpx2.Headers(headers)) == seconds
     error = failure(429, headers=headers)
     assert isinstance(error, ProviderRateLimited)
     assert error.retry_after_s == seconds
@@ -243,7 +243,7 @@ def test_a_pause_is_read_in_all_its_forms(
     )
 )
 def test_property_no_header_makes_reading_the_pause_fail(headers: dict[str, str]) -> None:
-    pause = retry_after_s(headers)
+    pause = parse_retry_after_s(headers)
     assert pause is None or pause >= 0
 
 
@@ -266,10 +266,10 @@ def test_property_any_answer_is_one_of_our_errors(status: int, body: bytes) -> N
     ],
 )
 def test_what_was_never_sent_costs_nothing(problem: httpx2.RequestError) -> None:
-    error = failure_of_transport(problem, VENDOR, paid=True)
+    error = transport_error(problem, VENDOR, paid=True)
     assert (error.retryable, error.may_be_billed) == (True, False)
     assert error.message == (f"Acme cannot be reached ({type(problem).__name__}); nothing was sent")
-    assert error.hint == "Check the network, and ACME_BASE_URL where it is set."
+    assert error.hint == "Check the network, and ACME_BASE_URL if it is set."
     assert error.extras == {"provider": "acme-brush", "sent": False}
     assert is_safe_to_resend(error)
 
@@ -288,11 +288,11 @@ def test_what_was_never_sent_costs_nothing(problem: httpx2.RequestError) -> None
 def test_what_was_sent_may_be_billed_and_is_not_resent(
     problem: httpx2.RequestError, words: str
 ) -> None:
-    error = failure_of_transport(problem, VENDOR, paid=True)
+    error = transport_error(problem, VENDOR, paid=True)
     assert (error.retryable, error.may_be_billed) == (False, True)
     assert error.message == f"{words}; the request may be billed and was not sent again"
     assert not is_safe_to_resend(error)
-    free = failure_of_transport(problem, VENDOR, paid=False)
+    free = transport_error(problem, VENDOR, paid=False)
     assert (free.message, free.retryable, free.may_be_billed) == (words, True, False)
 
 
@@ -333,8 +333,8 @@ def test_what_the_vendor_said_is_kept_apart_and_longer() -> None:
 
 def test_a_service_without_a_key_that_asks_for_one_says_where_to_name_it() -> None:
     local = replace(VENDOR, key_env=None)
-    answer = HttpAnswer(status=401, headers=httpx2.Headers(), body=b"")
-    error = failure_of_answer(answer, local, secrets=(), paid=False)
+    answer = FailedResponse(status=401, headers=httpx2.Headers(), body=b"")
+    error = response_error(answer, local, secrets=(), paid=False)
     assert error.hint == "Acme asks for a key: name the variable that holds it as key_env."
 
 
@@ -355,7 +355,7 @@ def test_a_service_without_a_key_that_asks_for_one_says_where_to_name_it() -> No
 def test_a_failure_within_an_answer_is_known_by_its_code(
     code: str | None, kind: type[ProviderError], paid: bool
 ) -> None:
-    error = failure_within_answer(code, f"no {KEY}", VENDOR, secrets=(KEY,), paid=paid)
+    error = reported_error(code, f"no {KEY}", VENDOR, secrets=(KEY,), paid=paid)
     assert (type(error), error.provider_message, error.may_be_billed) == (kind, "no •••", paid)
     assert error.message.startswith("Acme failed while answering: no •••")
     assert error.extras.get("provider_code") == code
@@ -365,6 +365,6 @@ def test_a_failure_within_an_answer_is_known_by_its_code(
 def test_a_rate_limit_in_the_middle_of_a_paid_answer_is_not_safe_to_send_again(
     paid: bool, safe: bool
 ) -> None:
-    error = failure_within_answer("rate_limit_exceeded", "slow", VENDOR, secrets=(), paid=paid)
+    error = reported_error("rate_limit_exceeded", "slow", VENDOR, secrets=(), paid=paid)
     assert isinstance(error, ProviderRateLimited)
     assert is_safe_to_resend(error) == safe

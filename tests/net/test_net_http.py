@@ -10,8 +10,7 @@ import pytest
 from tests.servers.wire import Reply, Seen, WireServer, bytes_reply, dropped, json_reply
 
 import limner
-from limner.net.http import Http
-from limner.net.request_body import ChunkedBody
+from limner.net.http import ChunkedBody, Http
 
 
 class Echo(WireServer):

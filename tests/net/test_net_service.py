@@ -24,8 +24,8 @@ from limner.errors import (
     SettingsError,
 )
 from limner.net.failures import Vendor
-from limner.net.request_body import PIECE_BYTES, ChunkedBody, MultipartForm, Upload
-from limner.net.service import Access, Service, patiently
+from limner.net.http import CHUNK_BYTES, ChunkedBody, MultipartForm, Upload
+from limner.net.service import Access, Service, send_with_retries
 from limner.testing import FakeClock
 
 VENDOR = Vendor(
@@ -65,22 +65,25 @@ def unreached() -> ProviderUnavailable:
 async def test_a_rate_limit_is_tried_again_with_growing_pauses_for_twenty_seconds(
     time: FakeClock,
 ) -> None:
-    assert await patiently(Attempts(limited(), limited(), limited()), time.clock) == "done"
+    assert await send_with_retries(Attempts(limited(), limited(), limited()), time.clock) == "done"
     assert time.slept == [0.5, 1.0, 2.0]
     time.slept.clear()
     with pytest.raises(ProviderRateLimited):
-        await patiently(Attempts(*(limited() for _ in range(99))), time.clock)
+        await send_with_retries(Attempts(*(limited() for _ in range(99))), time.clock)
     assert time.slept == [0.5, 1.0, 2.0, 4.0, 8.0]
 
 
 async def test_a_pause_that_was_asked_for_is_kept_up_to_a_minute_in_all(time: FakeClock) -> None:
-    assert await patiently(Attempts(limited(25), limited(0), limited(30)), time.clock) == "done"
+    assert (
+        await send_with_retries(Attempts(limited(25), limited(0), limited(30)), time.clock)
+        == "done"
+    )
     assert time.slept == [25, 0.5, 30]
     with pytest.raises(ProviderRateLimited):
-        await patiently(Attempts(limited(25), limited(36)), time.clock)
+        await send_with_retries(Attempts(limited(25), limited(36)), time.clock)
     assert time.slept == [25, 0.5, 30, 25]
     with pytest.raises(ProviderRateLimited):
-        await patiently(Attempts(limited(61)), time.clock)
+        await send_with_retries(Attempts(limited(61)), time.clock)
     assert time.slept == [25, 0.5, 30, 25]
 
 
@@ -88,7 +91,7 @@ async def test_a_service_that_is_not_reached_is_tried_again_for_a_few_seconds(
     time: FakeClock,
 ) -> None:
     with pytest.raises(ProviderUnavailable):
-        await patiently(Attempts(*(unreached() for _ in range(99))), time.clock)
+        await send_with_retries(Attempts(*(unreached() for _ in range(99))), time.clock)
     assert time.slept == [0.5, 1.0, 2.0]
 
 
@@ -105,7 +108,7 @@ async def test_a_service_that_is_not_reached_is_tried_again_for_a_few_seconds(
 )
 async def test_nothing_else_is_ever_tried_again(error: Exception, time: FakeClock) -> None:
     with pytest.raises(type(error)):
-        await patiently(Attempts(error), time.clock)
+        await send_with_retries(Attempts(error), time.clock)
     assert time.slept == []
 
 
@@ -115,7 +118,7 @@ async def test_a_key_that_cannot_be_one_is_named_before_anything_is_sent(
 ) -> None:
     with pytest.raises(ProviderAuth) as caught:
         service(connect("http://127.0.0.1:1", key=key))
-    assert caught.value.message == "The key in ACME_KEY holds characters that no key has"
+    assert caught.value.message == "The key in ACME_KEY has characters that no key has"
     assert "abc" not in f"{caught.value} {caught.value.hint}"
 
 
@@ -202,7 +205,7 @@ async def test_a_vendors_words_are_shown_without_secrets(
     connect: Callable[..., Access],
 ) -> None:
     api = service(connect("https://api.acme.example/v1", key="plain-key-1234"))
-    assert api.for_reader("a fox \ud83e plain-key-1234") == "a fox ? •••"
+    assert api.safe_text("a fox \ud83e plain-key-1234") == "a fox ? •••"
 
 
 async def test_an_error_of_the_vendor_passes_through_whole(
@@ -253,7 +256,7 @@ async def test_a_form_arrives_as_it_was_filled_in(
     )
 
 
-@pytest.mark.parametrize("size_bytes", [PIECE_BYTES, PIECE_BYTES + 1, 3 * PIECE_BYTES])
+@pytest.mark.parametrize("size_bytes", [CHUNK_BYTES, CHUNK_BYTES + 1, 3 * CHUNK_BYTES])
 async def test_a_large_body_arrives_whole_and_with_its_length(
     size_bytes: int, openai_server: OpenAIServer, connect: Callable[..., Access]
 ) -> None:
@@ -273,5 +276,5 @@ async def test_a_large_body_can_be_read_again() -> None:
     stream = ChunkedBody(bytes(range(256)) * 2048)
     for _ in range(2):
         pieces = [piece async for piece in stream]
-        assert [len(piece) for piece in pieces] == [PIECE_BYTES, PIECE_BYTES]
+        assert [len(piece) for piece in pieces] == [CHUNK_BYTES, CHUNK_BYTES]
         assert b"".join(pieces) == bytes(range(256)) * 2048

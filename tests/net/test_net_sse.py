@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limner.errors import ModelBadAnswer
-from limner.net.sse import MAX_NAME_BYTES, Events, ServerSentEvent
+from limner.net.sse import MAX_NAME_BYTES, EventStream, ServerSentEvent
 
 
 def events(*chunks: bytes, **limits: int) -> list[ServerSentEvent]:
-    stream = Events(**limits)
+    stream = EventStream(**limits)
     return [event for chunk in chunks for event in stream.feed(chunk)]
 
 
@@ -74,7 +74,7 @@ def test_an_event_that_does_not_end_is_not_kept_for_ever(endless: bytes) -> None
 
 @pytest.mark.parametrize("nothing", [b"x", b":", b"id: x", b"event: x"])
 def test_what_says_nothing_is_not_kept_however_long_it_is(nothing: bytes) -> None:
-    stream = Events(max_event_bytes=100)
+    stream = EventStream(max_event_bytes=100)
     stream.feed(nothing)
     tracemalloc.start()
     try:

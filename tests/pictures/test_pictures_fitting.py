@@ -71,7 +71,7 @@ def test_without_a_model_the_limits_are_those_of_the_specification(
 
 @pytest.mark.parametrize("mode", ["seed", "fast", "model"])
 @pytest.mark.parametrize("model", SEEING, ids=lambda model: model.name)
-def test_a_model_is_sent_no_type_that_it_cannot_read(
+def test_a_model_is_sent_no_type_that_it_does_not_accept(
     mode: Literal["seed", "fast", "model"], model: VisionModel
 ) -> None:
     asked = request_for(Size(4000, 3000), mode=mode, model=model)
@@ -106,7 +106,7 @@ def test_a_service_that_states_no_limit_is_still_not_sent_everything() -> None:
 
 
 @given(size=sizes, model=st.sampled_from(SEEING), images=st.integers(1, 60))
-def test_what_is_asked_for_is_within_the_limits_of_the_model(
+def test_a_request_is_within_the_limits_of_the_model(
     size: Size, model: VisionModel, images: int
 ) -> None:
     asked = request_for(size, mode="model", model=model, images_in_request=images)
@@ -123,7 +123,7 @@ def test_what_is_asked_for_is_within_the_limits_of_the_model(
     tokens(model, Size(asked.max_width, asked.max_height))
 
 
-async def test_a_fitted_picture_says_what_looking_at_it_costs(lim: Limner, tmp_path: Path) -> None:
+async def test_a_fitted_picture_states_its_tokens_and_cost(lim: Limner, tmp_path: Path) -> None:
     (tmp_path / "page.png").write_bytes(screenshot(1920, 1080))
     fitted = await lim.fit("page.png", model="anthropic/claude-haiku-4-5")
     assert (fitted.width, fitted.height, fitted.model) == (1568, 882, "anthropic/claude-haiku-4-5")
@@ -136,7 +136,7 @@ async def test_a_fitted_picture_says_what_looking_at_it_costs(lim: Limner, tmp_p
     assert fitted.tiles == ()
 
 
-async def test_without_a_model_nothing_is_said_about_tokens(lim: Limner, tmp_path: Path) -> None:
+async def test_without_a_model_the_tokens_are_unknown(lim: Limner, tmp_path: Path) -> None:
     (tmp_path / "page.png").write_bytes(screenshot(64, 64))
     fitted = await lim.fit(tmp_path / "page.png")
     assert (fitted.model, fitted.tokens, fitted.cost_usd) == (None, None, None)

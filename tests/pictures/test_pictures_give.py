@@ -1,4 +1,4 @@
-"""The road out: a picture and a request -> the bytes for a model, made once and then kept."""
+"""A picture and a request -> the bytes for a model, made once and then stored."""
 
 from __future__ import annotations
 
@@ -81,10 +81,10 @@ async def test_a_fitted_picture_is_a_derivative_that_knows_its_parent(
     assert len(blobs(tmp_path)) == 2
 
 
-async def test_what_was_made_once_is_not_made_again(pictures: Pictures, tmp_path: Path) -> None:
+async def test_a_stored_fit_is_not_made_again(pictures: Pictures, tmp_path: Path) -> None:
     original = await take(pictures, photo())
     first = await pictures.give(original, SMALL)
-    # Without its master nothing could be made: what comes now was kept.
+    # Without its master nothing can be made, so this result was stored.
     pictures.path(original).unlink()
     assert await pictures.give(original, SMALL) == first
     assert rows(tmp_path, "SELECT count(*) FROM fits") == [(1,)]
@@ -132,7 +132,7 @@ async def test_a_fit_of_another_version_of_the_engine_is_not_used(
     assert json.loads(rows(tmp_path, "SELECT request FROM fits")[0][0])["version"] == FIT_VERSION
 
 
-async def test_a_picture_that_fits_as_it_is_is_given_as_it_came_and_kept_once(
+async def test_a_picture_that_already_fits_is_given_unchanged_and_stored_once(
     pictures: Pictures, tmp_path: Path
 ) -> None:
     data = photo(40, 30)
@@ -156,7 +156,9 @@ async def test_a_picture_that_fits_as_it_is_is_given_as_it_came_and_kept_once(
     assert rows(tmp_path, "SELECT picture FROM fits") == [(original.handle,)]
 
 
-async def test_a_fit_whose_bytes_are_gone_is_made_again(pictures: Pictures, tmp_path: Path) -> None:
+async def test_a_fit_whose_bytes_are_missing_is_made_again(
+    pictures: Pictures, tmp_path: Path
+) -> None:
     original = await take(pictures, photo())
     first = await pictures.give(original, SMALL)
     for blob in blobs(tmp_path):
@@ -166,7 +168,7 @@ async def test_a_fit_whose_bytes_are_gone_is_made_again(pictures: Pictures, tmp_
     assert len(blobs(tmp_path)) == 2
 
 
-async def test_a_full_disk_does_not_keep_a_picture_from_being_given(pictures: Pictures) -> None:
+async def test_a_full_disk_does_not_prevent_a_fit(pictures: Pictures) -> None:
     original = await take(pictures, photo())
     await pictures.give(original, FitRequest(max_width=10, max_height=10))
     with full_disk():
@@ -175,7 +177,7 @@ async def test_a_full_disk_does_not_keep_a_picture_from_being_given(pictures: Pi
     assert Image.open(io.BytesIO(data)).size == (100, 75)
 
 
-async def test_the_same_fit_asked_for_many_times_at_once_is_the_same(
+async def test_concurrent_requests_for_the_same_fit_get_the_same_result(
     pictures: Pictures, tmp_path: Path
 ) -> None:
     original = await take(pictures, photo())
@@ -184,7 +186,7 @@ async def test_the_same_fit_asked_for_many_times_at_once_is_the_same(
     assert rows(tmp_path, "SELECT count(*) FROM fits") == [(1,)]
 
 
-async def test_a_picture_whose_bytes_are_gone_is_an_error(pictures: Pictures) -> None:
+async def test_a_picture_whose_bytes_are_missing_is_an_error(pictures: Pictures) -> None:
     original = await take(pictures, photo())
     pictures.path(original).unlink()
     with pytest.raises(StorageError) as caught:
@@ -201,7 +203,7 @@ async def test_a_region_outside_the_picture_is_an_error_and_nothing_is_kept(
     assert rows(tmp_path, "SELECT count(*) FROM fits") == [(0,)]
 
 
-async def test_a_file_is_taken_in_and_stays_as_it_is(pictures: Pictures, tmp_path: Path) -> None:
+async def test_a_file_is_stored_and_does_not_change(pictures: Pictures, tmp_path: Path) -> None:
     data, path = photo(kind="JPEG"), tmp_path / "photo.png"
     path.write_bytes(data)
     before = path.stat()
@@ -212,7 +214,7 @@ async def test_a_file_is_taken_in_and_stays_as_it_is(pictures: Pictures, tmp_pat
     assert json.loads(lineage) == {"file": str(path)}
 
 
-async def test_a_file_that_is_no_picture_leaves_nothing_behind(
+async def test_a_file_that_is_not_a_picture_leaves_nothing_behind(
     pictures: Pictures, tmp_path: Path
 ) -> None:
     (tmp_path / "notes.png").write_text("not a picture")

@@ -1,4 +1,4 @@
-"""Words in a PNG file: written beside the pixels, read by anyone, and the picture stays itself."""
+"""Labels in PNG files: standard text chunks that leave the picture unchanged."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def joined(source: Spliced, data: bytes = PLAIN) -> bytes:
 LABELLED = joined(labelled(Path(), LABEL))
 
 
-def test_a_labelled_file_is_the_picture_with_words_that_anyone_can_read(tmp_path: Path) -> None:
+def test_a_labelled_file_is_the_picture_with_standard_text_chunks(tmp_path: Path) -> None:
     (tmp_path / "blob").write_bytes(PLAIN)
     path = write_new(tmp_path / "fox.png", labelled(tmp_path / "blob", LABEL))
     assert path.read_bytes() == LABELLED
@@ -63,7 +63,7 @@ prompts = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)
 
 
 @given(prompt=prompts, model=prompts)
-def test_property_a_labelled_file_is_known_again_whatever_it_says(prompt: str, model: str) -> None:
+def test_property_a_labelled_file_is_recognized_with_any_label(prompt: str, model: str) -> None:
     data = joined(labelled(Path(), Label(prompt=prompt, model=model, handle=HANDLE)))
     assert own_handle(io.BytesIO(data)) == HANDLE
     assert is_copy(io.BytesIO(data), PICTURE)
@@ -79,7 +79,7 @@ def test_property_one_other_byte_and_it_is_another_picture(data: st.DataObject) 
 
 
 @given(data=st.binary(max_size=200))
-def test_property_whatever_the_bytes_they_have_no_handle_of_ours(data: bytes) -> None:
+def test_property_random_bytes_have_no_handle(data: bytes) -> None:
     for start in (b"", PLAIN[:33], LABELLED[:-60]):
         assert own_handle(io.BytesIO(start + data)) is None
 
@@ -112,7 +112,7 @@ async def pictures(tmp_path: Path, imaging: Imaging) -> AsyncIterator[Pictures]:
     await store.aclose()
 
 
-async def test_a_file_that_was_written_here_is_taken_in_as_the_picture_it_is(
+async def test_a_file_that_was_written_here_is_the_picture_it_was_written_from(
     pictures: Pictures, tmp_path: Path
 ) -> None:
     with pictures.sink() as sink:
@@ -123,7 +123,7 @@ async def test_a_file_that_was_written_here_is_taken_in_as_the_picture_it_is(
     assert [file.name for file in (tmp_path / "blobs").rglob("*") if file.is_file()] == [HANDLE]
 
 
-async def test_a_file_that_was_written_elsewhere_is_taken_in_as_it_came(
+async def test_a_file_that_was_written_elsewhere_is_stored_unchanged(
     pictures: Pictures, tmp_path: Path
 ) -> None:
     path = write_new(tmp_path / "fox.png", LABELLED)
@@ -132,7 +132,7 @@ async def test_a_file_that_was_written_elsewhere_is_taken_in_as_it_came(
     assert await pictures.original(taken) == LABELLED
 
 
-async def test_a_picture_whose_bytes_are_gone_is_taken_in_again(
+async def test_a_picture_whose_bytes_are_missing_is_stored_again(
     pictures: Pictures, tmp_path: Path
 ) -> None:
     with pictures.sink() as sink:

@@ -1,4 +1,4 @@
-"""Where pictures come from and what becomes of them."""
+"""The ancestors and offspring of pictures."""
 
 from __future__ import annotations
 
@@ -57,7 +57,9 @@ async def family_of(pictures: Pictures, picture: Picture) -> Lineage:
     return family
 
 
-async def test_an_edit_of_an_edit_knows_its_roots_and_they_know_it(pictures: Pictures) -> None:
+async def test_an_edit_of_an_edit_has_its_sources_as_ancestors_and_is_their_offspring(
+    pictures: Pictures,
+) -> None:
     photo, logo = [await drawn(pictures, colour) for colour in ("red", "blue")]
     first = await drawn(pictures, "green", parents=[photo.handle])
     second = await drawn(pictures, "white", parents=[first.handle, logo.handle])
@@ -85,7 +87,7 @@ async def test_an_edit_of_an_edit_knows_its_roots_and_they_know_it(pictures: Pic
     assert handles((await family_of(pictures, logo)).offspring) == [second.handle]
 
 
-async def test_a_picture_nobody_has_seen_has_no_family(pictures: Pictures) -> None:
+async def test_an_unknown_picture_has_no_lineage(pictures: Pictures) -> None:
     assert await pictures.family("0" * 64) is None
 
 
@@ -97,9 +99,7 @@ def insert(folder: Path, handle: str, *, parent: str | None) -> None:
         )
 
 
-async def test_pictures_that_come_of_each_other_end_the_search(
-    pictures: Pictures, tmp_path: Path
-) -> None:
+async def test_a_loop_of_ancestors_ends_the_search(pictures: Pictures, tmp_path: Path) -> None:
     """The database may have been repaired by hand."""
     await drawn(pictures, "red")  # the tables are there from here on
     one, two, three = ("1" * 64, "2" * 64, "3" * 64)
@@ -111,7 +111,7 @@ async def test_pictures_that_come_of_each_other_end_the_search(
     assert found.master.picture.handle == three
 
 
-async def test_of_very_many_ancestors_the_nearest_are_told(
+async def test_the_nearest_of_very_many_ancestors_are_listed(
     pictures: Pictures, tmp_path: Path
 ) -> None:
     await drawn(pictures, "red")
@@ -123,7 +123,7 @@ async def test_of_very_many_ancestors_the_nearest_are_told(
     assert handles(found.ancestors) == chain[1 : MAX_ANCESTORS + 1]
 
 
-async def test_drawn_here_is_what_a_provider_drew_from_words_in_every_form_of_it(
+async def test_drawn_here_is_true_for_every_form_of_a_picture_drawn_from_text(
     pictures: Pictures,
 ) -> None:
     ours = await drawn(pictures, "red", provider="acme", parents=[])
@@ -135,7 +135,7 @@ async def test_drawn_here_is_what_a_provider_drew_from_words_in_every_form_of_it
     assert await pictures.drawn_here([ours.handle, smaller.handle])
 
 
-async def test_what_others_had_a_hand_in_was_not_drawn_here(
+async def test_a_picture_with_outside_sources_was_not_drawn_here(
     pictures: Pictures, tmp_path: Path
 ) -> None:
     ours = await drawn(pictures, "red", provider="acme")
@@ -152,7 +152,7 @@ async def test_what_others_had_a_hand_in_was_not_drawn_here(
         assert not await pictures.drawn_here([ours.handle, handle])
 
 
-async def test_pictures_that_are_forms_of_each_other_were_drawn_by_nobody(
+async def test_pictures_that_are_parents_of_each_other_were_not_drawn_here(
     pictures: Pictures, tmp_path: Path
 ) -> None:
     await drawn(pictures, "red")
@@ -162,7 +162,7 @@ async def test_pictures_that_are_forms_of_each_other_were_drawn_by_nobody(
     assert not await pictures.drawn_here([one])
 
 
-async def test_a_drawn_picture_that_comes_back_as_a_file_is_still_our_own(
+async def test_a_drawn_picture_that_comes_back_as_a_file_is_recognized(
     pictures: Pictures, tmp_path: Path
 ) -> None:
     ours = await drawn(pictures, "red", provider="acme")

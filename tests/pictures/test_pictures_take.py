@@ -1,4 +1,4 @@
-"""The road in and out: poured bytes -> a verified picture with a handle -> a PNG that fits."""
+"""Untrusted bytes -> a verified picture with a handle -> another format or size."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def handle_of(data: bytes) -> str:
 
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "WEBP"])
-async def test_a_picture_keeps_the_bytes_it_came_with_under_their_sha256(
+async def test_a_picture_keeps_its_bytes_as_received_under_their_sha256(
     pictures: Pictures, tmp_path: Path, kind: str
 ) -> None:
     data = encoded(kind=kind)
@@ -98,7 +98,7 @@ async def test_a_picture_keeps_the_bytes_it_came_with_under_their_sha256(
     ],
     ids=["empty", "a web page", "cut short", "a header and nothing"],
 )
-async def test_what_is_no_picture_leaves_nothing_behind(
+async def test_bytes_that_are_not_a_picture_leave_nothing_behind(
     pictures: Pictures, tmp_path: Path, data: bytes, error: type[Exception]
 ) -> None:
     await take(pictures, encoded())  # the tables and folders are there from here on
@@ -116,7 +116,7 @@ async def test_more_bytes_than_a_picture_may_have_are_refused_as_they_arrive(
     assert blobs(tmp_path) == set()
 
 
-async def test_the_same_bytes_are_one_picture_with_its_first_story(
+async def test_the_same_bytes_are_one_picture_with_its_first_lineage(
     pictures: Pictures, tmp_path: Path
 ) -> None:
     first = await take(pictures, encoded(), prompt="a fox")
@@ -132,7 +132,7 @@ async def test_many_pictures_at_once_are_all_kept(pictures: Pictures, tmp_path: 
     assert blobs(tmp_path) == {handle_of(data) for data in datas}
 
 
-async def test_a_png_that_fits_is_its_own_answer(pictures: Pictures, tmp_path: Path) -> None:
+async def test_a_png_that_fits_is_returned_unchanged(pictures: Pictures, tmp_path: Path) -> None:
     picture = await take(pictures, encoded())
     assert await pictures.convert(picture) is picture
     assert await pictures.convert(picture, cover=(8, 6)) is picture
@@ -194,7 +194,7 @@ async def test_a_handle_recalls_its_picture(pictures: Pictures) -> None:
     assert caught.value.code == "NO_SUCH_PICTURE"
 
 
-async def test_a_full_disk_keeps_nothing_of_a_picture(pictures: Pictures, tmp_path: Path) -> None:
+async def test_a_full_disk_stores_nothing_of_a_picture(pictures: Pictures, tmp_path: Path) -> None:
     await take(pictures, encoded())
     with full_disk(), pytest.raises(StorageError):
         await take(pictures, encoded(colour="blue"))

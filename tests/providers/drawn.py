@@ -9,7 +9,13 @@ import pytest
 
 from limner.net.clock import Clock
 from limner.net.sink import Sink
-from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt, RemoteJob, SourceImage
+from limner.pictures.request import (
+    ImageRequest,
+    ProviderCallbacks,
+    Receipt,
+    RemoteJob,
+    SourceImage,
+)
 from limner.testing import FakeDesk, FakeSink
 
 

@@ -17,7 +17,7 @@ from tests.servers.samples import KEY, PICTURE
 from tests.servers.wire import Gate, Reply, bytes_reply, json_reply
 
 from limner.errors import BadProviderImage, ProviderRefused, ProviderUnavailable
-from limner.pictures.request import ImageRequest, Progress, Receipt
+from limner.pictures.request import ImageRequest, Progress, Quality, Receipt
 from limner.providers.base import Connection
 from limner.providers.openai import OpenAIDalle, OpenAIImage
 from limner.testing import FakeClock, FakeDesk, FakeSink
@@ -64,7 +64,7 @@ async def test_dalle_is_asked_with_exactly_the_documented_body(
 
 @pytest.mark.parametrize(("quality", "word"), [("standard", "medium"), ("hd", "high")])
 async def test_gpt_image_is_asked_in_its_own_words_and_priced_by_its_usage(
-    quality: str, word: str, openai_server: OpenAIServer, connect: Callable[..., Connection]
+    quality: Quality, word: str, openai_server: OpenAIServer, connect: Callable[..., Connection]
 ) -> None:
     request = ImageRequest(
         prompt="a fox", model="gpt-image-2.5-flare", width=1536, height=864, quality=quality
@@ -262,7 +262,7 @@ async def test_an_answer_that_ends_early_but_in_order_may_be_billed(
     openai_server: OpenAIServer, connect: Callable[..., Connection]
 ) -> None:
     openai_server.script("generate", bytes_reply(b'{"data":[{"b64_json":"QUJD'))
-    with pytest.raises(ProviderUnavailable, match="broke off before its end") as caught:
+    with pytest.raises(ProviderUnavailable, match="is incomplete") as caught:
         await draw(OpenAIDalle(connect(openai_server.base_url)), DALLE)
     assert caught.value.extras == {"provider": "openai-dalle"}
     assert caught.value.may_be_billed

@@ -70,7 +70,7 @@ def test_a_file_is_copied_from_another_filesystem(folder: Path) -> None:
 
 
 def test_a_missing_source_is_named_and_leaves_nothing(folder: Path) -> None:
-    with pytest.raises(StorageError, match=r"Could not read '.*gone': it is not there\."):
+    with pytest.raises(StorageError, match=r"Could not read '.*gone': it does not exist\."):
         write_new(folder / "out.png", folder / "gone")
     assert everything_in(folder) == {}
 

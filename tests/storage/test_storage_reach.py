@@ -116,7 +116,7 @@ def test_relative_paths_and_the_tilde_follow_the_given_cwd_and_home(
 def test_somebody_elses_tilde_never_becomes_a_folder_of_that_name(world: World) -> None:
     error = refused(Reach.for_person(), "~alice/x.png", cwd=world.project)
     assert error.message == (
-        'write of "~alice/x.png" is refused: the path begins with ~, which stands only for your '
+        'write of "~alice/x.png" is refused: the path begins with ~, which means only your '
         "own home."
     )
 

@@ -314,7 +314,7 @@ async def test_a_damaged_database_is_named_with_what_to_do(path: Path, damage: s
     await store.aclose()
     assert caught.value.message == f"The database {str(path)!r} is damaged."
     assert caught.value.hint == (
-        "Move the file away (pictures on disk stay); limner then begins a new one."
+        "Move the file away (pictures on disk stay); limner then creates a new one."
     )
 
 

@@ -58,7 +58,7 @@ def approval(policy: str) -> ApprovalPolicy:
 @pytest.mark.parametrize("answer", [True, False], ids=["yes", "no"])
 @pytest.mark.parametrize("amount", [0, CENT, DOLLAR, DOLLAR + 1], ids=str)
 @pytest.mark.parametrize("policy", POLICIES)
-async def test_the_user_is_asked_about_money_where_the_policy_says_so(
+async def test_the_user_is_asked_about_money_if_the_policy_says_so(
     policy: str, amount: int, answer: bool, desk: Desk
 ) -> None:
     user = User(answer)
@@ -88,7 +88,7 @@ async def test_the_question_about_money_says_what_it_costs(desk: Desk) -> None:
     ]
 
 
-async def test_a_no_to_money_is_an_error_that_says_what_can_be_changed(desk: Desk) -> None:
+async def test_a_refused_price_is_an_error_with_the_setting_to_change(desk: Desk) -> None:
     context = desk.context(User(answer=False))
     with pytest.raises(ApprovalDenied) as caught:
         await approve_spending(
@@ -102,7 +102,7 @@ async def test_a_no_to_money_is_an_error_that_says_what_can_be_changed(desk: Des
     assert error.hint == "Raise approval.above_usd, or change approval.policy."
 
 
-async def test_without_anybody_to_ask_the_answer_is_no(desk: Desk) -> None:
+async def test_without_a_user_to_ask_the_answer_is_no(desk: Desk) -> None:
     context = ToolContext(cwd=desk.work, reach=Reach(read=(), write=()))
     with pytest.raises(ApprovalDenied):
         await approve_spending(
@@ -122,7 +122,7 @@ ASKED_ABOUT_PATHS = {
 @pytest.mark.parametrize("answer", [True, False], ids=["yes", "no"])
 @pytest.mark.parametrize("place", ["generated", "work", "outside"])
 @pytest.mark.parametrize("policy", POLICIES)
-async def test_the_user_is_asked_about_a_path_where_the_policy_says_so(
+async def test_the_user_is_asked_about_a_path_if_the_policy_says_so(
     policy: str, place: str, answer: bool, desk: Desk
 ) -> None:
     user = User(answer)
@@ -144,7 +144,7 @@ async def test_the_user_is_asked_about_a_path_where_the_policy_says_so(
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-async def test_nobody_is_asked_to_break_the_floor(policy: str, desk: Desk) -> None:
+async def test_the_user_is_not_asked_about_a_path_below_the_floor(policy: str, desk: Desk) -> None:
     user = User(answer=True)
     with pytest.raises(ReachDenied, match="closed to everyone"):
         await approve_write(
@@ -153,7 +153,7 @@ async def test_nobody_is_asked_to_break_the_floor(policy: str, desk: Desk) -> No
     assert user.asked == []
 
 
-async def test_a_relative_path_is_asked_about_as_where_it_leads(desk: Desk) -> None:
+async def test_the_question_about_a_relative_path_shows_the_resolved_path(desk: Desk) -> None:
     user = User(answer=True)
     path = await approve_write(
         "../outside/fox.png", desk.context(user), approval("on-request"), generated=desk.generated
@@ -194,7 +194,7 @@ AFTER_READING = [
 
 @pytest.mark.parametrize("answer", [True, False], ids=["yes", "no"])
 @pytest.mark.parametrize(("policy", "budget", "little", "much"), AFTER_READING)
-async def test_after_content_from_outside_only_money_that_was_set_aside_is_free_to_spend(
+async def test_after_content_from_outside_only_a_budget_is_spent_without_a_question(
     policy: str, budget: str | None, little: str, much: str, answer: bool, desk: Desk
 ) -> None:
     for amount, becomes in ((0, "free"), (CENT, little), (2 * DOLLAR, much)):
@@ -270,7 +270,7 @@ async def test_after_content_from_outside_the_user_is_asked_about_every_place_bu
     ("policy", "because"),
     [("untrusted", ""), ("never", " after content from outside was read")],
 )
-async def test_a_write_that_is_denied_says_why_and_where_it_would_go_unasked(
+async def test_a_denied_write_says_why_and_which_folder_needs_no_approval(
     policy: str, because: str, desk: Desk
 ) -> None:
     context = desk.context(User(answer=False), has_read_untrusted=True)
@@ -284,7 +284,7 @@ async def test_a_write_that_is_denied_says_why_and_where_it_would_go_unasked(
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-async def test_nobody_is_asked_to_write_in_a_session_that_is_read_only(
+async def test_the_user_is_not_asked_about_writes_in_a_read_only_session(
     policy: str, desk: Desk
 ) -> None:
     user = User(answer=True)

@@ -1,4 +1,4 @@
-"""Money set aside for a call: which caps hold, and who may let a call go over one."""
+"""Reservations: which caps hold, and when the user may allow a call to exceed one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REFUSED = "This call may cost $0.04, but only $0.03 of the {} budget of $0.03 is
 
 @dataclass
 class User:
-    """Somebody who always answers the same, and remembers what was asked."""
+    """A user who always gives the same answer, and records the questions."""
 
     answer: bool
     asked: list[Question] = field(default_factory=list)
@@ -92,7 +92,7 @@ async def test_on_failure_a_cap_is_put_to_the_user_once(
 
 
 @pytest.mark.parametrize("policy", ["untrusted", "on-request", "never"])
-async def test_under_every_other_policy_a_cap_is_the_last_word(store: Store, policy: str) -> None:
+async def test_under_every_other_policy_a_cap_is_final(store: Store, policy: str) -> None:
     user = User(answer=True)
     money = money_of(store, session_nano=3 * CENT)
     with pytest.raises(BudgetExceeded, match="of the session budget"):
@@ -108,7 +108,7 @@ async def test_the_policy_of_the_conversation_decides_about_caps_too(store: Stor
     assert len(user.asked) == 1
 
 
-async def test_where_every_cap_leaves_room_nobody_is_asked(store: Store) -> None:
+async def test_the_user_is_not_asked_if_no_cap_refuses(store: Store) -> None:
     money, user = money_of(store, call_nano=4 * CENT, session_nano=4 * CENT), User(answer=False)
     await buy(money, user, budget_nano=4 * CENT)
     assert (user.asked, await money.remaining("own")) == ([], 0)
@@ -121,7 +121,7 @@ async def test_a_call_is_paid_for_by_the_session_it_names(store: Store) -> None:
     assert [row.session_id for row in (await money.spend()).recent] == ["own", "b", "a"]
 
 
-async def test_the_user_is_told_that_content_from_outside_was_read(store: Store) -> None:
+async def test_the_question_says_that_content_from_outside_was_read(store: Store) -> None:
     money, user = money_of(store, session_nano=3 * CENT), User(answer=True)
     await buy(money, user, has_read_untrusted=True)
     assert [question.text for question in user.asked] == [

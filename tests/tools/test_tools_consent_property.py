@@ -68,7 +68,7 @@ TERMS = st.builds(
 
 
 class User:
-    """Somebody who answers as they please, and what they said yes to."""
+    """A user with given answers, and the questions they approved."""
 
     def __init__(self, answers: Iterator[bool]) -> None:
         self._answers = answers
@@ -119,7 +119,7 @@ async def buy(terms: Terms, user: User, store: Store) -> bool:
 
 @settings(suppress_health_check=SHARED_FIXTURE)
 @given(terms=TERMS, answers=st.lists(st.booleans(), min_size=2, max_size=2))
-async def test_nothing_is_spent_without_a_yes_or_a_rule_that_allows_it(
+async def test_nothing_is_spent_without_approval_or_a_rule_that_allows_it(
     store: Store, terms: Terms, answers: list[bool]
 ) -> None:
     user = User(iter(answers))
@@ -150,7 +150,7 @@ async def test_nothing_is_spent_without_a_yes_or_a_rule_that_allows_it(
         ["a.png", "sub/a.png", "../generated/a.png", "../b.png", "../desk/../c.png", "/etc/d.png"]
     ),
 )
-async def test_nothing_is_written_without_a_yes_or_a_rule_that_allows_it(
+async def test_nothing_is_written_without_approval_or_a_rule_that_allows_it(
     tmp_path: Path, policy: str, has_read: bool, read_only: bool, answer: bool, path: str
 ) -> None:
     work, generated = tmp_path.resolve() / "work", tmp_path.resolve() / "generated"

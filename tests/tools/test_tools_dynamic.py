@@ -230,7 +230,7 @@ def test_a_tool_that_says_nothing_of_itself_or_has_no_name_is_refused() -> None:
 
     with pytest.raises(TypeError, match="silent needs a docstring"):
         limner.tool(silent)
-    with pytest.raises(ValueError, match="no name for a tool"):
+    with pytest.raises(ValueError, match="not a name for a tool"):
         limner.tool(name="two words", description="Do.")(silent)
 
 

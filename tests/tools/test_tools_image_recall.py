@@ -10,8 +10,8 @@ import pytest
 from tests.agent.agent_pictures import program, seen, take, text, unique, user
 
 from limner import Limner, ToolCall, ToolContext, ToolRegistry, ToolResult
+from limner.tools.built_in.image_recall import image_recall
 from limner.tools.handles import Handles
-from limner.tools.image_recall import image_recall
 from limner.wires.base import HANDLE_URL
 
 

@@ -163,7 +163,7 @@ async def test_waiting_for_a_turn_is_not_running() -> None:
     assert [result.ok for result in results] == [True, True]
 
 
-async def test_a_tool_that_will_not_stop_is_left_behind_and_blocks_nobody(
+async def test_a_tool_that_does_not_stop_keeps_running_and_blocks_no_other_call(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     run = Stubborn(ending=RuntimeError("too late"))
@@ -181,7 +181,7 @@ async def test_a_tool_that_will_not_stop_is_left_behind_and_blocks_nobody(
     assert (draw.domain_code, look.ok) == ("TOOL_TIMEOUT", True)
     assert [record.getMessage() for record in caplog.records] == [
         "draw was stopped after 0.01 seconds, but it is still running.",
-        "A tool that was left behind failed.",
+        "A tool that was still running failed.",
     ]
 
 

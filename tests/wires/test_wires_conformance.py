@@ -204,7 +204,7 @@ def test_a_conversation_is_legal_and_carries_every_picture_in_its_order(
 
 @every_wire
 @every_conversation
-def test_a_model_without_eyes_gets_words_that_name_each_picture(api: str, name: str) -> None:
+def test_a_model_that_takes_no_pictures_gets_a_note_for_each(api: str, name: str) -> None:
     items, pictures = CONVERSATIONS[name]
     for body in bodies(api, prompt(*items, takes_images=False, pictures={})):
         assert_legal(api, body)
@@ -229,7 +229,7 @@ def test_a_picture_that_is_left_out_is_named_and_the_others_are_there(api: str, 
 
 @every_wire
 @every_conversation
-def test_what_is_ours_stays_off_the_wire(api: str, name: str) -> None:
+def test_fields_of_our_own_are_not_sent(api: str, name: str) -> None:
     items, _ = CONVERSATIONS[name]
     marked = [{**item, "id": "an-id-of-ours", "end_turn": True} for item in items]
     for body in bodies(api, prompt(*marked)):
@@ -243,7 +243,7 @@ def test_what_is_ours_stays_off_the_wire(api: str, name: str) -> None:
 
 @every_wire
 @pytest.mark.parametrize("handle", [FOX, OWL])
-def test_a_picture_in_the_models_own_words_is_named(api: str, handle: str) -> None:
+def test_a_note_replaces_a_picture_in_a_models_own_message(api: str, handle: str) -> None:
     answer = {"type": "message", "role": "assistant", "content": [image(handle)]}
     for body in bodies(api, prompt(ASK, answer, user(text("Where?")))):
         assert_legal(api, body)
@@ -329,7 +329,7 @@ def test_a_picture_of_a_type_that_a_service_does_not_take_is_an_error(api: str, 
         (b"RIFF\0\0\0\0WEBPVP8 ", "image/webp"),
     ],
 )
-def test_the_type_of_a_picture_is_what_its_bytes_show(api: str, data: bytes, mime: str) -> None:
+def test_the_bytes_of_a_picture_decide_its_type(api: str, data: bytes, mime: str) -> None:
     claimed = prompt(user(image(FOX)), pictures={FOX: ModelPicture(mime="image/gif", data=data)})
     (body, *_) = bodies(api, claimed)
     assert_legal(api, body)

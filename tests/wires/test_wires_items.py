@@ -1,4 +1,4 @@
-"""Items of every kind of the schema are read, kept as they are, and written as the wire wants."""
+"""Items of every kind of the schema are parsed, stored unchanged, and sent as the wire wants."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_an_output_is_read_in_three_shapes_and_kept_in_one_of_two(
     assert items.flatten_output(item) == {"type": "function_call_output", "call_id": "c", **kept}
 
 
-def test_what_is_unknown_is_seen_as_that_and_stays() -> None:
+def test_an_unknown_kind_has_a_view_and_stays() -> None:
     item = {"type": "from_the_future", "x": [1, {"y": None}]}
     assert item_views.view(item) == item_views.Unknown(kind="from_the_future")
     assert items.flatten_output(item) == item

@@ -1,4 +1,4 @@
-"""Each wire writes exactly the vendor's JSON, and the vendor's own types take all of it."""
+"""Each wire writes exactly the vendor's JSON, and the vendor's own types accept all of it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_the_vendors_own_types_take_every_request(api: str, prompt: Prompt) -> N
     assert_legal(api, body(api, prompt))
 
 
-def test_responses_is_asked_in_its_own_words() -> None:
+def test_a_request_to_responses_is_exactly_as_documented() -> None:
     request = wire("openai-responses").request("gpt-5.5", LOOK)
     assert request.path == "/responses"
     assert json.loads(request.body) == {
@@ -65,7 +65,7 @@ def test_responses_is_asked_in_its_own_words() -> None:
     assert full["input"][2]["content"] == [{"type": "input_text", "text": "Sure?"}]
 
 
-def test_chat_is_asked_in_its_own_words() -> None:
+def test_a_request_to_chat_is_exactly_as_documented() -> None:
     request = wire("openai-chat").request("qwen3-vl:8b", FULL)
     assert request.path == "/chat/completions"
     assert json.loads(request.body) == {
@@ -103,7 +103,7 @@ def test_chat_is_asked_in_its_own_words() -> None:
     }
 
 
-def test_anthropic_is_asked_in_its_own_words() -> None:
+def test_a_request_to_anthropic_is_exactly_as_documented() -> None:
     request = wire("anthropic-messages").request("claude-sonnet-5-5", FULL)
     assert request.path == "/messages"
     assert json.loads(request.body) == {
@@ -138,7 +138,7 @@ def test_anthropic_is_asked_in_its_own_words() -> None:
     assert "output_config" not in body("anthropic-messages", LOOK)
 
 
-def test_gemini_is_asked_in_its_own_words() -> None:
+def test_a_request_to_gemini_is_exactly_as_documented() -> None:
     request = wire("gemini-generate-content").request("gemini-3.8-flash", FULL)
     assert request.path == "/models/gemini-3.8-flash:streamGenerateContent?alt=sse"
     assert json.loads(request.body) == {
@@ -183,7 +183,7 @@ def test_a_model_id_cannot_change_the_address() -> None:
         ("max", ({"type": "adaptive"}, {"effort": "max"}), "HIGH"),
     ],
 )
-def test_an_effort_is_said_in_the_nearest_word_that_an_api_has(
+def test_an_effort_becomes_the_nearest_one_that_an_api_has(
     effort: Effort, anthropic: Any, gemini: str
 ) -> None:
     asked = Prompt(items=LOOK.items, pictures=PICTURES, effort=effort)

@@ -1,4 +1,4 @@
-"""Every picture is placed, in its order, or there is an error: on every wire."""
+"""Every picture is sent, in order, or there is an error: on every wire."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_property_every_picture_and_word_is_there_once_and_in_order(
 
 
 @every_wire
-def test_a_role_that_nobody_knows_is_the_users(api: str) -> None:
+def test_an_unknown_role_is_sent_as_the_users(api: str) -> None:
     strange = {"type": "message", "role": "oracle", "content": "Beware."}
     assert ALL_WIRES[api].request("m", prompt(strange)) == ALL_WIRES[api].request(
         "m", prompt({**strange, "role": "user"})
@@ -72,14 +72,12 @@ def test_a_role_that_nobody_knows_is_the_users(api: str) -> None:
         ),
     ],
 )
-def test_what_has_no_place_is_an_error_and_is_not_left_out(
-    api: str, item: dict[str, Any], words: str
-) -> None:
+def test_a_part_that_cannot_be_sent_is_an_error(api: str, item: dict[str, Any], words: str) -> None:
     with pytest.raises(InputInvalid, match=words):
         ALL_WIRES[api].request("m", prompt(user(text("hello")), item))
 
 
-def test_the_detail_of_an_item_holds_where_the_picture_has_none() -> None:
+def test_the_detail_of_an_item_applies_if_the_picture_has_none() -> None:
     sharp = ModelPicture(mime="image/png", data=b"x", detail="high")
     plain = ModelPicture(mime="image/png", data=b"y")
     asked = Prompt(
@@ -100,7 +98,7 @@ def test_the_detail_of_an_item_holds_where_the_picture_has_none() -> None:
 
 
 @every_wire
-def test_a_sound_is_named_and_what_is_beside_it_is_sent(api: str) -> None:
+def test_a_note_replaces_audio_and_the_other_parts_are_sent(api: str) -> None:
     sound = {"type": "input_audio", "audio_url": "data:audio/wav;base64,AAAA"}
     sent = ALL_WIRES[api].request("m", prompt(user(sound, image(FOX)))).body
     assert b"audio is not sent" in sent
@@ -108,7 +106,7 @@ def test_a_sound_is_named_and_what_is_beside_it_is_sent(api: str) -> None:
 
 
 @given(st.text(), st.text())
-def test_property_an_id_is_legal_everywhere_and_stays_one_of_its_own(one: str, two: str) -> None:
+def test_property_an_id_is_legal_everywhere_and_stays_unique(one: str, two: str) -> None:
     made = legal_id(one)
     assert re.fullmatch(r"[a-zA-Z0-9_-]{1,40}", made)
     assert legal_id(one) == legal_id(made) == made

@@ -1,4 +1,4 @@
-"""A session that is being talked in: one turn at a time, with what one turn learns for the next."""
+"""A session and its lease -> turns, one at a time; each passes its token counts to the next."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from limner.agent.leases import Lease
 from limner.agent.loop import Turn, TurnParts
 from limner.agent.model_call import PromptCount
 from limner.agent.session import Session
-from limner.agent.session_options import SessionOptions, read_terms
+from limner.agent.session_options import SessionOptions, parse_options
 from limner.agent.sessions import Sessions
 from limner.agent.turn_config import TurnConfigBuilder
 from limner.errors import UserError
-from limner.tools.base import Question, ask_nobody
+from limner.tools.base import Question, answer_no
 from limner.tools.registry import ToolRegistry
 from limner.wires.items import Item
 
 
 class Conversation:
-    """One session, and the turn that is under way in it, if there is one.
+    """One session, and its running turn if there is one.
 
     Args:
-        session: what is said is kept there.
-        lease: keeps everybody else from taking turns in it.
-        terms: what was agreed; it may be changed between turns.
-        cwd: the folder it works in; it may be changed between turns.
-        tools: what can be called; asked at the start of each turn.
-        standings: works out what holds for a turn.
-        parts: what turns work with.
+        session: stores the items.
+        lease: keeps other conversations from running turns in the session.
+        options: may be changed between turns.
+        cwd: the working folder; it may be changed between turns.
+        tools: returns the tools; called at the start of each turn.
+        turn_configs: builds the configuration of each turn.
+        parts: the components that turns use.
     """
 
     def __init__(
@@ -40,15 +40,15 @@ class Conversation:
         session: Session,
         *,
         lease: Lease,
-        terms: SessionOptions,
+        options: SessionOptions,
         cwd: Path,
         tools: Callable[[], ToolRegistry],
-        standings: TurnConfigBuilder,
+        turn_configs: TurnConfigBuilder,
         parts: TurnParts,
     ) -> None:
-        self.session, self.terms, self.cwd = session, terms, cwd
+        self.session, self.options, self.cwd = session, options, cwd
         self._lease: Lease | None = lease
-        self._tools, self._standings, self._parts = tools, standings, parts
+        self._tools, self._turn_configs, self._parts = tools, turn_configs, parts
         self._prompt_count: PromptCount | None = None
         self.turn: Turn | None = None
 
@@ -56,48 +56,48 @@ class Conversation:
         self,
         given: Sequence[Item],
         *,
-        tell: Callable[[Event], None],
-        ask: Callable[[Question], Awaitable[bool]] = ask_nobody,
+        on_event: Callable[[Event], None],
+        ask: Callable[[Question], Awaitable[bool]] = answer_no,
         turn_id: str | None = None,
         schema: Mapping[str, Any] | None = None,
         pending: Sequence[Item] = (),
     ) -> TurnEnded:
-        """Take a turn to its end.
+        """Run a turn to its end.
 
         Args:
-            given: what the user says, its pictures named by handle.
-            tell: hears of everything that happens, in order.
-            ask: decides what only the user can decide.
-            turn_id: what the turn is called.
-            schema: a JSON schema that the answer has to follow.
-            pending: calls of an earlier process that are still to be answered.
+            given: the user's input, its pictures named by handle.
+            on_event: gets every event, in order.
+            ask: asks the user for approvals.
+            turn_id: the id of the turn; a new one if it is None.
+            schema: a JSON schema that the answer has to match.
+            pending: calls of an earlier process that have no output yet.
 
         Raises:
-            UserError: a turn is under way, or the conversation was closed; or there is no such
+            UserError: a turn is running, or the conversation was closed; or there is no such
                 model, or no key for it.
-            LimnerError: what holds for the turn cannot be worked out. Whatever happens in the
-                turn itself is told, not raised.
+            LimnerError: the turn cannot be configured. What goes wrong in the turn itself is in
+                its events.
         """
-        turn = self._begin(tell=tell, ask=ask, turn_id=turn_id, schema=schema)
-        return await self._take(turn, turn.run(given, pending=pending))
+        turn = self._start(on_event=on_event, ask=ask, turn_id=turn_id, schema=schema)
+        return await self._finish(turn, turn.run(given, pending=pending))
 
     async def compact(
-        self, *, tell: Callable[[Event], None], turn_id: str | None = None
+        self, *, on_event: Callable[[Event], None], turn_id: str | None = None
     ) -> TurnEnded:
-        """Put a summary in place of the history; raises as `run`."""
-        turn = self._begin(tell=tell, ask=ask_nobody, turn_id=turn_id, schema=None)
-        return await self._take(turn, turn.sum_up())
+        """Replace the history by a summary; raises as `run`."""
+        turn = self._start(on_event=on_event, ask=answer_no, turn_id=turn_id, schema=None)
+        return await self._finish(turn, turn.compact())
 
     async def aclose(self) -> None:
-        """Let others take turns in the session; this conversation takes no more."""
+        """Release the session; this conversation runs no more turns."""
         lease, self._lease = self._lease, None
         if lease is not None:
             await lease.release()
 
-    def _begin(
+    def _start(
         self,
         *,
-        tell: Callable[[Event], None],
+        on_event: Callable[[Event], None],
         ask: Callable[[Question], Awaitable[bool]],
         turn_id: str | None,
         schema: Mapping[str, Any] | None,
@@ -109,18 +109,18 @@ class Conversation:
                 hint=f"Open the session {self.session.id} again.",
             )
         if self.turn is not None:
-            raise UserError("A turn is under way.", code="TURN_UNDER_WAY", hint="Steer it.")
-        standing = self._standings.of(
-            self.terms, session_id=self.session.id, cwd=self.cwd, ask=ask, schema=schema
+            raise UserError("A turn is running.", code="TURN_UNDER_WAY", hint="Steer it.")
+        config = self._turn_configs.build(
+            self.options, session_id=self.session.id, cwd=self.cwd, ask=ask, schema=schema
         )
         self.turn = Turn(
             self.session,
-            standing,
+            config,
             tools=self._tools(),
             parts=self._parts,
-            tell=tell,
+            on_event=on_event,
             turn_id=turn_id,
-            prompt_count=self._prompt_count_for(standing.found.model.name),
+            prompt_count=self._prompt_count_for(config.found.model.name),
         )
         return self.turn
 
@@ -129,39 +129,41 @@ class Conversation:
         count = self._prompt_count
         return count if count is not None and count.model == model else None
 
-    async def _take(self, turn: Turn, work: Awaitable[TurnEnded]) -> TurnEnded:
+    async def _finish(self, turn: Turn, work: Awaitable[TurnEnded]) -> TurnEnded:
         try:
             return await work
         finally:
             self.turn, self._prompt_count = None, turn.prompt_count
 
 
-# Where a session keeps its terms among its settings.
-TERMS = "terms"
+OPTIONS_KEY = "terms"
+"""The key of a session's settings that contains its options."""
 
 Tools = Callable[[], ToolRegistry]
 
 
 class Conversations(msgspec.Struct, frozen=True, kw_only=True):
-    """Begins conversations and opens them again."""
+    """Creates conversations and opens them again."""
 
     sessions: Sessions
-    standings: TurnConfigBuilder
+    turn_configs: TurnConfigBuilder
     parts: TurnParts
 
-    async def begin(
-        self, terms: SessionOptions, *, cwd: Path, tools: Tools, session_id: str | None = None
+    async def create(
+        self, options: SessionOptions, *, cwd: Path, tools: Tools, session_id: str | None = None
     ) -> Conversation:
-        """A new session under these terms, held until the conversation is closed.
+        """Create a session with these options; the conversation holds it until it is closed.
 
         Raises:
-            InputInvalid: the id is taken, or is none.
+            InputInvalid: the id is taken, or is not valid.
         """
         session = await self.sessions.create(
-            cwd=str(cwd), session_id=session_id, settings={TERMS: msgspec.to_builtins(terms)}
+            cwd=str(cwd),
+            session_id=session_id,
+            settings={OPTIONS_KEY: msgspec.to_builtins(options)},
         )
         lease = await self.sessions.hold(session.id)
-        return self._conversation(session, lease, terms, cwd=cwd, tools=tools)
+        return self._conversation(session, lease, options, cwd=cwd, tools=tools)
 
     async def open(
         self,
@@ -171,49 +173,49 @@ class Conversations(msgspec.Struct, frozen=True, kw_only=True):
         changes: SessionOptions | None = None,
         cwd: Path | None = None,
     ) -> Conversation:
-        """A session that is there, under its own terms but for the ``changes``, which stay.
+        """Open a session with its own options and these ``changes``, which are stored.
 
-        It is held until the conversation is closed.
+        The conversation holds it until it is closed.
 
         Raises:
-            UserError: another process has it, or another conversation (``SESSION_IN_USE``).
-            InputInvalid: there is no such session, or there are several; or its terms make no
-                sense to this version.
+            UserError: another process or conversation holds it (``SESSION_IN_USE``).
+            InputInvalid: there is no such session, or there are several; or this version cannot
+                parse its options.
         """
         session = await self.sessions.open(session_id)
         about = await session.about()
-        terms = read_terms(about.settings.get(TERMS, {}))
+        options = parse_options(about.settings.get(OPTIONS_KEY, {}))
         lease = await self.sessions.hold(session.id)
         conversation = self._conversation(
-            session, lease, terms, cwd=cwd or Path(about.cwd), tools=tools
+            session, lease, options, cwd=cwd or Path(about.cwd), tools=tools
         )
         if changes is not None:
             await self.change(conversation, changes)
         return conversation
 
     async def change(self, conversation: Conversation, changes: SessionOptions) -> None:
-        """Put what the changes say in place of what was agreed, from the next turn on."""
-        asked = {name: value for name, value in _fields(changes).items() if value is not None}
-        terms = msgspec.structs.replace(conversation.terms, **asked)
-        if terms != conversation.terms:
+        """Change and store the options of a conversation, from the next turn on."""
+        changed = {name: value for name, value in _fields(changes).items() if value is not None}
+        options = msgspec.structs.replace(conversation.options, **changed)
+        if options != conversation.options:
             about = await conversation.session.about()
-            settings = {**about.settings, TERMS: msgspec.to_builtins(terms)}
+            settings = {**about.settings, OPTIONS_KEY: msgspec.to_builtins(options)}
             await self.sessions.configure(conversation.session.id, settings)
-            conversation.terms = terms
+            conversation.options = options
 
     def _conversation(
-        self, session: Session, lease: Lease, terms: SessionOptions, *, cwd: Path, tools: Tools
+        self, session: Session, lease: Lease, options: SessionOptions, *, cwd: Path, tools: Tools
     ) -> Conversation:
         return Conversation(
             session,
             lease=lease,
-            terms=terms,
+            options=options,
             cwd=cwd,
             tools=tools,
-            standings=self.standings,
+            turn_configs=self.turn_configs,
             parts=self.parts,
         )
 
 
-def _fields(terms: SessionOptions) -> dict[str, object]:
-    return {name: getattr(terms, name) for name in terms.__struct_fields__}
+def _fields(options: SessionOptions) -> dict[str, object]:
+    return {name: getattr(options, name) for name in options.__struct_fields__}

@@ -1,8 +1,8 @@
-"""Every picture there is -> those that nothing refers to, and the room they took.
+"""All stored pictures -> those that nothing refers to, removed, and the space they used.
 
-A picture stays while a session names it, while the ledger says it was paid for, and while it comes
-from one that stays or was made of one. What came in a short while ago stays as well: a process may
-be about to refer to it, and a picture is on disk before anything can name it.
+A picture stays while a session refers to it, while the ledger has a payment for it, and while it is
+an ancestor or another form of a picture that stays. A recent picture stays as well: it is on disk
+before a session can refer to it.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from limner.storage.store import Store, Transaction
 
 GRACE_S = 24 * 60 * 60
 SETTLING_S = 60
-"""However short the grace, what came in the last minute stays."""
+"""Pictures of the last minute stay, however short the grace period is."""
 
 _FILES_AT_ONCE = 200
 
 
 class FreedSpace(msgspec.Struct, frozen=True, kw_only=True):
-    """What was removed, or would be.
+    """What was removed, or would be in a dry run.
 
     Attributes:
         pictures: how many pictures, fits and other derivatives included.
-        files: how many files; one that a crash left is in no table.
-        size_bytes: the room they took.
-        young: how many more nothing refers to that came in too short a while ago.
+        files: how many files; a file that a crash left is in no table.
+        size_bytes: the space they used.
+        young: how many more pictures are unused, but too recent to remove.
     """
 
     pictures: int
@@ -44,7 +44,7 @@ class FreedSpace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Sorted(msgspec.Struct, frozen=True, kw_only=True):
-    """The pictures in the tables: their sizes where they are garbage, and all of them by handle."""
+    """The pictures in the tables: the sizes of the garbage, and the handles of all."""
 
     garbage: Mapping[str, int]
     young: int
@@ -66,13 +66,13 @@ class GarbageCollector(msgspec.Struct, frozen=True, kw_only=True):
         dry_run: bool = False,
         progress: Callable[[int, int], None] = lambda _done, _of: None,
     ) -> FreedSpace:
-        """Remove what nothing refers to: first from the tables, then from the disk.
+        """Remove unused pictures: first from the tables, then from the disk.
 
         Args:
-            grace_s: how long a picture stays that nothing refers to yet.
-            among: only these pictures and what was made of them; all where it is left out.
-            dry_run: remove nothing, and tell what would be removed.
-            progress: gets how many files are done, and of how many.
+            grace_s: how long an unused picture stays.
+            among: only these pictures and their other forms; all if it is None.
+            dry_run: remove nothing, and return what would be removed.
+            progress: gets the number of files that are done, and of all files.
 
         Raises:
             StorageError: the tables or the disk cannot be read or written.
@@ -82,13 +82,13 @@ class GarbageCollector(msgspec.Struct, frozen=True, kw_only=True):
         since_ms = milliseconds(self.clock()) - int(age_s * 1000)
 
         def sort(tx: Transaction) -> _Sorted:
-            found = self._sorted(tx, since_ms=since_ms, since_s=since_s, among=among)
+            found = self._sort(tx, since_ms=since_ms, since_s=since_s, among=among)
             if not dry_run:
-                _forget(tx, found.garbage)
+                _delete_rows(tx, found.garbage)
             return found
 
-        # The files' times are looked at while nobody else can write to the tables: whoever takes
-        # a picture in touches its file first and its row after.
+        # The transaction also reads the times of the files, while no other process can write to
+        # the tables: a process that stores a picture touches its file first and its row after.
         found = await (self.store.read if dry_run else self.store.write)(sort)
         strays = [] if among is not None else await asyncio.to_thread(self._strays, found, since_s)
         if dry_run:
@@ -102,27 +102,27 @@ class GarbageCollector(msgspec.Struct, frozen=True, kw_only=True):
             young=found.young,
         )
 
-    def _sorted(
+    def _sort(
         self, tx: Transaction, *, since_ms: int, since_s: float, among: Collection[str] | None
     ) -> _Sorted:
         rows = {row["handle"]: row for row in tx.all("garbage_pictures")}
-        made = _Families()
+        families = _Families()
         for handle, row in rows.items():
-            made.add(handle, parent=row["parent"])
+            families.add(handle, parent=row["parent"])
             for source in json.loads(row["drawn_from"] or "[]"):
-                made.comes_from[handle].add(source)
+                families.parents[handle].add(source)
         for row in tx.all("garbage_fits"):
-            made.add(row["picture"], parent=row["parent"])
-        live = made.kept_with(row["handle"] for row in tx.all("garbage_named"))
+            families.add(row["picture"], parent=row["parent"])
+        live = families.kept_with(row["handle"] for row in tx.all("garbage_named"))
         young = {
             handle
             for handle, row in rows.items()
             if handle not in live
-            and (row["created_ms"] >= since_ms or (self.blobs.touched_s(handle) or 0) >= since_s)
+            and (row["created_ms"] >= since_ms or (self.blobs.stored_at_s(handle) or 0) >= since_s)
         }
-        garbage = rows.keys() - live - made.kept_with(young)
+        garbage = rows.keys() - live - families.kept_with(young)
         if among is not None:
-            considered = made.made_of(among)
+            considered = families.forms_of(among)
             garbage, young = garbage & considered, young & considered
         return _Sorted(
             garbage={handle: rows[handle]["size_bytes"] for handle in sorted(garbage)},
@@ -131,11 +131,11 @@ class GarbageCollector(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def _strays(self, found: _Sorted, since_s: float) -> list[str]:
-        """The bytes on disk that no table knows, and did not know a while ago."""
+        """The files on disk that are in no table and are not recent."""
         return sorted(
             handle
             for handle in self.blobs.handles()
-            if handle not in found.known and (self.blobs.touched_s(handle) or since_s) < since_s
+            if handle not in found.known and (self.blobs.stored_at_s(handle) or since_s) < since_s
         )
 
     def _sizes(self, handles: Iterable[str]) -> list[int]:
@@ -144,39 +144,41 @@ class GarbageCollector(msgspec.Struct, frozen=True, kw_only=True):
     async def _remove(
         self, handles: Sequence[str], since_s: float, progress: Callable[[int, int], None]
     ) -> list[int]:
-        def some(chunk: Sequence[str]) -> list[int]:
-            return [self.blobs.remove_untouched(handle, since_s=since_s) for handle in chunk]
+        def remove_chunk(chunk: Sequence[str]) -> list[int]:
+            return [
+                self.blobs.remove_unless_stored_since(handle, since_s=since_s) for handle in chunk
+            ]
 
         sizes: list[int] = []
         for start in range(0, len(handles), _FILES_AT_ONCE):
-            sizes += await asyncio.to_thread(some, handles[start : start + _FILES_AT_ONCE])
+            sizes += await asyncio.to_thread(remove_chunk, handles[start : start + _FILES_AT_ONCE])
             progress(len(sizes), len(handles))
         leftovers = await asyncio.to_thread(self.blobs.remove_leftovers, before_s=since_s)
         return [*sizes, *leftovers]
 
 
 class _Families:
-    """Which picture comes from which."""
+    """The parents and the other forms of each picture."""
 
     def __init__(self) -> None:
-        self.comes_from: defaultdict[str, set[str]] = defaultdict(set)
+        self.parents: defaultdict[str, set[str]] = defaultdict(set)
         self._forms: defaultdict[str, set[str]] = defaultdict(set)
 
     def add(self, handle: str, *, parent: str | None) -> None:
-        """Note that a picture is another form of one; a fit may be that of several."""
+        """Record that a picture is another form of its parent; a fit may have several parents."""
         if parent is not None and parent != handle:
-            self.comes_from[handle].add(parent)
+            self.parents[handle].add(parent)
             self._forms[parent].add(handle)
 
     def kept_with(self, handles: Iterable[str]) -> set[str]:
-        """These pictures, all they come from, and every other form of any of them.
+        """These pictures, all their ancestors, and every other form of any of them.
 
-        Two pictures may look the same when made small. That form stays with the one that stays,
-        and does not keep the other.
+        Two pictures may have the same small form. It stays with the one that stays, and does not
+        keep the other.
         """
-        return self.made_of(_reached(handles, self.comes_from))
+        return self.forms_of(_reached(handles, self.parents))
 
-    def made_of(self, handles: Iterable[str]) -> set[str]:
+    def forms_of(self, handles: Iterable[str]) -> set[str]:
         """These pictures and every other form of them."""
         return _reached(handles, self._forms)
 
@@ -192,7 +194,7 @@ def _reached(handles: Iterable[str], steps: Mapping[str, set[str]]) -> set[str]:
     return reached
 
 
-def _forget(tx: Transaction, garbage: Iterable[str]) -> None:
+def _delete_rows(tx: Transaction, garbage: Iterable[str]) -> None:
     handles = json.dumps(list(garbage))
     for query in ("garbage_drop_fits", "garbage_part", "garbage_drop_pictures"):
         tx.run(query, handles=handles)

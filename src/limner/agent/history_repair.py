@@ -1,7 +1,7 @@
-"""A history as it was left -> one in which every call has its output and every output its call.
+"""A stored history -> one in which every call has its output and every output its call.
 
-A process that dies in the middle of a turn leaves calls that nobody answered, and services refuse a
-conversation with such a call in it. The history itself stays as it is: this is for what is sent.
+A process that dies in the middle of a turn leaves calls without outputs, and services refuse a
+conversation with such a call. The store keeps the history as it is; only what is sent is repaired.
 """
 
 from __future__ import annotations
@@ -9,37 +9,32 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from limner.wires.items import Item
+from limner.wires.items import OUTPUT_KINDS, Item
 
 ABORTED = "aborted"
 
-# The kind of each call, and of what answers it.
-_ANSWERS = {
-    "function_call": "function_call_output",
-    "custom_tool_call": "custom_tool_call_output",
-    "local_shell_call": "function_call_output",
-}
-_OUTPUTS = frozenset(_ANSWERS.values())
+# The kind of each call, and of its output.
+_OUTPUT_OF = {**OUTPUT_KINDS, "local_shell_call": "function_call_output"}
+_OUTPUTS = frozenset(_OUTPUT_OF.values())
 
 _Key = tuple[str, str]
 
 
-def closed(items: Iterable[Item], *, still_open: Collection[str] = ()) -> list[Item]:
-    """The items with every unanswered call answered by ``aborted``, and without stray outputs.
+def repair_history(items: Iterable[Item], *, open_calls: Collection[str] = ()) -> list[Item]:
+    """The items with an output ``aborted`` for every call that has none, without stray outputs.
 
-    Calls with an id that is ``still_open`` are about to be answered, and stay as they are.
+    Calls with an id in ``open_calls`` will get their outputs later, and stay as they are.
 
-    An output is stray where its call does not come before it, or has been answered already. The
-    answer that is added stands where the outputs of its turn begin, so that calls made together
-    stay together.
+    An output is stray if its call does not come before it, or has an output already. An added
+    output comes before the outputs of its turn, so that parallel calls stay together.
     """
     history = list(items)
-    answered = set(_answered(history))
-    answered |= {key for item in history if (key := _call_key(item)) and key[1] in still_open}
-    return list(_told(history, answered))
+    answered = set(_find_answered(history))
+    answered |= {key for item in history if (key := _call_key(item)) and key[1] in open_calls}
+    return list(_repair(history, answered))
 
 
-def _answered(history: Iterable[Item]) -> Iterator[_Key]:
+def _find_answered(history: Iterable[Item]) -> Iterator[_Key]:
     """The calls that have an output after them."""
     called: set[_Key] = set()
     for item in history:
@@ -49,9 +44,9 @@ def _answered(history: Iterable[Item]) -> Iterator[_Key]:
             yield key
 
 
-def _told(history: Iterable[Item], answered: set[_Key]) -> Iterator[Item]:
-    # What is open has yet to be answered; what is aborted never was, and is told so when its turn
-    # ends.
+def _repair(history: Iterable[Item], answered: set[_Key]) -> Iterator[Item]:
+    # Open calls have an output further on. Aborted calls have none, and get one at the end of
+    # their turn.
     seen: set[str] = set()
     open_calls: set[_Key] = set()
     aborted: dict[_Key, Item] = {}
@@ -67,7 +62,7 @@ def _told(history: Iterable[Item], answered: set[_Key]) -> Iterator[Item]:
             continue
         if call is not None:
             if call[1] in seen:
-                continue  # a call told twice, as in a history that was joined from two files
+                continue  # a repeated call, as in a history that was joined from two files
             seen.add(call[1])
             if call in answered:
                 open_calls.add(call)
@@ -78,15 +73,15 @@ def _told(history: Iterable[Item], answered: set[_Key]) -> Iterator[Item]:
 
 
 def _call_key(item: Item) -> _Key | None:
-    """What the output of a call is known by: its kind and the call's id."""
+    """What identifies the output of a call: its kind and the call's id."""
     kind = item.get("type")
-    answer = _ANSWERS.get(kind) if isinstance(kind, str) else None
-    if answer is None:
+    output = _OUTPUT_OF.get(kind) if isinstance(kind, str) else None
+    if output is None:
         return None
     call_id = item.get("call_id")
     if kind == "local_shell_call" and call_id is None:
-        call_id = item.get("id")  # where older histories have it
-    return (answer, call_id) if isinstance(call_id, str) else None
+        call_id = item.get("id")  # older histories have it there
+    return (output, call_id) if isinstance(call_id, str) else None
 
 
 def _output_key(item: Item) -> _Key | None:
@@ -97,7 +92,7 @@ def _output_key(item: Item) -> _Key | None:
 
 
 def _ends_turn(item: Item) -> bool:
-    """Whether somebody other than the model speaks here."""
+    """Whether an item is a message of another role than the model's."""
     return item.get("type") == "message" and item.get("role") != "assistant"
 
 

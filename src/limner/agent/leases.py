@@ -1,6 +1,6 @@
-"""A session -> the lease of the one conversation that may take turns in it, until that lets go.
+"""A session -> the lease of the one conversation that may run turns in it, until it is released.
 
-Reading, listing and exporting need none. What a process that died had is free at once.
+Reading, listing and exporting need no lease. The lease of a process that died is free at once.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ SESSION_IN_USE = "SESSION_IN_USE"
 
 
 class Lease:
-    """The right to take turns in a session; whoever drops this value has given it up."""
+    """The right to run turns in a session; it ends when this object is dropped."""
 
     def __init__(self, session_id: str, *, release: Callable[[Lease], Awaitable[None]]) -> None:
         self.session_id = session_id
         self._release = release
 
     async def release(self) -> None:
-        """Let others have the session."""
+        """Release the session for other conversations."""
         await self._release(self)
 
 
 class Leases:
-    """The sessions that one program has, and may have. Making this value touches nothing."""
+    """The leases that one program holds. Creating this object does no I/O."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._holder = secrets.token_hex(8)
-        # Changed on the store's thread alone, in step with the rows.
+        # Only the store's thread changes it, together with the rows.
         self._held: WeakValueDictionary[str, Lease] = WeakValueDictionary()
         self._is_used = self._is_closed = False
-        _HERE[self._holder] = self
+        _IN_PROCESS[self._holder] = self
 
     async def take(self, session_id: str) -> Lease:
-        """Have a session.
+        """Take the lease of a session.
 
         Raises:
-            UserError: somebody else has it (``SESSION_IN_USE``).
+            UserError: another conversation holds it (``SESSION_IN_USE``).
             InputInvalid: there is no such session.
         """
         lease = Lease(session_id, release=self._release)
@@ -54,18 +54,18 @@ class Leases:
         return lease
 
     def holds(self, session_id: str) -> bool:
-        """Whether a conversation of this program has a session."""
+        """Whether a conversation of this program holds a session."""
         return session_id in self._held
 
     async def aclose(self) -> None:
-        """Let go of all of them."""
+        """Release all leases."""
 
         def work(tx: Transaction) -> None:
             self._held.clear()
             tx.run("leases_end", holder=self._holder)
 
         if self._is_used and not self._is_closed:
-            with suppress(StorageError):  # the end of the process does as well
+            with suppress(StorageError):  # the end of the process releases it as well
                 await self._store.write(work)
         self._is_closed = True
 
@@ -94,19 +94,19 @@ class Leases:
                 tx.run("lease_end", session_id=lease.session_id, holder=self._holder)
 
         if not self._is_closed:
-            with suppress(StorageError):  # the end of the process does as well
+            with suppress(StorageError):  # the end of the process releases it as well
                 await self._store.write(work)
 
 
-# A process cannot tell by its own number which of its programs still has a session.
-_HERE: WeakValueDictionary[str, Leases] = WeakValueDictionary()
+# All programs of this process: the process id does not say which of them holds a session.
+_IN_PROCESS: WeakValueDictionary[str, Leases] = WeakValueDictionary()
 
 
 def refuse_elsewhere(tx: Transaction, session_id: str) -> None:
-    """Insist that no other process has a session; this one knows what it does.
+    """Check that no other process holds a session; a lease of this process is fine.
 
     Raises:
-        UserError: one has (``SESSION_IN_USE``).
+        UserError: another process holds it (``SESSION_IN_USE``).
     """
     row = tx.one("lease_of", session_id=session_id)
     if row is not None and _owner(row) != this_process() and _is_held(row):
@@ -115,9 +115,9 @@ def refuse_elsewhere(tx: Transaction, session_id: str) -> None:
 
 def _is_held(row: Row) -> bool:
     if _owner(row) == this_process():
-        leases = _HERE.get(row["holder"])
+        leases = _IN_PROCESS.get(row["holder"])
         return leases is not None and leases.holds(row["session_id"])
-    # Windows does not say who is gone, and a crash must not close a session for good.
+    # Windows does not say which process is gone, and a crash must not lock a session forever.
     return sys.platform != "win32" and is_alive(_owner(row))
 
 
@@ -132,14 +132,14 @@ def _in_use(row: Row) -> UserError:
         return UserError(
             f"The session {session_id} is open in this program already.",
             code=SESSION_IN_USE,
-            hint="Use the conversation that has it, or close that first.",
+            hint="Use the conversation that holds it, or close that first.",
             retryable=True,
             extras=facts,
         )
     return UserError(
         f"The session {session_id} is in use by process {owner.pid}.",
         code=SESSION_IN_USE,
-        hint=f"Close it there, or go on in a copy: limner sessions fork {session_id}",
+        hint=f"Close it there, or continue in a copy: limner sessions fork {session_id}",
         retryable=True,
         extras=facts,
     )

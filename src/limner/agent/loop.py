@@ -1,8 +1,8 @@
-"""One turn of a conversation: ask the model, run the tools it calls, and again, until it is done.
+"""A user's input -> the end of a turn: ask the model, run the tools it calls, until it is done.
 
-What happens is written to the session before it is told, and told before anything else happens. So
-a process that dies loses nothing that anybody saw, and whoever opens the session again goes on from
-there. Everything that is paid for goes through the ledger: here nothing is counted twice.
+Everything is written to the session before its event is emitted, and the event is emitted before
+anything else happens. So a process that dies loses nothing that a subscriber saw, and the next
+process continues from there. Every payment goes through the ledger; nothing is counted here.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ from limner.wires.base import Answer, Prompt, ToolOffer, Usage
 from limner.wires.items import Item, message, text_part
 
 INTERRUPTED = (
-    "<turn_aborted>\nThe user interrupted this turn on purpose. What it had begun may be half "
-    "done.\n</turn_aborted>"
+    "<turn_aborted>\nThe user interrupted this turn on purpose. Tool calls that were running may "
+    "be incomplete.\n</turn_aborted>"
 )
 
 T = TypeVar("T")
 
 
 class Interrupted(Exception):
-    """The user wants this turn to end."""
+    """The user interrupted the turn."""
 
 
 class TurnParts(msgspec.Struct, frozen=True, kw_only=True):
-    """What every turn works with."""
+    """The components that every turn uses."""
 
     model_caller: ModelCaller
-    compaction: Compactor
+    compactor: Compactor
     money: Money
     drawn_here: DrawnHere
 
@@ -64,89 +64,91 @@ class Turn:
     """One turn of a session. It runs once.
 
     Args:
-        session: whose history it continues.
-        standing: who is asked, and how far they may go.
-        tools: what can be called.
-        parts: what it works with.
-        tell: hears of everything that happens, in order.
-        turn_id: what it is called.
+        session: the session that it continues.
+        config: the model, its instructions, and what it may do.
+        tools: the tools that the model can call.
+        parts: the components that it uses.
+        on_event: gets every event, in order.
+        turn_id: its id; a new one if it is None.
         prompt_count: the tokens that the turn before has counted.
     """
 
     def __init__(
         self,
         session: Session,
-        standing: TurnConfig,
+        config: TurnConfig,
         *,
         tools: ToolRegistry,
         parts: TurnParts,
-        tell: Callable[[Event], None],
+        on_event: Callable[[Event], None],
         turn_id: str | None = None,
         prompt_count: PromptCount | None = None,
     ) -> None:
         self.id = str(uuid.uuid4()) if turn_id is None else turn_id
         self.prompt_count = prompt_count
-        self._session_id, self._standing = session.id, standing
-        self._tools, self._parts, self._tell = tools, parts, tell
+        self._session_id, self._config = session.id, config
+        self._tools, self._parts, self._emit = tools, parts, on_event
         self._cancel = asyncio.Event()
-        self._record = TurnRecord(session, turn_id=self.id, tell=tell, drawn_here=parts.drawn_here)
-        self._acting = ToolRunner(
+        self._record = TurnRecord(
+            session, turn_id=self.id, on_event=on_event, drawn_here=parts.drawn_here
+        )
+        self._tool_runner = ToolRunner(
             record=self._record,
             tools=tools,
             money=parts.money,
-            context=replace(standing.context, cancel=self._cancel),
-            tell=tell,
+            context=replace(config.context, cancel=self._cancel),
+            on_event=on_event,
         )
         self._steering: list[Item] = []
         self._total = Usage(input_tokens=0, output_tokens=0)
         self._requests = self._calls = 0
-        self._message_id = self._last_words = ""
+        self._message_id = self._last_text = ""
         self._is_cut = self._is_over = False
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more can be said in this turn."""
+        """Whether the turn takes no more input."""
         return self._is_over
 
     def steer(self, items: Sequence[Item]) -> None:
-        """Say something in the middle of the turn: the model hears it before it goes on.
+        """Add input in the middle of the turn; the next request to the model contains it.
 
-        Where the turn fails or is interrupted before that, it is heard in the next one.
+        If the turn fails or is interrupted before that, the next turn contains it.
 
         Raises:
-            UserError: the turn is over, or only makes the conversation shorter.
+            UserError: the turn is over, or it only sums up the conversation.
         """
         if self._is_over:
-            raise UserError("This turn is over.", code="TURN_IS_OVER", hint="Begin another one.")
+            raise UserError("This turn is over.", code="TURN_IS_OVER", hint="Start another one.")
         self._steering.extend(items)
 
     def interrupt(self) -> None:
-        """End the turn as soon as what it has begun can be put down."""
+        """End the turn as soon as its running requests and calls can stop."""
         self._cancel.set()
 
     async def run(self, given: Sequence[Item], *, pending: Sequence[Item] = ()) -> TurnEnded:
-        """Take the turn, to whatever end.
+        """Run the turn to its end, whether it succeeds, fails or is interrupted.
 
         Args:
-            given: what the user says, its pictures named by handle.
-            pending: calls of an earlier process that are still to be answered.
+            given: the user's input, its pictures named by handle.
+            pending: calls of an earlier process that have no output yet.
 
         Raises:
-            asyncio.CancelledError: the caller was cancelled; the history is as it was left.
+            asyncio.CancelledError: the caller was cancelled; the history stays as it is then.
         """
-        return await self._taken(lambda: self._go(given, pending), pending)
+        return await self._run_to_end(lambda: self._loop(given, pending), pending)
 
-    async def sum_up(self) -> TurnEnded:
-        """Take a turn that only makes the conversation shorter; raises as `run`."""
+    async def compact(self) -> TurnEnded:
+        """Run a turn that only sums up the conversation; raises as `run`."""
         self._is_over = True
-        return await self._taken(self._compact)
+        return await self._run_to_end(self._compact)
 
-    async def _taken(
+    async def _run_to_end(
         self, work: Callable[[], Awaitable[None]], pending: Sequence[Item] = ()
     ) -> TurnEnded:
         status: Status = "completed"
         error: LimnerError | None = None
-        self._tell(TurnStarted(turn_id=self.id))
+        self._emit(TurnStarted(turn_id=self.id))
         before_nano = await self._spent()
         try:
             await self._record.open(pending=pending)
@@ -158,103 +160,101 @@ class Turn:
         finally:
             self._is_over = True
         try:
-            await self._put_down(status)
+            await self._finish_history(status)
         except LimnerError as failure:
             status, error = "failed", error or failure
         spent_nano = await self._spent()
         ended = TurnEnded(
             turn_id=self.id,
             status=status,
-            text=self._last_words,
+            text=self._last_text,
             is_cut=self._is_cut,
             error=error,
             cost_nano=spent_nano - before_nano,
             spent_nano=spent_nano,
         )
-        self._tell(ended)
+        self._emit(ended)
         return ended
 
-    async def _go(self, given: Sequence[Item], pending: Sequence[Item]) -> None:
-        await self._act(pending)
-        await self._record.hear(given)
+    async def _loop(self, given: Sequence[Item], pending: Sequence[Item]) -> None:
+        await self._run_calls(pending)
+        await self._record.add_input(given)
         while True:
-            reply = await self._think()
-            calls = await self._keep(reply.answer)
+            reply = await self._ask_within_window()
+            calls = await self._add_answer(reply.answer)
             try:
-                await self._act(calls)
+                await self._run_calls(calls)
             finally:
                 await self._count(reply)
             if not calls and not self._steering:
-                # Nobody can steer between this line and the end: there is no await.
+                # There is no await between this line and the end, so `steer` cannot run here.
                 self._is_over = True
                 return
-            await self._record.hear(self._take_steering())
+            await self._record.add_input(self._take_steering())
 
-    async def _think(self) -> ModelReply:
-        """Ask the model, once the conversation is short enough for it."""
-        standing = self._standing
+    async def _ask_within_window(self) -> ModelReply:
+        """Ask the model; sum up the conversation first if it is too long."""
+        config = self._config
         self._requests += 1
-        if self._requests > standing.max_requests:
-            raise _limit(f"{standing.max_requests} requests to the model", "agent.max_requests")
-        if self._parts.compaction.is_due(self._prompt(), standing, self.prompt_count):
+        if self._requests > config.max_requests:
+            raise _limit(f"{config.max_requests} requests to the model", "agent.max_requests")
+        offers = [
+            ToolOffer(name=tool.name, description=tool.description, schema=tool.schema)
+            for tool in self._tools.definitions(config.context.allowed)
+        ]
+        if self._parts.compactor.is_due(self._prompt(offers), config, self.prompt_count):
             await self._compact()
         try:
-            return await self._ask()
+            return await self._ask(offers)
         except ProviderError as error:
-            # The service knows better how much fits, and has not charged for saying so.
+            # The service knows its limit better than our estimate, and refusing costs nothing.
             if error.billed or not is_too_long(error):
                 raise
-            self._tell(Retrying(error=error))
+            self._emit(Retrying(error=error))
             await self._compact()
-            return await self._ask()
+            return await self._ask(offers)
 
-    async def _ask(self) -> ModelReply:
-        standing, self._message_id = self._standing, f"msg_{uuid.uuid4().hex}"
+    async def _ask(self, offers: Sequence[ToolOffer]) -> ModelReply:
+        config, self._message_id = self._config, f"msg_{uuid.uuid4().hex}"
         asking = self._parts.model_caller.ask(
-            self._prompt(),
-            standing.found,
-            standing.context,
+            self._prompt(offers),
+            config.found,
+            config.context,
             prompt_count=self.prompt_count,
-            on_text=lambda piece: self._tell(TextDelta(item_id=self._message_id, text=piece)),
-            on_retry=lambda error: self._tell(Retrying(error=error)),
+            on_text=lambda piece: self._emit(TextDelta(item_id=self._message_id, text=piece)),
+            on_retry=lambda error: self._emit(Retrying(error=error)),
         )
         return await self._unless_interrupted(asking)
 
-    def _prompt(self) -> Prompt:
-        standing = self._standing
-        offers = [
-            ToolOffer(name=tool.name, description=tool.description, schema=tool.schema)
-            for tool in self._tools.definitions(standing.context.allowed)
-        ]
+    def _prompt(self, offers: Sequence[ToolOffer]) -> Prompt:
         return Prompt(
             items=self._record.items,
             tools=offers,
-            instructions=standing.instructions,
-            schema=standing.schema,
+            instructions=self._config.instructions,
+            schema=self._config.schema,
         )
 
-    async def _keep(self, answer: Answer) -> list[Item]:
-        """What the model made becomes history; the calls among it are still to be run."""
-        made = list(answer.items) or [message("assistant", text_part(answer.text))]
+    async def _add_answer(self, answer: Answer) -> list[Item]:
+        """Add the items of the model to the history; return the calls among them."""
+        items = list(answer.items) or [message("assistant", text_part(answer.text))]
         self._is_cut = answer.stop == "length"
         if answer.text:
-            self._last_words = answer.text
-            # The message that was told in pieces is known by the id they had.
-            first = next((at for at, item in enumerate(made) if item["type"] == "message"), None)
+            self._last_text = answer.text
+            # The message has the id of its `TextDelta` events.
+            first = next((at for at, item in enumerate(items) if item["type"] == "message"), None)
             if first is not None:
-                made[first] = {**made[first], "id": self._message_id}
-        return await self._record.keep(made)
+                items[first] = {**items[first], "id": self._message_id}
+        return await self._record.add_answer(items)
 
-    async def _act(self, calls: Sequence[Item]) -> None:
-        """Run what the model calls."""
+    async def _run_calls(self, calls: Sequence[Item]) -> None:
         if not calls:
             return
         self._calls += len(calls)
-        if self._calls > self._standing.max_calls:
-            limit = _limit(f"{self._standing.max_calls} tool calls", "agent.max_calls")
-            await self._record.add(*(error_output(call, limit) for call in calls))
+        if self._calls > self._config.max_calls:
+            limit = _limit(f"{self._config.max_calls} tool calls", "agent.max_calls")
+            await self._record.append(*(error_output(call, limit) for call in calls))
             raise limit
-        await self._acting.run(calls)
+        await self._tool_runner.run(calls)
         if self._cancel.is_set():
             raise Interrupted
 
@@ -263,35 +263,35 @@ class Turn:
         if usage is None:
             return
         self._total = self._total + usage
-        self._tell(
+        self._emit(
             UsageUpdated(
                 last=usage,
                 total=self._total,
-                context_tokens=self._standing.found.model.facts.context_tokens,
+                context_tokens=self._config.found.model.facts.context_tokens,
                 spent_nano=await self._spent(),
             )
         )
 
     async def _compact(self) -> None:
-        """Put a summary and the last turns in place of the history."""
+        """Replace the history by a summary and the last turns."""
         item_id = f"compaction_{uuid.uuid4().hex}"
-        self._tell(Compacting(item_id=item_id))
+        self._emit(Compacting(item_id=item_id))
         summary = await self._unless_interrupted(
-            self._parts.compaction.summary(self._record.items, self._standing)
+            self._parts.compactor.sum_up(self._record.items, self._config)
         )
-        await self._record.compact(summary.items, item_id=item_id)
+        await self._record.replace_all(summary.items, item_id=item_id)
         self.prompt_count = None
-        self._tell(Compacted(item_id=item_id, summary=summary.text, dropped=summary.dropped))
+        self._emit(Compacted(item_id=item_id, summary=summary.text, dropped=summary.dropped))
 
-    async def _put_down(self, status: Status) -> None:
-        """Leave a history that the next turn can go on from, with all that was said in it."""
-        await self._record.hear(self._take_steering())
+    async def _finish_history(self, status: Status) -> None:
+        """Leave a history that the next turn can continue, with all of the user's input."""
+        await self._record.add_input(self._take_steering())
         if status == "interrupted":
-            await self._record.add(message("user", text_part(INTERRUPTED)))
+            await self._record.append(message("user", text_part(INTERRUPTED)))
 
     def _take_steering(self) -> list[Item]:
-        said, self._steering = self._steering, []
-        return said
+        given, self._steering = self._steering, []
+        return given
 
     async def _spent(self) -> int:
         return await self._parts.money.spent(session_id=self._session_id)
@@ -308,7 +308,7 @@ class Turn:
             stop.cancel()
             if not task.done():
                 task.cancel()
-                # What it has paid for is being written down.
+                # Wait until it has recorded what was paid for.
                 await asyncio.wait({task})
 
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from limner.agent.picture_slots import find_media
 from limner.agent.prompt_builder import BuiltPrompt, PromptBuilder
 from limner.agent.quarantine import Quarantine, is_about_the_request
-from limner.agent.untrusted import quoted
+from limner.agent.untrusted import fence_items
 from limner.catalogue.prices import PROMPT_WRAPPING_TOKENS, Quote
 from limner.catalogue.tokens import UNKNOWN_TOKENS
 from limner.errors import LimnerError, ProviderError
@@ -157,7 +157,7 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
         prompt_count: PromptCount | None,
         on_text: Callable[[str], None],
     ) -> ModelReply:
-        prompt = replace(ready.prompt, items=quoted(ready.prompt.items))
+        prompt = replace(ready.prompt, items=fence_items(ready.prompt.items))
         size = measure(prompt, picture_tokens=ready.picture_tokens, clips=ready.clips)
         input_tokens = size.max_tokens if prompt_count is None else prompt_count.max_tokens(size)
         prompt, quote = await self._quote(prompt, model, input_tokens, context)

@@ -1,8 +1,8 @@
-"""A personality's folder -> who a model is in a conversation, and how far it may go.
+"""A personality's folder -> the system prompt of a model, its tools and what it may do.
 
 A folder ``<id>/`` has a ``SOUL.md``, the system prompt, and may have a ``toolset.yaml``, a list of
-tools, and a ``config.toml`` or ``config.yaml``. Somebody else may have written it: its files are
-small, stay inside it, and hold nothing but values of the keys below.
+tools, and a ``config.toml`` or ``config.yaml``. Its author is not trusted: its files must be small,
+must be inside the folder, and can only set the keys below.
 """
 
 from __future__ import annotations
@@ -60,19 +60,19 @@ _TOOLSET = Setting(key="toolset", annotation=ToolNames, default=None)
 
 
 class Personality(msgspec.Struct, frozen=True, kw_only=True):
-    """Who a model is in a conversation; None is left to the settings.
+    """The role of a model in a conversation; None is left to the settings.
 
     Attributes:
         id: the name of its folder.
         name: what people call it.
         description: what it is for, in a line.
         soul: the system prompt.
-        folder: where it lies, which is ``${self}`` in its reach.
+        folder: its folder, which is ``${self}`` in its reach.
         toolset: the names of the tools it is offered; None is all of them.
-        model: who speaks, as ``provider/id``.
+        model: ``provider/id``.
         read: the folders it may read, as `Reach.from_lists` takes them.
         write: the folders it may write.
-        sandbox: what it may write, in a word.
+        sandbox: what it may write.
         approval: when the user is asked.
         budget_usd: the most a session with it may cost.
     """
@@ -92,28 +92,28 @@ class Personality(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PersonalityListing(NamedTuple):
-    """The personalities that can be had, and what is wrong with the others."""
+    """The valid personalities, and the problems of the others."""
 
     personalities: list[Personality]
     problems: list[SettingsError]
 
 
 class Personalities:
-    """The personalities of a user, and those that limner brings.
+    """The personalities of a user, and those that limner ships.
 
     Args:
-        folder: where the user's own are; it need not exist. They win over limner's.
+        folder: the user's own personalities, which replace limner's; it need not exist.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def get(self, personality_id: str) -> Personality:
-        """The personality with this id, read anew each time.
+        """The personality with this id; its files are read each time.
 
         Raises:
             InputInvalid: NO_SUCH_PERSONALITY; the hint has those with a similar id.
-            SettingsError: it is there, and something in its folder is wrong.
+            SettingsError: something in its folder is not valid.
         """
         folders = self._folders()
         if personality_id in folders:
@@ -128,24 +128,28 @@ class Personalities:
         )
 
     def all(self) -> PersonalityListing:
-        """Every personality, in the order of their ids; a broken one is a problem and no more.
+        """Every personality, by id; one that is not valid is listed as a problem.
 
         Raises:
-            SettingsError: the user's folder is there and cannot be looked into.
+            SettingsError: the user's folder cannot be read.
         """
-        everyone = PersonalityListing([], [])
+        listing = PersonalityListing([], [])
         for _, folder in sorted(self._folders().items()):
             try:
-                everyone.personalities.append(_read(folder))
+                listing.personalities.append(_read(folder))
             except SettingsError as problem:
-                everyone.problems.append(problem)
-        return everyone
+                listing.problems.append(problem)
+        return listing
 
     def _folders(self) -> dict[str, Path]:
-        return {folder.name: folder for where in (SHIPPED, self._folder) for folder in _in(where)}
+        return {
+            folder.name: folder
+            for where in (SHIPPED, self._folder)
+            for folder in _subfolders(where)
+        }
 
 
-def _in(where: Path) -> list[Path]:
+def _subfolders(where: Path) -> list[Path]:
     try:
         return [path for path in where.iterdir() if path.is_dir() and path.name[0] != "."]
     except FileNotFoundError:
@@ -182,7 +186,7 @@ def _read(folder: Path) -> Personality:
 
 
 def _config(folder: Path) -> dict[str, Any]:
-    """What the folder's one config file sets, with None for every other key."""
+    """The values of the folder's config file, with None for every other key."""
     texts = {path: _text(path) for path in (folder / name for name in _CONFIGS)}
     there = {path: text for path, text in texts.items() if text is not None}
     if len(there) > 1:
@@ -218,10 +222,10 @@ def _parse(text: str, path: Path) -> object:
 
 
 def _text(path: Path) -> str | None:
-    """What a file of a personality says; None where there is none.
+    """The text of a file of a personality; None if there is no such file.
 
     Raises:
-        SettingsError: it lies elsewhere, is no plain file, or is too long.
+        SettingsError: it is outside of the folder, is not a plain file, or is too long.
     """
     if not os.path.lexists(path):
         return None

@@ -15,7 +15,7 @@ from limner.catalogue.vision import VisionModel, tokens
 from limner.content import Picture
 from limner.errors import ImageTooLarge, InputInvalid
 from limner.storage.blobs import is_handle
-from limner.tools.image_recall import IMAGE_RECALL
+from limner.tools.built_in.image_recall import IMAGE_RECALL
 from limner.wires.content_parts import NO_AUDIO, AudioClip, audio_note
 from limner.wires.item_views import Unknown, handle_of, parts
 from limner.wires.items import Item, Part, first_text, is_audio, is_image, iter_parts, map_parts
@@ -82,18 +82,18 @@ def find_media(items: Iterable[Item]) -> HistoryMedia:
 
 
 def caption(
-    lineage: Mapping[str, Any] | None, *, answer: str | None = None, beside: str = ""
+    lineage: Mapping[str, Any] | None, *, answer: str | None = None, item_text: str = ""
 ) -> str | None:
     """A short line about a picture, or None if nothing is known about it.
 
     Args:
         lineage: what was recorded when the picture was stored, if it was.
         answer: what a model said about it.
-        beside: the text of its item.
+        item_text: the text of its item.
     """
     prompt, file = (None if lineage is None else lineage.get(k) for k in ("prompt", "file"))
     name = PurePath(file).name if isinstance(file, str) else None
-    candidates = (prompt, answer, name, beside)
+    candidates = (prompt, answer, name, item_text)
     return next((line for text in candidates if (line := _one_line(text))), None)
 
 
@@ -171,7 +171,7 @@ class _Renderer:
         line = caption(
             None if found is None else found.lineage,
             answer=self._answers.get(slot.handle),
-            beside=first_text(item),
+            item_text=first_text(item),
         )
         return {
             "type": kind,

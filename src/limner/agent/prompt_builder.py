@@ -8,6 +8,7 @@ that are sent are loaded.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -15,7 +16,6 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from limner.agent.picture_budget import Load, PictureBudget, budget_for, count_leaving
 from limner.agent.picture_slots import (
     BLOCKED,
     LEFT_OUT,
@@ -40,10 +40,62 @@ from limner.errors import ImageError, StorageError
 from limner.models.registry import KnownModel
 from limner.pictures.fitting import Fitting, request_for
 from limner.storage.store import Store
-from limner.tools.image_recall import IMAGE_RECALL
+from limner.tools.built_in.image_recall import IMAGE_RECALL
 from limner.wires.base import ModelPicture, Prompt
 from limner.wires.content_parts import AudioClip
 from limner.wires.items import Item, first_text
+
+MAX_PICTURES = 20
+MAX_BYTES = 16_000_000
+
+
+class Load(msgspec.Struct, frozen=True):
+    """What pictures use of a request: their number, their bytes, their tokens."""
+
+    pictures: int = 0
+    size_bytes: int = 0
+    tokens: int = 0
+
+    def __add__(self, other: Load) -> Load:
+        """The sum."""
+        return Load(
+            self.pictures + other.pictures,
+            self.size_bytes + other.size_bytes,
+            self.tokens + other.tokens,
+        )
+
+    def __sub__(self, other: Load) -> Load:
+        """The difference."""
+        return Load(
+            self.pictures - other.pictures,
+            self.size_bytes - other.size_bytes,
+            self.tokens - other.tokens,
+        )
+
+
+class PictureBudget(msgspec.Struct, frozen=True, kw_only=True):
+    """The most that the pictures of one request may use; ``tokens`` None is without limit."""
+
+    pictures: int = MAX_PICTURES
+    size_bytes: int = MAX_BYTES
+    tokens: int | None = None
+
+    def holds(self, load: Load) -> bool:
+        """Whether a load is within the budget."""
+        return (
+            load.pictures <= self.pictures
+            and load.size_bytes <= self.size_bytes
+            and (self.tokens is None or load.tokens <= self.tokens)
+        )
+
+    @property
+    def half(self) -> PictureBudget:
+        """The budget that is left full when pictures leave."""
+        return PictureBudget(
+            pictures=self.pictures // 2,
+            size_bytes=self.size_bytes // 2,
+            tokens=None if self.tokens is None else self.tokens // 2,
+        )
 
 
 class BuiltPrompt(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,7 +150,7 @@ class PromptBuilder(msgspec.Struct, frozen=True, kw_only=True):
             slots = _apply_budget(slots, loads, budget, why)
             images = await self._load_images(slots, known, model.facts, budget)
             slots = [_rule_out_unfit(slot, images) for slot in slots]
-            loads |= {h: loads[h]._replace(size_bytes=len(i.data)) for h, i in images.items()}
+            loads |= {h: replace(loads[h], size_bytes=len(i.data)) for h, i in images.items()}
             slots = _apply_budget(slots, loads, budget, why)
         items, clips = render_items(
             prompt.items, slots, media.clips, known=known, model=model.facts
@@ -131,7 +183,7 @@ class PromptBuilder(msgspec.Struct, frozen=True, kw_only=True):
             slot.handle: caption(
                 known[slot.handle].lineage if slot.handle in known else None,
                 answer=answers.get(slot.handle),
-                beside="" if is_untrusted(items[slot.item]) else first_text(items[slot.item]),
+                item_text="" if is_untrusted(items[slot.item]) else first_text(items[slot.item]),
             )
             for slot in slots
             if slot.handle
@@ -260,3 +312,49 @@ def _tokens(model: VisionModel, size: Size) -> int:
 
 def _lineage(text: str | None) -> dict[str, Any]:
     return {} if text is None else msgspec.json.decode(text, type=dict[str, Any])
+
+
+def budget_for(model: VisionModel) -> PictureBudget:
+    """The budget of a model: the defaults, or less if the model takes less."""
+    limits = model.limits
+    # Base64 makes four bytes of three, and the text of the conversation needs room as well.
+    room = MAX_BYTES if limits.max_request_bytes is None else limits.max_request_bytes // 2
+    return PictureBudget(
+        pictures=min(MAX_PICTURES, limits.max_images or MAX_PICTURES),
+        size_bytes=min(MAX_BYTES, room),
+        tokens=None if model.context_tokens is None else model.context_tokens // 2,
+    )
+
+
+def count_leaving(items: Iterable[Sequence[Load]], budget: PictureBudget) -> int:
+    """How many of the oldest pictures leave a request.
+
+    A service caches the start of a request, and charges less for it the next time. If pictures left
+    one by one, that start would change in every turn. So when a limit is reached, the oldest leave
+    until half of the budget is free, and then none for a long while. Only the conversation decides
+    which ones leave, so that the next request of a longer conversation starts the same.
+
+    Of the pictures of the last item, only those leave that have to: the conversation is about them.
+
+    Args:
+        items: for each item of the conversation in order, the load of each of its pictures.
+        budget: what may be sent.
+    """
+    window: deque[Load] = deque()
+    total, left = Load(), 0
+
+    def drop() -> None:
+        nonlocal total, left
+        total, left = total - window.popleft(), left + 1
+
+    for item in items:
+        window.extend(item)
+        for picture in item:
+            total += picture
+        if budget.holds(total):
+            continue
+        while len(window) > len(item) and not budget.half.holds(total):
+            drop()
+        while not budget.holds(total):
+            drop()
+    return left

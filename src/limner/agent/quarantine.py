@@ -1,8 +1,8 @@
-"""A request that a service refused -> the pictures that later requests go out without.
+"""A request that a service refused -> the pictures that later requests leave out.
 
-A service may refuse a picture that is whole and within its stated limits. Sent again with every
-turn, that one picture would end the conversation. So what a service refused is set aside: nothing
-is tried twice as it was, and the next request is without it. The picture itself stays in history.
+A service may refuse a picture that is valid and within its documented limits. Every turn sends the
+history again, so that one picture would end the conversation. Therefore limner quarantines what a
+service refused: the next request leaves it out. The picture itself stays in history.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from limner.errors import ProviderBadRequest, ProviderError
 from limner.pictures.placeholders import MAX_REASON_CHARS
 from limner.storage.store import Store, Transaction
 
-# None is a failure in the middle of an answer, which has only a code. An unknown model or a method
-# that is not allowed says nothing about pictures.
+# None is a failure in the middle of an answer, which has a code and no status. The statuses for an
+# unknown model or a forbidden method say nothing about pictures.
 _STATUSES = frozenset({None, 400, 413, 415, 422})
-_NAMES_A_PICTURE = re.compile(r"image|picture|pixel|base64|\bmedia", re.IGNORECASE)
+_MENTIONS_PICTURE = re.compile(r"image|picture|pixel|base64|\bmedia", re.IGNORECASE)
 
-Guilt = Literal["suspect", "quarantined"]
+Suspicion = Literal["suspect", "quarantined"]
 
 
 class Quarantine(msgspec.Struct, frozen=True, kw_only=True):
-    """What each model made of the pictures it was sent."""
+    """Which pictures each model's service accepted or refused."""
 
     store: Store
     clock: Callable[[], datetime]
 
     async def accepted(self, sent: Sequence[str], *, model: str) -> None:
-        """Note that a request with these pictures was answered."""
+        """Record that the service answered a request with these pictures."""
         if sent:
             now_ms = self._now_ms()
 
@@ -46,30 +46,30 @@ class Quarantine(msgspec.Struct, frozen=True, kw_only=True):
     async def refused(
         self, error: ProviderError, sent: Sequence[str], *, model: str
     ) -> tuple[str, ...]:
-        """Set aside what is to blame for a refusal.
+        """Quarantine the pictures that may have caused a refusal.
 
-        Only pictures that the model never accepted can be. Where the service names a picture but
-        not which, the newer half of them is set aside, and what is left is tried in the next
-        request. Where it does not say what is wrong at all, they fall under suspicion, and are set
-        aside when that happens again.
+        Only pictures that the service never accepted are candidates. If the service speaks of a
+        picture but not of which one, the newer half of the candidates is quarantined, and the next
+        request tries the rest. If it does not say what is wrong, all candidates become suspects,
+        and are quarantined if that happens again.
 
         Args:
-            error: what the service said.
-            sent: the pictures of the request by handle, oldest first.
-            model: who was asked, as ``provider/id``.
+            error: the refusal.
+            sent: the handles of the request's pictures, oldest first.
+            model: ``provider/id``.
 
         Returns:
-            The pictures that were set aside now. Where there are none, the request would be refused
-            again as it is, and the error is the caller's to raise.
+            The pictures that are quarantined now. If there are none, the service would refuse the
+            request again, and the caller should raise the error.
         """
         if not sent or not is_about_the_request(error):
             return ()
-        named = _names_a_picture(error)
+        is_about_picture = _mentions_picture(error)
         reason = " ".join((error.provider_message or error.message).split())[:MAX_REASON_CHARS]
         now_ms = self._now_ms()
 
         def judge(tx: Transaction) -> tuple[str, ...]:
-            def note(handles: Sequence[str], state: Guilt) -> tuple[str, ...]:
+            def note(handles: Sequence[str], state: Suspicion) -> tuple[str, ...]:
                 for handle in handles:
                     tx.run(
                         "verdict_against",
@@ -83,7 +83,7 @@ class Quarantine(msgspec.Struct, frozen=True, kw_only=True):
 
             before = _verdicts(tx, sent, model)
             doubtful = [handle for handle in sent if before.get(handle, "suspect") == "suspect"]
-            suspects = doubtful if named else [one for one in doubtful if one in before]
+            suspects = doubtful if is_about_picture else [one for one in doubtful if one in before]
             if suspects:
                 return note(suspects[len(suspects) // 2 :], "quarantined")
             note(doubtful, "suspect")
@@ -103,11 +103,11 @@ def _verdicts(tx: Transaction, handles: Sequence[str], model: str) -> dict[str, 
 
 
 def is_about_the_request(error: ProviderError) -> bool:
-    """Whether a service refused what it was sent, and not who sent it."""
+    """Whether a service refused the content of a request, and not its sender."""
     return isinstance(error, ProviderBadRequest) and error.extras.get("status") in _STATUSES
 
 
-def _names_a_picture(error: ProviderError) -> bool:
-    """Whether the service speaks of a picture: by its code, or only in its own words."""
-    said = (str(error.extras.get("provider_code", "")), error.provider_message or "")
-    return any(_NAMES_A_PICTURE.search(words) for words in said)
+def _mentions_picture(error: ProviderError) -> bool:
+    """Whether the code or the message of the service mentions a picture."""
+    texts = (str(error.extras.get("provider_code", "")), error.provider_message or "")
+    return any(_MENTIONS_PICTURE.search(text) for text in texts)

@@ -1,31 +1,30 @@
-"""What is said and done in a turn -> the session, and then whoever listens, in that order."""
+"""The items of a turn -> the session, and then events for the subscriber, in that order."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 
-from limner.agent.call_items import is_call
 from limner.agent.events import Event, InputAdded, ItemAdded
 from limner.agent.session import Session
-from limner.wires.items import Item, image_handles
+from limner.wires.items import Item, image_handles, is_call
 
 DrawnHere = Callable[[Collection[str]], Awaitable[bool]]
-"""Whether nobody else made these pictures."""
+"""Whether limner drew all of these pictures."""
 
 
 class TurnRecord:
-    """The history of a session while a turn of it is taken.
+    """The history of a session during a turn.
 
     Args:
-        session: where it is kept.
+        session: stores the history.
         turn_id: the turn that adds to it.
-        tell: hears of what was added.
-        drawn_here: tells pictures from outside from our own.
+        on_event: gets an event for each new item.
+        drawn_here: whether limner drew all of some pictures.
 
     Attributes:
-        items: what a model is to be sent.
-        has_read_untrusted: content from outside is or was among them.
+        items: what a model is sent.
+        has_read_untrusted: the session contains or contained content from outside.
     """
 
     def __init__(
@@ -33,66 +32,66 @@ class TurnRecord:
         session: Session,
         *,
         turn_id: str,
-        tell: Callable[[Event], None],
+        on_event: Callable[[Event], None],
         drawn_here: DrawnHere,
     ) -> None:
         self._session, self._turn_id = session, turn_id
-        self._tell, self._drawn_here = tell, drawn_here
+        self._emit, self._drawn_here = on_event, drawn_here
         self.items: list[Item] = []
         self.has_read_untrusted = False
 
     async def open(self, *, pending: Iterable[Item]) -> None:
-        """Read the history; the ``pending`` calls in it are about to be answered."""
-        still_open = {str(call.get("call_id")) for call in pending}
-        about, self.items = await self._session.whole(still_open=still_open)
+        """Load the history; its ``pending`` calls will get their outputs in this turn."""
+        open_calls = {str(call.get("call_id")) for call in pending}
+        about, self.items = await self._session.load(open_calls=open_calls)
         self.has_read_untrusted = about.read_untrusted_ms is not None
 
-    async def hear(self, said: Sequence[Item]) -> None:
-        """Add what the user says."""
-        handles = {handle for item in said for handle in image_handles(item)}
+    async def add_input(self, given: Sequence[Item]) -> None:
+        """Add the user's input."""
+        handles = {handle for item in given for handle in image_handles(item)}
         if handles and not await self._drawn_here(handles):
             await self.note_untrusted()
-        for item in await self.add(*said):
-            self._tell(InputAdded(item=item))
+        for item in await self.append(*given):
+            self._emit(InputAdded(item=item))
 
-    async def keep(self, made: Sequence[Item]) -> list[Item]:
-        """Add what the model made; the answer is the calls among it."""
-        kept = await self.add(*self._told_apart(made))
-        for item in kept:
-            self._tell(ItemAdded(item=item))
-        return [item for item in kept if is_call(item)]
+    async def add_answer(self, made: Sequence[Item]) -> list[Item]:
+        """Add the items of the model; return the calls among them."""
+        added = await self.append(*self._with_unique_calls(made))
+        for item in added:
+            self._emit(ItemAdded(item=item))
+        return [item for item in added if is_call(item)]
 
-    async def add(self, *items: Item) -> list[Item]:
-        """Add items without a word; the answer is how they stand in the history."""
-        kept = [self._labelled(item) for item in items]
-        if kept:
-            await self._session.append(kept)
-            self.items.extend(kept)
-        return kept
+    async def append(self, *items: Item) -> list[Item]:
+        """Add items without an event; return them as they are stored."""
+        added = [self._with_ids(item) for item in items]
+        if added:
+            await self._session.append(added)
+            self.items.extend(added)
+        return added
 
-    async def compact(self, items: Iterable[Item], *, item_id: str) -> None:
-        """Put these in place of everything that a model would be sent."""
-        # What stands twice in the store is one thing to whoever reads it.
-        kept: list[Item] = [{**self._labelled(item), "compaction": item_id} for item in items]
-        await self._session.compact(kept)
-        self.items = kept
+    async def replace_all(self, items: Iterable[Item], *, item_id: str) -> None:
+        """Replace everything that a model is sent by these items."""
+        # The store keeps the old items too: the mark tells a reader which ones are repeated.
+        new: list[Item] = [{**self._with_ids(item), "compaction": item_id} for item in items]
+        await self._session.compact(new)
+        self.items = new
 
     async def note_untrusted(self) -> None:
-        """Note, for good, that content from outside has come in."""
+        """Record permanently that content from outside came into the session."""
         if not self.has_read_untrusted:
             await self._session.note_untrusted()
             self.has_read_untrusted = True
 
-    def _told_apart(self, made: Sequence[Item]) -> list[Item]:
-        """The items, each call with an id of its own: some services give the same ones again."""
-        taken = {item.get("call_id") for item in self.items if is_call(item)}
-        apart: list[Item] = []
+    def _with_unique_calls(self, made: Sequence[Item]) -> list[Item]:
+        """The items, each call with an id of its own: some services use the same ids again."""
+        used = {item.get("call_id") for item in self.items if is_call(item)}
+        unique: list[Item] = []
         for item in made:
-            is_taken = is_call(item) and item.get("call_id") in taken
-            apart.append({**item, "call_id": f"call_{uuid.uuid4().hex}"} if is_taken else item)
-            taken.add(item.get("call_id"))
-        return apart
+            is_used = is_call(item) and item.get("call_id") in used
+            unique.append({**item, "call_id": f"call_{uuid.uuid4().hex}"} if is_used else item)
+            used.add(item.get("call_id"))
+        return unique
 
-    def _labelled(self, item: Item) -> Item:
-        # Both stay in the store: no service is ever sent them.
+    def _with_ids(self, item: Item) -> Item:
+        # Both are for the store: they are never sent to a service.
         return {"id": f"item_{uuid.uuid4().hex}", "turn_id": self._turn_id, **item}

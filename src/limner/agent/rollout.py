@@ -1,7 +1,7 @@
-"""A Codex rollout file, plain or compressed -> what each line of it says; and such lines back.
+"""A Codex rollout file, plain or compressed -> its parsed lines; and such lines -> bytes.
 
-A rollout is JSON lines: the first describes the session, most of the others hold one item each. A
-line that cannot be read is told apart from one that is of no use here.
+A rollout is JSON lines: the first describes the session, most of the others contain one item each.
+A line that cannot be parsed is not the same as a valid line that limner does not need.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from limner.agent.session import encode_json, is_too_deep
 from limner.errors import MissingExtra, StorageError
 from limner.storage.files import open_plain
 from limner.storage.os_errors import disk_errors
+from limner.wires.items import message, text_part
 
 MAX_LINE_BYTES = 256 * 1024 * 1024
 GENERATED = "image_generation_call"
@@ -40,13 +41,13 @@ class SessionStartLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TurnContextLine(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings of a turn; the last ones hold when the session is opened again."""
+    """The settings of a turn; the last ones are in force when the session is opened again."""
 
     payload: Mapping[str, Any]
 
 
 class EventLine(msgspec.Struct, frozen=True, kw_only=True):
-    """Items of the history; ``compacts`` where they stand in place of all before them."""
+    """Items of the history; ``compacts`` if they replace all before them."""
 
     items: tuple[dict[str, Any], ...]
     at_ms: int | None = None
@@ -54,11 +55,11 @@ class EventLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OtherLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A line that is whole and says nothing that is kept here."""
+    """A valid line that limner does not keep."""
 
 
 class UnreadableLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A line that is no line of a rollout: broken, too long, or of another shape."""
+    """A line that is not a line of a rollout: damaged, too long, or of another shape."""
 
     reason: str
 
@@ -67,14 +68,14 @@ Entry = SessionStartLine | TurnContextLine | EventLine | OtherLine | UnreadableL
 
 
 @contextmanager
-def opened(path: Path) -> Generator[BinaryIO]:
-    """The bytes of a rollout file, decompressed where they are compressed.
+def open_rollout(path: Path) -> Generator[BinaryIO]:
+    """The bytes of a rollout file, decompressed if they are compressed.
 
     Args:
         path: resolved by ``Reach.resolve_read``.
 
     Raises:
-        MissingExtra: it is compressed, and nothing here can read that.
+        MissingExtra: it is compressed, and no decompressor is installed.
         StorageError: it cannot be read.
     """
     with open_plain(path) as file, disk_errors(doing="read", path=path):
@@ -95,7 +96,7 @@ def opened(path: Path) -> Generator[BinaryIO]:
 
 
 def entries(file: BinaryIO, *, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[tuple[Entry, int]]:
-    """What each line says, and how many bytes it took; blank lines say nothing at all."""
+    """Each line that is not blank, parsed, and its size in bytes."""
     while line := file.readline(max_line_bytes + 1):
         if len(line) > max_line_bytes and not line.endswith(b"\n"):
             yield UnreadableLine(reason="it is too long"), len(line) + _skip_line(file)
@@ -104,25 +105,25 @@ def entries(file: BinaryIO, *, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator
 
 
 def parse(line: bytes) -> Entry:
-    """What one line says."""
+    """Parse one line."""
     try:
-        found: object = json.loads(line, parse_constant=_refuse)
+        value: object = json.loads(line, parse_constant=_refuse)
     except (ValueError, RecursionError):
         return UnreadableLine(reason="it is not JSON")
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         return UnreadableLine(reason="it is not an object")
-    if is_too_deep(cast("object", found)):
+    if is_too_deep(cast("object", value)):
         return UnreadableLine(reason="it is nested too deeply")
-    envelope = cast("dict[str, Any]", found)
+    envelope = cast("dict[str, Any]", value)
     kind: object = envelope.get("type")
     payload: object = envelope.get("payload")
     if not isinstance(kind, str) or not isinstance(payload, dict):
         return UnreadableLine(reason="it has no type and payload")
-    return _entry(kind, cast("dict[str, Any]", payload), _moment(envelope.get("timestamp")))
+    return _entry(kind, cast("dict[str, Any]", payload), _parse_time(envelope.get("timestamp")))
 
 
-def line(kind: str, payload: Mapping[str, Any], *, at_ms: int) -> bytes:
-    """A line as Codex writes it.
+def encode_line(kind: str, payload: Mapping[str, Any], *, at_ms: int) -> bytes:
+    """Encode a line as Codex does.
 
     Raises:
         InputInvalid: the payload is not JSON.
@@ -150,7 +151,7 @@ def _entry(kind: str, payload: dict[str, Any], at_ms: int | None) -> Entry:
 
 
 def _replacement(payload: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
-    """The items that a compaction left; before Codex wrote them down, it was its summary alone."""
+    """The items of a compaction; older versions of Codex wrote its summary alone."""
     history: object = payload.get("replacement_history")
     if isinstance(history, list):
         return tuple(
@@ -161,11 +162,10 @@ def _replacement(payload: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
     summary = payload.get("message")
     if not isinstance(summary, str) or not summary:
         return ()
-    said = {"type": "input_text", "text": summary}
-    return ({"type": "message", "role": "user", "content": [said]},)
+    return (message("user", text_part(summary)),)
 
 
-def _moment(timestamp: object) -> int | None:
+def _parse_time(timestamp: object) -> int | None:
     if not isinstance(timestamp, str):
         return None
     try:
@@ -176,7 +176,7 @@ def _moment(timestamp: object) -> int | None:
 
 
 def _skip_line(file: BinaryIO) -> int:
-    """Read past the rest of a line without keeping it."""
+    """Skip the rest of a line; return its size."""
     skipped = 0
     while part := file.readline(_DISCARD_BYTES):
         skipped += len(part)

@@ -1,4 +1,4 @@
-"""Items of one conversation <-> rows of the store, on disk before the call returns."""
+"""The items of one session <-> rows of the store, on disk before the call returns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import msgspec
 
-from limner.agent.history_repair import closed
+from limner.agent.history_repair import repair_history
 from limner.errors import InputInvalid
 from limner.storage.store import Row, Store, Transaction
 from limner.wires.base import HANDLE_URL
@@ -24,22 +24,22 @@ _HANDLE = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
 
 class SessionAbout(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a session beside its items.
+    """What is known about a session beside its items.
 
     Attributes:
-        id: its name among programs.
-        name: what a person calls it.
-        preview: the first words of its user.
-        cwd: the folder it was begun in.
-        settings: what holds for it, as JSON values; whoever opens it again reads them.
-        created_ms: when it was begun.
-        updated_ms: when something was last added.
-        archived_ms: when it was put away; None where it is in use.
-        forked_from: the session it began as a copy of, which may be gone.
-        items: how many there are, and so the seq of the next one.
-        sends_from: the first item that a model is sent; what is before has been compacted.
-        read_untrusted_ms: when content from outside first came into it; None where it never did.
-        spent_nano: what the ledger says was paid for it, or may have been.
+        id: its id.
+        name: the name that a user gave it.
+        preview: the start of the user's first message.
+        cwd: its working folder when it was created.
+        settings: JSON values that apply when it is opened again.
+        created_ms: when it was created.
+        updated_ms: when an item was last added.
+        archived_ms: when it was archived; None if it is not.
+        forked_from: the session that it started as a copy of; it may be deleted.
+        items: how many items there are, which is also the seq of the next one.
+        sends_from: the seq of the first item that a model is sent; earlier ones are compacted.
+        read_untrusted_ms: when content from outside first came into it; None if it never did.
+        spent_nano: what was paid for it, or may have been, by the ledger.
     """
 
     id: str
@@ -58,7 +58,7 @@ class SessionAbout(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def place(self) -> tuple[int, str]:
-        """Where it stands among the sessions, the one used last being the first."""
+        """Its sort key among the sessions; the last used one comes first."""
         return self.updated_ms, self.id
 
 
@@ -71,14 +71,14 @@ class StoredItem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Session:
-    """One conversation. Holding this value holds no item and no picture."""
+    """One session. This object keeps no items and no pictures in memory."""
 
     def __init__(self, session_id: str, *, store: Store, clock: Callable[[], datetime]) -> None:
         self.id = session_id
         self._store, self._clock = store, clock
 
     async def about(self) -> SessionAbout:
-        """What is known of it.
+        """What is known about it.
 
         Raises:
             InputInvalid: it was deleted (``NO_SUCH_SESSION``).
@@ -92,29 +92,29 @@ class Session:
 
         Args:
             items: JSON objects, their pictures named by handle.
-            created_ms: when each of them came about; now where it is left out.
+            created_ms: the time of each item; now if it is None.
 
         Returns:
             The seq of the first.
 
         Raises:
-            InputInvalid: an item is not JSON, or holds a picture that is not a handle; or the
+            InputInvalid: an item is not JSON, or has a picture that is not a handle; or the
                 session was deleted (``NO_SUCH_SESSION``).
             StorageError: the database cannot be written.
         """
-        return await self._add(items, created_ms=created_ms, compacting=False)
+        return await self._add(items, created_ms=created_ms, is_compaction=False)
 
     async def compact(
         self, items: Sequence[Item], *, created_ms: Sequence[int] | None = None
     ) -> int:
-        """Add items that stand, for a model, in place of all that came before them.
+        """Add items that replace, for a model, all items before them.
 
         Raises as `append` does.
         """
-        return await self._add(items, created_ms=created_ms, compacting=True)
+        return await self._add(items, created_ms=created_ms, is_compaction=True)
 
     async def note_untrusted(self) -> None:
-        """Note that content from outside came into it; the first time is the one that is kept.
+        """Record that content from outside came into it; the first time is stored.
 
         Raises:
             InputInvalid: it was deleted (``NO_SUCH_SESSION``).
@@ -128,7 +128,7 @@ class Session:
         await self._store.write(work)
 
     async def page(self, *, from_seq: int = 0, limit: int = PAGE_ITEMS) -> list[StoredItem]:
-        """At most so many items, from a seq on."""
+        """At most ``limit`` items, from a seq on."""
         return await self._store.read(lambda tx: self._page(tx, from_seq=from_seq, limit=limit))
 
     async def items(self, *, from_seq: int = 0) -> AsyncIterator[StoredItem]:
@@ -140,19 +140,19 @@ class Session:
                 return
             from_seq = page[-1].seq + 1
 
-    async def history(self, *, still_open: Collection[str] = ()) -> list[Item]:
-        """What a model is to be sent: since the last compaction, with every call answered.
+    async def history(self, *, open_calls: Collection[str] = ()) -> list[Item]:
+        """What a model is sent: the items since the last compaction, with an output for every call.
 
         Args:
-            still_open: the ids of calls that are about to be answered.
+            open_calls: the ids of calls that will get their outputs later.
 
         Raises:
             InputInvalid: the session was deleted (``NO_SUCH_SESSION``).
         """
-        return (await self.whole(still_open=still_open))[1]
+        return (await self.load(open_calls=open_calls))[1]
 
-    async def whole(self, *, still_open: Collection[str] = ()) -> tuple[SessionAbout, list[Item]]:
-        """What is known of it, and its `history`, as one look tells where it is not long."""
+    async def load(self, *, open_calls: Collection[str] = ()) -> tuple[SessionAbout, list[Item]]:
+        """What is known about it, and its `history`; one transaction if it is short."""
 
         def work(tx: Transaction) -> tuple[SessionAbout, list[StoredItem]]:
             about = self._about(tx)
@@ -162,7 +162,7 @@ class Session:
         sent = [stored.item for stored in first]
         if len(first) == PAGE_ITEMS:
             sent += [stored.item async for stored in self.items(from_seq=first[-1].seq + 1)]
-        return about, closed(sent, still_open=still_open)
+        return about, repair_history(sent, open_calls=open_calls)
 
     def _about(self, tx: Transaction) -> SessionAbout:
         row = tx.one("session_about", id=self.id)
@@ -178,16 +178,16 @@ class Session:
         ]
 
     async def _add(
-        self, items: Sequence[Item], *, created_ms: Sequence[int] | None, compacting: bool
+        self, items: Sequence[Item], *, created_ms: Sequence[int] | None, is_compaction: bool
     ) -> int:
         texts = [encode_item(item) for item in items]
         preview = next(filter(None, map(_preview, items)), None)
         times = created_ms or [milliseconds(self._clock())] * len(texts)
-        # A session from elsewhere keeps its place among the others.
+        # An imported session is sorted by its own times.
         last_ms = max(times, default=0)
 
         def work(tx: Transaction) -> int:
-            if compacting:
+            if is_compaction:
                 tx.run("session_compacted", id=self.id)
             grown = tx.one(
                 "session_grow", id=self.id, count=len(texts), now_ms=last_ms, preview=preview
@@ -205,17 +205,17 @@ class Session:
 
 
 def encode_item(item: Item) -> str:
-    """An item as the text that is kept.
+    """An item as the text that is stored.
 
     Raises:
-        InputInvalid: it is not JSON, too deep, or holds a picture that is not a handle.
+        InputInvalid: it is not JSON, too deep, or has a picture that is not a handle.
     """
     for url in image_urls(item):
         if not url.startswith(HANDLE_URL):
             raise InputInvalid(
                 f"The picture {url[:40]!r}… is not a handle.",
                 field="image_url",
-                hint="Take pictures in before an item is kept.",
+                hint="Store pictures before the item that contains them.",
             )
     if is_too_deep(item):
         raise InputInvalid(f"An item is nested deeper than {MAX_NESTING} levels.", field="item")
@@ -223,7 +223,7 @@ def encode_item(item: Item) -> str:
 
 
 def is_too_deep(value: object, *, levels: int = MAX_NESTING) -> bool:
-    """Whether a JSON value is nested so deeply that reading it back could fail."""
+    """Whether a JSON value is nested so deeply that parsing it again could fail."""
     if isinstance(value, dict):
         inside = list(cast("dict[str, object]", value).values())
     elif isinstance(value, list):
@@ -234,13 +234,13 @@ def is_too_deep(value: object, *, levels: int = MAX_NESTING) -> bool:
 
 
 def encode_json(value: Mapping[str, Any]) -> str:
-    """An object as JSON text, all of it whole characters.
+    """An object as JSON text without lone surrogates.
 
     Raises:
         InputInvalid: it is not JSON.
     """
     try:
-        # Not msgspec: integers of any size and halves of characters survive this way.
+        # json, not msgspec: it keeps integers of any size and lone surrogates.
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         return text if _is_unicode(text) else json.dumps(value, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as error:
@@ -248,12 +248,12 @@ def encode_json(value: Mapping[str, Any]) -> str:
 
 
 def decode_item(text: str) -> dict[str, Any]:
-    """The item that was kept as a text."""
+    """The item in a stored text."""
     return json.loads(text)
 
 
 def no_session(session_id: str) -> InputInvalid:
-    """There is no such session."""
+    """The error about a session that does not exist."""
     return InputInvalid(
         f"There is no session {session_id!r}.",
         field="session",
@@ -263,17 +263,17 @@ def no_session(session_id: str) -> InputInvalid:
 
 
 def read_about(row: Row) -> SessionAbout:
-    """A row of the table of sessions as a value."""
+    """A row of the table of sessions as a `SessionAbout`."""
     return SessionAbout(**{**dict(row), "settings": json.loads(row["settings"])})
 
 
 def milliseconds(moment: datetime) -> int:
-    """A moment as the store keeps it."""
+    """A time as the store keeps it."""
     return int(moment.timestamp() * 1000)
 
 
-def whole_characters(text: str) -> str:
-    """A text as the store can keep it: half a character becomes its escape."""
+def escape_surrogates(text: str) -> str:
+    """A text that the store can keep: a lone surrogate becomes its escape."""
     return text.encode(errors="backslashreplace").decode()
 
 
@@ -288,8 +288,8 @@ def _is_unicode(text: str) -> bool:
 def _preview(item: Item) -> str | None:
     if item.get("type") != "message" or item.get("role") != "user":
         return None
-    words = " ".join(first_text(item).split())
-    # What programs tell a model in the user's name is no preview of what the user wants.
-    if not words or words.startswith(("<", "# AGENTS.md")):
+    text = " ".join(first_text(item).split())
+    # Programs write such messages in the user's name: they do not show what the user wants.
+    if not text or text.startswith(("<", "# AGENTS.md")):
         return None
-    return whole_characters(words[:PREVIEW_CHARS])
+    return escape_surrogates(text[:PREVIEW_CHARS])

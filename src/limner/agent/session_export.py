@@ -1,4 +1,4 @@
-"""A session of the store -> a rollout file, its pictures beside it or inside it."""
+"""A session of the store -> a rollout file, with its pictures next to it or inside it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from limner import __version__
-from limner.agent.rollout import GENERATED, line
+from limner.agent.rollout import GENERATED, encode_line
 from limner.agent.session import Session, SessionAbout
-from limner.agent.session_import import META_SETTINGS, ORIGINATOR, pictures_beside
+from limner.agent.session_import import META_SETTINGS, ORIGINATOR, pictures_folder
 from limner.content import Picture
 from limner.errors import OutputExists, StorageError
 from limner.pictures.placeholders import omitted, reason_of
@@ -26,7 +26,7 @@ from limner.wires.items import Item, Part, image_parts, is_image, map_parts, tex
 
 T = TypeVar("T")
 
-# What follows stands in place of all before it.
+# The items after this line replace all before it.
 COMPACTED: Mapping[str, Any] = {"message": "", "replacement_history": []}
 _SUFFIXES = {"image/jpeg": ".jpg", "image/svg+xml": ".svg"}
 
@@ -36,10 +36,10 @@ class ExportedSession(msgspec.Struct, kw_only=True):
 
     Attributes:
         path: the file.
-        folder: where its pictures are; None where they are inside it, or there are none.
+        folder: the folder of its pictures; None if they are inside it, or there are none.
         items: how many items were written.
         pictures: the handles of the pictures that were written.
-        omitted: the handles of those whose bytes are gone.
+        omitted: the handles of the pictures that are no longer stored.
     """
 
     path: Path
@@ -57,13 +57,13 @@ class SessionExporter(msgspec.Struct, frozen=True, kw_only=True):
     async def rollout(
         self, session: Session, path: Path, *, inline: bool = False, overwrite: bool = False
     ) -> ExportedSession:
-        """Write a session as JSON lines; the file is there whole, or it is not there.
+        """Write a session as JSON lines; the file is complete, or it does not exist.
 
         Args:
             session: what to write.
             path: resolved by ``Reach.resolve_write``.
             inline: put pictures into the file as data URLs, as Codex reads them, instead of into
-                a folder beside it.
+                a folder next to it.
             overwrite: replace a file that has the name.
 
         Raises:
@@ -73,25 +73,26 @@ class SessionExporter(msgspec.Struct, frozen=True, kw_only=True):
             StorageError: the disk is full.
         """
         check_new(path, overwrite=overwrite)
-        told = ExportedSession(path=path)
-        writing = _Inline(self.pictures, told) if inline else _Beside(self.pictures, told)
-        lines = _lines(session, await session.about(), writing, told)
+        export = ExportedSession(path=path)
+        writer_type = _InlineWriter if inline else _FolderWriter
+        writer = writer_type(self.pictures, export)
+        lines = _lines(session, await session.about(), writer, export)
         loop = asyncio.get_running_loop()
         await asyncio.to_thread(
             lambda: write_new(path, _from_thread(lines, loop), overwrite=overwrite)
         )
-        return told
+        return export
 
 
-class _Beside(msgspec.Struct, frozen=True):
-    """Writes the pictures of items into a folder; the items name them by handle."""
+class _FolderWriter(msgspec.Struct, frozen=True):
+    """Writes the pictures of items into a folder; the items refer to them by handle."""
 
     pictures: Pictures
-    told: ExportedSession
+    export: ExportedSession
 
     async def write(self, item: Item) -> Item:
         for handle in _handles(item):
-            if handle not in self.told.pictures | self.told.omitted:
+            if handle not in self.export.pictures | self.export.omitted:
                 await self._copy(handle)
         return item
 
@@ -99,37 +100,37 @@ class _Beside(msgspec.Struct, frozen=True):
         try:
             picture = await self.pictures.recall(handle)
         except StorageError:
-            self.told.omitted.add(handle)
+            self.export.omitted.add(handle)
             return
-        folder = pictures_beside(self.told.path)
+        folder = pictures_folder(self.export.path)
         suffix = _SUFFIXES.get(picture.mime, f".{picture.mime.rpartition('/')[2]}")
-        with suppress(OutputExists):  # by its name it is the same picture
+        with suppress(OutputExists):  # a file of that name is the same picture
             await asyncio.to_thread(
                 write_new, folder / f"{handle}{suffix}", self.pictures.path(picture)
             )
-        self.told.folder = folder
-        self.told.pictures.add(handle)
+        self.export.folder = folder
+        self.export.pictures.add(handle)
 
 
-class _Inline(msgspec.Struct, frozen=True):
+class _InlineWriter(msgspec.Struct, frozen=True):
     """Writes the pictures of items into the items."""
 
     pictures: Pictures
-    told: ExportedSession
+    export: ExportedSession
 
     async def write(self, item: Item) -> Item:
-        written = {handle: await self._encoded(handle) for handle in _handles(item)}
-        return _with_data(item, written) if written else item
+        parts = {handle: await self._part(handle) for handle in _handles(item)}
+        return _inline_pictures(item, parts) if parts else item
 
-    async def _encoded(self, handle: str) -> dict[str, Any]:
-        """The part of an item that a picture becomes."""
+    async def _part(self, handle: str) -> dict[str, Any]:
+        """The part that replaces a picture."""
         try:
             picture = await self.pictures.recall(handle)
             data = await self.pictures.original(picture)
         except StorageError as error:
-            self.told.omitted.add(handle)
+            self.export.omitted.add(handle)
             return text_part(omitted(reason_of(error)))
-        self.told.pictures.add(handle)
+        self.export.pictures.add(handle)
         return {
             "type": "input_image",
             "image_url": await asyncio.to_thread(_data_url, picture, data),
@@ -137,26 +138,29 @@ class _Inline(msgspec.Struct, frozen=True):
 
 
 async def _lines(
-    session: Session, about: SessionAbout, writing: _Beside | _Inline, told: ExportedSession
+    session: Session,
+    about: SessionAbout,
+    writer: _FolderWriter | _InlineWriter,
+    export: ExportedSession,
 ) -> AsyncIterator[bytes]:
-    yield line("session_meta", _meta(about), at_ms=about.created_ms)
+    yield encode_line("session_meta", _meta(about), at_ms=about.created_ms)
     async for stored in session.items():
         if stored.seq == about.sends_from > 0:
-            yield line("compacted", COMPACTED, at_ms=stored.created_ms)
-        item = await writing.write(stored.item)
-        yield line("response_item", item, at_ms=stored.created_ms)
-        told.items += 1
-    if about.sends_from == told.items > 0:
-        yield line("compacted", COMPACTED, at_ms=about.updated_ms)
+            yield encode_line("compacted", COMPACTED, at_ms=stored.created_ms)
+        item = await writer.write(stored.item)
+        yield encode_line("response_item", item, at_ms=stored.created_ms)
+        export.items += 1
+    if about.sends_from == export.items > 0:
+        yield encode_line("compacted", COMPACTED, at_ms=about.updated_ms)
 
 
 def _meta(about: SessionAbout) -> dict[str, Any]:
-    begun = datetime.fromtimestamp(about.created_ms / 1000, UTC)
-    # Codex looks for these beside the settings: without them it forgets the tools of its client.
+    created = datetime.fromtimestamp(about.created_ms / 1000, UTC)
+    # Codex looks for these next to the settings: without them it loses the tools of its client.
     known = {name: about.settings[name] for name in META_SETTINGS if name in about.settings}
     return {
         "id": about.id,
-        "timestamp": begun.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "timestamp": created.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "cwd": about.cwd,
         "originator": ORIGINATOR,
         "cli_version": __version__,
@@ -175,19 +179,19 @@ def _handles(item: Item) -> Sequence[str]:
     return list(dict.fromkeys(handle for handle in found if handle is not None))
 
 
-def _with_data(item: Item, written: Mapping[str, Mapping[str, Any]]) -> Item:
+def _inline_pictures(item: Item, parts: Mapping[str, Mapping[str, Any]]) -> Item:
     def replace(part: Part) -> Part:
         handle = handle_of(str(part.get("image_url"))) if is_image(part) else None
         if handle is None:
             return part
-        new = written[handle]
+        new = parts[handle]
         return {**part, **new} if is_image(new) else new
 
-    kept = map_parts(item, replace)
-    if kept.get("type") == GENERATED and (handle := handle_of(str(kept.get("result")))):
-        # Here a picture is base64 alone.
-        kept["result"] = str(written[handle].get("image_url", "")).partition(",")[2]
-    return kept
+    inlined = map_parts(item, replace)
+    if inlined.get("type") == GENERATED and (handle := handle_of(str(inlined.get("result")))):
+        # This item contains base64 alone.
+        inlined["result"] = str(parts[handle].get("image_url", "")).partition(",")[2]
+    return inlined
 
 
 def _data_url(picture: Picture, data: bytes) -> str:
@@ -195,10 +199,10 @@ def _data_url(picture: Picture, data: bytes) -> str:
 
 
 def _from_thread(source: AsyncIterator[T], loop: asyncio.AbstractEventLoop) -> Iterator[T]:
-    """What an event loop makes, for a thread that needs one after the other."""
+    """Iterate in a thread over what the event loop yields."""
 
-    async def following() -> T | None:
+    async def next_value() -> T | None:
         return await anext(source, None)
 
-    while (made_next := asyncio.run_coroutine_threadsafe(following(), loop).result()) is not None:
-        yield made_next
+    while (value := asyncio.run_coroutine_threadsafe(next_value(), loop).result()) is not None:
+        yield value

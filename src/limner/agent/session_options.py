@@ -1,4 +1,4 @@
-"""What was agreed for one conversation beside the settings; kept with its session as JSON."""
+"""What a caller asks for -> the options of one session, stored with it as JSON."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from limner.settings import Policy, Sandbox
 
 
 class SessionOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What somebody asked for when they began or continued a conversation; None is not asked for.
+    """What a caller asked for when it started or continued a session; None is not asked for.
 
     What is not asked for comes from the personality, and then from the settings.
 
     Attributes:
-        model: who is talked to, as ``provider/id``, with or without ``:effort``.
+        model: ``provider/id``, with or without ``:effort``.
         personality: the id of a personality.
         sandbox: what a model may write.
         approval: when the user is asked.
         budget_usd: the most the session may cost.
         base_instructions: the system prompt, in place of the personality's.
-        developer_instructions: more of it, at the end.
-        compact_prompt: what a model is told when it is to sum up the conversation.
+        developer_instructions: an addition at its end.
+        compact_prompt: what asks a model for a summary of the conversation.
         toolset: the names of the tools that are offered.
     """
 
@@ -41,23 +41,23 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     toolset: tuple[str, ...] | None = None
 
 
-def read_terms(asked: Mapping[str, Any]) -> SessionOptions:
-    """Terms from what somebody wrote.
+def parse_options(asked: Mapping[str, Any]) -> SessionOptions:
+    """The options in a mapping.
 
     Raises:
-        InputInvalid: one of them is none, such as a policy that nobody knows.
+        InputInvalid: one of them is not valid, such as an unknown policy.
     """
     if asked.get("budget_usd") is not None:
         usd_to_nano(asked["budget_usd"], field="budget_usd")
     try:
         return msgspec.convert(asked, SessionOptions)
     except msgspec.ValidationError as problem:
-        words = f"sandbox: {_words_of(Sandbox)}; approval: {_words_of(Policy)}"
+        hint = f"sandbox: {_choices(Sandbox)}; approval: {_choices(Policy)}"
         raise InputInvalid(
-            f"These are no terms of a conversation: {problem}.", field="terms", hint=words
+            f"These options of a session are invalid: {problem}.", field="terms", hint=hint
         ) from None
 
 
-def _words_of(choice: object) -> str:
-    """The words of a literal type that has a description."""
-    return ", ".join(get_args(get_args(choice)[0]))
+def _choices(annotated: object) -> str:
+    """The values of a literal type that has a description."""
+    return ", ".join(get_args(get_args(annotated)[0]))

@@ -1,4 +1,4 @@
-"""A session's id, or the beginning of one -> the conversation; and all of them in their order."""
+"""An id, or the start of one -> the session; and all sessions, the last used one first."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from limner.agent.leases import Lease, Leases, refuse_elsewhere
 from limner.agent.session import (
     Session,
     SessionAbout,
+    escape_surrogates,
     milliseconds,
     no_session,
     read_about,
-    whole_characters,
 )
 from limner.errors import InputInvalid
 from limner.storage.store import Store, Transaction
@@ -28,7 +28,7 @@ _EVERY_ITEM = 2**62
 
 
 class Sessions:
-    """Every conversation of one limner home. Making this value touches nothing."""
+    """All sessions of one limner home. Creating this object does no I/O."""
 
     def __init__(self, *, store: Store, clock: Callable[[], datetime]) -> None:
         self._store, self._clock = store, clock
@@ -43,25 +43,25 @@ class Sessions:
         settings: Mapping[str, Any] | None = None,
         created_ms: int | None = None,
     ) -> Session:
-        """Begin a session.
+        """Create a session.
 
         Args:
-            cwd: the folder it works in.
-            session_id: an id from elsewhere; a new one where it is left out.
-            name: what a person calls it.
-            settings: what holds for it, as JSON values.
-            created_ms: when it was begun elsewhere; now where it is left out.
+            cwd: its working folder.
+            session_id: an id from elsewhere; a new one if it is None.
+            name: the name that a user gave it.
+            settings: JSON values that apply when it is opened again.
+            created_ms: when it was created elsewhere; now if it is None.
 
         Raises:
-            InputInvalid: the id is taken (``SESSION_EXISTS``), or is not one.
+            InputInvalid: the id is taken (``SESSION_EXISTS``), or is not a UUID.
         """
-        begun_ms = milliseconds(self._clock()) if created_ms is None else created_ms
+        created_ms = milliseconds(self._clock()) if created_ms is None else created_ms
         given_id = new_id() if session_id is None else _checked(session_id)
         row = {
             "id": given_id,
-            "created_ms": begun_ms,
-            "cwd": whole_characters(cwd),
-            "name": None if name is None else whole_characters(name),
+            "created_ms": created_ms,
+            "cwd": escape_surrogates(cwd),
+            "name": None if name is None else escape_surrogates(name),
             "settings": json.dumps(dict(settings or {})),
         }
         if not await self._store.write(lambda tx: tx.run("session_create", **row)):
@@ -75,7 +75,7 @@ class Sessions:
         return self._session(given_id)
 
     async def open(self, session_id: str) -> Session:
-        """The session with an id, or the only one whose id begins so.
+        """The session with an id, or the only one whose id starts with it.
 
         Raises:
             InputInvalid: there is none (``NO_SUCH_SESSION``), or there are several.
@@ -84,10 +84,10 @@ class Sessions:
         return self._session(found)
 
     async def hold(self, session_id: str) -> Lease:
-        """Have a session for oneself, to take turns in it.
+        """Take the lease of a session, to run turns in it.
 
         Raises:
-            UserError: another process has it, or another conversation (``SESSION_IN_USE``).
+            UserError: another process or conversation holds it (``SESSION_IN_USE``).
             InputInvalid: there is no such session.
         """
         return await self._leases.take(session_id)
@@ -99,11 +99,11 @@ class Sessions:
         after: tuple[int, str] | None = None,
         limit: int = PAGE_SESSIONS,
     ) -> list[SessionAbout]:
-        """The sessions used last first; no item is read.
+        """The sessions, the last used one first; no items are read.
 
         Args:
-            archived: those that were put away, instead of those in use.
-            after: the `place` of the last one seen, to go on behind it.
+            archived: the archived ones, instead of the others.
+            after: the `place` of the last one of the page before.
             limit: how many at most.
         """
         after_ms, after_id = after or (None, None)
@@ -119,16 +119,16 @@ class Sessions:
         return [read_about(row) for row in rows]
 
     async def rename(self, session_id: str, name: str | None) -> None:
-        """Give a session a name, or take it away.
+        """Set or remove the name of a session.
 
         Raises:
             InputInvalid: there is no such session.
         """
-        clean = None if name is None else whole_characters(name)
+        clean = None if name is None else escape_surrogates(name)
         await self._change("session_rename", session_id, name=clean)
 
     async def configure(self, session_id: str, settings: Mapping[str, Any]) -> None:
-        """Put new settings in place of a session's old ones.
+        """Replace the settings of a session.
 
         Raises:
             InputInvalid: there is no such session.
@@ -137,26 +137,27 @@ class Sessions:
         await self._change("session_configure", session_id, settings=text)
 
     async def archive(self, session_id: str) -> None:
-        """Put a session away: it is kept whole, and no longer listed.
+        """Archive a session: it keeps everything, and is no longer listed.
 
         Raises:
-            UserError: another process has it (``SESSION_IN_USE``).
+            UserError: another process holds it (``SESSION_IN_USE``).
             InputInvalid: there is no such session.
         """
-        await self._put_away(session_id, archived_ms=milliseconds(self._clock()))
+        await self._set_archived(session_id, archived_ms=milliseconds(self._clock()))
 
     async def unarchive(self, session_id: str) -> None:
-        """Bring a session back that was put away; raises as `archive`."""
-        await self._put_away(session_id, archived_ms=None)
+        """List an archived session again; raises as `archive`."""
+        await self._set_archived(session_id, archived_ms=None)
 
     async def fork(self, session_id: str, *, before: int | None = None) -> Session:
-        """A session that begins with the items of another, and goes its own way from there.
+        """Create a session that starts with the items of another.
 
-        It has read whatever the other one has, even in items that are left out.
+        It counts as having read untrusted content if the other one has, even in items that are
+        left out.
 
         Args:
             session_id: the other one.
-            before: the seq of the first item that is left out; none where it is left out.
+            before: the seq of the first item that is left out; None copies all.
 
         Raises:
             InputInvalid: there is no such session.
@@ -179,13 +180,13 @@ class Sessions:
         return self._session(fork_id)
 
     async def delete(self, session_id: str) -> tuple[str, ...]:
-        """Forget a session; what it cost stays in the ledger.
+        """Delete a session; its costs stay in the ledger.
 
         Returns:
-            The handles of the pictures it named, which may be garbage now.
+            The handles of its pictures, which may be garbage now.
 
         Raises:
-            UserError: another process has it (``SESSION_IN_USE``).
+            UserError: another process holds it (``SESSION_IN_USE``).
             InputInvalid: there is no such session.
         """
 
@@ -199,10 +200,10 @@ class Sessions:
         return await self._store.write(work)
 
     async def aclose(self) -> None:
-        """Let others have every session that was held."""
+        """Release all leases."""
         await self._leases.aclose()
 
-    async def _put_away(self, session_id: str, *, archived_ms: int | None) -> None:
+    async def _set_archived(self, session_id: str, *, archived_ms: int | None) -> None:
         def work(tx: Transaction) -> None:
             refuse_elsewhere(tx, session_id)
             if not tx.run("session_archive", id=session_id, archived_ms=archived_ms):
@@ -222,21 +223,21 @@ class Sessions:
 
 
 def new_id() -> str:
-    """An id that nothing else has, and that sorts by when it was made (a UUID of version 7)."""
+    """A new id that sorts by its time (a UUID of version 7)."""
     made_ms = time.time_ns() // 1_000_000
     version, variant = 0x7 << 76, 0b10 << 62
-    chance = int.from_bytes(os.urandom(10)) & (0xFFF << 64 | (1 << 62) - 1)
-    return str(uuid.UUID(int=made_ms << 80 | version | variant | chance))
+    random = int.from_bytes(os.urandom(10)) & (0xFFF << 64 | (1 << 62) - 1)
+    return str(uuid.UUID(int=made_ms << 80 | version | variant | random))
 
 
 def _find(tx: Transaction, prefix: str) -> str:
     found = [row["id"] for row in tx.all("session_find", prefix=prefix, limit=2)] if prefix else []
     if not found:
         raise no_session(prefix)
-    # The id itself sorts before every longer one that begins with it.
+    # The id itself sorts before every longer one that starts with it.
     if len(found) > 1 and found[0] != prefix:
         raise InputInvalid(
-            f"Several sessions begin with {prefix!r}.",
+            f"Several sessions start with {prefix!r}.",
             field="session",
             hint="Give more of the id: limner sessions list shows them.",
         )

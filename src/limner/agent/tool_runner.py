@@ -1,4 +1,4 @@
-"""Calls of a model -> outputs in the history: run together, paid for, and told one by one."""
+"""A model's calls -> outputs in the history: run in parallel, each stored as soon as it ends."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from limner.agent.call_items import error_output, output_of, read_call
+from limner.agent.call_items import error_output, output_item, parse_call
 from limner.agent.events import Event, ToolFinished, ToolProgress, ToolStarted
 from limner.agent.record import TurnRecord
 from limner.errors import InputInvalid
@@ -21,23 +21,23 @@ from limner.wires.items import Item
 
 
 class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
-    """Runs the calls of one turn. ``context`` is who calls, and how far they may go."""
+    """Runs the calls of one turn. ``context`` is the session and what it may do."""
 
     record: TurnRecord
     tools: ToolRegistry
     money: Money
     context: ToolContext
-    tell: Callable[[Event], None]
+    on_event: Callable[[Event], None]
 
     async def run(self, calls: Sequence[Item]) -> None:
-        """Run calls, all at once; each output is history as soon as it is there.
+        """Run calls in parallel; each output is stored as soon as its call ends.
 
         Raises:
-            LimnerError: an output could not be kept; every call has come to its end.
+            LimnerError: an output could not be stored; all calls have ended.
         """
         context = replace(
             self.context,
-            # What these calls bring in was not there when the model decided on them.
+            # The model made these calls before it read their outputs.
             has_read_untrusted=self.record.has_read_untrusted,
             result_budget_chars=self.context.result_budget_chars // len(calls),
         )
@@ -50,24 +50,24 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
 
     async def _run(self, item: Item, context: ToolContext) -> None:
         try:
-            call = read_call(item)
+            call = parse_call(item)
         except InputInvalid as error:
-            await self.record.add(error_output(item, error))
+            await self.record.append(error_output(item, error))
             return
-        self.tell(ToolStarted(call=call))
-        began = time.monotonic()
+        self.on_event(ToolStarted(call=call))
+        started = time.monotonic()
 
-        def tell(progress: Progress) -> None:
-            self.tell(ToolProgress(call=call, progress=progress))
+        def on_progress(progress: Progress) -> None:
+            self.on_event(ToolProgress(call=call, progress=progress))
 
-        own = replace(context, call_id=call.call_id, progress=tell)
+        own = replace(context, call_id=call.call_id, progress=on_progress)
         (result,) = await self.tools.execute_parallel([call], own)
-        output = await self._kept(item, call, result)
-        took_ms = int((time.monotonic() - began) * 1000)
-        self.tell(ToolFinished(call=call, result=result, item=output, duration_ms=took_ms))
+        output = await self._store(item, call, result)
+        took_ms = int((time.monotonic() - started) * 1000)
+        self.on_event(ToolFinished(call=call, result=result, item=output, duration_ms=took_ms))
 
-    async def _kept(self, item: Item, call: ToolCall, result: ToolResult) -> Item:
-        """The output of a call, once all that follows from it is on disk."""
+    async def _store(self, item: Item, call: ToolCall, result: ToolResult) -> Item:
+        """Store the output of a call and its cost; return the output."""
         tool = self.tools.get(call.name)
         if result.untrusted:
             await self.record.note_untrusted()
@@ -77,5 +77,5 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
                 result.cost_nano, result.cost_source, session_id=session_id, tool=call.name
             )
         verbatim = tool is not None and tool.foreign
-        (output,) = await self.record.add(output_of(item, result, verbatim=verbatim))
+        (output,) = await self.record.append(output_item(item, result, verbatim=verbatim))
         return output

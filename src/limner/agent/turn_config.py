@@ -1,6 +1,6 @@
-"""Terms, a personality and the settings -> who is talked to, what they are told, how far they go.
+"""A session's options, a personality and the settings -> the configuration of a turn.
 
-What the terms say comes first, then the personality, then the settings.
+An option comes before the personality, and the personality before the settings.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from limner.dollars import usd_to_nano
 from limner.models.registry import FoundModel, Registry
 from limner.settings import Sandbox
 from limner.storage.reach import Reach
-from limner.tools.base import ApprovalPolicy, Question, ToolContext, ask_nobody
+from limner.tools.base import ApprovalPolicy, Question, ToolContext, answer_no
 
 SUM_UP = (
-    "Sum up the conversation so far for somebody who takes it over. Say what the user wants, what "
-    "was decided and why, what was made and where it is (paths and picture handles, exactly as "
-    "they are written), what was found out, and what is still to be done. Leave out what no "
+    "Sum up the conversation so far for an assistant that continues it. Say what the user wants, "
+    "what was decided and why, what was made and where it is (paths and picture handles, exactly "
+    "as they are written), what was found out, and what is still to be done. Leave out what no "
     "longer matters. Answer with the summary alone."
 )
 
 
 class TurnConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """What holds for one turn.
+    """The configuration of one turn.
 
     Attributes:
-        found: who is asked, and how hard to think.
+        found: the model, and its reasoning effort.
         instructions: the system prompt.
-        context: who calls tools, from where, and how far they may go.
-        compact_prompt: what the model is told when it is to sum up.
+        context: the session for tool calls, its working folder, and what it may do.
+        compact_prompt: what asks the model for a summary.
         max_requests: the most requests to the model.
         max_calls: the most tool calls.
-        schema: a JSON schema that the answer has to follow.
+        schema: a JSON schema that the answer has to match.
     """
 
     found: FoundModel
@@ -51,7 +51,7 @@ class TurnConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TurnConfigBuilder(msgspec.Struct, frozen=True, kw_only=True):
-    """Works out what holds for a turn."""
+    """Builds the configurations of turns."""
 
     registry: Registry
     personalities: Personalities
@@ -62,32 +62,34 @@ class TurnConfigBuilder(msgspec.Struct, frozen=True, kw_only=True):
     max_requests: int
     max_calls: int
 
-    def of(
+    def build(
         self,
-        terms: SessionOptions,
+        options: SessionOptions,
         *,
         session_id: str,
         cwd: Path,
-        ask: Callable[[Question], Awaitable[bool]] = ask_nobody,
+        ask: Callable[[Question], Awaitable[bool]] = answer_no,
         schema: Mapping[str, Any] | None = None,
     ) -> TurnConfig:
-        """What holds for a turn of a session under these terms.
+        """The configuration of a turn of a session with these options.
 
         Raises:
             InputInvalid: there is no such personality.
-            SettingsError: the personality is broken.
+            SettingsError: the personality is not valid.
             UserError: there is no such model, or its key is missing.
         """
-        who = self.personalities.get(terms.personality or self.personality)
-        resolved = self.registry.resolve_talker(named=terms.model or who.model)
+        personality = self.personalities.get(options.personality or self.personality)
+        resolved = self.registry.resolve_conversation_model(
+            named=options.model or personality.model
+        )
         found = FoundModel(model=resolved.model, effort=resolved.effort)
-        budget_usd = who.budget_usd if terms.budget_usd is None else terms.budget_usd
-        toolset = who.toolset if terms.toolset is None else terms.toolset
+        budget_usd = personality.budget_usd if options.budget_usd is None else options.budget_usd
+        toolset = personality.toolset if options.toolset is None else options.toolset
         context = ToolContext(
             session_id=session_id,
             cwd=cwd,
-            reach=self._reach(terms, who, cwd),
-            approval=self._approval(terms, who),
+            reach=self._reach(options, personality, cwd),
+            approval=self._approval(options, personality),
             budget_nano=None if budget_usd is None else usd_to_nano(budget_usd),
             allowed=None if toolset is None else frozenset(toolset),
             active_model=found.model.name,
@@ -95,35 +97,35 @@ class TurnConfigBuilder(msgspec.Struct, frozen=True, kw_only=True):
         )
         return TurnConfig(
             found=found,
-            instructions=_instructions(terms, who, cwd),
+            instructions=_instructions(options, personality, cwd),
             context=context,
-            compact_prompt=terms.compact_prompt or SUM_UP,
+            compact_prompt=options.compact_prompt or SUM_UP,
             max_requests=self.max_requests,
             max_calls=self.max_calls,
             schema=schema,
         )
 
-    def _reach(self, terms: SessionOptions, who: Personality, cwd: Path) -> Reach:
+    def _reach(self, options: SessionOptions, personality: Personality, cwd: Path) -> Reach:
         return Reach.for_sandbox(
-            terms.sandbox or who.sandbox or self.sandbox,
+            options.sandbox or personality.sandbox or self.sandbox,
             home=self.home,
             cwd=cwd,
-            read=who.read,
-            write=who.write,
-            self_dir=who.folder,
+            read=personality.read,
+            write=personality.write,
+            self_dir=personality.folder,
         )
 
-    def _approval(self, terms: SessionOptions, who: Personality) -> ApprovalPolicy:
-        policy = terms.approval or who.approval or self.approval.policy
+    def _approval(self, options: SessionOptions, personality: Personality) -> ApprovalPolicy:
+        policy = options.approval or personality.approval or self.approval.policy
         return ApprovalPolicy(policy=policy, above_nano=self.approval.above_nano)
 
 
-def _instructions(terms: SessionOptions, who: Personality, cwd: Path) -> str:
-    """The system prompt: who the model is, what is data, where it works, what else it is told."""
-    told = [
-        who.soul if terms.base_instructions is None else terms.base_instructions,
+def _instructions(options: SessionOptions, personality: Personality, cwd: Path) -> str:
+    """The system prompt: the personality, the rule about data, the folder, and additions."""
+    texts = [
+        personality.soul if options.base_instructions is None else options.base_instructions,
         RULE,
         f"The working folder is {cwd}.",
-        terms.developer_instructions,
+        options.developer_instructions,
     ]
-    return "\n\n".join(part.strip() for part in told if part and part.strip())
+    return "\n\n".join(text.strip() for text in texts if text and text.strip())

@@ -1,7 +1,7 @@
-"""Image models as dated data: sizes, qualities, prices, lifecycles, each row with its source.
+"""A provider's name -> its image models as data: sizes, qualities, prices and lifecycles.
 
-The rows live in ``image_models/``, a file for each provider. What a model may be asked for and
-what it will cost is decided here, from data alone, before anything is sent.
+The rows are in ``image_models/``, one file for each provider, and each row has its source and its
+date. What a model can draw and what it will cost follows from this data, before anything is sent.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ Status = Literal["current", "retiring", "retired"]
 
 
 class Needs(msgspec.Struct, frozen=True, kw_only=True):
-    """What a request asks of a model besides size and quality.
+    """What a request needs of a model besides size and quality.
 
-    ``options`` are the drawing options that the caller gave, by name.
+    ``options`` are the drawing options of the caller, by name.
     """
 
     sources: int = 0
@@ -53,13 +53,13 @@ class Needs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EditRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a model takes that can draw from pictures.
+    """What a model takes if it can draw from pictures.
 
     Attributes:
-        max_sources: the most pictures in one request, the one to change included.
-        mask: how it is told which part to change, where it can be: by what is transparent in a
-            mask (``alpha``), or by what is white in it (``white``).
-        formats: the types it reads.
+        max_sources: the most pictures in one request, with the one to change.
+        mask: which part of a mask marks the area to change: the transparent one (``alpha``) or the
+            white one (``white``); None if the model takes no mask.
+        formats: the media types it accepts.
         max_edge: the longest edge; a larger picture is shrunk before it is sent.
         max_bytes: the largest file.
     """
@@ -76,24 +76,24 @@ class ImageModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     Attributes:
         provider: the service's name in the table of providers.
-        id: the vendor's own name of the model.
-        title: the name people know it by.
-        sizes: what it can be asked to draw.
-        qualities: the tool's quality -> the vendor's word; empty where quality is ignored.
-        price: how a picture is charged.
+        id: the vendor's name of the model.
+        title: its name for users.
+        sizes: the sizes it can draw.
+        qualities: the tool's quality -> the vendor's word; empty if the model has no qualities.
+        price: the price rule.
         max_prompt_chars: the longest prompt the service takes.
-        retired: the first day it no longer works at the vendor, where that is known.
+        retired: the first day on which it no longer works at the vendor, if that is known.
         successor: the ``provider/id`` to use instead.
-        edit: what it takes where it can draw from pictures.
-        backgrounds: the backgrounds that can be asked for.
-        negative_prompt: whether it can be told what to leave out.
+        edit: what it takes if it can draw from pictures.
+        backgrounds: the backgrounds it can draw.
+        negative_prompt: whether it takes a negative prompt.
         seeds: whether the same seed gives the same picture.
-        partial_pictures: the most unfinished pictures it can show on the way.
-        options: the names of further drawing options that it honours.
-        fit_to_size: the service may answer with other dimensions than asked for, and the picture
-            has to be brought to the size.
-        source: where the row was read.
-        read: when it was read.
+        partial_pictures: the most partial pictures it can show.
+        options: the other drawing options that it supports, each with the vendor's name for it.
+        fit_to_size: the service may return other dimensions than the requested ones, and limner
+            brings the picture to the size.
+        source: where the facts come from.
+        read: when they were checked.
     """
 
     provider: str
@@ -112,11 +112,11 @@ class ImageModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     negative_prompt: bool = False
     seeds: bool = False
     partial_pictures: int = 0
-    options: tuple[str, ...] = ()
+    options: dict[str, str] = {}
     fit_to_size: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a row that offers what it has no price for."""
+        """Check that the row has a price for everything it offers."""
         if isinstance(self.price, PerSizePrice):
             priced = {(row.size, quality) for row in self.price.rows for quality in row.usd}
             listed = self.sizes.sizes if isinstance(self.sizes, ListedSizes) else ()
@@ -125,25 +125,25 @@ class ImageModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def name(self) -> str:
-        """``provider/id``, as people and successors name it."""
+        """``provider/id``."""
         return f"{self.provider}/{self.id}"
 
     def status(self, on: date) -> Status:
-        """Where the model is in its life on that day."""
+        """The lifecycle status on a day."""
         if self.retired is None:
             return "current"
         return "retired" if on >= self.retired else "retiring"
 
     def is_retired(self, on: date) -> bool:
-        """Whether the vendor has switched it off by that day."""
+        """Whether the vendor has retired it by that day."""
         return self.status(on) == "retired"
 
     def can_draw(self, size: Size, quality: str) -> bool:
-        """Whether the model takes this size at the tool's quality."""
+        """Whether the model can draw this size at the tool's quality."""
         return self.sizes.allows(size) and self._has_quality(quality)
 
     def lacks(self, needs: Needs) -> str | None:
-        """Why the model cannot do what is asked, in words that follow its name; None if it can."""
+        """Why the model cannot do it, as a text that follows its name; None if it can."""
         if needs.sources or needs.mask:
             return self._lacks_for_edit(needs)
         for name, value in needs.options.items():
@@ -152,6 +152,10 @@ class ImageModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         if needs.partial_pictures > self.partial_pictures:
             return f"shows at most {self.partial_pictures} unfinished pictures"
         return None
+
+    def vendor_fields(self, options: Mapping[str, object]) -> dict[str, object]:
+        """The options that the row names, under the vendor's names."""
+        return {self.options[name]: options[name] for name in self.options if name in options}
 
     def _lacks_option(self, name: str, value: object) -> str | None:
         match name:
@@ -177,7 +181,7 @@ class ImageModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return self.lacks(replace(needs, sources=0, mask=False))
 
     def nearest_size(self, size: Size) -> Size:
-        """The legal size nearest to this one: in shape first, then in area."""
+        """The nearest size that the model can draw: by shape first, then by area."""
         return size if self.sizes.allows(size) else self.sizes.nearest(size)
 
     def quote(
@@ -192,11 +196,11 @@ class ImageModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """The price of one picture, before asking for it.
 
         Args:
-            size: what to draw.
-            quality: the tool's word.
-            prompt: in words.
-            sources: the sizes of the pictures to draw from.
-            partial_pictures: how many unfinished pictures are shown on the way.
+            size: the size of the picture.
+            quality: the tool's quality.
+            prompt: the prompt.
+            sources: the sizes of the source pictures.
+            partial_pictures: how many partial pictures are shown.
 
         Raises:
             InvalidSize: the model does not draw this size or quality.
@@ -215,7 +219,7 @@ class ImageModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         )
 
     def invalid_size(self, size: Size, quality: str) -> InvalidSize:
-        """The error that says what cannot be drawn, and the nearest that can."""
+        """The error for a size or quality that the model cannot draw, with the nearest one."""
         if not self._has_quality(quality):
             return InvalidSize(
                 f"{self.name} has no quality {quality[:40]!r}",
@@ -243,7 +247,7 @@ def _catalogue(provider: str) -> _Catalogue:
     if not file.is_file():
         return _Catalogue()
     text = file.read_text(encoding="utf-8")
-    # Prices stay decimal from the file to the nano-dollar: no binary float in between.
+    # Prices stay decimal from the file to the nano-dollar, without binary floats.
     rows = tomllib.loads(text, parse_float=Decimal)
     return msgspec.convert(rows, _Catalogue)
 
@@ -254,19 +258,19 @@ def image_models(provider: str) -> tuple[ImageModel, ...]:
 
 
 def other_image_model(provider: str) -> ImageModel | None:
-    """What holds for the provider's models that have no row of their own, where it has such."""
+    """The row for the provider's models that have no row of their own; None if it has none."""
     return _catalogue(provider).other_model
 
 
 def all_image_models() -> tuple[ImageModel, ...]:
-    """Every row of every provider; within a provider the first is its default."""
+    """All rows of all providers; the first of a provider is its default."""
     providers = sorted(file.stem for file in _FOLDER.glob("*.toml"))
     return tuple(model for provider in providers for model in image_models(provider))
 
 
 def cost_of_usage(model: ImageModel, usage: object) -> int | None:
-    """What the service's usage report says the picture cost, in nano-dollars.
+    """The cost of a picture by the service's usage report, in nano-dollars.
 
-    None where the model is not priced by usage or the report cannot be trusted.
+    None if the model is not priced by usage, or the report is not valid.
     """
     return cost_of_tokens(model.price, usage)

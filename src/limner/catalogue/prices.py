@@ -1,7 +1,7 @@
-"""A size, a quality and a prompt -> what the picture will cost; a usage report -> what it did cost.
+"""A size, a quality and a prompt -> a quote; a usage report -> the cost.
 
-All arithmetic is on integers: dollars become nano-dollars exactly, and what does not divide is
-rounded up, so that a quote is never below the charge.
+All arithmetic is on integers: dollars become nano-dollars exactly, and divisions round up, so that
+a quote is never below the charge.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from limner.errors import CostSource
 from limner.json_shapes import as_object
 
 TOKENS_PER_PRICE = 1_000_000
-# Services wrap a prompt in a few tokens of their own and do not publish how many.
+# Services add a few tokens to a prompt and do not publish how many.
 PROMPT_WRAPPING_TOKENS = 64
-# How the vendor counts a picture that is drawn from is not published: a square of 1024 takes about
-# 1,500 tokens, and this is more than any was seen to take.
-MOST_SOURCE_TOKENS = 6_500
-# What the vendor adds for each unfinished picture that it shows.
+# The vendor does not publish how it counts a source picture. A square of 1024 takes about 1,500
+# tokens, and this is more than any measured picture took.
+MAX_SOURCE_TOKENS = 6_500
+# The vendor adds this for each partial picture.
 PARTIAL_PICTURE_TOKENS = 100
 # More than any picture takes; a larger count in a usage report is an error or an attack.
 MAX_TOKENS = 1_000_000
 
 
 class Quote(msgspec.Struct, frozen=True, kw_only=True):
-    """The price before paying. Where it is not exact it is an upper bound."""
+    """The price before the request. If it is not exact, it is an upper bound."""
 
     nano: int
     source: CostSource
@@ -38,9 +38,9 @@ class Quote(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PriceRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a price depends on: the picture, and what it is drawn from.
+    """What a price depends on: the picture and its source pictures.
 
-    ``quality`` is the vendor's word; ``sources`` are the sizes of pictures to draw from.
+    ``quality`` is the vendor's word. ``sources`` are the sizes of the source pictures.
     """
 
     size: Size
@@ -53,9 +53,9 @@ class PriceRequest(msgspec.Struct, frozen=True, kw_only=True):
 class _Rule(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"
 ):
-    """What the price rules share: how they are written in the data.
+    """The base of the price rules, with their form in the TOML data.
 
-    Each has a ``quote``, which raises KeyError where it has no price for a size or quality.
+    Each rule has a ``quote``, which raises KeyError if it has no price for a size or quality.
     """
 
 
@@ -72,28 +72,28 @@ class PerSizePrice(_Rule, frozen=True, tag="per_size"):
     rows: tuple[SizePrice, ...]
 
     def quote(self, asked: PriceRequest) -> Quote:
-        """As the list says."""
+        """The price in the list."""
         usd = {row.size: row.usd for row in self.rows}[asked.size][asked.quality]
         return Quote(nano=usd_to_nano(usd), source="table", exact=True)
 
 
 class FlatPrice(_Rule, frozen=True, tag="flat"):
-    """The same price for every picture; ``edit_usd`` where one drawn from others costs more."""
+    """The same price for every picture; ``edit_usd`` is the price of an edit if it differs."""
 
     usd: Decimal
     edit_usd: Decimal | None = None
 
     def quote(self, asked: PriceRequest) -> Quote:
-        """The one price, or that of an edit."""
+        """The price of a picture or of an edit."""
         usd = self.edit_usd if asked.sources and self.edit_usd is not None else self.usd
         return Quote(nano=usd_to_nano(usd), source="table", exact=True)
 
 
 class PerMegapixelPrice(_Rule, frozen=True, tag="per_megapixel"):
-    """Dollars for each begun megapixel of the picture, and of each it is drawn from.
+    """Dollars for each started megapixel of the picture and of its source pictures.
 
-    ``first_usd`` is the price of the first megapixel where that is another; ``source_usd`` that
-    of a megapixel drawn from. A megapixel has ``pixels`` pixels.
+    ``first_usd`` is the price of the first megapixel if it differs. ``source_usd`` is the price of
+    a megapixel of a source picture. A megapixel has ``pixels`` pixels.
     """
 
     usd: Decimal
@@ -102,13 +102,15 @@ class PerMegapixelPrice(_Rule, frozen=True, tag="per_megapixel"):
     pixels: int = 1_000_000
 
     def quote(self, asked: PriceRequest) -> Quote:
-        """By area, that of the sources included where they cost."""
-        begun = _divide_up(asked.size.pixels, self.pixels)
+        """The price by area, with the sources if they cost something."""
+        megapixels = _divide_up(asked.size.pixels, self.pixels)
         first = self.usd if self.first_usd is None else self.first_usd
-        total = usd_to_nano(first) + (begun - 1) * usd_to_nano(self.usd)
+        total = usd_to_nano(first) + (megapixels - 1) * usd_to_nano(self.usd)
         if self.source_usd is not None:
-            drawn_from = sum(_divide_up(source.pixels, self.pixels) for source in asked.sources)
-            total += drawn_from * usd_to_nano(self.source_usd)
+            source_megapixels = sum(
+                _divide_up(source.pixels, self.pixels) for source in asked.sources
+            )
+            total += source_megapixels * usd_to_nano(self.source_usd)
         return Quote(nano=total, source="table", exact=True)
 
 
@@ -125,7 +127,7 @@ class PerAreaPrice(_Rule, frozen=True, tag="per_area"):
     rows: tuple[AreaStep, ...]
 
     def quote(self, asked: PriceRequest) -> Quote:
-        """The first row that is large enough."""
+        """The price of the first row that is large enough."""
         row = _large_enough(self.rows, asked.size)
         return Quote(nano=usd_to_nano(row.usd), source="table", exact=True)
 
@@ -138,10 +140,10 @@ class AreaTokens(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class AreaTokensPrice(_Rule, frozen=True, tag="area_tokens"):
-    """Priced by tokens; a picture takes a number of them that goes with its area.
+    """A price by tokens; the number of a picture's tokens depends on its area.
 
-    ``source_tokens`` is the most that a picture drawn from takes, and ``text_out_tokens`` the most
-    that a model says besides drawing; the rates are dollars for a million tokens.
+    ``source_tokens`` is the most tokens of a source picture, and ``text_out_tokens`` the most of
+    text besides the picture. The rates are dollars for a million tokens.
     """
 
     rows: tuple[AreaTokens, ...]
@@ -152,7 +154,7 @@ class AreaTokensPrice(_Rule, frozen=True, tag="area_tokens"):
     text_out_tokens: int = 0
 
     def cost(self, *, text_in: int, text_out: int, image_out: int) -> int:
-        """What so many tokens cost, in nano-dollars; pictures drawn from count as text."""
+        """The cost of the tokens, in nano-dollars; source pictures count as text."""
         total = (
             text_in * usd_to_nano(self.text_in_usd)
             + text_out * usd_to_nano(self.text_out_usd)
@@ -161,9 +163,9 @@ class AreaTokensPrice(_Rule, frozen=True, tag="area_tokens"):
         return _divide_up(total, TOKENS_PER_PRICE)
 
     def quote(self, asked: PriceRequest) -> Quote:
-        """The most it can take: the picture's tokens are known, the rest is bounded."""
+        """The highest price: the picture's tokens are known, and the others have an upper bound."""
         nano = self.cost(
-            text_in=_most_prompt_tokens(asked.prompt) + self.source_tokens * len(asked.sources),
+            text_in=_max_prompt_tokens(asked.prompt) + self.source_tokens * len(asked.sources),
             text_out=self.text_out_tokens,
             image_out=_large_enough(self.rows, asked.size).tokens,
         )
@@ -171,22 +173,22 @@ class AreaTokensPrice(_Rule, frozen=True, tag="area_tokens"):
 
 
 class ReportedPrice(_Rule, frozen=True, tag="reported"):
-    """Told by the service with each picture; ``at_most_usd`` is what is set aside before."""
+    """A price that the service reports with each picture; ``at_most_usd`` is reserved before."""
 
     at_most_usd: Decimal
 
     def quote(self, asked: PriceRequest) -> Quote:
-        """The most it may cost."""
+        """The reserved amount."""
         return Quote(nano=usd_to_nano(self.at_most_usd), source="table", exact=False)
 
 
 class UnknownPrice(_Rule, frozen=True, tag="unknown"):
-    """Nobody says what it costs; ``at_most_usd`` is what is set aside, and stays counted."""
+    """A price that is not known; ``at_most_usd`` is reserved and counts as the cost."""
 
     at_most_usd: Decimal
 
     def quote(self, asked: PriceRequest) -> Quote:
-        """What is set aside."""
+        """The reserved amount."""
         return Quote(nano=usd_to_nano(self.at_most_usd), source="unknown", exact=False)
 
 
@@ -199,9 +201,9 @@ class Free(_Rule, frozen=True, tag="free"):
 
 
 class GptImageTokens(_Rule, frozen=True, tag="gpt_image_tokens"):
-    """Priced by tokens; a picture's own tokens follow from its size and quality alone.
+    """A price by tokens; the number of a picture's tokens depends on its size and quality.
 
-    ``grid`` is the number of cells along the longer edge at each of the vendor's qualities; the
+    ``grid`` is the number of cells along the longer edge at each of the vendor's qualities. The
     rates are dollars for a million tokens.
     """
 
@@ -221,7 +223,7 @@ class GptImageTokens(_Rule, frozen=True, tag="gpt_image_tokens"):
         return _divide_up(long_cells * short_cells * (2_000_000 + size.pixels), 4_000_000)
 
     def cost(self, *, text_in: int, image_out: int, image_in: int = 0) -> int:
-        """What so many tokens cost, in nano-dollars."""
+        """The cost of the tokens, in nano-dollars."""
         total = (
             text_in * usd_to_nano(self.text_in_usd)
             + image_in * usd_to_nano(self.image_in_usd)
@@ -230,11 +232,11 @@ class GptImageTokens(_Rule, frozen=True, tag="gpt_image_tokens"):
         return _divide_up(total, TOKENS_PER_PRICE)
 
     def quote(self, asked: PriceRequest) -> Quote:
-        """The most it can take: the picture's tokens are known, the rest is bounded."""
+        """The highest price: the picture's tokens are known, and the others have an upper bound."""
         partial = PARTIAL_PICTURE_TOKENS * asked.partial_pictures
         nano = self.cost(
-            text_in=_most_prompt_tokens(asked.prompt),
-            image_in=MOST_SOURCE_TOKENS * len(asked.sources),
+            text_in=_max_prompt_tokens(asked.prompt),
+            image_in=MAX_SOURCE_TOKENS * len(asked.sources),
             image_out=self.output_tokens(asked.size, quality=asked.quality) + partial,
         )
         return Quote(nano=nano, source="computed", exact=False)
@@ -256,18 +258,17 @@ PriceRule = (
 
 
 def cost_of_tokens(rule: PriceRule, usage: object) -> int | None:
-    """What a usage report of the OpenAI images API comes to, in nano-dollars.
+    """The cost by a usage report of the OpenAI images API, in nano-dollars.
 
-    The report is a stranger's JSON. Where it is missing, inconsistent or absurd the answer is
-    None; so it is where no output is counted, since a picture never costs nothing and proxies
-    send zeros.
+    The report is untrusted JSON. The cost is None if the report is missing or not valid, and also
+    if it has no output tokens, because a picture is never free and proxies send zeros.
     """
     if not isinstance(rule, GptImageTokens):
         return None
     report = as_object(usage)
     details = as_object(report.get("input_tokens_details"))
     text_in, image_in = _tokens(details, "text_tokens"), _tokens(details, "image_tokens")
-    # The split of the output is not always told: all of it is priced as picture.
+    # The service does not always split the output, so all of it is priced as picture.
     image_out = _tokens(report, "output_tokens")
     if text_in is None or image_in is None or not image_out:
         return None
@@ -283,14 +284,14 @@ def _large_enough(rows: Sequence[AreaRow], size: Size) -> AreaRow:
     raise KeyError(str(size))
 
 
-def _most_prompt_tokens(prompt: str) -> int:
-    """The most tokens a prompt can take: each has at least one byte of it."""
-    # A lone surrogate is legal in a JSON string; it must not stop the price from being known.
+def _max_prompt_tokens(prompt: str) -> int:
+    """The most tokens of a prompt: each token has at least one byte."""
+    # A lone surrogate is legal in a JSON string, and must not prevent the quote.
     return len(prompt.encode("utf-8", "surrogatepass")) + PROMPT_WRAPPING_TOKENS
 
 
 def _tokens(report: Mapping[str, Any], name: str) -> int | None:
-    """A count in a usage report, or None where it is not one."""
+    """A count in a usage report; None if it is not valid."""
     count = report.get(name)
     # Not isinstance: True is an int too.
     return count if type(count) is int and 0 <= count <= MAX_TOKENS else None

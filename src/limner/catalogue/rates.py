@@ -1,4 +1,4 @@
-"""Counted tokens -> nano-dollars, by the list price of a model."""
+"""Counted tokens -> their cost in nano-dollars, by the list price of a model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from limner.dollars import usd_to_nano
 
 
 class _Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Dollars for a million tokens of each kind; what a cache does costs as input where unsaid."""
+    """Dollars for a million tokens of each kind; cached tokens cost as input by default."""
 
     input_usd: Decimal
     output_usd: Decimal
@@ -19,7 +19,7 @@ class _Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     cache_write_usd: Decimal | None = None
 
     def total(self, *, fresh: int, cache_read: int, cache_write: int, output: int) -> int:
-        """What so many tokens of each kind cost, in nano-dollars, rounded up."""
+        """The cost of the tokens of each kind, in nano-dollars, rounded up."""
         counts = (
             (fresh, self.input_usd),
             (cache_read, self.cache_read_usd),
@@ -34,13 +34,13 @@ class _Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class LongPromptRate(_Prices, frozen=True, kw_only=True):
-    """The rate of a whole request whose prompt has more than so many tokens."""
+    """The rate of a whole request whose prompt has more than ``above_tokens``."""
 
     above_tokens: int
 
 
 class Rate(_Prices, frozen=True):
-    """What tokens cost; those of a picture are input tokens like any other."""
+    """The price of tokens; the tokens of a picture are normal input tokens."""
 
     long_prompt: LongPromptRate | None = None
 
@@ -52,7 +52,7 @@ class Rate(_Prices, frozen=True):
         cache_read_tokens: int = 0,
         cache_write_tokens: int = 0,
     ) -> int:
-        """What one request costs, in nano-dollars; what a cache did is part of the input."""
+        """The cost of one request, in nano-dollars; cached tokens are part of the input."""
         fresh = max(0, input_tokens - cache_read_tokens - cache_write_tokens)
         return self._prices(input_tokens).total(
             fresh=fresh,
@@ -62,7 +62,7 @@ class Rate(_Prices, frozen=True):
         )
 
     def most(self, *, input_tokens: int, output_tokens: int) -> int:
-        """The most that one request can cost, whatever the service's cache does with it."""
+        """The highest cost of one request, whatever the service's cache does."""
         prices = self._prices(input_tokens)
         dearest = max(prices.input_usd, prices.cache_write_usd or prices.input_usd)
         return msgspec.structs.replace(prices, input_usd=dearest).total(
@@ -74,5 +74,5 @@ class Rate(_Prices, frozen=True):
         return self if long is None or input_tokens <= long.above_tokens else long
 
 
-# Set aside where nobody says what a model's tokens cost: as much as the dearest that is listed.
+# Reserved for a model whose price is not known: the price of the most expensive listed model.
 UNKNOWN_RATE = Rate(input_usd=Decimal("12.5"), output_usd=Decimal(50))

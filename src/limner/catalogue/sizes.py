@@ -1,4 +1,4 @@
-"""Text or numbers -> a size a model can draw: what is legal, and what is the nearest legal one."""
+"""Text or numbers -> a size, whether a model can draw it, and the nearest size that it can."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Size(NamedTuple):
 
 
 def parse_size(text: str) -> Size:
-    """Read ``<width>x<height>``.
+    """Parse ``<width>x<height>``.
 
     Raises:
         InputInvalid: the text is anything else, or an edge is not between 1 and 16384.
@@ -50,10 +50,10 @@ def parse_size(text: str) -> Size:
 
 
 def parse_shape(text: str) -> Size | None:
-    """A size of about a megapixel in the shape ``16:9``; None where the text is no shape.
+    """A size of about a megapixel with the aspect ratio ``16:9``; None if the text is not one.
 
     Raises:
-        InputInvalid: nothing is that long and thin.
+        InputInvalid: the aspect ratio is too extreme.
     """
     match = re.fullmatch(_SHAPE, text)
     if match is None:
@@ -74,16 +74,16 @@ def _to_16(edge: float) -> int:
 class _Rule(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"
 ):
-    """What the size rules share: how they are written in the data."""
+    """The base of the size rules, with their form in the TOML data."""
 
 
 class ListedSizes(_Rule, frozen=True, tag="listed"):
-    """The sizes in the list and no other."""
+    """Only the sizes in the list."""
 
     sizes: tuple[Size, ...]
 
     def allows(self, size: Size) -> bool:
-        """Whether the size can be asked for."""
+        """Whether the model can draw the size."""
         return size in self.sizes
 
     def nearest(self, size: Size) -> Size:
@@ -101,7 +101,7 @@ class SizeRange(_Rule, frozen=True, tag="range"):
     max_ratio: int
 
     def allows(self, size: Size) -> bool:
-        """Whether the size can be asked for."""
+        """Whether the model can draw the size."""
         return (
             size.width % self.multiple_of == 0
             and size.height % self.multiple_of == 0
@@ -111,10 +111,10 @@ class SizeRange(_Rule, frozen=True, tag="range"):
         )
 
     def nearest(self, size: Size) -> Size:
-        """The legal size of nearest shape, then area, around this one scaled into the limits."""
+        """The allowed size with the nearest shape, then the nearest area."""
         ratio = min(max(size) / min(size), self.max_ratio)
         area = min(max(size.pixels, self.min_pixels), self.max_pixels)
-        # Where the longer edge would pass its limit, both shrink: the shape is worth more.
+        # If the longer edge is over its limit, both edges shrink, because the shape matters more.
         ideal_long = min(math.sqrt(area * ratio), self.max_edge)
         around = (
             Size(long, short) if size.width >= size.height else Size(short, long)
@@ -124,8 +124,8 @@ class SizeRange(_Rule, frozen=True, tag="range"):
         return min(filter(self.allows, around), key=lambda legal: _distance(legal, size))
 
     def _steps_around(self, edge: float) -> set[int]:
-        """The steps just below and just above an edge; an edge that is one is both."""
-        steps = round(edge / self.multiple_of, 6)  # a square root is off by a hair
+        """The steps just below and just above an edge; only one step if the edge is a step."""
+        steps = round(edge / self.multiple_of, 6)  # a square root is not exact
         return {math.floor(steps) * self.multiple_of, math.ceil(steps) * self.multiple_of}
 
 
@@ -136,11 +136,11 @@ class AnySize(_Rule, frozen=True, tag="any"):
     max_edge: int
 
     def allows(self, size: Size) -> bool:
-        """Whether the size can be asked for."""
+        """Whether the model can draw the size."""
         return self.min_edge <= min(size) and max(size) <= self.max_edge
 
     def nearest(self, size: Size) -> Size:
-        """This size scaled until it fits; only a shape too long for both limits is changed."""
+        """The size scaled into the limits; the shape changes only if it is too long for both."""
         grow = max(1.0, self.min_edge / min(size))
         scale = min(grow, self.max_edge / max(size))
         return Size(self._clamp(size.width * scale), self._clamp(size.height * scale))
@@ -153,12 +153,12 @@ SizeRule = ListedSizes | SizeRange | AnySize
 
 
 def _distance(candidate: Size, wanted: Size) -> tuple[float, float]:
-    """How far apart two sizes are: in shape first, then in area (1.0 means not at all)."""
+    """The distance of two sizes: in shape first, then in area (1.0 means equal)."""
     return (
-        _apart(candidate.width * wanted.height, candidate.height * wanted.width),
-        _apart(candidate.pixels, wanted.pixels),
+        _ratio(candidate.width * wanted.height, candidate.height * wanted.width),
+        _ratio(candidate.pixels, wanted.pixels),
     )
 
 
-def _apart(one: int, other: int) -> float:
+def _ratio(one: int, other: int) -> float:
     return max(one, other) / min(one, other)

@@ -1,7 +1,7 @@
-"""A picture's size and a detail -> how many input tokens a vision model counts, and what it sees.
+"""A picture's size and a detail -> the input tokens of a vision model, and the size it sees.
 
-Each rule is one vendor's arithmetic. All of it is on integers and fractions: where the vendors
-multiply floats, the same steps are taken exactly, so that no picture is a pixel off by accident.
+Each rule is one vendor's arithmetic, on integers and fractions. If a vendor multiplies floats, the
+same steps are exact here, so that no size is wrong by a pixel.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ CLAUDE_PATCH = 28
 TILE = 512
 TILED_MAX_EDGE = 2048
 TILED_SHORT_EDGE = 768
-# What a look is taken to count where nobody says how a model counts pictures.
+# The tokens of a picture if it is not known how the model counts.
 UNKNOWN_TOKENS = 3_000
 
 _Level = TypeVar("_Level")
 
 
 class ImageTokens(msgspec.Struct, frozen=True, kw_only=True):
-    """What looking at a picture once takes.
+    """The cost of one picture in tokens.
 
     Attributes:
-        tokens: the input tokens it is billed as.
-        width: how wide the picture is when the model sees it, after its own resizing.
-        height: how high it is then.
-        exact: the count follows a published rule, to a token; otherwise it is an upper bound.
+        tokens: the billed input tokens.
+        width: the width of the picture after the model's own resizing.
+        height: its height then.
+        exact: the count follows a published rule; otherwise it is an upper bound.
     """
 
     tokens: int
@@ -47,14 +47,14 @@ class ImageTokens(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def size(self) -> Size:
-        """The picture as the model sees it."""
+        """The size after the model's own resizing."""
         return Size(self.width, self.height)
 
 
 class _Rule(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"
 ):
-    """What the token rules share: where they were read, and whether they are the vendor's word."""
+    """The base of the token rules: their source, its date, and whether the rule is published."""
 
     source: str
     read: date
@@ -62,7 +62,7 @@ class _Rule(
 
 
 class Frame(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a picture is shrunk at one detail: inside a square, then to a number of patches.
+    """How a picture is shrunk at one detail: into a square, then to a number of patches.
 
     Above ``refused_above_patches`` the service refuses the picture instead of shrinking it.
     """
@@ -72,12 +72,12 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     refused_above_patches: int | None = None
 
     def seen(self, size: Size) -> Size:
-        """The size the model works on."""
+        """The size after the model's own resizing."""
         inside = _fit_edge(size, self.max_edge)
         return inside if self.max_patches is None else _fit_patches(inside, self.max_patches)
 
     def accepted(self, size: Size) -> Size:
-        """The size the model works on, small enough not to be refused."""
+        """The same size, but small enough that the service does not refuse it."""
         seen = self.seen(size)
         most = self.refused_above_patches
         return seen if most is None else _fit_patches(seen, most)
@@ -90,12 +90,12 @@ class OpenAIPatches(_Rule, frozen=True, tag="openai_patches"):
     auto: str
     frames: dict[str, Frame]
 
-    def look(self, size: Size, detail: str) -> ImageTokens:
-        """What a picture takes at one detail.
+    def count(self, size: Size, detail: str) -> ImageTokens:
+        """The tokens of a picture at one detail.
 
         Raises:
             InputInvalid: the model has no such detail.
-            ImageTooLarge: the service refuses a picture of so many patches; the hint has a size.
+            ImageTooLarge: the service refuses so many patches; the hint has a size.
         """
         frame = self._frame(detail)
         seen, accepted = frame.seen(size), frame.accepted(size)
@@ -108,7 +108,7 @@ class OpenAIPatches(_Rule, frozen=True, tag="openai_patches"):
         return ImageTokens(tokens=tokens, width=seen.width, height=seen.height, exact=self.exact)
 
     def useful(self, size: Size, detail: str) -> Size:
-        """The largest size worth sending.
+        """The largest useful size.
 
         Raises:
             InputInvalid: the model has no such detail.
@@ -125,8 +125,8 @@ class OpenAITiles(_Rule, frozen=True, tag="openai_tiles"):
     base_tokens: int
     tile_tokens: int
 
-    def look(self, size: Size, detail: str) -> ImageTokens:
-        """What a picture takes at one detail; the vendor may choose either where it is auto.
+    def count(self, size: Size, detail: str) -> ImageTokens:
+        """The tokens of a picture at one detail; with auto the vendor may choose either.
 
         Raises:
             InputInvalid: the model has no such detail.
@@ -141,7 +141,7 @@ class OpenAITiles(_Rule, frozen=True, tag="openai_tiles"):
         )
 
     def useful(self, size: Size, detail: str) -> Size:
-        """The largest size worth sending.
+        """The largest useful size.
 
         Raises:
             InputInvalid: the model has no such detail.
@@ -160,8 +160,8 @@ class ClaudePatches(_Rule, frozen=True, tag="claude_patches"):
     max_edge: int
     max_tokens: int
 
-    def look(self, size: Size, detail: str) -> ImageTokens:
-        """What a picture takes; there is but one detail.
+    def count(self, size: Size, detail: str) -> ImageTokens:
+        """The tokens of a picture; there is only one detail.
 
         Raises:
             InputInvalid: a detail other than auto.
@@ -171,7 +171,7 @@ class ClaudePatches(_Rule, frozen=True, tag="claude_patches"):
         return ImageTokens(tokens=tokens, width=seen.width, height=seen.height, exact=self.exact)
 
     def useful(self, size: Size, detail: str) -> Size:
-        """The largest size worth sending.
+        """The largest useful size.
 
         Raises:
             InputInvalid: a detail other than auto.
@@ -179,7 +179,7 @@ class ClaudePatches(_Rule, frozen=True, tag="claude_patches"):
         _level({"auto": None}, detail, auto="auto")
         if self._fits(size):
             return size
-        # Edges sort by whether they fit, so the number of those that do is the longest that does.
+        # All edges up to the longest that fits do fit, so a binary search finds it.
         edges = range(1, max(size))
         longest = bisect_left(edges, True, key=lambda edge: not self._fits(_scale(size, edge)))
         return _scale(size, longest)
@@ -190,13 +190,13 @@ class ClaudePatches(_Rule, frozen=True, tag="claude_patches"):
 
 
 class MediaResolution(_Rule, frozen=True, tag="media_resolution"):
-    """A number of tokens for each detail, whatever the size; how it is resized is not told."""
+    """A number of tokens for each detail, whatever the size; the resizing is not published."""
 
     tokens: dict[str, int]
     auto: str
 
-    def look(self, size: Size, detail: str) -> ImageTokens:
-        """What a picture takes at one detail.
+    def count(self, size: Size, detail: str) -> ImageTokens:
+        """The tokens of a picture at one detail.
 
         Raises:
             InputInvalid: the model has no such detail.
@@ -205,7 +205,7 @@ class MediaResolution(_Rule, frozen=True, tag="media_resolution"):
         return ImageTokens(tokens=tokens, width=size.width, height=size.height, exact=self.exact)
 
     def useful(self, size: Size, detail: str) -> Size:
-        """The size itself: nobody says from where on more pixels are of no use.
+        """The size itself: the vendor does not publish a useful limit.
 
         Raises:
             InputInvalid: the model has no such detail.
@@ -218,7 +218,7 @@ TokenRule = OpenAIPatches | OpenAITiles | ClaudePatches | MediaResolution
 
 
 def _level(levels: Mapping[str, _Level], detail: str, *, auto: str) -> _Level:
-    """What a model does at a detail."""
+    """The entry for a detail."""
     try:
         return levels[auto if detail == "auto" else detail]
     except KeyError:
@@ -230,7 +230,7 @@ def _level(levels: Mapping[str, _Level], detail: str, *, auto: str) -> _Level:
 
 
 def _cells(size: Size, edge: int) -> int:
-    """How many squares with that edge cover a picture."""
+    """The number of squares with that edge that cover a picture."""
     return _divide_up(size.width, edge) * _divide_up(size.height, edge)
 
 
@@ -239,7 +239,7 @@ def _divide_up(amount: int, by: int) -> int:
 
 
 def _scale(size: Size, longest: int) -> Size:
-    """The same shape with another longer edge; half a pixel goes to the even one."""
+    """The same shape with another longer edge; half pixels round to even."""
     width, height = (max(1, round(Fraction(edge * longest, max(size)))) for edge in size)
     return Size(width, height)
 
@@ -249,10 +249,10 @@ def _fit_edge(size: Size, max_edge: int) -> Size:
 
 
 def _fit_patches(size: Size, budget: int) -> Size:
-    """Shrink to at most so many patches, so that one edge ends where a patch does.
+    """Shrink to at most ``budget`` patches, so that one edge is a whole number of patches.
 
-    The vendor scales by sqrt(budget * 32² / area), then by what takes an edge down to whole
-    patches: of the two edges, the one that has to shrink more. This is the same in integers.
+    The vendor scales by sqrt(budget * 32² / area), and then further until the edge that has to
+    shrink more is a whole number of patches. This is the same in integers.
     """
     if _cells(size, OPENAI_PATCH) <= budget:
         return size

@@ -1,7 +1,7 @@
-"""Vision models as dated data: what they accept, what a look at a picture takes, what it costs.
+"""A model's name -> its facts: what it accepts, and the tokens and cost of a picture.
 
-The rows live in ``vision.toml``. What a model may be sent and what that will cost is decided here,
-from data alone, before anything is sent.
+The rows are in ``vision.toml``. What a model accepts and what it will cost follows from this data,
+before anything is sent.
 """
 
 from __future__ import annotations
@@ -43,25 +43,25 @@ __all__ = [
 
 
 class _Struct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What all parts of the file share: a word nobody knows is an error."""
+    """The base of all parts of the file: an unknown field is an error."""
 
 
 class ManyImages(_Struct, frozen=True):
-    """Above so many pictures in one request, each has to be smaller."""
+    """The limit for each picture of a request with more than ``above`` pictures."""
 
     above: int
     max_edge: int
 
 
 class Limits(_Struct, frozen=True):
-    """What a service refuses; None where it states no limit.
+    """The limits of a service; None if it has no such limit.
 
     Attributes:
         max_edge: the longest edge of a picture, in pixels.
-        max_base64_bytes: the largest picture, counted as the base64 text that carries it.
-        max_request_bytes: the largest request, everything in it counted as sent.
-        max_images: the most pictures in one request, those of earlier turns included.
-        many_images: the narrower limit for requests with many pictures.
+        max_base64_bytes: the largest picture, measured as base64 text.
+        max_request_bytes: the largest request, measured as it is sent.
+        max_images: the most pictures in one request, with those of earlier turns.
+        many_images: the stricter limit for requests with many pictures.
     """
 
     max_edge: int | None = None
@@ -72,25 +72,25 @@ class Limits(_Struct, frozen=True):
 
     @property
     def max_image_bytes(self) -> int | None:
-        """The largest picture, counted as the file it is: base64 makes four bytes of three."""
+        """The largest picture, measured as a file; base64 turns three bytes into four."""
         return None if self.max_base64_bytes is None else self.max_base64_bytes // 4 * 3
 
 
 class ModelService(_Struct, frozen=True):
-    """Who runs models, and how they are reached.
+    """A service that runs models.
 
     Attributes:
-        title: the name people know it by.
+        title: its name for users.
         api: the wire it speaks.
-        base_url: its address, as the vendor's own client wants it.
-        base_url_env: the variable that names another one.
-        key_env: the variable that holds its key; None where it needs none.
-        account_url: where one sees what was spent.
-        formats: the MIME types that its models read.
-        limits: what it refuses.
-        source: where all this was read.
-        read: when it was read.
-        any_model: it runs whatever its owner has installed.
+        base_url: its URL, in the form that the vendor's own client takes.
+        base_url_env: the variable that overrides it.
+        key_env: the variable with its key; None if it needs none.
+        account_url: where the user sees the bill.
+        formats: the media types that its models accept.
+        limits: its limits.
+        source: where the facts come from.
+        read: when they were checked.
+        any_model: it runs any model that its owner has installed.
     """
 
     title: str
@@ -111,18 +111,18 @@ class VisionModel(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         provider: the service.
-        id: the vendor's own name of the model.
-        title: the name people know it by.
-        takes_images: False where a picture would be refused.
-        formats: the MIME types it reads, an animation as its first frame at best.
-        limits: what the service refuses; ``limits_for`` has them for one request.
-        rule: how a picture becomes tokens; None where nobody says.
-        rate: what tokens cost; None where it is unknown, which is not free.
-        context_tokens: how much one conversation holds, where that is known.
-        retired: the first day it no longer works at the vendor, where that is known.
-        source: where the row was read.
-        read: when it was read.
-        takes_audio: True where a source says that it hears, at the price of words.
+        id: the vendor's name of the model.
+        title: its name for users.
+        takes_images: False if it does not accept pictures.
+        formats: the media types it accepts; it may see only the first frame of an animation.
+        limits: the limits of the service; ``limits_for`` has them for one request.
+        rule: how it counts the tokens of a picture; None if that is not known.
+        rate: the price of tokens; None if it is not known, which does not mean free.
+        context_tokens: the size of its context window, if it is known.
+        retired: the first day on which it no longer works at the vendor, if that is known.
+        source: where the facts come from.
+        read: when they were checked.
+        takes_audio: True if a source says that it accepts audio at the price of text.
     """
 
     provider: str
@@ -141,45 +141,45 @@ class VisionModel(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """``provider/id``, as people and settings name it."""
+        """``provider/id``."""
         return f"{self.provider}/{self.id}"
 
     def is_retired(self, on: date) -> bool:
-        """Whether the vendor has switched it off by that day."""
+        """Whether the vendor has retired it by that day."""
         return self.retired is not None and on >= self.retired
 
 
 def tokens(model: VisionModel, size: Size, detail: str = "auto") -> ImageTokens | None:
-    """What looking at a picture takes; None where nobody says how the model counts.
+    """The tokens of a picture; None if it is not known how the model counts.
 
-    Every model has the detail ``auto``, the default of its service; OpenAI's also have low, high
-    and some original, Google's low, medium, high and some ultra_high.
+    Every model has the detail ``auto``, the default of its service. OpenAI's models also have low
+    and high, and some have original. Google's have low, medium and high, and some have ultra_high.
 
     Raises:
         InputInvalid: the model has no such detail.
         ImageTooLarge: the service would refuse a picture of that size at that detail.
     """
-    return None if model.rule is None else model.rule.look(size, detail)
+    return None if model.rule is None else model.rule.count(size, detail)
 
 
 def cost(model: VisionModel, size: Size, detail: str = "auto") -> int | None:
-    """What looking at a picture costs, in nano-dollars; None where that is unknown.
+    """The cost of a picture, in nano-dollars; None if it is not known.
 
     Raises:
         InputInvalid: the model has no such detail.
         ImageTooLarge: the service would refuse a picture of that size at that detail.
     """
-    look = tokens(model, size, detail)
-    if look is None or model.rate is None:
+    counted = tokens(model, size, detail)
+    if counted is None or model.rate is None:
         return None
-    return model.rate.cost(input_tokens=look.tokens)
+    return model.rate.cost(input_tokens=counted.tokens)
 
 
 def largest_useful(model: VisionModel, size: Size, detail: str = "auto") -> Size:
-    """The size to send so that the model has nothing left to resize: more would be thrown away.
+    """The largest size that the model does not shrink; more pixels would be lost.
 
-    It is the size the model sees, never larger than the picture; and where the service would
-    refuse the picture, the largest it takes.
+    It is never larger than the picture. If the service would refuse the picture, it is the largest
+    size that the service accepts.
 
     Raises:
         InputInvalid: the model has no such detail.
@@ -188,24 +188,24 @@ def largest_useful(model: VisionModel, size: Size, detail: str = "auto") -> Size
 
 
 def limits_for(model: VisionModel, *, images_in_request: int) -> Limits:
-    """What a request with so many pictures has to keep to, earlier turns included."""
+    """The limits of a request with so many pictures, with those of earlier turns."""
     limits, many = model.limits, model.limits.many_images
     if many is None or images_in_request <= many.above:
         return limits
-    narrower = min(many.max_edge, limits.max_edge or many.max_edge)
-    return msgspec.structs.replace(limits, max_edge=narrower)
+    stricter = min(many.max_edge, limits.max_edge or many.max_edge)
+    return msgspec.structs.replace(limits, max_edge=stricter)
 
 
 @cache
 def vision_models() -> tuple[VisionModel, ...]:
-    """Every row; within a provider the first is its default."""
+    """All rows; the first of a provider is its default."""
     return tuple(_model(row) for row in _catalogue().model)
 
 
 def vision_model(name: str) -> VisionModel:
-    """The model of that ``provider/id``; a snapshot's id gives the row of its model.
+    """The model with that ``provider/id``; the id of a snapshot finds the row of its model.
 
-    A service that runs whatever its owner has installed has a model of every name.
+    A service that runs any installed model has a model of every name.
 
     Raises:
         InputInvalid: no such model; the hint has the nearest names.
@@ -227,9 +227,9 @@ def vision_model(name: str) -> VisionModel:
 
 
 def unlisted(name: str) -> VisionModel | None:
-    """A model that has no row, of a service that is known: as the service is, without a price.
+    """A model without a row, of a known service: with the service's facts, without a price.
 
-    New models appear weekly, and their services take pictures.
+    New models appear every week, and their services accept pictures.
     """
     provider, _, model_id = name.partition("/")
     service = _catalogue().service.get(provider)
@@ -246,7 +246,7 @@ def unlisted(name: str) -> VisionModel | None:
 
 
 def services() -> Mapping[str, ModelService]:
-    """Every service by the name that its models begin with."""
+    """All services by the first part of their models' names."""
     return _catalogue().service
 
 
@@ -275,7 +275,7 @@ class _Catalogue(_Struct, frozen=True):
 @cache
 def _catalogue() -> _Catalogue:
     text = Path(__file__).with_name("vision.toml").read_text(encoding="utf-8")
-    # Prices stay decimal from the file to the nano-dollar: no binary float in between.
+    # Prices stay decimal from the file to the nano-dollar, without binary floats.
     return msgspec.convert(tomllib.loads(text, parse_float=Decimal), _Catalogue)
 
 
@@ -285,13 +285,13 @@ def _by_name() -> dict[str, VisionModel]:
     for row in _catalogue().model:
         model = _model(row)
         for model_id in (row.id, *row.snapshots):
-            one = replace(model, id=model_id)
-            named[one.name] = one
+            snapshot = replace(model, id=model_id)
+            named[snapshot.name] = snapshot
     return named
 
 
 def _model(row: _Row) -> VisionModel:
-    """A row, with what it shares with the others of its service and kind."""
+    """A row with the facts of its service and its token rule."""
     service = _catalogue().service[row.provider]
     limits = service.limits
     if row.max_images is not None:

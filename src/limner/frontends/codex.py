@@ -17,7 +17,7 @@ from limner.frontends.remote.client import connect
 from limner.frontends.remote.discovery import find_codex
 from limner.frontends.remote.threads import Thread, ThreadOptions
 from limner.tools.base import Tool
-from limner.tools.image_recall import IMAGE_RECALL
+from limner.tools.built_in.image_recall import IMAGE_RECALL
 
 RECALL = (
     "Look again at a picture that another of these tools returned earlier in this conversation. "

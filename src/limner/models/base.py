@@ -1,4 +1,4 @@
-"""A prompt -> a model's answer: what every model is, wherever it runs."""
+"""A prompt -> a model's answer: the protocol of every model, remote or embedded."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from limner.wires.base import Answer, Prompt
 DEFAULT_TIMEOUT_S = 300.0
 
 
-def tell_nobody(text: str) -> None:
-    """Pieces of an answer where nobody is watching it come in."""
+def ignore_text(text: str) -> None:
+    """Ignore the text of an answer, for callers that do not stream."""
 
 
 class Model(Protocol):
-    """Something that answers prompts."""
+    """A model that answers prompts."""
 
     @property
     def name(self) -> str:
@@ -27,19 +27,19 @@ class Model(Protocol):
         prompt: Prompt,
         *,
         timeout_s: float | None = DEFAULT_TIMEOUT_S,
-        on_text: Callable[[str], None] = tell_nobody,
+        on_text: Callable[[str], None] = ignore_text,
     ) -> Answer:
-        """Ask once; ``on_text`` gets the answer's text in pieces as it arrives.
+        """Send a prompt; ``on_text`` gets the text of the answer as it arrives.
 
-        Its ``stop`` is "end" or "length": everything else is raised. The tools that the model
-        calls are among its ``items``; a model that only speaks may leave these empty.
-        ``timeout_s`` bounds all of it, None not at all. A cancellation closes the connection.
+        The answer's ``stop`` is "end" or "length"; everything else raises. Its ``items`` have the
+        tool calls of the model, and may be empty if it only writes text. ``timeout_s`` is the limit
+        for the whole call; None is no limit. A cancellation closes the connection.
 
         Raises:
-            ModelTimeout: the time is up.
-            ProviderRefused: the service or the model will not answer this.
-            ProviderError: the service failed; ``provider_message`` has its own words,
-                ``extras["usage"]`` the tokens where they were counted, and the cost is charged.
-            InputInvalid: something in the prompt has no place on the model's wire.
+            ModelTimeout: the answer took too long.
+            ProviderRefused: the service or the model refuses to answer.
+            ProviderError: the service failed. ``provider_message`` is its own message,
+                ``extras["usage"]`` has the tokens if they were counted, and the cost is charged.
+            InputInvalid: the model's wire cannot carry a part of the prompt.
         """
         ...

@@ -1,4 +1,4 @@
-"""Tokens of a model -> the price to set aside before it is asked, and the price of its answer."""
+"""Tokens of a model -> the quote before a request, and the price of its answer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from limner.wires.base import Usage
 
 
 def quote(model: KnownModel, *, input_tokens: int, output_tokens: int) -> Quote:
-    """The most that an answer can cost; where nobody says the price, a stated one is taken."""
+    """The highest price of an answer; if the price is not known, by `UNKNOWN_RATE`."""
     if model.key_env is None:
         return Quote(nano=0, source="table", exact=True)
     most = rate_of(model).most(input_tokens=input_tokens, output_tokens=output_tokens)
@@ -18,22 +18,22 @@ def quote(model: KnownModel, *, input_tokens: int, output_tokens: int) -> Quote:
 
 
 def price(model: KnownModel, usage: Usage | None, quoted: Quote) -> tuple[int, CostSource]:
-    """What an answer cost: by what its service counted, else the most it can have counted."""
+    """The price of an answer: by the service's counts, or else the quote."""
     if quoted.exact:
         return quoted.nano, quoted.source
-    # No prompt has no tokens: who counts none has not counted.
+    # Every prompt has tokens, so a count of zero is not a count.
     if usage is None or not usage.input_tokens:
         return quoted.nano, "unknown"
     return cost_of(rate_of(model), usage), _source(model)
 
 
 def rate_of(model: KnownModel) -> Rate:
-    """What a model's tokens cost, or are taken to cost where nobody says."""
+    """The price of a model's tokens; `UNKNOWN_RATE` if it is not known."""
     return UNKNOWN_RATE if model.rate is None else model.rate
 
 
 def cost_of(rate: Rate, usage: Usage) -> int:
-    """What the counted tokens cost, in nano-dollars."""
+    """The cost of the counted tokens, in nano-dollars."""
     return rate.cost(
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,

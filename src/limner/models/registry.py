@@ -1,13 +1,13 @@
-"""A name or a role -> a model: what it takes in, where it is, what it costs, and its key.
+"""A name or a role -> a model: its inputs, its URL, its price and its key.
 
-Known are the rows of the catalogue, the user's own ``[[models]]``, whatever else a known service
-may run, and the two that limner carries itself: eyes that look, and rules that talk. Everything is
-decided from data, before anything is sent.
+The registry has the rows of the catalogue, the user's own ``[[models]]``, any other model of a
+known service, and limner's two embedded models: one for pictures (eyes) and one for conversations
+(offline). All of it is data; nothing is sent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from difflib import get_close_matches
@@ -38,7 +38,7 @@ NO_MODEL = "NO_MODEL"
 
 By = Literal["named", "vision", "default", "active", "first", "offline"]
 
-# The short name of the tool whose behaviour this is, so that its settings can be carried over.
+# `pi` is accepted as well, so that users can keep settings of that tool.
 _ALIASES = {
     f"{prefix}/{role}": role for prefix in ("limner", "pi") for role in ("vision", "default")
 }
@@ -48,17 +48,17 @@ _FREE = Rate(input_usd=Decimal(0), output_usd=Decimal(0))
 
 
 class KnownModel(msgspec.Struct, frozen=True, kw_only=True):
-    """A model that can be asked, if its key is set.
+    """A model that can be used if its key is set.
 
     Attributes:
         name: ``provider/id``.
         title: the name of its service, for messages.
         api: the wire it speaks, or ``EMBEDDED``.
-        base_url: where it is, without a slash at its end.
-        base_url_from: the variable or setting to correct where that address is wrong.
-        key_env: the variable that holds its key; None where it needs none.
-        account_url: where one sees what was spent, where that is known.
-        facts: formats, limits, token rule and rate; what is unknown there is None.
+        base_url: its URL, without a slash at its end.
+        base_url_from: the variable or setting that sets the URL.
+        key_env: the variable with its key; None if it needs none.
+        account_url: where the user sees the bill, if that is known.
+        facts: formats, limits, token rule and rate; unknown facts are None.
     """
 
     name: str
@@ -72,39 +72,39 @@ class KnownModel(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def takes_images(self) -> bool:
-        """False where a picture would be refused."""
+        """Whether it accepts pictures."""
         return self.facts.takes_images
 
     @property
     def takes_audio(self) -> bool:
-        """True where a sound would be heard."""
+        """Whether it accepts audio."""
         return self.facts.takes_audio
 
     @property
     def rate(self) -> Rate | None:
-        """What tokens cost, None where nobody says; free where there is no key to be billed."""
+        """The price of tokens; None if it is not known, free if the model needs no key."""
         return _FREE if self.facts.rate is None and self.key_env is None else self.facts.rate
 
     @property
     def provider(self) -> str:
-        """The service, as its models' names begin."""
+        """The first part of the name."""
         return self.name.partition("/")[0]
 
     @property
     def id(self) -> str:
-        """What the service calls the model."""
+        """The service's name of the model."""
         return self.name.partition("/")[2]
 
 
 class FoundModel(msgspec.Struct, frozen=True, kw_only=True):
-    """A model by its name, and how hard it was asked to think there."""
+    """A model, and the reasoning effort in its name."""
 
     model: KnownModel
     effort: Effort | None = None
 
 
 class UnknownModel(msgspec.Struct, frozen=True, kw_only=True):
-    """A name that is no model, who said it, and the names it may have meant."""
+    """A name that is not a model, its origin, and similar names."""
 
     by: By
     name: str
@@ -112,7 +112,7 @@ class UnknownModel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Resolution(msgspec.Struct, frozen=True, kw_only=True):
-    """The model that is used, who named it, and the names before it that are no models."""
+    """The chosen model, the origin of the choice, and earlier names that are not models."""
 
     model: KnownModel
     effort: Effort | None
@@ -124,14 +124,14 @@ class Registry:
     """The models of one program.
 
     Args:
-        key_of: looks a key up by its variable.
-        env: where other base URLs come from.
-        roles: which model does what, by role.
+        key_of: finds a key by its variable.
+        env: the environment, for base URLs.
+        roles: the model of each role.
         own: the user's own models.
-        embedded: whether the models that limner carries itself are there.
-        today: the day, for models that retire.
+        embedded: whether limner's embedded models are on.
+        today: the date, for models that retire.
 
-    All of its methods but `key` may raise a SettingsError: one of the user's own models is nowhere.
+    All of its methods but `key` raise a SettingsError if one of the user's own models has no URL.
     """
 
     def __init__(
@@ -152,36 +152,41 @@ class Registry:
         self._embedded = embedded
 
     def known(self) -> list[KnownModel]:
-        """Every model that may look: those with a row or a table, and limner's own eyes."""
+        """All models with a row or a ``[[models]]`` table, and limner's own eyes."""
         return list(self._known.values())
 
     def available(self) -> list[KnownModel]:
-        """The models of `known` that can be asked now: not retired, and no key is missing."""
+        """The models of `known` that can be used now: not retired, and with their keys."""
+        return list(self._available())
+
+    def has_available(self) -> bool:
+        """Whether `available` has at least one model."""
+        return any(True for _ in self._available())
+
+    def _available(self) -> Iterator[KnownModel]:
         today = self._today()
-        return [
-            model
-            for model in self._known.values()
-            if not model.facts.is_retired(today) and self.key(model) is not None
-        ]
+        for model in self._known.values():
+            if not model.facts.is_retired(today) and self.key(model) is not None:
+                yield model
 
     def key(self, model: KnownModel) -> str | None:
-        """The key of a model: empty where it needs none, None where it is missing."""
+        """The key of a model: empty if it needs none, None if it is missing."""
         return "" if model.key_env is None else self._key_of(model.key_env) or None
 
     def find(self, name: str) -> FoundModel | None:
-        """The model of a name; None where it is none.
+        """The model of a name, or None.
 
-        A name is ``provider/id``, or the alias of a role, and may end in ``:high`` or another
+        A name is ``provider/id`` or the alias of a role, and may end in ``:high`` or another
         effort. A known service has a model of every id.
         """
         return self._find(name.strip(), aliases_left=len(_ALIASES))
 
     def resolve(self, *, active: str | None = None) -> Resolution | None:
-        """The model that looks at pictures: the first of these that is a model.
+        """The model for pictures: the first of these names that is a model.
 
         The role ``vision``, the role ``default``, the model that is active in the session, the
-        first available. Whether it takes pictures and has its key is not asked here. The rules of
-        ``limner/offline`` look at nothing, so that talking to them leaves open who looks.
+        first available. This does not check if it accepts pictures or has its key.
+        ``limner/offline`` cannot look at pictures, so it counts only in the role ``vision``.
         """
         named: Sequence[tuple[By, str | None]] = (
             ("vision", self._roles.get("vision")),
@@ -200,19 +205,19 @@ class Registry:
                     model=found.model, effort=found.effort, by=by, unknown=tuple(unknown)
                 )
             unknown.append(UnknownModel(by=by, name=name, near=tuple(self.near(name))))
-        for model in self.available():
+        for model in self._available():
             return Resolution(model=model, effort=None, by="first", unknown=tuple(unknown))
         return None
 
-    def resolve_talker(self, *, named: str | None = None) -> Resolution:
-        """The model that a conversation is held with: the first of these that is said or there.
+    def resolve_conversation_model(self, *, named: str | None = None) -> Resolution:
+        """The model for a conversation: the first of these that is set or available.
 
-        The one that is ``named``, the role ``default``, the first available, ``limner/offline``.
-        What somebody chose is used or refused, and never replaced by another.
+        The ``named`` one, the role ``default``, the first available, ``limner/offline``. A model
+        that the user chose is never replaced by another.
 
         Raises:
-            UserError: ``NO_MODEL`` where the one chosen is no model, or one that only looks, or
-                there is none at all; ``NO_API_KEY`` where its key is missing.
+            UserError: ``NO_MODEL`` if the chosen name is not a model, or the model only looks at
+                pictures, or there is no model; ``NO_API_KEY`` if its key is missing.
         """
         chosen: Sequence[tuple[By, str | None]] = (
             ("named", named),
@@ -220,9 +225,9 @@ class Registry:
         )
         for by, name in chosen:
             if name:
-                found = self._talker(name)
+                found = self._conversation_model(name)
                 return Resolution(model=found.model, effort=found.effort, by=by)
-        for model in self.available():
+        for model in self._available():
             if model.api != EMBEDDED:
                 return Resolution(model=model, effort=None, by="first")
         if not self._embedded:
@@ -232,10 +237,10 @@ class Registry:
         return Resolution(model=_offline(), effort=None, by="offline")
 
     def near(self, name: str) -> list[str]:
-        """Names of models that one may have meant."""
+        """The names of similar models."""
         return _nearest(name, self._known)
 
-    def _talker(self, name: str) -> FoundModel:
+    def _conversation_model(self, name: str) -> FoundModel:
         found = self.find(name)
         if found is None:
             near = " or ".join(_nearest(name, [*self._known, OFFLINE]))
@@ -261,9 +266,10 @@ class Registry:
 
     @cached_property
     def _known(self) -> dict[str, KnownModel]:
-        # Made when first asked for: reading the catalogue takes longer than starting a command.
-        rows = {row.name: self._of_service(row) for row in vision_models()}
-        own = {model.name: self._of_user(model) for model in self._own}
+        # Built at the first use: loading the catalogue takes longer than starting a command.
+        listed = [self._from_service(row) for row in vision_models()]
+        rows = {model.name: model for model in listed}
+        own = {model.name: self._from_settings(model) for model in self._own}
         return rows | own | ({EYES: _eyes()} if self._embedded else {})
 
     def _find(self, name: str, *, aliases_left: int) -> FoundModel | None:
@@ -279,17 +285,17 @@ class Registry:
             return FoundModel(model=self._known[name])
         if name == OFFLINE and self._embedded:
             return FoundModel(model=_offline())
-        meant = self._roles.get(_ALIASES.get(name, ""))
-        # Roles may name each other, but not in a circle.
-        if not meant or not aliases_left:
+        target = self._roles.get(_ALIASES.get(name, ""))
+        # Roles may name each other, but not in a cycle.
+        if not target or not aliases_left:
             return None
-        return self._find(meant.strip(), aliases_left=aliases_left - 1)
+        return self._find(target.strip(), aliases_left=aliases_left - 1)
 
     def _unlisted(self, name: str) -> FoundModel | None:
         facts = _facts(name)
-        return None if facts is None else FoundModel(model=self._of_service(facts))
+        return None if facts is None else FoundModel(model=self._from_service(facts))
 
-    def _of_service(self, facts: VisionModel) -> KnownModel:
+    def _from_service(self, facts: VisionModel) -> KnownModel:
         service = services()[facts.provider]
         return KnownModel(
             name=facts.name,
@@ -305,24 +311,24 @@ class Registry:
     def _base_url(self, service: ModelService) -> str:
         return (self._env.get(service.base_url_env, "").strip() or service.base_url).rstrip("/")
 
-    def _of_user(self, own: CustomModel) -> KnownModel:
+    def _from_settings(self, own: CustomModel) -> KnownModel:
         provider = own.name.partition("/")[0]
         facts = replace(
-            _facts(own.name) or _facts_of_nobody(own.name),
+            _facts(own.name) or _default_facts(own.name),
             takes_images="image" in own.input,
             takes_audio="audio" in own.input,
         )
         if provider in services():
-            model = self._of_service(facts)
+            model = self._from_service(facts)
         elif own.base_url is not None:
-            model = _elsewhere(provider, facts)
+            model = _without_service(provider, facts)
         else:
             raise SettingsError(
                 f"[[models]] {own.name[:80]!r}: limner does not know this provider",
                 hint="Set base_url to the address of its server.",
             )
         if own.base_url is not None:
-            # Another server: it gets the key that was named for it, or none.
+            # Another server gets only the key that the table names for it.
             model = replace(
                 model,
                 base_url=own.base_url.rstrip("/"),
@@ -344,8 +350,8 @@ def _facts(name: str) -> VisionModel | None:
         return unlisted(name)
 
 
-def _facts_of_nobody(name: str) -> VisionModel:
-    """What may be taken for granted of a model that nobody has described."""
+def _default_facts(name: str) -> VisionModel:
+    """The facts of a model without a row."""
     provider, _, model_id = name.partition("/")
     return VisionModel(
         provider=provider,
@@ -363,7 +369,7 @@ def _facts_of_nobody(name: str) -> VisionModel:
     )
 
 
-def _elsewhere(provider: str, facts: VisionModel) -> KnownModel:
+def _without_service(provider: str, facts: VisionModel) -> KnownModel:
     return KnownModel(
         name=facts.name,
         title=provider,
@@ -378,23 +384,23 @@ def _elsewhere(provider: str, facts: VisionModel) -> KnownModel:
 
 def _eyes() -> KnownModel:
     facts = replace(
-        _facts_of_nobody(EYES),
+        _default_facts(EYES),
         title="limner's own eyes",
         formats=(*_SAFE_FORMATS, "image/gif", "image/webp"),
         rate=_FREE,
         source="limner",
     )
-    return replace(_elsewhere("limner", facts), api=EMBEDDED)
+    return replace(_without_service("limner", facts), api=EMBEDDED)
 
 
 def _offline() -> KnownModel:
     facts = replace(
-        _facts_of_nobody(OFFLINE),
+        _default_facts(OFFLINE),
         title="limner's own rules",
-        # They read what pictures are called, and never need one loaded.
+        # It reads only the names of pictures.
         takes_images=False,
         formats=(),
         rate=_FREE,
         source="limner",
     )
-    return replace(_elsewhere("limner", facts), api=EMBEDDED)
+    return replace(_without_service("limner", facts), api=EMBEDDED)

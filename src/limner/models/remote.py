@@ -1,4 +1,4 @@
-"""A prompt -> a request over the model's wire -> its streamed answer, or one of our errors."""
+"""A prompt -> a request over the model's wire -> its streamed answer, or one of limner's errors."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import asyncio
 from collections.abc import Callable, Generator
 from contextlib import aclosing, contextmanager
 
-import httpx2
 import msgspec
 from msgspec.structs import replace
 
 from limner.errors import ModelBadAnswer, ModelTimeout, ProviderError, ProviderRefused
 from limner.models import telemetry
-from limner.models.base import DEFAULT_TIMEOUT_S, tell_nobody
+from limner.models.base import DEFAULT_TIMEOUT_S, ignore_text
 from limner.models.pricing import cost_of
 from limner.models.registry import KnownModel
 from limner.net.clock import Clock
 from limner.net.failures import MAX_MESSAGE_CHARS, MAY_BE_BILLED, Vendor
-from limner.net.service import Service, patiently, versioned
-from limner.net.sse import Events
+from limner.net.http import HttpClient, HttpResponse
+from limner.net.service import Service, send_with_retries, versioned
+from limner.net.sse import EventStream
 from limner.wires.base import Answer, ModelRequest, Prompt, StreamReader, Usage, Wire, wire
 
-# A model may think for minutes before its first word, and not every service says so meanwhile.
+# A model may reason for minutes before its first word, and not every service sends keep-alives.
 IDLE_TIMEOUT_S = 180.0
 MAX_ANSWER_CHARS = 4_000_000
 
@@ -29,9 +29,9 @@ REPHRASE = "Ask in other words, about another picture, or another model."
 
 
 class ModelConnection(msgspec.Struct, frozen=True, kw_only=True):
-    """How one model's service is reached, in the event loop it is used in."""
+    """How to reach one model's service, in the event loop that uses it."""
 
-    http: httpx2.AsyncClient
+    http: HttpClient
     key: str
     base_url: str
     clock: Clock = msgspec.field(default_factory=Clock)
@@ -41,23 +41,23 @@ class RemoteModel:
     """A model behind an API.
 
     Args:
-        model: which one, and where it is.
+        model: the model and its URL.
         http: the client of the running event loop.
-        key: its key; empty where it needs none.
-        kind: what it is asked for, as telemetry calls it.
-        clock: the time between two attempts.
-        idle_timeout_s: how long the service may be silent.
+        key: its key; empty if it needs none.
+        kind: the purpose of the requests, for telemetry.
+        clock: the clock for pauses between two attempts.
+        idle_timeout_s: the longest pause between two chunks.
 
     Raises:
-        SettingsError: its base URL is not an address.
-        ProviderAuth: its key cannot be one.
+        SettingsError: its base URL is not a URL.
+        ProviderAuth: its key has characters that no key has.
     """
 
     def __init__(
         self,
         model: KnownModel,
         *,
-        http: httpx2.AsyncClient,
+        http: HttpClient,
         key: str,
         kind: str,
         clock: Clock | None = None,
@@ -67,7 +67,7 @@ class RemoteModel:
         self._kind = kind
         self._wire = wire(model.api)
         self._idle_timeout_s = idle_timeout_s
-        # Without a key there is nobody to bill.
+        # A service without a key has no account to bill.
         self._paid = bool(key)
         base_url = _versioned(model.base_url, self._wire)
         connection = ModelConnection(http=http, key=key, base_url=base_url, clock=clock or Clock())
@@ -84,9 +84,9 @@ class RemoteModel:
         prompt: Prompt,
         *,
         timeout_s: float | None = DEFAULT_TIMEOUT_S,
-        on_text: Callable[[str], None] = tell_nobody,
+        on_text: Callable[[str], None] = ignore_text,
     ) -> Answer:
-        """Ask once, over the model's wire; raises as `Model.ask`."""
+        """Send a prompt over the model's wire; raises as `Model.ask`."""
         if not self._model.takes_images:
             prompt = replace(prompt, takes_images=False)
         request = self._wire.request(self._model.id, prompt)
@@ -100,13 +100,13 @@ class RemoteModel:
             _as_model_error(),
         ):
             answer = await self._answer(request, timeout_s, on_text)
-            record.answered(answer)
-            return self._judged(answer)
+            record.add_answer(answer)
+            return self._check(answer)
 
     async def _answer(
         self, request: ModelRequest, timeout_s: float | None, on_text: Callable[[str], None]
     ) -> Answer:
-        """Send the request and follow its answer to the end, whatever end that is."""
+        """Send the request and read its answer to the end."""
         reader = self._wire.reader()
 
         async def attempt() -> None:
@@ -116,25 +116,25 @@ class RemoteModel:
                 read_timeout_s=self._idle_timeout_s,
                 paid=self._paid,
             ) as response:
-                await self._follow(response, reader, on_text)
+                await self._read_stream(response, reader, on_text)
 
         failure: ProviderError | None = None
         try:
             async with asyncio.timeout(timeout_s):
-                await patiently(attempt, self._service.clock)
+                await send_with_retries(attempt, self._service.clock)
         except TimeoutError:
-            failure = self._too_late(timeout_s)
+            failure = self._timeout(timeout_s)
         except ProviderError as error:
             error.may_be_billed = error.may_be_billed and self._paid
             failure = error
-        # An answer that is whole is not lost because the line fell silent after it.
+        # A complete answer counts, even if the connection failed after it.
         answer = reader.finish()
         if answer is None:
-            raise failure or self._bad("broke off before its end")
+            raise failure or self._bad_answer("is incomplete")
         return answer
 
-    async def _follow(
-        self, response: httpx2.Response, reader: StreamReader, on_text: Callable[[str], None]
+    async def _read_stream(
+        self, response: HttpResponse, reader: StreamReader, on_text: Callable[[str], None]
     ) -> None:
         kind = response.headers.get("content-type", "").partition(";")[0].strip()
         if kind not in ("", "text/event-stream"):
@@ -143,36 +143,36 @@ class RemoteModel:
                 hint=f"Check that {self._model.base_url_from} is the address of its API.",
                 may_be_billed=self._paid,
             )
-        events, chars = Events(), 0
+        events, chars = EventStream(), 0
         async with aclosing(response.aiter_bytes()) as chunks:
             async for chunk in chunks:
                 for event in events.feed(chunk):
                     piece = reader.feed(event.name, event.data)
                     chars += len(piece)
                     if chars > MAX_ANSWER_CHARS:
-                        raise self._bad(f"has more than {MAX_ANSWER_CHARS:,} characters")
+                        raise self._bad_answer(f"has more than {MAX_ANSWER_CHARS:,} characters")
                     if piece:
                         on_text(piece)
 
-    def _judged(self, answer: Answer) -> Answer:
-        """The answer, if it is one."""
+    def _check(self, answer: Answer) -> Answer:
+        """Return the answer, or raise the error that it reports."""
         if answer.stop in ("end", "length"):
             return answer
         error = (
             self._refused(answer)
             if answer.stop == "refusal"
-            else self._service.failure_within_answer(answer.code, answer.message, paid=self._paid)
+            else self._service.reported_error(answer.code, answer.message, paid=self._paid)
         )
         if answer.usage is not None:
             self._charge(error, answer.usage)
         raise error
 
     def _refused(self, answer: Answer) -> ProviderRefused:
-        said = None if answer.message is None else self._service.for_reader(answer.message)
-        why = said or answer.code
+        message = None if answer.message is None else self._service.safe_text(answer.message)
+        why = message or answer.code
         return ProviderRefused(
             f"{self.name} will not answer this{f': {why[:MAX_MESSAGE_CHARS]}' if why else ''}",
-            provider_message=said,
+            provider_message=message,
             may_be_billed=self._paid,
             hint=REPHRASE,
             extras={"provider": self._model.provider}
@@ -180,7 +180,7 @@ class RemoteModel:
         )
 
     def _charge(self, error: ProviderError, usage: Usage) -> None:
-        """What was counted before it went wrong is known, and at a known rate no longer a maybe."""
+        """Charge the tokens that were counted before the failure, if the rate is known."""
         error.extras["usage"] = {
             name: count for name, count in msgspec.to_builtins(usage).items() if count is not None
         }
@@ -188,7 +188,7 @@ class RemoteModel:
             error.may_be_billed = False
             error.charge(cost_of(self._model.rate, usage), "computed")
 
-    def _too_late(self, timeout_s: float | None) -> ModelTimeout:
+    def _timeout(self, timeout_s: float | None) -> ModelTimeout:
         return ModelTimeout(
             f"{self.name} did not finish its answer in {timeout_s:g} s"
             + (f"; {MAY_BE_BILLED}" if self._paid else ""),
@@ -197,9 +197,9 @@ class RemoteModel:
             extras={"provider": self._model.provider, "timeout_s": timeout_s},
         )
 
-    def _bad(self, what: str) -> ModelBadAnswer:
+    def _bad_answer(self, problem: str) -> ModelBadAnswer:
         return ModelBadAnswer(
-            f"The answer of {self.name} {what}" + (f"; {MAY_BE_BILLED}" if self._paid else ""),
+            f"The answer of {self.name} {problem}" + (f"; {MAY_BE_BILLED}" if self._paid else ""),
             may_be_billed=self._paid,
             extras={"provider": self._model.provider},
         )
@@ -207,7 +207,7 @@ class RemoteModel:
 
 @contextmanager
 def _as_model_error() -> Generator[None]:
-    """Errors of services are about pictures unless somebody says otherwise."""
+    """Give errors the code for models; by default it is the code for pictures."""
     try:
         yield
     except ProviderError as error:
@@ -215,8 +215,8 @@ def _as_model_error() -> Generator[None]:
         raise
 
 
-def _versioned(base_url: str, speaking: Wire) -> str:
-    return base_url if speaking.version is None else versioned(base_url, speaking.version)
+def _versioned(base_url: str, wire: Wire) -> str:
+    return base_url if wire.version is None else versioned(base_url, wire.version)
 
 
 def _vendor(model: KnownModel) -> Vendor:

@@ -1,7 +1,7 @@
-"""A model call -> one span, by OpenTelemetry's conventions for generative AI, where that is there.
+"""A model call -> one span, by OpenTelemetry's conventions for generative AI.
 
 Without the package ``opentelemetry-api`` nothing is imported and nothing is recorded. A span has
-names, numbers and codes, never a word of a prompt or an answer, and no picture.
+names, numbers and codes, but no text of a prompt or an answer, and no picture.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from typing import Any
 from limner.errors import LimnerError
 from limner.wires.base import Answer, Usage
 
-# The conventions have names of their own for the services they know.
+# The conventions have their own names for some services.
 _PROVIDER_NAMES = {"google": "gcp.gemini"}
 
 
 class SpanRecord:
-    """Takes the facts of one call as they become known."""
+    """Collects the attributes of one call."""
 
     def __init__(self) -> None:
         self.attributes: dict[str, Any] = {}
 
-    def answered(self, answer: Answer) -> None:
-        """Note what came back."""
+    def add_answer(self, answer: Answer) -> None:
+        """Add the facts of the answer."""
         self.attributes["gen_ai.response.finish_reasons"] = (answer.stop,)
         if answer.model is not None:
             self.attributes["gen_ai.response.model"] = answer.model
@@ -36,7 +36,7 @@ class SpanRecord:
 
 @contextmanager
 def span(*, provider: str, model: str, kind: str, max_tokens: int) -> Generator[SpanRecord]:
-    """Record the call made inside; ``kind`` is what it is for."""
+    """Record the call inside the block; ``kind`` is its purpose."""
     record = SpanRecord()
     tracer = _tracer()
     if tracer is None:
@@ -56,7 +56,7 @@ def span(*, provider: str, model: str, kind: str, max_tokens: int) -> Generator[
         f"chat {model}",
         kind=SpanKind.CLIENT,
         attributes=known,
-        # Their records of exceptions would carry messages, and messages can carry anything.
+        # OpenTelemetry would record messages of exceptions, which may contain anything.
         record_exception=False,
         set_status_on_exception=False,
     ) as current:

@@ -3,7 +3,7 @@
 `paid_call` is the whole sequence; the body of its ``async with`` block does what differs. Leaving
 the block decides: whatever happened inside, the ledger row ends as settled, released or unknown,
 and an error on its way out carries its cost. A cancellation carries a `Cancelled` error with the
-cost as its first argument: `cancellation_cost` finds it.
+cost as its first argument: `errors.cancellation_cost` finds it.
 """
 
 from __future__ import annotations
@@ -324,12 +324,6 @@ async def finish_despite_cancellation(work: Coroutine[Any, Any, T]) -> T:
     if not task.cancelled():
         task.exception()  # retrieved here, so that asyncio does not log it as never retrieved
     raise cancellation
-
-
-def cancellation_cost(cancellation: asyncio.CancelledError) -> Cancelled | None:
-    """The cost of a cancelled call; None if the cancellation did not pass through a `PaidCall`."""
-    cost = cancellation.args[0] if cancellation.args else None
-    return cost if isinstance(cost, Cancelled) else None
 
 
 def _code_of(error: BaseException | None) -> str | None:

@@ -1,4 +1,4 @@
-"""The passing of time, as a value: so that waiting can be tested without waiting."""
+"""A clock as a value -> waiting that tests can do without real time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 
 
 class Clock(msgspec.Struct, frozen=True, kw_only=True):
-    """Seconds since some moment, and a way to let them pass."""
+    """A monotonic time in seconds, and a sleep."""
 
     now: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep

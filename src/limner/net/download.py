@@ -1,4 +1,4 @@
-"""A host name -> the addresses it may be reached at: none of them inside somebody's network."""
+"""A picture's URL -> its bytes in a sink, only from the service's hosts and public addresses."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 
 async def resolve(host: str, port: int) -> Sequence[str]:
-    """Look a name up, as the system does.
+    """Resolve a host name with the system's resolver.
 
     Raises:
-        OSError: there is no such name, or nobody to ask.
+        OSError: the name does not exist, or the resolver cannot be reached.
     """
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -33,21 +33,21 @@ async def resolve(host: str, port: int) -> Sequence[str]:
 
 
 def is_public(address: str) -> bool:
-    """Whether an address is one of the open internet, also behind a translation to IPv6."""
+    """Whether an IP address is public; an IPv4 address inside an IPv6 one counts as itself."""
     try:
         ip = ipaddress.ip_address(address)
     except ValueError:
         return False
-    inner = _translated(ip)
+    inner = _embedded_ipv4(ip)
     if inner is not None:
         return is_public(str(inner))
-    # Python counts the retired site-local range (fec0::/10) as global.
-    local = isinstance(ip, ipaddress.IPv6Address) and ip.is_site_local
-    return ip.is_global and not (local or ip.is_multicast or ip.is_reserved)
+    # Python treats the deprecated site-local range (fec0::/10) as global.
+    is_site_local = isinstance(ip, ipaddress.IPv6Address) and ip.is_site_local
+    return ip.is_global and not (is_site_local or ip.is_multicast or ip.is_reserved)
 
 
-def _translated(ip: IPAddress) -> ipaddress.IPv4Address | None:
-    """The IPv4 address inside an IPv6 one, which is where a packet would end up."""
+def _embedded_ipv4(ip: IPAddress) -> ipaddress.IPv4Address | None:
+    """The IPv4 address inside an IPv6 one, which would get the packets."""
     if isinstance(ip, ipaddress.IPv4Address):
         return None
     if ip in _NAT64:
@@ -62,10 +62,10 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
 class DownloadSource(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a service's pictures may come from.
+    """The hosts that a service's pictures may come from.
 
-    ``hosts`` are exact names, or ``*.name`` for a name and everything below it. ``headers`` carry
-    the credentials; they are sent to the base URL's own origin and to nobody else.
+    ``hosts`` are exact names, or ``*.name`` for a name and its subdomains. ``headers`` contain the
+    credentials; they are sent only to the origin of the base URL.
     """
 
     base_url: str
@@ -74,15 +74,15 @@ class DownloadSource(msgspec.Struct, frozen=True, kw_only=True):
     resolve: Resolve = resolve
 
     def is_own_origin(self, url: httpx2.URL) -> bool:
-        """Whether an address is at the very origin the user configured."""
+        """Whether a URL is at the origin that the user configured."""
         return url.origin == httpx2.URL(self.base_url).origin
 
     def is_own_host(self, url: httpx2.URL) -> bool:
-        """Whether an address is at the host the user configured, on any port."""
+        """Whether a URL is at the host that the user configured, on any port."""
         return url.host == httpx2.URL(self.base_url).host
 
-    def names(self, host: str) -> bool:
-        """Whether the service is known to use this host."""
+    def allows(self, host: str) -> bool:
+        """Whether the service is known to use this host for pictures."""
         return any(
             host == name.removeprefix("*.")
             or (name.startswith("*.") and host.endswith(name.removeprefix("*")))
@@ -93,11 +93,11 @@ class DownloadSource(msgspec.Struct, frozen=True, kw_only=True):
 async def download(
     url: str, sink: Sink, *, client: httpx2.AsyncClient, source: DownloadSource
 ) -> None:
-    """Pour what is at an address into a sink.
+    """Download a URL into a sink.
 
     Raises:
-        BadProviderImage: the address may not be followed, or nothing is there.
-        ProviderUnavailable: its host cannot be reached or broke off; the picture is paid for.
+        BadProviderImage: the URL is not allowed, or nothing is there.
+        ProviderUnavailable: the connection failed; the picture is already paid for.
     """
     try:
         async with (
@@ -115,37 +115,37 @@ async def download(
 async def _open(
     url: str, *, client: httpx2.AsyncClient, source: DownloadSource
 ) -> AsyncGenerator[httpx2.Response]:
-    """The answer at the end of the redirects, each of them judged like the first address."""
-    target = _parsed(url)
+    """The response after all redirects; each URL is checked like the first one."""
+    target = _parse(url)
     for _ in range(MAX_REDIRECTS + 1):
-        _judge(target, source)
+        _check(target, source)
         response = await _get(target, client=client, source=source)
         try:
             if response.status_code not in _REDIRECTS:
-                yield _checked(response)
+                yield _check_status(response)
                 return
-            target = _parsed(str(target.join(response.headers.get("Location", ""))))
+            target = _parse(str(target.join(response.headers.get("Location", ""))))
         finally:
             await response.aclose()
     raise _refused(f"redirects more than {MAX_REDIRECTS} times")
 
 
-def _parsed(url: str) -> httpx2.URL:
+def _parse(url: str) -> httpx2.URL:
     try:
         parsed = httpx2.URL(url)
     except httpx2.InvalidURL:
-        raise _refused("is not an address") from None
+        raise _refused("is not a URL") from None
     if parsed.scheme not in ("http", "https") or not parsed.host or (parsed.port or 0) > 65535:
         raise _refused("is not a web address")
     return parsed
 
 
-def _judge(url: httpx2.URL, source: DownloadSource) -> None:
+def _check(url: httpx2.URL, source: DownloadSource) -> None:
     if url.userinfo:
-        raise _refused("carries a user name")
+        raise _refused("contains a user name")
     if url.scheme != "https" and not source.is_own_origin(url):
         raise _refused("is not an https address")
-    if not source.is_own_host(url) and not source.names(url.host):
+    if not source.is_own_host(url) and not source.allows(url.host):
         raise _refused(f"is at {url.host[:100]!r}, which is not a host of this service")
 
 
@@ -153,13 +153,15 @@ async def _get(
     url: httpx2.URL, *, client: httpx2.AsyncClient, source: DownloadSource
 ) -> httpx2.Response:
     if source.is_own_host(url) or _is_proxied(url):
-        # A proxy looks names up itself, in its own network; it is given the name.
+        # A proxy resolves names itself, in its own network.
         headers = source.headers if source.is_own_origin(url) else None
         return await client.send(client.build_request("GET", url, headers=headers), stream=True)
     try:
         addresses = await source.resolve(url.host, url.port or 443)
     except OSError as error:
-        raise _unreachable(f"has a host that cannot be looked up ({url.host[:100]!r})") from error
+        raise _unreachable(
+            f"has a host name that cannot be resolved ({url.host[:100]!r})"
+        ) from error
     if not addresses or not all(map(is_public, addresses)):
         raise _refused(f"is at {url.host[:100]!r}, which leads into a private network")
     return await _get_at(url, addresses, client)
@@ -168,13 +170,13 @@ async def _get(
 async def _get_at(
     url: httpx2.URL, addresses: Collection[str], client: httpx2.AsyncClient
 ) -> httpx2.Response:
-    """Ask the first of the judged addresses that answers; the certificate is the name's."""
+    """Connect to the first checked address that answers; TLS verifies the host name."""
     failure: httpx2.TransportError | None = None
     for address in addresses:
         request = client.build_request(
             "GET",
             url.copy_with(host=address),
-            # The pool knows connections by address: this one must not serve another name later.
+            # The pool finds connections by IP address: do not reuse this one for another name.
             headers={"Host": url.netloc.decode("ascii"), "Connection": "close"},
             extensions={"sni_hostname": url.host},
         )
@@ -191,7 +193,7 @@ def _is_proxied(url: httpx2.URL) -> bool:
     return ("https" in proxies or "all" in proxies) and not proxy_bypass(url.host)
 
 
-def _checked(response: httpx2.Response) -> httpx2.Response:
+def _check_status(response: httpx2.Response) -> httpx2.Response:
     status = response.status_code
     if status >= 500 or status in (408, 429):
         raise _unreachable(f"answered {status}")
@@ -208,6 +210,6 @@ def _unreachable(why: str) -> ProviderUnavailable:
     return ProviderUnavailable(
         f"The picture was drawn, but its address {why}; it may be billed",
         may_be_billed=True,
-        # Asking for the same picture again would pay for it again.
+        # A second request would be charged again.
         retryable=False,
     )

@@ -1,6 +1,6 @@
-"""What a service or the network says went wrong -> one of our errors, by status and code.
+"""An error response or a broken connection -> one of limner's errors, by status and code.
 
-Never by the words of a message: those are for the reader, and "1500 characters" is no 500.
+Never by the text of a message, which is only for the reader: "1500 characters" is not a 500.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ MODERATION_CODES = frozenset(
     }
 )
 OUT_OF_QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
-# Google answers 400 to a wrong key.
+# Google responds with 400 to a wrong key.
 WRONG_KEY_CODES = frozenset({"API_KEY_INVALID"})
-# Somebody on the way gave up waiting: whether the picture is drawn and charged, nobody knows.
-# The last three are what a proxy in front of many services says instead of 502 and 504.
-FATE_UNKNOWN = frozenset({408, 502, 504, 520, 522, 524})
+# A proxy or the service timed out, so it is unknown if the picture was drawn and charged. A CDN
+# sends the last three instead of 502 and 504.
+OUTCOME_UNKNOWN = frozenset({408, 502, 504, 520, 522, 524})
 MAY_BE_BILLED = "the request may be billed and was not sent again"
 
 _REQUEST_ID_HEADERS = ("x-request-id", "request-id", "cf-ray")
-# What vendors call a failure in the middle of an answer, where there is no status to go by.
+# The codes of failures inside a successful response, which have no status.
 _CODES_OF_KIND: Mapping[type[ProviderError], frozenset[str]] = {
     ProviderRefused: MODERATION_CODES,
     ProviderPaymentRequired: OUT_OF_QUOTA_CODES | {"billing_error"},
@@ -90,11 +90,11 @@ _NEVER_SENT = (
 
 
 class Vendor(msgspec.Struct, frozen=True, kw_only=True):
-    """Who is being asked, in our words and in the reader's.
+    """What error messages say about a service.
 
-    ``key_env`` is None for a service that needs no key. ``rephrase`` and ``slow_down`` are the
-    advice for a request that is refused, and for too many of them. ``unknown_outcome`` says what it
-    means that nobody knows what became of a request that buys something.
+    ``key_env`` is None for a service that needs no key. ``rephrase`` is the hint for a refused
+    request, ``slow_down`` the hint for too many requests. ``unknown_outcome`` says what it means
+    that the outcome of a paid request is unknown.
     """
 
     provider: str
@@ -107,78 +107,83 @@ class Vendor(msgspec.Struct, frozen=True, kw_only=True):
     unknown_outcome: str = MAY_BE_BILLED
 
 
-class HttpAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer that is not a success: its status, its headers and the beginning of its body."""
+class FailedResponse(msgspec.Struct, frozen=True, kw_only=True):
+    """A response that is not a success: its status, headers and the beginning of its body."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
 
 
-class _Told(msgspec.Struct, frozen=True):
-    """What an error answer says, as far as it can be read; without secrets."""
+class _ErrorBody(msgspec.Struct, frozen=True):
+    """What the body of an error response says, without secrets.
+
+    ``has_message`` is False if the message is only the name of the status.
+    """
 
     message: str
-    said: bool
+    has_message: bool
     code: str | None
     stage: str | None
     categories: list[str] | None
     request_id: str | None
 
 
-def failure_of_answer(
-    answer: HttpAnswer, vendor: Vendor, *, secrets: tuple[str, ...], paid: bool
+def response_error(
+    response: FailedResponse, vendor: Vendor, *, secrets: tuple[str, ...], paid: bool
 ) -> ProviderError:
-    """The error for an unsuccessful answer. ``paid`` says whether the request buys something."""
-    told = _read(answer, secrets)
-    fate_unknown = paid and answer.status in FATE_UNKNOWN
-    text = f"{vendor.title} answered {answer.status}: {told.message[:MAX_MESSAGE_CHARS]}"
-    error = _kind_of(answer, told)(
-        f"{text}; {vendor.unknown_outcome}" if fate_unknown else text,
-        may_be_billed=fate_unknown,
-        provider_message=told.message if told.said else None,
-        hint=_hint(answer.status, told, vendor),
-        extras=_extras(answer, told, vendor),
+    """The error for an error response. ``paid`` says whether the request buys something."""
+    body = _parse(response, secrets)
+    is_outcome_unknown = paid and response.status in OUTCOME_UNKNOWN
+    text = f"{vendor.title} answered {response.status}: {body.message[:MAX_MESSAGE_CHARS]}"
+    error = _error_type(response, body)(
+        f"{text}; {vendor.unknown_outcome}" if is_outcome_unknown else text,
+        may_be_billed=is_outcome_unknown,
+        provider_message=body.message if body.has_message else None,
+        hint=_hint(response.status, body, vendor),
+        extras=_extras(response, body, vendor),
     )
     if isinstance(error, ProviderRateLimited):
         error.retry_after_s = error.extras.get("retry_after_s")
-    if fate_unknown or told.code in OUT_OF_QUOTA_CODES:
+    if is_outcome_unknown or body.code in OUT_OF_QUOTA_CODES:
         error.retryable = False
     return error
 
 
-def failure_within_answer(
+def reported_error(
     code: str | None, message: str | None, vendor: Vendor, *, secrets: tuple[str, ...], paid: bool
 ) -> ProviderError:
-    """The error for an answer that began as a success and then told of a failure, by its code."""
-    said = None if message is None else for_reader(message, secrets) or None
+    """The error for a failure that is reported inside a successful response, by its code."""
+    shown = None if message is None else safe_text(message, secrets) or None
     kind = _KIND_OF_CODE.get(code or "", ProviderUnavailable)
-    words = f"failed while answering: {(said or 'no reason given')[:MAX_MESSAGE_CHARS]}"
+    reason = f"failed while answering: {(shown or 'no reason given')[:MAX_MESSAGE_CHARS]}"
     extras = {"provider": vendor.provider, "sent": True}
     return kind(
-        f"{vendor.title} {words}; {vendor.unknown_outcome}" if paid else f"{vendor.title} {words}",
+        f"{vendor.title} {reason}; {vendor.unknown_outcome}"
+        if paid
+        else f"{vendor.title} {reason}",
         may_be_billed=paid,
-        provider_message=said,
+        provider_message=shown,
         hint=vendor.rephrase if kind is ProviderRefused else None,
-        extras=extras if code is None else extras | {"provider_code": for_reader(code, secrets)},
+        extras=extras if code is None else extras | {"provider_code": safe_text(code, secrets)},
     )
 
 
-def for_reader(text: str, secrets: tuple[str, ...]) -> str:
-    """A vendor's own words, safe to show: no secrets, no broken characters, not endless."""
+def safe_text(text: str, secrets: tuple[str, ...]) -> str:
+    """A text of the vendor that is safe to show: no secrets, no lone surrogates, not too long."""
     clean = text.strip().encode("utf-8", "replace").decode()
     return redact(clean, secrets)[:MAX_PROVIDER_MESSAGE_CHARS]
 
 
-def failure_of_transport(
+def transport_error(
     problem: httpx2.RequestError, vendor: Vendor, *, paid: bool
 ) -> ProviderUnavailable:
-    """The error for a connection that failed, with what that means for the money."""
+    """The error for a failed connection; it says if the request may be billed."""
     extras = {"provider": vendor.provider}
     if isinstance(problem, _NEVER_SENT):
         return ProviderUnavailable(
             f"{vendor.title} cannot be reached ({type(problem).__name__}); nothing was sent",
-            hint=f"Check the network, and {vendor.base_url_env} where it is set.",
+            hint=f"Check the network, and {vendor.base_url_env} if it is set.",
             extras=extras | {"sent": False},
         )
     timed_out = isinstance(problem, httpx2.TimeoutException)
@@ -197,15 +202,15 @@ def failure_of_transport(
 
 
 def is_safe_to_resend(error: ProviderError) -> bool:
-    """Whether the service cannot have begun anything: refused for now, or never reached."""
+    """Whether the service cannot have started anything: rate limited, or not reached."""
     if isinstance(error, ProviderRateLimited):
-        # Told in the middle of an answer, it comes after work that may be charged.
+        # Reported inside a successful response, it follows work that may be charged.
         return error.retryable and not error.may_be_billed
     return error.extras.get("sent") is False
 
 
-def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """The pause a service asks for, in seconds, or None where it asks for none we understand."""
+def parse_retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """The ``Retry-After`` of a response in seconds; None if there is none that is valid."""
     for name, unit_s in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
             pause = float(headers.get(name, "")) * unit_s
@@ -213,18 +218,18 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
             continue
         if math.isfinite(pause) and pause >= 0:
             return pause
-    return _until(headers.get("retry-after", ""), headers.get("date", ""))
+    return _seconds_until(headers.get("retry-after", ""), headers.get("date", ""))
 
 
-def _until(moment: str, now: str) -> float | None:
-    """Seconds until an HTTP date, by the service's own clock where it tells the time."""
-    when = _date(moment)
-    if when is None:
+def _seconds_until(moment: str, now: str) -> float | None:
+    """Seconds until an HTTP date, by the service's clock if the response has a date."""
+    end = _parse_date(moment)
+    if end is None:
         return None
-    return max(0.0, (when - (_date(now) or datetime.now(UTC))).total_seconds())
+    return max(0.0, (end - (_parse_date(now) or datetime.now(UTC))).total_seconds())
 
 
-def _date(text: str) -> datetime | None:
+def _parse_date(text: str) -> datetime | None:
     try:
         parsed = parsedate_to_datetime(text)
     except ValueError:
@@ -232,11 +237,11 @@ def _date(text: str) -> datetime | None:
     return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 
 
-def _kind_of(answer: HttpAnswer, told: _Told) -> type[ProviderError]:
-    status = answer.status
-    if 400 <= status < 500 and told.code in MODERATION_CODES:
+def _error_type(response: FailedResponse, body: _ErrorBody) -> type[ProviderError]:
+    status = response.status
+    if 400 <= status < 500 and body.code in MODERATION_CODES:
         return ProviderRefused
-    if 400 <= status < 500 and told.code in WRONG_KEY_CODES:
+    if 400 <= status < 500 and body.code in WRONG_KEY_CODES:
         return ProviderAuth
     exact: dict[int, type[ProviderError]] = {
         401: ProviderAuth,
@@ -249,19 +254,19 @@ def _kind_of(answer: HttpAnswer, told: _Told) -> type[ProviderError]:
     return exact.get(status, ProviderUnavailable if status >= 500 else ProviderBadRequest)
 
 
-def _hint(status: int, told: _Told, vendor: Vendor) -> str | None:
-    if told.code in MODERATION_CODES:
+def _hint(status: int, body: _ErrorBody, vendor: Vendor) -> str | None:
+    if body.code in MODERATION_CODES:
         return vendor.rephrase
-    if told.code in OUT_OF_QUOTA_CODES or status == 402:
+    if body.code in OUT_OF_QUOTA_CODES or status == 402:
         return f"Add credit at {vendor.account_url}"
     if status < 400:
         return f"Set {vendor.base_url_env} to the address that it redirects to."
-    if status in FATE_UNKNOWN:
+    if status in OUTCOME_UNKNOWN:
         return f"Look at {vendor.account_url} before asking again."
-    if status in (401, 403) or told.code in WRONG_KEY_CODES:
+    if status in (401, 403) or body.code in WRONG_KEY_CODES:
         return _key_hint(status, vendor)
     hints = {
-        404: f"Check the model's name, and {vendor.base_url_env} where it is set.",
+        404: f"Check the model's name, and {vendor.base_url_env} if it is set.",
         429: vendor.slow_down,
     }
     return hints.get(status)
@@ -275,60 +280,60 @@ def _key_hint(status: int, vendor: Vendor) -> str:
     return f"Check the key in {vendor.key_env}."
 
 
-def _extras(answer: HttpAnswer, told: _Told, vendor: Vendor) -> dict[str, Any]:
+def _extras(response: FailedResponse, body: _ErrorBody, vendor: Vendor) -> dict[str, Any]:
     known = {
         "provider": vendor.provider,
-        "status": answer.status,
-        "provider_code": told.code,
-        "request_id": told.request_id,
-        "retry_after_s": retry_after_s(answer.headers),
-        "stage": told.stage,
-        "categories": told.categories,
+        "status": response.status,
+        "provider_code": body.code,
+        "request_id": body.request_id,
+        "retry_after_s": parse_retry_after_s(response.headers),
+        "stage": body.stage,
+        "categories": body.categories,
     }
     return {name: value for name, value in known.items() if value is not None}
 
 
-def _read(answer: HttpAnswer, secrets: tuple[str, ...]) -> _Told:
-    """Read an error body: ``{"error": {…}}`` as most word it, or texts beside each other."""
+def _parse(response: FailedResponse, secrets: tuple[str, ...]) -> _ErrorBody:
+    """Parse an error body: ``{"error": {…}}`` at most services, or flat fields."""
 
     def first_text(*candidates: object) -> str | None:
-        texts = (for_reader(text, secrets) for text in candidates if isinstance(text, str))
+        texts = (safe_text(text, secrets) for text in candidates if isinstance(text, str))
         return next(filter(None, texts), None)
 
-    body = as_object(_parsed(answer.body))
+    body = as_object(_parse_json(response.body))
     error = as_object(body.get("error")) or body
     details = as_object(error.get("moderation_details"))
-    # OpenRouter's code is the status over again; what happened is in its metadata.
+    # OpenRouter's code repeats the status; the reason is in its metadata.
     more = as_object(error.get("metadata"))
     named = as_list(details.get("categories")) or as_list(more.get("reasons"))
     categories = filter(None, map(first_text, named))
-    reasons = [as_object(one).get("reason") for one in as_list(error.get("details"))]
+    reasons = [as_object(detail).get("reason") for detail in as_list(error.get("details"))]
     flagged = "content_policy_violation" if "flagged_input" in more else None
     reasons += [more.get("error_type"), flagged]
-    # A list of complaints, as FastAPI words it: the first is the one to mend.
+    # FastAPI sends a list of problems; show the first.
     complaint = as_object(next(iter(as_list(error.get("detail"))), None))
     reasons.append(complaint.get("type"))
     texts = (error.get(name) for name in ("message", "detail", "title", "errors"))
-    said = (first_text(*texts, complaint.get("msg")), first_text(error.get("details")))
-    message = ": ".join(filter(None, said)) or None
-    return _Told(
-        message=message or _phrase(answer.status),
-        said=message is not None,
+    parts = (first_text(*texts, complaint.get("msg")), first_text(error.get("details")))
+    message = ": ".join(filter(None, parts)) or None
+    return _ErrorBody(
+        message=message or _status_phrase(response.status),
+        has_message=message is not None,
         code=first_text(error.get("code"), *reasons, error.get("type"), error.get("status")),
         stage=first_text(details.get("moderation_stage")),
         categories=list(categories) or None,
-        request_id=first_text(*(answer.headers.get(name) for name in _REQUEST_ID_HEADERS)),
+        request_id=first_text(*(response.headers.get(name) for name in _REQUEST_ID_HEADERS)),
     )
 
 
-def _parsed(body: bytes) -> object:
+def _parse_json(body: bytes) -> object:
     try:
         return json.loads(body.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return None
 
 
-def _phrase(status: int) -> str:
+def _status_phrase(status: int) -> str:
     try:
         return HTTPStatus(status).phrase
     except ValueError:

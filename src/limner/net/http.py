@@ -1,75 +1,82 @@
-"""The only builder of HTTP clients: one for each event loop, and a tap on what crosses them."""
+"""An event loop -> its HTTP client, the bodies it sends and one line of log for each message."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import io
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import NamedTuple
 
 import httpx2
+import msgspec
 
 from limner import __version__
 from limner.net.per_loop import PerLoop
 from limner.net.redaction import redact
-from limner.net.request_body import ChunkedBody
 
-# A server may have hundreds of conversations, each waiting for its model.
+# A server may have hundreds of conversations, and each waits for its model.
 MAX_CONNECTIONS = 1_000
 MAX_IDLE_CONNECTIONS = 100
 CONNECT_TIMEOUT_S = 10.0
-# Between two pieces of an answer; calls that wait for a picture to be drawn set their own.
+# Between two chunks of a response. Calls that wait for a picture set their own.
 READ_TIMEOUT_S = 60.0
 OBSERVED_BYTES = 2048
+CHUNK_BYTES = 256 * 1024
 _CREDENTIAL_HEADERS = ("Authorization", "api-key", "x-api-key", "x-goog-api-key")
 
 Observe = Callable[[str], None]
+# The other packages take these names from here, so that only net imports the HTTP library.
+HttpClient = httpx2.AsyncClient
+HttpRequest = httpx2.Request
+HttpResponse = httpx2.Response
+HttpError = httpx2.HTTPError
 
 
-class _Held(NamedTuple):
+class _OpenClient(NamedTuple):
     client: httpx2.AsyncClient
-    keeper: AsyncGenerator[None]
+    closer: AsyncGenerator[None]
 
 
 class Http:
-    """The HTTP client of a program, in as many event loops as it uses.
+    """The HTTP clients of a program, one for each event loop that it uses.
 
     Args:
-        observe: gets one line for each request and one for each answer, without secrets.
+        observe: gets one line for each request and one for each response, without secrets.
     """
 
     def __init__(self, *, observe: Observe | None = None) -> None:
         self._observe = observe
-        self._held = PerLoop(self._open)
+        self._clients = PerLoop(self._open)
 
     def client(self) -> httpx2.AsyncClient:
         """The client of the running event loop. It follows no redirect and resends nothing."""
-        return self._held.get().client
+        return self._clients.get().client
 
     async def aclose(self) -> None:
         """Close the connections of the running event loop."""
-        held = self._held.pop()
-        if held is not None:
-            await held.keeper.aclose()
+        opened = self._clients.pop()
+        if opened is not None:
+            await opened.closer.aclose()
 
-    def _open(self) -> _Held:
+    def _open(self) -> _OpenClient:
         client = httpx2.AsyncClient(
             headers={
                 "User-Agent": f"limner/{__version__}",
-                # A picture does not compress; unpacking would only cost time and trust.
+                # Pictures do not compress, and decompression is an attack surface.
                 "Accept-Encoding": "identity",
             },
-            verify=_trusted(),
+            verify=_tls_context(),
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
             timeout=httpx2.Timeout(READ_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
             limits=httpx2.Limits(
                 max_connections=MAX_CONNECTIONS, max_keepalive_connections=MAX_IDLE_CONNECTIONS
             ),
-            event_hooks=_tap(self._observe) if self._observe else None,
+            event_hooks=_observing_hooks(self._observe) if self._observe else None,
         )
-        return _Held(client, _closed_with_loop(client))
+        return _OpenClient(client, _close_with_loop(client))
 
 
 def parse_url(text: str) -> httpx2.URL | None:
@@ -81,35 +88,35 @@ def parse_url(text: str) -> httpx2.URL | None:
 
 
 @functools.cache
-def _trusted() -> ssl.SSLContext:
-    """Whom to believe; reading the certificates takes longer than a request, so it is done once."""
+def _tls_context() -> ssl.SSLContext:
+    """The trusted certificates. Loading them takes longer than a request, so it is done once."""
     return httpx2.create_ssl_context()
 
 
-def _closed_with_loop(client: httpx2.AsyncClient) -> AsyncGenerator[None]:
-    """Have the client closed when its event loop ends, for those who forget to.
+def _close_with_loop(client: httpx2.AsyncClient) -> AsyncGenerator[None]:
+    """Close the client when its event loop ends, even if the program forgets to.
 
-    A loop that ends closes the asynchronous generators that were begun in it. It is the one
-    notice a loop gives while connections can still be closed in order.
+    A loop that ends closes the asynchronous generators that were started in it. No other hook of a
+    loop runs while connections can still be closed in order.
     """
 
-    async def keep() -> AsyncGenerator[None]:
+    async def wait_for_close() -> AsyncGenerator[None]:
         try:
             yield
         finally:
             await client.aclose()
 
-    keeper = keep()
-    # It has no await before its yield, so one step by hand begins it.
+    closer = wait_for_close()
+    # It has no await before its yield, so one step by hand starts it.
     with contextlib.suppress(StopIteration):
-        keeper.__anext__().__await__().__next__()
-    return keeper
+        closer.__anext__().__await__().__next__()
+    return closer
 
 
-def _tap(observe: Observe) -> dict[str, list[Callable[..., object]]]:
+def _observing_hooks(observe: Observe) -> dict[str, list[Callable[..., object]]]:
     async def on_request(request: httpx2.Request) -> None:
-        is_at_hand = isinstance(request.stream, (httpx2.ByteStream, ChunkedBody))
-        body = request.content if is_at_hand else b""
+        is_in_memory = isinstance(request.stream, (httpx2.ByteStream, ChunkedBody))
+        body = request.content if is_in_memory else b""
         line = f"> {request.method} {request.url} {_headers(request.headers)}"
         observe(_line(line, body, request))
 
@@ -121,13 +128,13 @@ def _tap(observe: Observe) -> dict[str, list[Callable[..., object]]]:
             observe(_line(f"{line} {_headers(response.headers)}", body, request))
 
         assert isinstance(response.stream, httpx2.AsyncByteStream)
-        response.stream = _Tapped(response.stream, done)
+        response.stream = _ObservedBody(response.stream, done)
 
     return {"request": [on_request], "response": [on_response]}
 
 
-class _Tapped(httpx2.AsyncByteStream):
-    """The body of an answer; its beginning is reported when the body ends or is given up."""
+class _ObservedBody(httpx2.AsyncByteStream):
+    """The body of a response; its beginning is reported when the body ends or is closed."""
 
     def __init__(self, stream: httpx2.AsyncByteStream, done: Callable[[bytes], None]) -> None:
         self._stream, self._done = stream, done
@@ -135,7 +142,7 @@ class _Tapped(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for chunk in self._stream:
-            # One byte more than is shown tells that there was more.
+            # One byte more than the limit shows that there was more.
             self._seen += chunk[: OBSERVED_BYTES + 1 - len(self._seen)]
             yield chunk
 
@@ -152,13 +159,72 @@ def _line(line: str, body: bytes, request: httpx2.Request) -> str:
     secrets = _credentials(request)
     shown = redact(body[:OBSERVED_BYTES].decode("utf-8", "replace"), secrets)
     if len(body) > OBSERVED_BYTES:
-        # Drop the end as well: a secret cut in two would not have been recognised there.
+        # Drop the end as well: a secret that was cut there is not recognised.
         tail = 6 * max(map(len, secrets), default=0)
         shown = shown[: max(0, len(shown) - tail)] + "…"
     return f"{redact(line, secrets)} {shown!r}" if shown else redact(line, secrets)
 
 
 def _credentials(request: httpx2.Request) -> list[str]:
-    """The keys that this request carries: the last word of each header that names the caller."""
+    """The keys in this request: the last word of each header with credentials."""
     values = (request.headers.get(name, "") for name in _CREDENTIAL_HEADERS)
     return [words[-1] for value in values if (words := value.split())]
+
+
+class Upload(msgspec.Struct, frozen=True, kw_only=True):
+    """One file of a form: its field, file name, media type and bytes."""
+
+    field: str
+    filename: str
+    mime: str
+    data: bytes
+
+
+class MultipartForm(msgspec.Struct, frozen=True, kw_only=True):
+    """The fields and files of a form; files of the same field are sent in this order.
+
+    There is at least one file: the HTTP library would send a form without files in another
+    encoding.
+    """
+
+    fields: Mapping[str, str | int | bool] = msgspec.field(
+        default_factory=dict[str, str | int | bool]
+    )
+    uploads: Sequence[Upload]
+
+    def files(self) -> list[tuple[str, tuple[str, io.BytesIO, str]]]:
+        """The files in the form that the HTTP library takes.
+
+        It reads them in chunks while it sends. ``BytesIO`` shares the bytes, so there is no second
+        copy of a picture.
+        """
+        return [(up.field, (up.filename, io.BytesIO(up.data), up.mime)) for up in self.uploads]
+
+
+class ChunkedBody(httpx2.AsyncByteStream):
+    """A body in memory that is sent in chunks.
+
+    An event loop that gets megabytes at once copies the rest each time the network has taken a
+    part: a conversation with pictures was sent at a quarter of the speed.
+    """
+
+    def __init__(self, body: bytes) -> None:
+        self._body = memoryview(body)
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return _Chunks(self._body)
+
+
+class _Chunks:
+    # Not a generator: the event loop would have to close one that is not read to its end.
+    def __init__(self, body: memoryview) -> None:
+        self._rest = body
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if not self._rest:
+            raise StopAsyncIteration
+        chunk, self._rest = self._rest[:CHUNK_BYTES], self._rest[CHUNK_BYTES:]
+        return bytes(chunk)

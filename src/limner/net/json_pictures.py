@@ -1,7 +1,7 @@
-"""A body of JSON -> the parsed JSON, its picture decoded from base64 into a sink on the way.
+"""Chunks of JSON -> the parsed JSON, with its picture decoded from base64 into a sink.
 
-A picture is most of such a body. It is never held: each chunk's part of it is decoded and poured
-as the chunk arrives, so that memory stays flat and the work stays close to decoding alone.
+A picture is most of such a body. It is not kept in memory: its part of each chunk is decoded and
+written as the chunk arrives. So memory stays flat, and the time is close to that of decoding.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ import msgspec
 
 from limner.errors import BadProviderImage, ImageTooLarge, ProviderUnavailable
 from limner.net.sink import Sink
-from limner.net.sse import EventCutter
+from limner.net.sse import EventParser
 
-# The sink has its own, lower limit; this one keeps what is held before that from filling a disk.
+# The sink has its own, lower limit; this one protects the disk before that.
 MAX_BYTES = 256 * 1024 * 1024
 _MEMORY_BYTES = 2 * 1024 * 1024
-_PIECE_BYTES = 256 * 1024
+_CHUNK_BYTES = 256 * 1024
 
 
 class LastPicture:
-    """A sink for one picture that can be begun again; a large one is held on disk."""
+    """A sink for one picture that can restart; a large picture is kept on disk."""
 
     def __init__(self, *, max_bytes: int = MAX_BYTES) -> None:
         self._max_bytes = max_bytes
@@ -35,7 +35,7 @@ class LastPicture:
         self._size_bytes = 0
 
     def restart(self) -> None:
-        """Forget the picture; another begins."""
+        """Drop the picture; another one starts."""
         self._file.seek(0)
         self._file.truncate()
         self._size_bytes = 0
@@ -44,21 +44,21 @@ class LastPicture:
         """Take the next bytes.
 
         Raises:
-            ImageTooLarge: no picture has so many.
+            ImageTooLarge: the picture has more than ``max_bytes``.
         """
         self._size_bytes += len(data)
         if self._size_bytes > self._max_bytes:
             raise ImageTooLarge(f"The picture is larger than {self._max_bytes:,} bytes.")
         self._file.write(data)
 
-    def pour(self, sink: Sink) -> None:
-        """Pour the picture into another sink."""
+    def copy_to(self, sink: Sink) -> None:
+        """Write the picture to another sink."""
         self._file.seek(0)
-        while piece := self._file.read(_PIECE_BYTES):
-            sink.write(piece)
+        while chunk := self._file.read(_CHUNK_BYTES):
+            sink.write(chunk)
 
     def close(self) -> None:
-        """Let go of it."""
+        """Delete the picture."""
         self._file.close()
 
 
@@ -67,7 +67,7 @@ MAX_DEPTH = 64
 
 
 class Marker(enum.Enum):
-    """What stands in the parsed JSON where a picture was."""
+    """The value in the parsed JSON in place of a picture."""
 
     PICTURE = "its bytes are in the sink"
     DROPPED = "another one is in the sink, or there is no sink"
@@ -76,8 +76,8 @@ class Marker(enum.Enum):
 PICTURE = Marker.PICTURE
 DROPPED = Marker.DROPPED
 
-# JSON has no such numbers, so the marks cannot be confused with anything a service sends;
-# json.loads reads them all the same and hands them to a function of ours.
+# JSON has no such numbers, so a service cannot send the marks. json.loads accepts them and passes
+# them to a function.
 _MARKS = {PICTURE: b"NaN", DROPPED: b"Infinity"}
 _MARKERS: dict[str, Marker] = {mark.decode(): marker for marker, mark in _MARKS.items()}
 
@@ -86,7 +86,7 @@ _STRING_BODY = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)
 _WHOLE_ESCAPES = re.compile(rb"(?:[^\\]++|\\u[0-9a-fA-F]{4}|\\[^u])*+", re.DOTALL)
 _LONGEST_ESCAPE = len(r"\u0000")
 _WHITESPACE = b" \t\r\n"
-# Enough of a string to tell an address from base64, whatever its escapes.
+# Enough of a string to distinguish a URL from base64, with any escapes.
 _HEAD_BYTES = 256
 _SCHEME_CHARS = 32
 
@@ -102,46 +102,48 @@ async def read_json_with_pictures(
     last: bool = False,
     max_json_bytes: int = MAX_JSON_BYTES,
 ) -> Any:
-    """Parse a body of JSON, pouring the first picture in it into the sink, or the ``last``.
+    """Parse a JSON body, and write its first picture, or its ``last``, to the sink.
 
-    A path in ``wanted`` names keys from the top, joined by dots; lists on the way do not count
-    (``"data.b64_json"``). A string there is a picture, in base64 or as a ``data:`` address, unless
-    it is empty or an address of another kind: such a string is kept. In the result ``PICTURE``
-    stands for the picture that was poured and ``DROPPED`` for every other.
+    A path in ``wanted`` has the keys from the top, joined by dots; lists do not count
+    (``"data.b64_json"``). A string there is a picture, in base64 or as a ``data:`` URL, unless it
+    is empty or another URL: such a string is kept. In the result ``PICTURE`` marks the picture in
+    the sink, and ``DROPPED`` every other picture.
 
     Raises:
-        ProviderUnavailable: the body broke off; the picture may be billed.
-        BadProviderImage: the body is not JSON, is too much of it, or the base64 is wrong.
-        ImageTooLarge: one of the pictures before the last is larger than any may be.
+        ProviderUnavailable: the body is incomplete; the picture may be billed.
+        BadProviderImage: the body is not JSON, too long, or its base64 is not valid.
+        ImageTooLarge: a picture before the last one is too large.
     """
     reader = PictureReader(wanted=wanted, sink=sink, max_json_bytes=max_json_bytes)
     if last and sink is not None:
-        return await _read_holding(chunks, reader, sink)
+        return await _read_last_picture(chunks, reader, sink)
     async for chunk in chunks:
         reader.feed(chunk)
     return reader.finish()
 
 
-async def _read_holding(chunks: AsyncIterator[bytes], reader: PictureReader, sink: Sink) -> Any:
-    """Read a body of which only the last picture is wanted: which it is, only its end tells."""
-    with closing(LastPicture()) as held:
-        reader.hold(held)
+async def _read_last_picture(
+    chunks: AsyncIterator[bytes], reader: PictureReader, sink: Sink
+) -> Any:
+    """Read a body whose last picture is wanted; only the end of the body shows which it is."""
+    with closing(LastPicture()) as last:
+        reader.keep_last(last)
         async for chunk in chunks:
             reader.feed(chunk)
         value = reader.finish()
-        held.pour(sink)
+        last.copy_to(sink)
         return value
 
 
-def _nonsense(what: str) -> BadProviderImage:
+def _bad_response(problem: str) -> BadProviderImage:
     return BadProviderImage(
-        f"The service's answer {what}",
+        f"The service's response {problem}",
         hint="Check that the base URL is the service's API and not another page.",
     )
 
 
 class _Frame(msgspec.Struct):
-    """An open object or list; ``key`` is the name whose value is being read."""
+    """An open object or list; ``key`` is the key of the current value."""
 
     is_object: bool
     expects_key: bool
@@ -149,7 +151,7 @@ class _Frame(msgspec.Struct):
 
 
 class _Base64:
-    """Base64 in pieces, as they stand in a JSON string -> bytes in a sink."""
+    """Parts of a base64 string in JSON -> bytes in a sink."""
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
@@ -159,52 +161,52 @@ class _Base64:
     def feed(self, piece: bytes) -> None:
         data, partial_escape = self._rest + piece, b""
         if b"\\" in data:
-            data, partial_escape = _unescape_whole(data)
+            data, partial_escape = _unescape_complete(data)
         if self._padded and data.strip(_WHITESPACE):
-            raise _nonsense("has more base64 after its end")
+            raise _bad_response("has more base64 after its end")
         whole = len(data) & ~3
         try:
             decoded = _decode_base64(b'"%b"' % data[:whole])
         except msgspec.DecodeError:
             data = data.translate(None, _WHITESPACE)
             whole = len(data) & ~3
-            decoded = _strictly_decoded(data[:whole])
+            decoded = _decode_strictly(data[:whole])
         self._padded = self._padded or data.endswith(b"=", 0, whole)
         self._rest = data[whole:] + partial_escape
         self._sink.write(decoded)
 
     def finish(self) -> None:
         if self._rest.strip(_WHITESPACE):
-            raise _nonsense("has a picture whose base64 is cut short")
+            raise _bad_response("has a picture whose base64 is cut short")
 
 
-def _strictly_decoded(data: bytes) -> bytes:
+def _decode_strictly(data: bytes) -> bytes:
     try:
         return _decode_base64(b'"%b"' % data)
     except msgspec.DecodeError:
-        raise _nonsense("has a picture that is not base64") from None
+        raise _bad_response("has a picture that is not base64") from None
 
 
-def _unescaped(data: bytes) -> bytes:
+def _unescape(data: bytes) -> bytes:
     try:
         return _decode_string(b'"%b"' % data).encode()
     except msgspec.DecodeError:
-        raise _nonsense("has a string with a broken escape") from None
+        raise _bad_response("has a string with a broken escape") from None
 
 
-def _unescape_whole(data: bytes) -> tuple[bytes, bytes]:
-    """The data without its escapes, and apart from it an escape that is not complete yet."""
+def _unescape_complete(data: bytes) -> tuple[bytes, bytes]:
+    """The data without its escapes, and an incomplete escape at its end."""
     body = _WHOLE_ESCAPES.match(data)
     cut = body.end() if body else 0
     if len(data) - cut >= _LONGEST_ESCAPE:
-        raise _nonsense("has a string with a broken escape")
-    return _unescaped(data[:cut].translate(None, _WHITESPACE)), data[cut:]
+        raise _bad_response("has a string with a broken escape")
+    return _unescape(data[:cut].translate(None, _WHITESPACE)), data[cut:]
 
 
 class PictureReader:
-    """Follows JSON from chunk to chunk: keeps all of it but the pictures.
+    """Parses JSON chunk by chunk and keeps all of it except the pictures.
 
-    What `read_json_with_pictures` does, for those who are handed the chunks one by one.
+    It does the work of `read_json_with_pictures` for callers that get the chunks one by one.
     """
 
     def __init__(
@@ -216,21 +218,21 @@ class PictureReader:
     ) -> None:
         self._wanted = frozenset(tuple(path.split(".")) for path in wanted)
         self._sink = sink
-        self._held: LastPicture | None = None
+        self._last: LastPicture | None = None
         self._mark_at: int | None = None
         self._max_json_bytes = max_json_bytes
         self._kept = bytearray()
         self._frames: list[_Frame] = []
-        # Each state takes a chunk and a position in it, and answers how far it came.
+        # Each state takes a chunk and a position in it, and returns the next position.
         self._state: Callable[[bytes, int], int] = self._structure
         self._key_at: int | None = None
         self._escaped = False
         self._head = b""
         self._base64: _Base64 | None = None
 
-    def hold(self, held: LastPicture) -> None:
-        """From now on every picture takes the place of the one before it."""
-        self._held = held
+    def keep_last(self, last: LastPicture) -> None:
+        """Let every picture replace the one before it."""
+        self._last = last
 
     def feed(self, chunk: bytes) -> None:
         """Take the next chunk; raises as `read_json_with_pictures`."""
@@ -241,31 +243,31 @@ class PictureReader:
     def finish(self) -> Any:
         """The parsed JSON; raises as `read_json_with_pictures`."""
         if not self._kept.strip():
-            raise _nonsense("is empty")
+            raise _bad_response("is empty")
         if self._frames:
             raise ProviderUnavailable(
-                "The service's answer broke off before its end; the request may be billed and "
-                "was not sent again",
+                "The service's response is incomplete; the request may be billed and was not sent "
+                "again",
                 may_be_billed=True,
                 retryable=False,
             )
         try:
             return json.loads(self._kept.decode(), parse_constant=_MARKERS.__getitem__)
         except ValueError:
-            raise _nonsense("is not JSON") from None
+            raise _bad_response("is not JSON") from None
 
     def _keep(self, data: bytes) -> None:
         self._kept += data
         if len(self._kept) > self._max_json_bytes:
-            raise _nonsense(f"has more than {self._max_json_bytes} bytes besides the picture")
+            raise _bad_response(f"has more than {self._max_json_bytes} bytes besides the picture")
 
     def _structure(self, chunk: bytes, at: int) -> int:
         token = _TOKEN.search(chunk, at)
         between = chunk[at : token.start() if token else len(chunk)]
         if b"N" in between or b"I" in between:
-            raise _nonsense("is not JSON")
+            raise _bad_response("is not JSON")
         if not self._frames and between.strip():
-            raise _nonsense("is not a JSON object or list")
+            raise _bad_response("is not a JSON object or list")
         self._keep(between)
         if token is None:
             return len(chunk)
@@ -273,25 +275,25 @@ class PictureReader:
             self._open_string()
         else:
             self._keep(token[0])
-            self._move(token[0])
+            self._handle_token(token[0])
         return token.end()
 
-    def _move(self, token: bytes) -> None:
-        """Follow a brace, a bracket or a comma."""
+    def _handle_token(self, token: bytes) -> None:
+        """Handle a brace, a bracket or a comma."""
         if token in b"{[":
             if len(self._frames) == MAX_DEPTH:
-                raise _nonsense("is nested too deeply")
+                raise _bad_response("is nested too deeply")
             self._frames.append(_Frame(is_object=token == b"{", expects_key=token == b"{"))
         elif not self._frames:
-            raise _nonsense("is not JSON")
+            raise _bad_response("is not JSON")
         elif token == b",":
             self._frames[-1].expects_key = self._frames[-1].is_object
         elif self._frames.pop().is_object != (token == b"}"):
-            raise _nonsense("is not JSON")
+            raise _bad_response("is not JSON")
 
     def _open_string(self) -> None:
         if not self._frames:
-            raise _nonsense("is not a JSON object or list")
+            raise _bad_response("is not a JSON object or list")
         is_key = self._frames[-1].expects_key
         if not is_key and self._path() in self._wanted:
             self._head = b""
@@ -305,21 +307,21 @@ class PictureReader:
         return tuple(frame.key for frame in self._frames if frame.is_object)
 
     def _string(self, chunk: bytes, at: int) -> int:
-        """The inside of a string that is kept."""
+        """State: inside a string that is kept."""
         end = self._string_end(chunk, at)
         self._keep(chunk[at:end])
         if self._state == self._structure and self._key_at is not None:
             frame = self._frames[-1]
-            frame.key = _unescaped(bytes(self._kept[self._key_at + 1 : -1])).decode()
+            frame.key = _unescape(bytes(self._kept[self._key_at + 1 : -1])).decode()
             frame.expects_key = False
         return end
 
     def _skip(self, chunk: bytes, at: int) -> int:
-        """The inside of a picture that nobody takes."""
+        """State: inside a picture that is dropped."""
         return self._string_end(chunk, at)
 
     def _string_end(self, chunk: bytes, at: int) -> int:
-        """How far the string goes in this chunk, its closing quote included."""
+        """The end of the string in this chunk, after its closing quote."""
         if self._escaped:
             self._escaped = False
             at += 1
@@ -334,23 +336,23 @@ class PictureReader:
         return end + 1
 
     def _wanted_head(self, chunk: bytes, at: int) -> int:
-        """The beginning of a string at a wanted path: picture or address?"""
-        held = len(self._head)
-        self._head += chunk[at : at + _HEAD_BYTES - held]
+        """State: at the start of a string at a wanted path, which is a picture or a URL."""
+        before = len(self._head)
+        self._head += chunk[at : at + _HEAD_BYTES - before]
         body = _STRING_BODY.match(self._head)
         end = body.end() if body else 0
         if self._head[end : end + 1] == b'"':
             self._head = self._head[:end]
-            self._begin_wanted(ended=True)
-            return at + end + 1 - held
+            self._start_wanted(ended=True)
+            return at + end + 1 - before
         if len(self._head) == _HEAD_BYTES:
-            self._begin_wanted(ended=False)
-        return at + len(self._head) - held
+            self._start_wanted(ended=False)
+        return at + len(self._head) - before
 
-    def _begin_wanted(self, *, ended: bool) -> None:
-        text, _ = _unescape_whole(self._head)
+    def _start_wanted(self, *, ended: bool) -> None:
+        text, _ = _unescape_complete(self._head)
         if text.startswith(b"data:"):
-            self._begin_picture(self._base64_of_data_url(), ended=ended)
+            self._start_picture(self._base64_of_data_url(), ended=ended)
         elif not text or b":" in text[:_SCHEME_CHARS]:
             self._key_at = None
             self._keep(b'"' + self._head + (b'"' if ended else b""))
@@ -358,27 +360,27 @@ class PictureReader:
             self._escaped = body is not None and body.end() < len(self._head)
             self._state = self._structure if ended else self._string
         else:
-            self._begin_picture(self._head, ended=ended)
+            self._start_picture(self._head, ended=ended)
 
     def _base64_of_data_url(self) -> bytes:
         media_type, comma, data = self._head.partition(b",")
-        if not comma or not _unescape_whole(media_type)[0].endswith(b";base64"):
-            raise _nonsense("has a data: address that is not base64")
+        if not comma or not _unescape_complete(media_type)[0].endswith(b";base64"):
+            raise _bad_response("has a data: URL that is not base64")
         return data
 
     def _next_sink(self) -> Sink | None:
-        """Where the picture that begins now goes, if anywhere."""
-        if self._held is None:
+        """The sink of the picture that starts now; None if it is dropped."""
+        if self._last is None:
             sink, self._sink = self._sink, None
             return sink
         if self._mark_at is not None:
             mark = slice(self._mark_at, self._mark_at + len(_MARKS[PICTURE]))
             self._kept[mark] = _MARKS[DROPPED]
         self._mark_at = len(self._kept)
-        self._held.restart()
-        return self._held
+        self._last.restart()
+        return self._last
 
-    def _begin_picture(self, data: bytes, *, ended: bool) -> None:
+    def _start_picture(self, data: bytes, *, ended: bool) -> None:
         sink = self._next_sink()
         if sink is None:
             self._keep(_MARKS[DROPPED])
@@ -396,7 +398,7 @@ class PictureReader:
 
     def _picture(self, chunk: bytes, at: int) -> int:
         assert self._base64 is not None
-        # A quote behind a backslash is no end, but it is no base64 either: it fails as such.
+        # An escaped quote is not the end, but it is not base64 either, so it fails.
         end = chunk.find(b'"', at)
         self._base64.feed(chunk[at : end if end >= 0 else len(chunk)])
         if end < 0:
@@ -425,24 +427,24 @@ class PictureEvent(msgspec.Struct, frozen=True):
 async def picture_events(
     chunks: AsyncIterator[bytes], *, wanted: Collection[str]
 ) -> AsyncGenerator[PictureEvent]:
-    """Follow a stream of events; ``wanted`` says where their pictures are, as for JSON.
+    """Parse a stream of events; ``wanted`` has the paths of their pictures, as for JSON.
 
     Raises:
-        ProviderUnavailable: an event broke off.
-        BadProviderImage: an event's data is not JSON, or its base64 is wrong.
-        ImageTooLarge: no picture has so many bytes.
+        ProviderUnavailable: an event is incomplete.
+        BadProviderImage: an event's data is not JSON, or its base64 is not valid.
+        ImageTooLarge: a picture has too many bytes.
     """
-    cutter = EventCutter(lambda: _Data(wanted))
+    parser = EventParser(lambda: _PictureData(wanted))
     async for chunk in chunks:
-        for name, (body, picture) in cutter.feed(chunk):
+        for name, (body, picture) in parser.feed(chunk):
             yield PictureEvent(name, body, picture)
 
 
-class _Data:
+class _PictureData:
     """The data of one event."""
 
     def __init__(self, wanted: Collection[str]) -> None:
-        self._picture = _Held()
+        self._picture = _MemorySink()
         self._reader = PictureReader(wanted=wanted, sink=self._picture)
 
     def feed(self, piece: bytes) -> None:
@@ -452,7 +454,7 @@ class _Data:
         return self._reader.finish(), memoryview(self._picture.data)
 
 
-class _Held:
+class _MemorySink:
     """A sink in memory."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Things that belong to one event loop, behind objects that live longer than any loop."""
+"""The running event loop -> the value that belongs to it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ T = TypeVar("T")
 
 
 class PerLoop(Generic[T]):
-    """One value for each running event loop, made when that loop first asks.
+    """One value for each event loop, made at its first use.
 
-    Programs call ``asyncio.run`` more than once, and the blocking facade has a loop of its own;
-    connections and semaphores must not wander between them. Values of closed loops are dropped.
+    Programs call ``asyncio.run`` more than once, and the blocking API has its own loop. Connections
+    and semaphores must not be shared between loops. Values of closed loops are dropped.
     """
 
     def __init__(self, make: Callable[[], T]) -> None:
@@ -33,6 +33,6 @@ class PerLoop(Generic[T]):
             return self._values[loop]
 
     def pop(self) -> T | None:
-        """Forget the running loop's value and return it, for closing."""
+        """Remove the running loop's value and return it, so that the caller can close it."""
         with self._lock:
             return self._values.pop(asyncio.get_running_loop(), None)

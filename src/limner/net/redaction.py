@@ -1,4 +1,4 @@
-"""Text that may hold keys -> text that holds none: for messages, debug lines and errors."""
+"""Text that may contain secrets -> text without them, for messages, debug lines and errors."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-# Keys are ASCII, so no part of the mark can ever be part of one.
+# Keys are ASCII, so the mark cannot be part of a key.
 MARK = "•••"
-# Servers without keys are given a word for one; hiding "x" or "none" would hide the message.
+# Users set a dummy key for servers without keys; hiding "x" or "none" would spoil the message.
 MIN_SECRET_CHARS = 6
 
-# Compiled by what first goes wrong, if anything does: that takes as long as loading a module.
+# Compiled at the first use, because that takes as long as loading a module.
 _KEY_SHAPES = r"""(?xi)
       (?<![A-Za-z0-9])(?:sk-|r8_|xai-|hf_|ghp_|AIza)[A-Za-z0-9_*.-]{4,}
     | (?P<scheme>\bAuthorization['"]?\s*[:=]\s*['"]?(?:(?:Bearer|Basic|Token)\s+)?)[^\s"',;]+
@@ -19,25 +19,25 @@ _KEY_SHAPES = r"""(?xi)
     | (?P<name>\b(?:[\w-]{0,32}(?:key|token|secret)|password|sig|signature)
         (?:=|%3D|\\?"\s*:\s*\\?"))[^\s&"'\\;,]+
     """
-# Longer than any word or hash, shorter than the smallest picture worth sending.
+# Longer than any word or hash, shorter than the smallest useful picture.
 _BASE64 = r"(?:data:[\w.+/;=-]{1,100},)?(?:[A-Za-z0-9+/_-]|\\/){160,}={0,2}"
 
 
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
-    """Replace the given secrets, whatever looks like a key, and base64 pictures by a mark.
+    """Replace the given secrets, everything that looks like a key, and base64 data by a mark.
 
-    A secret is found in its plain form and also JSON-escaped or percent-encoded, in whole or in
-    part. One of fewer than six characters is not taken for one.
+    A secret is found in its plain form, and also if all or part of it is JSON-escaped or
+    percent-encoded. A secret of fewer than six characters is ignored.
     """
     known = _pattern(
         tuple(sorted({secret for secret in secrets if len(secret) >= MIN_SECRET_CHARS}))
     )
     if known is not None:
         text = known.sub(MARK, text)
-    return re.sub(_KEY_SHAPES, _marked, re.sub(_BASE64, MARK, text))
+    return re.sub(_KEY_SHAPES, _mark, re.sub(_BASE64, MARK, text))
 
 
-def _marked(match: re.Match[str]) -> str:
+def _mark(match: re.Match[str]) -> str:
     return (match["scheme"] or match["bearer"] or match["name"] or "") + MARK
 
 
@@ -45,13 +45,13 @@ def _marked(match: re.Match[str]) -> str:
 def _pattern(secrets: tuple[str, ...]) -> re.Pattern[str] | None:
     if not secrets:
         return None
-    # The longest first: a key that begins with another key must not leave its own end behind.
+    # The longest first: if one key begins with another, the rest of it must not remain.
     longest_first = sorted(secrets, key=len, reverse=True)
     return re.compile("|".join("".join(map(_any_spelling, secret)) for secret in longest_first))
 
 
 def _any_spelling(character: str) -> str:
-    """A pattern for one character as it is, behind JSON escapes, or percent-encoded."""
+    """A pattern for one character: plain, JSON-escaped or percent-encoded."""
     percent = "".join(f"%(?:25){{0,3}}(?i:{byte:02x})" for byte in _utf8(character))
     units = _utf16_units(character)
     escape = "".join(rf"\\{{1,8}}u(?i:{unit:04x})" for unit in units)

@@ -1,4 +1,4 @@
-"""One vendor's HTTP API: a request out; an answer, or one of our errors, back."""
+"""A request to a vendor's HTTP API -> its response, or one of limner's errors."""
 
 from __future__ import annotations
 
@@ -27,25 +27,30 @@ from limner.errors import (
 from limner.net.clock import Clock
 from limner.net.download import DownloadSource, download
 from limner.net.failures import (
-    HttpAnswer,
+    FailedResponse,
     Vendor,
-    failure_of_answer,
-    failure_of_transport,
-    failure_within_answer,
     is_safe_to_resend,
+    reported_error,
+    response_error,
+    transport_error,
 )
-from limner.net.http import CONNECT_TIMEOUT_S, parse_url
+from limner.net.http import (
+    CHUNK_BYTES,
+    CONNECT_TIMEOUT_S,
+    ChunkedBody,
+    MultipartForm,
+    parse_url,
+)
 from limner.net.json_pictures import MAX_JSON_BYTES, read_json_with_pictures
 from limner.net.redaction import redact
-from limner.net.request_body import PIECE_BYTES, ChunkedBody, MultipartForm
 from limner.net.sink import Sink
 
 MAX_ERROR_BYTES = 64 * 1024
 FIRST_RETRY_S = 0.5
-# A connection that is refused is seldom accepted a minute later; a rate limit often is.
-MAX_UNREACHED_S = 4.0
-MAX_UNTOLD_S = 20.0
-MAX_TOLD_S = 60.0
+# A refused connection seldom succeeds a minute later; a rate limit often ends by then.
+MAX_UNREACHABLE_S = 4.0
+MAX_RATE_LIMITED_S = 20.0
+MAX_RETRY_AFTER_S = 60.0
 
 _VERSION = re.compile(r"/v\d+\w*$")
 
@@ -53,7 +58,7 @@ T = TypeVar("T")
 
 
 class Access(Protocol):
-    """How a service is reached: through which client, where, and with whose key."""
+    """How to reach a service: the HTTP client, the base URL, the key and the clock."""
 
     @property
     def http(self) -> httpx2.AsyncClient:
@@ -62,17 +67,17 @@ class Access(Protocol):
 
     @property
     def base_url(self) -> str:
-        """The address of the API, without a slash at its end."""
+        """The URL of the API, without a slash at its end."""
         ...
 
     @property
     def key(self) -> str:
-        """The secret; empty where none is needed."""
+        """The key; empty if none is needed."""
         ...
 
     @property
     def clock(self) -> Clock:
-        """The time between two attempts."""
+        """The clock for pauses between two attempts."""
         ...
 
 
@@ -80,12 +85,12 @@ class Service:
     """A vendor's API at its base URL, with the key.
 
     Args:
-        picture_hosts: where the vendor's output addresses may point, besides the base URL.
-        headers: what every request carries, the key included; most vendors take a bearer's.
+        picture_hosts: the hosts of the vendor's picture URLs, besides the base URL.
+        headers: the headers of every request, with the key; the default is a bearer token.
 
     Raises:
-        SettingsError: the base URL is not an address.
-        ProviderAuth: the key cannot be one.
+        SettingsError: the base URL is not a URL.
+        ProviderAuth: the key has characters that no key has.
     """
 
     def __init__(
@@ -98,9 +103,9 @@ class Service:
     ) -> None:
         self.vendor = vendor
         self.clock = access.clock
-        self.base_url = _checked_base_url(access.base_url, vendor)
+        self.base_url = _check_base_url(access.base_url, vendor)
         self._http = access.http
-        self._secrets = (_checked_key(access.key, vendor),)
+        self._secrets = (_check_key(access.key, vendor),)
         bearer = {"Authorization": f"Bearer {access.key}"}
         self._headers = bearer if headers is None else headers
         self._source = DownloadSource(
@@ -122,23 +127,23 @@ class Service:
         last: bool = False,
         max_json_bytes: int = MAX_JSON_BYTES,
     ) -> Any:
-        """Send one request and read its JSON, pouring a picture inside it into the sink.
+        """Send one request and parse its JSON; a picture inside it goes into the sink.
 
-        ``body`` is JSON, encoded already where it is bytes; or ``form`` is sent. Of several
-        pictures the sink gets the first, or the ``last``. The request is sent once; ``paid`` says
-        that it buys something: then nobody may send it again unless it is known not to have
-        arrived.
+        ``body`` is JSON, already encoded if it is bytes; or a ``form`` is sent. If there are
+        several pictures, the sink gets the first, or the ``last``. The request is sent once.
+        ``paid`` says that it buys something: then the caller must not send it again, unless it is
+        certain that it did not arrive.
 
         Raises:
             ProviderError: the vendor or the network failed.
-            BadProviderImage: the answer is a success, but not what was promised.
+            BadProviderImage: the response is a success, but not valid.
         """
         content = body if isinstance(body, bytes) else None
         json = None if isinstance(body, bytes) else body
         if content is not None:
             headers = {"Content-Type": "application/json", **(headers or {})}
         async with (
-            self._answer(
+            self._send(
                 method,
                 url,
                 headers,
@@ -164,48 +169,47 @@ class Service:
         read_timeout_s: float,
         paid: bool,
     ) -> AsyncGenerator[httpx2.Response]:
-        """Post a body of JSON, or a form, and yield the successful answer, read as it arrives.
+        """Post JSON or a form, and yield the successful response to be read as it arrives.
 
-        It is sent once, as by `call`. ``read_timeout_s`` bounds the silence between two pieces.
+        The request is sent once, as in `call`. ``read_timeout_s`` is the longest pause between two
+        chunks.
 
         Raises:
-            ProviderError: the vendor or the network failed, also while the answer is being read.
+            ProviderError: the vendor or the network failed, also while the response is read.
         """
         headers = {"Accept": "text/event-stream"}
         if form is None:
             headers["Content-Type"] = "application/json"
-        async with self._answer(
+        async with self._send(
             "POST", url, headers, read_timeout_s, paid=paid, content=content, form=form
         ) as response:
             yield response
 
     async def fetch(self, url: str, sink: Sink) -> None:
-        """Pour a picture from one of the vendor's output addresses into the sink.
+        """Download a picture from one of the vendor's picture URLs into the sink.
 
         Raises:
-            BadProviderImage: the address is not one of the vendor's, or nothing is there.
-            ProviderUnavailable: it cannot be read now; the picture is paid for.
+            BadProviderImage: the URL is not one of the vendor's, or nothing is there.
+            ProviderUnavailable: it cannot be downloaded now; the picture is already paid for.
         """
-        with self._naming_provider():
+        with self._with_provider_name():
             await download(url, sink, client=self._http, source=self._source)
 
     def is_own(self, url: str) -> bool:
-        """Whether an address is at the API's own origin, so that the key may be sent there."""
+        """Whether a URL is at the API's own origin, so that the key may be sent there."""
         parsed = parse_url(url)
         return parsed is not None and parsed.is_absolute_url and self._source.is_own_origin(parsed)
 
-    def for_reader(self, text: str) -> str:
-        """The vendor's own words, safe to show: without secrets and without broken characters."""
+    def safe_text(self, text: str) -> str:
+        """A text of the vendor that is safe to show: without secrets and lone surrogates."""
         return redact(text.encode("utf-8", "replace").decode(), self._secrets)
 
-    def failure_within_answer(
-        self, code: str | None, message: str | None, *, paid: bool
-    ) -> ProviderError:
-        """The error for a failure that the vendor tells of in the middle of an answer."""
-        return failure_within_answer(code, message, self.vendor, secrets=self._secrets, paid=paid)
+    def reported_error(self, code: str | None, message: str | None, *, paid: bool) -> ProviderError:
+        """The error for a failure that the vendor reports inside a successful response."""
+        return reported_error(code, message, self.vendor, secrets=self._secrets, paid=paid)
 
     @asynccontextmanager
-    async def _answer(
+    async def _send(
         self,
         method: str,
         url: str,
@@ -217,7 +221,7 @@ class Service:
         content: bytes | None = None,
         form: MultipartForm | None = None,
     ) -> AsyncGenerator[httpx2.Response]:
-        """A successful answer whose body is still to be read."""
+        """Send a request; yields a successful response whose body is not read yet."""
         request = self._http.build_request(
             method,
             url,
@@ -228,35 +232,35 @@ class Service:
             headers={**self._headers, **(headers or {})},
             timeout=httpx2.Timeout(read_timeout_s, connect=CONNECT_TIMEOUT_S),
         )
-        if content is not None and len(content) > PIECE_BYTES:
+        if content is not None and len(content) > CHUNK_BYTES:
             request.stream = ChunkedBody(content)
         try:
             response = await self._http.send(request, stream=True)
             try:
                 if not response.is_success:
                     raise await self._failure(response, paid=paid)
-                with self._naming_provider():
+                with self._with_provider_name():
                     yield response
             finally:
                 await response.aclose()
         except httpx2.RequestError as problem:
-            raise failure_of_transport(problem, self.vendor, paid=paid) from problem
+            raise transport_error(problem, self.vendor, paid=paid) from problem
 
     async def _failure(self, response: httpx2.Response, *, paid: bool) -> ProviderError:
         body = b""
         with contextlib.suppress(httpx2.RequestError):
-            # The status has been said: an error page that breaks off says no less.
+            # The status is already known, so an incomplete error page does not matter.
             async with aclosing(response.aiter_bytes()) as chunks:
                 async for chunk in chunks:
                     body += chunk[: MAX_ERROR_BYTES - len(body)]
                     if len(body) == MAX_ERROR_BYTES:
                         break
-        answer = HttpAnswer(status=response.status_code, headers=response.headers, body=body)
-        return failure_of_answer(answer, self.vendor, secrets=self._secrets, paid=paid)
+        failed = FailedResponse(status=response.status_code, headers=response.headers, body=body)
+        return response_error(failed, self.vendor, secrets=self._secrets, paid=paid)
 
     @contextlib.contextmanager
-    def _naming_provider(self) -> Generator[None]:
-        """Errors from below do not know whose answer it was."""
+    def _with_provider_name(self) -> Generator[None]:
+        """Add the provider's name to errors of lower layers."""
         try:
             yield
         except LimnerError as error:
@@ -264,41 +268,41 @@ class Service:
             raise
 
 
-async def patiently(attempt: Callable[[], Awaitable[T]], clock: Clock) -> T:
-    """Make an attempt, and again after a while where nothing can have been begun.
+async def send_with_retries(attempt: Callable[[], Awaitable[T]], clock: Clock) -> T:
+    """Make an attempt, and retry it if the service cannot have started anything.
 
-    A pause that the service asks for is kept, up to a minute in all; otherwise the pauses grow,
-    for at most twenty seconds in all.
+    The service's ``Retry-After`` is respected, up to a minute in total. Without one, the pauses
+    grow, up to twenty seconds in total.
 
     Raises:
         ProviderError: what the last attempt raised.
     """
-    began, pause_s = clock.now(), FIRST_RETRY_S
+    started, pause_s = clock.now(), FIRST_RETRY_S
     while True:
         try:
             return await attempt()
         except ProviderError as error:
-            told_s: float | None = error.extras.get("retry_after_s")
-            wait_s = pause_s if told_s is None else max(told_s, FIRST_RETRY_S)
-            waited_s = clock.now() - began
-            if not is_safe_to_resend(error) or waited_s + wait_s > _patience_s(error):
+            retry_after_s: float | None = error.extras.get("retry_after_s")
+            wait_s = pause_s if retry_after_s is None else max(retry_after_s, FIRST_RETRY_S)
+            waited_s = clock.now() - started
+            if not is_safe_to_resend(error) or waited_s + wait_s > _max_retry_s(error):
                 raise
         await clock.sleep(wait_s)
         pause_s *= 2
 
 
 def versioned(base_url: str, version: str) -> str:
-    """A base URL with the API's version, which some write at its end and some do not."""
+    """A base URL with the API's version, which some users leave out."""
     return base_url if _VERSION.search(base_url) else f"{base_url}/{version}"
 
 
-def _patience_s(error: ProviderError) -> float:
+def _max_retry_s(error: ProviderError) -> float:
     if "retry_after_s" in error.extras:
-        return MAX_TOLD_S
-    return MAX_UNTOLD_S if isinstance(error, ProviderRateLimited) else MAX_UNREACHED_S
+        return MAX_RETRY_AFTER_S
+    return MAX_RATE_LIMITED_S if isinstance(error, ProviderRateLimited) else MAX_UNREACHABLE_S
 
 
-def _checked_base_url(base_url: str, vendor: Vendor) -> str:
+def _check_base_url(base_url: str, vendor: Vendor) -> str:
     if not base_url:
         raise SettingsError(
             f"{vendor.base_url_env} is not set",
@@ -313,11 +317,11 @@ def _checked_base_url(base_url: str, vendor: Vendor) -> str:
     return base_url
 
 
-def _checked_key(key: str, vendor: Vendor) -> str:
-    # A header can hold neither; the message of the library that refuses it would show the key.
+def _check_key(key: str, vendor: Vendor) -> str:
+    # A header cannot contain them, and the HTTP library's error message would show the key.
     if not key.isascii() or not key.isprintable() or " " in key:
         raise ProviderAuth(
-            f"The key in {vendor.key_env} holds characters that no key has",
+            f"The key in {vendor.key_env} has characters that no key has",
             hint=f"Set {vendor.key_env} again, without spaces, quotes or line ends.",
             extras={"provider": vendor.provider},
         )

@@ -1,4 +1,4 @@
-"""The sink that net and providers write a picture's bytes to: the layers above implement it."""
+"""Bytes from the network -> a sink, which a higher layer provides."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Sink(Protocol):
-    """Takes the untrusted bytes of a picture as they arrive; an error from it ends the transfer."""
+    """Takes the untrusted bytes of one picture as they arrive; its error ends the transfer."""
 
     def write(self, data: bytes | memoryview) -> None:
         """Take the next bytes.

@@ -81,7 +81,9 @@ async def open_websocket(
         raise ConnectionError(str(error)) from error
 
 
-async def listen(url: str, hear: Callable[[str | bytes], None], headers: Mapping[str, str]) -> None:
+async def listen(
+    url: str, on_message: Callable[[str | bytes], None], headers: Mapping[str, str]
+) -> None:
     """Pass on each message until the other side ends or fails; nothing is raised for that.
 
     Only news about work goes over such a socket, and its end is asked for elsewhere, so losing
@@ -93,7 +95,7 @@ async def listen(url: str, hear: Callable[[str | bytes], None], headers: Mapping
         opening = open_websocket(url, headers=headers, max_bytes=MAX_NEWS_BYTES, uses_proxy=True)
         async with await opening as socket:
             async for message in socket:
-                hear(message)
+                on_message(message)
 
 
 class WebSocketTransport:

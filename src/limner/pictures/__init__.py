@@ -1,1 +1,1 @@
-"""The only road in and out for pictures, and the values that providers share."""
+"""Stored pictures: taken in, converted, fitted and labelled; and the requests to providers."""

@@ -81,6 +81,7 @@ class ImageRequest(DrawingOptions, frozen=True, kw_only=True):
         sources: pictures to draw from. The first is edited, the others are references.
         mask: a PNG with the size of the first source; transparent pixels may change.
         partial_pictures: how many unfinished pictures to send; they may cost money.
+        vendor_fields: fields of the vendor's request, from options that the model's row names.
     """
 
     prompt: str
@@ -91,6 +92,7 @@ class ImageRequest(DrawingOptions, frozen=True, kw_only=True):
     sources: tuple[SourceImage, ...] = ()
     mask: SourceImage | None = None
     partial_pictures: int = 0
+    vendor_fields: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
-import httpx2
 import msgspec
 
 from limner.catalogue.images import ImageModel
 from limner.net.clock import Clock
+from limner.net.http import HttpClient
 from limner.net.sink import Sink
 from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt, RemoteJob
 
@@ -55,7 +55,7 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True):
     the spec names and that are set.
     """
 
-    http: httpx2.AsyncClient
+    http: HttpClient
     base_url: str
     key: str
     illustrate: Callable[[ImageRequest], Awaitable[tuple[bytes, Mapping[str, Any]]]]

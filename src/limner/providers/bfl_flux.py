@@ -178,7 +178,7 @@ class BflFlux(JobProvider):
             )
         if task.status not in REFUSED | FAILED:
             return None
-        reason = self.service.for_reader(_reason(task))[:MAX_MESSAGE_CHARS]
+        reason = self.service.safe_text(_reason(task))[:MAX_MESSAGE_CHARS]
         text = f"Black Forest Labs says {task.status}{f': {reason}' if reason else ''}"
         if task.status in REFUSED:
             return ProviderRefused(text, hint=self.service.vendor.rephrase, extras=extras)

@@ -206,7 +206,7 @@ def _incapable(
     for spec in specs.values():
         current = [row for row in spec.models if row.retired is None]
         if (able := _first_able(current, needs.needs)) is not None:
-            key = "" if spec.key_env is None else f", with {spec.key_env} set"
+            key = "" if spec.key_env is None or spec.key_optional else f", with {spec.key_env} set"
             hint = f"{able.name} can{key}."
             break
     return UserError(f"{model.name} {model.lacks(needs.needs)}.", code=CANNOT, hint=hint)

@@ -21,7 +21,13 @@ from limner.net import websocket
 from limner.net.clock import Clock
 from limner.net.service import Service
 from limner.net.sink import Sink
-from limner.pictures.request import ImageRequest, Progress, ProviderCallbacks, Receipt, RemoteJob
+from limner.pictures.request import (
+    ImageRequest,
+    Progress,
+    ProviderCallbacks,
+    Receipt,
+    RemoteJob,
+)
 from limner.providers.base import Connection
 from limner.providers.comfyui_api import ComfyJob
 from limner.providers.comfyui_workflow import Workflow, built_in, load_workflow

@@ -15,7 +15,7 @@ from limner.catalogue.images import ImageModel
 from limner.errors import BadProviderImage, ProviderUnavailable
 from limner.json_shapes import as_list, as_object
 from limner.net.failures import MAX_MESSAGE_CHARS
-from limner.net.request_body import MultipartForm, Upload
+from limner.net.http import MultipartForm, Upload
 from limner.net.service import Service
 from limner.net.sink import Sink
 from limner.pictures.request import ImageRequest, RemoteJob
@@ -58,7 +58,7 @@ class ComfyJob(JobProvider):
         self._workflow.check(request, default_model=self._model.id)
         if "model" in self._workflow.places:
             request = replace(request, model=await self._checkpoint(request.model))
-            self.facts["checkpoint"] = self.service.for_reader(request.model)
+            self.facts["checkpoint"] = self.service.safe_text(request.model)
         if request.seed is None:
             request = replace(request, seed=secrets.randbelow(2**31))
         for source in (*request.sources[:1], *filter(None, [request.mask])):
@@ -153,7 +153,7 @@ class ComfyJob(JobProvider):
             if known.rpartition(".")[0] == name:
                 return known
         raise unknown_checkpoint(
-            name, map(self.service.for_reader, names), vendor=self.service.vendor
+            name, map(self.service.safe_text, names), vendor=self.service.vendor
         )
 
     async def _ended_status(self, job: RemoteJob, timeout_s: float) -> JobStatus | None:
@@ -181,8 +181,8 @@ class ComfyJob(JobProvider):
             return ProviderUnavailable("A user stopped the drawing in ComfyUI")
         error = messages.get("execution_error", {})
         message, node = error.get("exception_message"), error.get("node_type")
-        reason = self.service.for_reader(message).strip() if isinstance(message, str) else ""
-        place = f" in {self.service.for_reader(node)[:60]}" if isinstance(node, str) else ""
+        reason = self.service.safe_text(message).strip() if isinstance(message, str) else ""
+        place = f" in {self.service.safe_text(node)[:60]}" if isinstance(node, str) else ""
         return ProviderUnavailable(
             f"ComfyUI failed{place}: {reason[:MAX_MESSAGE_CHARS] or 'no reason given'}"
         )

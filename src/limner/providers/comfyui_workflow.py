@@ -124,6 +124,7 @@ def workflow_values(request: ImageRequest, *, steps: int) -> Mapping[str, str | 
         "seed": request.seed or 0,
         "steps": steps,
         "model": request.model,
+        **request.vendor_fields,
     }
     if request.sources:
         values["image"] = upload_name(request.sources[0])

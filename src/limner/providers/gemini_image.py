@@ -20,9 +20,15 @@ from limner.errors import BadProviderImage, LimnerError, ProviderRefused
 from limner.json_shapes import as_list, as_object
 from limner.net.failures import MAX_MESSAGE_CHARS
 from limner.net.json_pictures import PICTURE
-from limner.net.service import Service, patiently, versioned
+from limner.net.service import Service, send_with_retries, versioned
 from limner.net.sink import Sink
-from limner.pictures.request import ImageRequest, Progress, ProviderCallbacks, Receipt, SourceImage
+from limner.pictures.request import (
+    ImageRequest,
+    Progress,
+    ProviderCallbacks,
+    Receipt,
+    SourceImage,
+)
 from limner.providers.base import Connection
 from limner.providers.model_inputs import COMMON_RATIOS, aspect_of, nearest_aspect_ratio
 from limner.providers.specs import BUILT_IN
@@ -84,7 +90,7 @@ class GeminiImage:
             )
 
         desk.progress(Progress(message=f"{SPEC.title} is drawing", elapsed_s=0.0))
-        answer = as_object(await patiently(attempt, self._service.clock))
+        answer = as_object(await send_with_retries(attempt, self._service.clock))
         failure = self._failure(answer)
         cost_nano = _cost(model, answer.get("usageMetadata"), has_picture=failure is None)
         if failure is not None:
@@ -115,11 +121,11 @@ class GeminiImage:
     def _refused(
         self, reason: str, message: object, refusal: Mapping[str, Any], *, stage: str
     ) -> ProviderRefused:
-        code = self._service.for_reader(reason)
-        shown = self._for_reader(message)
+        code = self._service.safe_text(reason)
+        shown = self._safe_text(message)
         ratings = [as_object(rating) for rating in as_list(refusal.get("safetyRatings"))]
         categories = [
-            self._service.for_reader(rating["category"])
+            self._service.safe_text(rating["category"])
             for rating in ratings
             if rating.get("blocked") is True and isinstance(rating.get("category"), str)
         ]
@@ -133,8 +139,8 @@ class GeminiImage:
 
     def _no_picture(self, candidate: Mapping[str, Any]) -> BadProviderImage:
         reason = candidate.get("finishReason")
-        code = self._service.for_reader(reason) if isinstance(reason, str) else None
-        message = self._for_reader(candidate.get("finishMessage") or _text(candidate))
+        code = self._service.safe_text(reason) if isinstance(reason, str) else None
+        message = self._safe_text(candidate.get("finishMessage") or _text(candidate))
         return BadProviderImage(
             f"Google answered without a picture{f' ({code})' if code else ''}"
             f"{': ' if message else ''}{message}",
@@ -142,8 +148,8 @@ class GeminiImage:
             extras={"provider": SPEC.name} | ({"provider_code": code} if code else {}),
         )
 
-    def _for_reader(self, text: object) -> str:
-        return self._service.for_reader(text)[:MAX_MESSAGE_CHARS] if isinstance(text, str) else ""
+    def _safe_text(self, text: object) -> str:
+        return self._service.safe_text(text)[:MAX_MESSAGE_CHARS] if isinstance(text, str) else ""
 
 
 def _body(request: ImageRequest, model: ImageModel) -> dict[str, Any]:

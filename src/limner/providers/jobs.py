@@ -25,9 +25,15 @@ from limner.errors import (
     ProviderUnavailable,
 )
 from limner.net.json_pictures import PICTURE, Marker
-from limner.net.service import Service, patiently
+from limner.net.service import Service, send_with_retries
 from limner.net.sink import Sink
-from limner.pictures.request import ImageRequest, Progress, ProviderCallbacks, Receipt, RemoteJob
+from limner.pictures.request import (
+    ImageRequest,
+    Progress,
+    ProviderCallbacks,
+    Receipt,
+    RemoteJob,
+)
 
 DEADLINE_S = 120.0
 FIRST_POLL_S = 0.5
@@ -106,12 +112,12 @@ class JobProvider(ABC):
     async def generate(self, request: ImageRequest, sink: Sink, desk: ProviderCallbacks) -> Receipt:
         """Draw one picture and write its bytes to the sink; raises as `Provider.generate`."""
         try:
-            request = await patiently(lambda: self.prepare(request), self._clock)
+            request = await send_with_retries(lambda: self.prepare(request), self._clock)
         except asyncio.CancelledError:
             desk.withdraw()
             raise
         counted, started = _CountingSink(sink), self._clock.now()
-        status = await patiently(lambda: self._create(request, counted, desk), self._clock)
+        status = await send_with_retries(lambda: self._create(request, counted, desk), self._clock)
         try:
             await desk.journal(status.job)
             return await self._finish(status.job, status, request, counted, desk, started=started)

@@ -79,6 +79,7 @@ class ModelInputs(msgspec.Struct, frozen=True, kw_only=True):
     ) -> dict[str, Any]:
         """The fields for a request; ``encode`` writes a picture in the form the service takes."""
         fields = {"prompt": request.prompt, **self._size(request), **self.fixed}
+        fields |= request.vendor_fields
         if self.seed and request.seed is not None:
             fields["seed"] = request.seed
         if self.negative_prompt and request.negative_prompt is not None:

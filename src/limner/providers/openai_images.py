@@ -12,9 +12,9 @@ from limner.errors import BadProviderImage, ProviderError, ProviderUnavailable
 from limner.json_shapes import as_list, as_object
 from limner.net.clock import Clock
 from limner.net.failures import MAX_MESSAGE_CHARS, MAY_BE_BILLED
+from limner.net.http import MultipartForm, Upload
 from limner.net.json_pictures import PICTURE, picture_events, read_json_with_pictures
-from limner.net.request_body import MultipartForm, Upload
-from limner.net.service import Service, patiently
+from limner.net.service import Service, send_with_retries
 from limner.net.sink import Sink
 from limner.pictures.request import ImageRequest, Progress, ProviderCallbacks
 
@@ -66,11 +66,11 @@ class ImagesApi:
         async def attempt() -> Mapping[str, Any]:
             return as_object(await send(body, sink, desk))
 
-        answer = await patiently(attempt, self._service.clock)
+        answer = await send_with_retries(attempt, self._service.clock)
         item = await self._find_picture(answer, sink)
         revised = item.get("revised_prompt")
         return ImagesReply(
-            revised_prompt=self._service.for_reader(revised) if isinstance(revised, str) else None,
+            revised_prompt=self._service.safe_text(revised) if isinstance(revised, str) else None,
             usage=answer.get("usage"),
         )
 
@@ -134,7 +134,7 @@ class ImagesApi:
     def _failure(self, body: Mapping[str, Any]) -> ProviderError:
         error = as_object(body.get("error")) or body
         code, message = error.get("code") or error.get("type"), error.get("message")
-        return self._service.failure_within_answer(
+        return self._service.reported_error(
             code if isinstance(code, str) else None,
             message if isinstance(message, str) else None,
             paid=self._paid,
@@ -155,7 +155,7 @@ class ImagesApi:
 
     def _no_picture(self, answer: Mapping[str, Any]) -> BadProviderImage:
         message = as_object(answer.get("error")).get("message")
-        reason = self._service.for_reader(message) if isinstance(message, str) else ""
+        reason = self._service.safe_text(message) if isinstance(message, str) else ""
         reason = reason[:MAX_MESSAGE_CHARS]
         vendor = self._service.vendor
         return BadProviderImage(
@@ -189,6 +189,7 @@ class _RequestBody:
     """The path and body of one request: JSON, or a form with pictures."""
 
     def __init__(self, request: ImageRequest, fields: Fields) -> None:
+        fields = {**fields, **request.vendor_fields}
         self.partial_pictures = request.partial_pictures
         if request.partial_pictures:
             fields = {**fields, "stream": True, "partial_images": request.partial_pictures}

@@ -15,9 +15,15 @@ from limner.dollars import MAX_USD
 from limner.errors import BadProviderImage, LimnerError
 from limner.json_shapes import as_list, as_object
 from limner.net.json_pictures import PICTURE
-from limner.net.service import Service, patiently
+from limner.net.service import Service, send_with_retries
 from limner.net.sink import Sink
-from limner.pictures.request import ImageRequest, Progress, ProviderCallbacks, Receipt, SourceImage
+from limner.pictures.request import (
+    ImageRequest,
+    Progress,
+    ProviderCallbacks,
+    Receipt,
+    SourceImage,
+)
 from limner.providers.base import Connection
 from limner.providers.model_inputs import COMMON_RATIOS, nearest_aspect_ratio
 from limner.providers.specs import BUILT_IN
@@ -53,7 +59,7 @@ class OpenRouter:
             )
 
         desk.progress(Progress(message=f"{SPEC.title} is drawing", elapsed_s=0.0))
-        answer = as_object(await patiently(attempt, self._service.clock))
+        answer = as_object(await send_with_retries(attempt, self._service.clock))
         cost_nano = _cost(as_object(answer.get("usage")))
         items = as_list(answer.get("data"))
         if not any(as_object(item).get("b64_json") is PICTURE for item in items):
@@ -68,7 +74,7 @@ class OpenRouter:
         if error:
             kind, message = as_object(error.get("metadata")).get("error_type"), error.get("message")
             code = kind if isinstance(kind, str) else error.get("code")
-            return self._service.failure_within_answer(
+            return self._service.reported_error(
                 None if code is None else str(code),
                 message if isinstance(message, str) else None,
                 paid=True,
@@ -83,6 +89,7 @@ class OpenRouter:
 
 def _body(request: ImageRequest, model: ImageModel) -> dict[str, Any]:
     body: dict[str, Any] = {"model": request.model, "prompt": request.prompt, "n": 1}
+    body |= request.vendor_fields
     body |= (
         _dimensions(request) if model.fit_to_size else {"size": f"{request.width}x{request.height}"}
     )

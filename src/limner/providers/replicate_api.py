@@ -199,7 +199,7 @@ class Predictions(JobProvider):
 
     def _failure(self, prediction: Prediction) -> ProviderError:
         reason = prediction.error if isinstance(prediction.error, str) else "no reason given"
-        shown = self.service.for_reader(reason)[:MAX_MESSAGE_CHARS]
+        shown = self.service.safe_text(reason)[:MAX_MESSAGE_CHARS]
         text = f"Replicate says the prediction is {prediction.status}: {shown}"
         extras = {"provider_code": prediction.status}
         if any(refusal in reason for refusal in REFUSALS):

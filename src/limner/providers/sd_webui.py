@@ -23,7 +23,7 @@ from limner.errors import BadProviderImage, LimnerError, ProviderBadRequest
 from limner.json_shapes import as_list, as_object
 from limner.net.clock import Clock
 from limner.net.json_pictures import PICTURE
-from limner.net.service import Service, patiently
+from limner.net.service import Service, send_with_retries
 from limner.net.sink import Sink
 from limner.pictures.request import ImageRequest, Progress, ProviderCallbacks, Receipt
 from limner.providers.base import Connection
@@ -64,12 +64,12 @@ class SdWebui:
         task = _Task(self._service, f"limner-{secrets.token_hex(8)}")
         body = _body(request) | {"force_task_id": task.name}
         if request.model != LOADED.id:
-            title = await patiently(lambda: self._checkpoint(request.model), self._clock)
+            title = await send_with_retries(lambda: self._checkpoint(request.model), self._clock)
             body["override_settings"] = {"sd_model_checkpoint": title}
         watcher = _Watcher(task, desk, self._clock, pictures=request.partial_pictures)
         watching = asyncio.ensure_future(watcher.run())
         try:
-            facts = await patiently(lambda: self._draw(request, body, sink), self._clock)
+            facts = await send_with_retries(lambda: self._draw(request, body, sink), self._clock)
         except asyncio.CancelledError:
             # It costs nothing in any case.
             desk.withdraw()
@@ -115,7 +115,7 @@ class SdWebui:
                 titles |= {alias: title for alias in aliases if isinstance(alias, str)}
         if name in titles:
             return titles[name]
-        known = dict.fromkeys(self._service.for_reader(title) for title in titles.values())
+        known = dict.fromkeys(self._service.safe_text(title) for title in titles.values())
         raise unknown_checkpoint(name, known, vendor=self._service.vendor)
 
     def _facts(self, info: object) -> dict[str, Any]:
@@ -127,7 +127,7 @@ class SdWebui:
         seed, checkpoint = facts.get("seed"), facts.get("sd_model_name")
         known: dict[str, Any] = {"seed": seed} if type(seed) is int else {}
         if isinstance(checkpoint, str):
-            known["checkpoint"] = self._service.for_reader(checkpoint)[:200]
+            known["checkpoint"] = self._service.safe_text(checkpoint)[:200]
         return known
 
     async def _interrupt(self, task: _Task) -> None:
@@ -151,6 +151,7 @@ def _body(request: ImageRequest) -> dict[str, Any]:
         "steps": int(LOADED.qualities[request.quality]),
         "width": _round_up(request.width),
         "height": _round_up(request.height),
+        **request.vendor_fields,
     }
     if request.sources:
         body["init_images"] = [base64.b64encode(request.sources[0].data).decode()]

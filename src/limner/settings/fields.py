@@ -10,10 +10,10 @@ from typing import Any, NamedTuple, cast, get_args, get_origin
 import msgspec
 from msgspec import Meta
 
+from limner.dollars import MAX_USD
 from limner.errors import SettingsError
 
 PREFIX = "LIMNER_"
-MAX_USD = 1_000_000
 _SHOWN_CHARS = 80
 
 

@@ -1,6 +1,6 @@
 """Settings files, variables and flags -> the effective settings and the source of each value.
 
-The layers, where a later one wins: the defaults, ``$LIMNER_HOME/config.toml``, ``limner.toml`` in
+The layers, the strongest last: the defaults, ``$LIMNER_HOME/config.toml``, ``limner.toml`` in
 the working folder, variables ``LIMNER_<KEY>`` with underscores for dots, flags. Files and flags may
 spell keys in camelCase, as ``images.blockImages``. An unknown key is an error that names its source
 and the nearest key. An unknown variable is an error only if it begins with a section

@@ -11,8 +11,9 @@ from typing import Annotated, Literal, get_args
 import msgspec
 from msgspec import Meta
 
+from limner.dollars import MAX_USD
 from limner.settings.custom_models import CustomModel
-from limner.settings.fields import MAX_USD, Setting
+from limner.settings.fields import Setting
 
 # An error message shows the title of the type.
 Switch = Annotated[bool, Meta(title="true or false")]

@@ -26,10 +26,10 @@ def is_handle(text: str) -> bool:
 
 
 def parse_handle(text: str) -> str:
-    """The handle that ``text`` is.
+    """Check that ``text`` is a handle, and return it.
 
     Raises:
-        InputInvalid: it is anything else, so it must not become part of a path.
+        InputInvalid: it is not a handle, so it must not become part of a path.
     """
     if not is_handle(text):
         raise InputInvalid(
@@ -41,16 +41,17 @@ def parse_handle(text: str) -> str:
 
 
 class Blobs:
-    """A folder with one file for each content, named by its sha256; only the owner reads it.
+    """A folder with one file for each content, named by its sha256; only the owner can read it.
 
-    Making this value touches nothing. Everything blocks; an event loop calls it in a thread.
+    Making this value does not touch the disk. All methods block; an event loop calls them in a
+    thread.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def writer(self, *, max_bytes: int) -> BlobWriter:
-        """Where the bytes of one picture can be poured as they arrive.
+        """A writer for the bytes of one picture as they arrive.
 
         Raises:
             StorageError: the folder cannot be made or written.
@@ -59,7 +60,7 @@ class Blobs:
             return BlobWriter(self._folder, max_bytes=max_bytes)
 
     def add(self, data: bytes) -> str:
-        """Keep ``data`` and return its handle.
+        """Store ``data`` and return its handle.
 
         Raises:
             StorageError: it cannot be written.
@@ -69,7 +70,7 @@ class Blobs:
             return writer.commit()
 
     def path(self, handle: str) -> Path:
-        """Where the bytes of a handle are, if they are here.
+        """The path of a handle's bytes, which need not exist.
 
         Raises:
             InputInvalid: it is not a handle.
@@ -77,14 +78,14 @@ class Blobs:
         return self._folder / _relative(parse_handle(handle))
 
     def has(self, handle: str) -> bool:
-        """Whether the bytes of a handle are here."""
+        """Whether the bytes of a handle are stored."""
         return self.path(handle).is_file()
 
     def read(self, handle: str) -> bytes:
         """The bytes of a handle.
 
         Raises:
-            StorageError: they are not here (``PICTURE_MISSING``), or cannot be read.
+            StorageError: they are not stored (``PICTURE_MISSING``), or cannot be read.
         """
         path = self.path(handle)
         try:
@@ -99,7 +100,7 @@ class Blobs:
             raise storage_error(error, doing="read", path=path) from error
 
     def remove(self, handle: str) -> bool:
-        """Delete the bytes of a handle; False where they were not here."""
+        """Delete the bytes of a handle; False if they were not stored."""
         path = self.path(handle)
         try:
             path.unlink()
@@ -109,8 +110,8 @@ class Blobs:
             raise storage_error(error, doing="delete", path=path) from error
         return True
 
-    def touched_s(self, handle: str) -> float | None:
-        """When the bytes of a handle were last taken in, in unix time; None if they are not here.
+    def stored_at_s(self, handle: str) -> float | None:
+        """When the bytes of a handle were last stored, in unix time; None if they are not stored.
 
         Raises:
             StorageError: the folder cannot be read.
@@ -122,12 +123,12 @@ class Blobs:
             except FileNotFoundError:
                 return None
 
-    def remove_untouched(self, handle: str, *, since_s: float) -> int:
-        """Delete the bytes of a handle, unless they were taken in again since a moment.
+    def remove_unless_stored_since(self, handle: str, *, since_s: float) -> int:
+        """Delete the bytes of a handle, unless they were stored again since a time.
 
-        Looking and deleting are two steps, and between them another process may take the same
-        bytes in. So they first lose their name: whoever comes after that writes them anew, and
-        whoever came before is seen by the time on the file.
+        Another process may store the same bytes between the check and the deletion. So the file is
+        renamed first: a process that stores the bytes after that writes a new file, and one that
+        stored them before has changed the time of the file.
 
         Returns:
             How many bytes were deleted.
@@ -146,12 +147,12 @@ class Blobs:
                     aside.replace(path)
                     return 0
                 aside.unlink()
-            except FileNotFoundError:  # somebody else deletes them, or has
+            except FileNotFoundError:  # another process deletes them
                 return 0
             return status.st_size
 
     def remove_leftovers(self, *, before_s: float) -> list[int]:
-        """Delete the unfinished files that a killed process left; how many bytes each had.
+        """Delete the temporary files of killed processes; returns the size of each.
 
         Raises:
             StorageError: they cannot be deleted.
@@ -167,17 +168,17 @@ class Blobs:
         return sizes
 
     def handles(self) -> Iterator[str]:
-        """Every handle whose bytes are here, in no order."""
+        """The handles of all stored bytes, in no order."""
         for file in self._folder.glob("[0-9a-f][0-9a-f]/*"):
             if _HANDLE.fullmatch(file.name) and file.parent.name == file.name[:2]:
                 yield file.name
 
 
 class BlobWriter:
-    """One picture's bytes on their way in: hashed and capped as they arrive, kept by ``commit``.
+    """Writes one picture's bytes: hashes them and checks the limit, and stores them on ``commit``.
 
-    Leaving the ``with`` block without a commit discards them. Until then the file has no name,
-    so a killed process leaves nothing behind where the system allows it (see ``draft``).
+    The end of the ``with`` block discards what was not committed. Until the commit the file has no
+    name, so a killed process leaves nothing behind if the system supports it (see ``temp_file``).
     """
 
     def __init__(self, folder: Path, *, max_bytes: int) -> None:
@@ -185,10 +186,10 @@ class BlobWriter:
         self._max_bytes = max_bytes
         self._hash = hashlib.sha256()
         self.size_bytes = 0
-        # Bytes arrive on the event loop and are read and committed in threads; discarding must
-        # wait for those, since the number of a closed file may by then be another file's.
+        # Bytes arrive on the event loop, and threads read and commit them. A discard must wait for
+        # those threads: the descriptor of a closed file may already belong to another file.
         self._lock = threading.Lock()
-        self._draft = _draft_in(folder)
+        self._temp_file = _temp_file_in(folder)
 
     def __enter__(self) -> Self:
         return self
@@ -205,7 +206,7 @@ class BlobWriter:
         """Take the next bytes.
 
         Raises:
-            ImageTooLarge: more bytes than a picture may have; the surplus is not written.
+            ImageTooLarge: more bytes than a picture may have; the rest is not written.
             StorageError: the disk is full.
         """
         size_bytes = self.size_bytes + len(data)
@@ -214,29 +215,29 @@ class BlobWriter:
         with self._lock:
             self._check_open()
             try:
-                write_all(self._draft.fd, data)
+                write_all(self._temp_file.fd, data)
             except OSError as error:
-                self._draft.close()  # a part may have been written, so the hash is no longer true
+                self._temp_file.close()  # a part may have been written, so the hash is wrong now
                 raise storage_error(error, doing="write", path=self._path) from error
             self._hash.update(data)
             self.size_bytes = size_bytes
 
     def read_all(self) -> bytes:
-        """The bytes so far, to look at them before keeping them.
+        """The bytes so far, so that the caller can check them before the commit.
 
         Raises:
             StorageError: they cannot be read.
         """
         with self._lock, disk_errors(doing="read", path=self._path):
             self._check_open()
-            os.lseek(self._draft.fd, 0, os.SEEK_SET)
+            os.lseek(self._temp_file.fd, 0, os.SEEK_SET)
             parts: list[bytes] = []
-            while part := os.read(self._draft.fd, _READ_BYTES):
+            while part := os.read(self._temp_file.fd, _READ_BYTES):
                 parts.append(part)
             return b"".join(parts)
 
     def commit(self) -> str:
-        """Keep the bytes and return their handle; the same bytes are kept once.
+        """Store the bytes and return their handle; equal bytes are stored once.
 
         Raises:
             StorageError: the disk is full.
@@ -244,49 +245,51 @@ class BlobWriter:
         with self._lock, disk_errors(doing="write", path=self._path):
             self._check_open()
             handle = self._hash.hexdigest()
-            if not self._is_kept(handle):
-                self._keep(handle)
+            if not self._is_stored(handle):
+                self._store(handle)
         self.discard()
         return handle
 
     def discard(self) -> None:
-        """Let go of the bytes, unless they were committed; harmless to call twice."""
+        """Discard the bytes, unless they were committed; safe to call twice."""
         with self._lock:
-            self._draft.close()
+            self._temp_file.close()
 
     def _check_open(self) -> None:
-        if self._draft.closed:
-            raise StorageError("These bytes were already committed, discarded or lost on the way.")
+        if self._temp_file.closed:
+            raise StorageError(
+                "These bytes were already committed or discarded, or a write failed."
+            )
 
-    def _is_kept(self, handle: str) -> bool:
+    def _is_stored(self, handle: str) -> bool:
         path = self._path / _relative(handle)
         try:
             if path.stat().st_size != self.size_bytes:
                 return False
-            os.utime(path)  # in use again: see `Blobs.remove_untouched`
+            os.utime(path)  # stored again: see `Blobs.remove_unless_stored_since`
         except FileNotFoundError:
             return False
         return True
 
-    def _keep(self, handle: str) -> None:
-        self._draft.sync()
-        shelf = self._path / handle[:2]
-        if not shelf.is_dir():
-            shelf.mkdir(mode=0o700, exist_ok=True)
+    def _store(self, handle: str) -> None:
+        self._temp_file.sync()
+        subfolder = self._path / handle[:2]
+        if not subfolder.is_dir():
+            subfolder.mkdir(mode=0o700, exist_ok=True)
             sync_folder(self._path)
         try:
-            self._draft.publish_new(_relative(handle))
+            self._temp_file.publish_new(_relative(handle))
         except FileExistsError:
-            # Either somebody kept the same bytes a moment ago, or a damaged copy has the name.
-            if not self._is_kept(handle):
-                self._draft.publish_over(_relative(handle))
+            # Another process just stored the same bytes, or a damaged file has the name.
+            if not self._is_stored(handle):
+                self._temp_file.publish_over(_relative(handle))
 
 
 def _relative(handle: str) -> str:
     return f"{handle[:2]}/{handle}"
 
 
-def _draft_in(folder: Path) -> TempFile:
+def _temp_file_in(folder: Path) -> TempFile:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if os.name == "nt":
         return TempFile(folder, mode=0o600)

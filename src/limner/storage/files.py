@@ -1,11 +1,11 @@
-"""Bytes -> a file at a path that ``reach`` resolved; a path -> the file that is really there.
+"""Bytes -> a file at a path that ``reach`` resolved; a resolved path -> its open file.
 
-A path is judged first and used later. In between somebody may swap a folder for a symlink, so
-every function here walks from the filesystem's root, one open folder to the next, and follows no
-symlink: what was judged is what is used, or the call fails with ReachDenied. Windows has no
-such calls: there the path is used as it is, which leaves that gap open.
+A path is checked first and used later. In between, another process may replace a folder by a
+symlink. So every function here walks from the filesystem's root, from one open folder to the next,
+and follows no symlink: either it uses the path that was checked, or it raises ReachDenied. Windows
+has no such calls, so there the path is used as it is and the gap stays open.
 
-Everything here blocks; an event loop calls it in a thread.
+All functions block; an event loop calls them in a thread.
 """
 
 from __future__ import annotations
@@ -24,36 +24,36 @@ from limner.storage.temp_file import Folder, Source, TempFile, sync_folder
 
 _CONFINED = {os.open, os.mkdir, os.link, os.stat, os.unlink, os.rename} <= os.supports_dir_fd
 _NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-# O_PATH needs no permission to list a folder, only to pass through it.
+# O_PATH needs only the permission to pass through a folder, not to list it.
 _FOLDER_FLAGS = _NO_FOLLOW | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_PATH", os.O_RDONLY)
-# Opening a named pipe must not wait for somebody to write to it.
+# Opening a named pipe must not wait for a writer.
 _READ_FLAGS = os.O_RDONLY | _NO_FOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _NAME_MAX_BYTES = 255
-_MOST_NUMBERS = 100_000
+_MAX_NUMBER = 100_000
 
 
 def write_new(path: Path, source: Source, *, overwrite: bool = False, mode: int = 0o666) -> Path:
-    """Write a file in one step, making its folders: it is there whole, or it is not there.
+    """Write a file atomically and make its folders: the file is complete, or does not exist.
 
     Args:
         path: resolved by ``Reach.resolve_write``.
-        source: the bytes, or a file of ours to copy them from.
-        overwrite: replace a plain file that has the name.
-        mode: who may do what with the file; the umask is respected.
+        source: the bytes, or one of limner's files to copy.
+        overwrite: replace a plain file of this name.
+        mode: the permissions of the file; the umask is respected.
 
     Raises:
-        OutputExists: the name is taken, or by something that is not a plain file.
-        ReachDenied: a folder on the way has become a symlink.
+        OutputExists: the name is taken; with ``overwrite``, by something that is not a plain file.
+        ReachDenied: a folder of the path has become a symlink.
         StorageError: the disk is full, read-only, or permission is missing.
     """
 
-    def publish(draft: TempFile, folder: Folder) -> None:
+    def publish(temp_file: TempFile, folder: Folder) -> None:
         if overwrite:
             _check_plain(folder, path)
-            draft.publish_over(path.name)
+            temp_file.publish_over(path.name)
             return
         try:
-            draft.publish_new(path.name)
+            temp_file.publish_new(path.name)
         except FileExistsError:
             raise _exists(path) from None
 
@@ -62,26 +62,26 @@ def write_new(path: Path, source: Source, *, overwrite: bool = False, mode: int 
 
 
 def write_numbered(folder: Path, stem: str, suffix: str, source: Source) -> Path:
-    """Write ``<stem><suffix>``, or ``<stem>-1<suffix>`` and so on where the name is taken.
+    """Write ``<stem><suffix>``, or ``<stem>-1<suffix>`` and so on if the name is taken.
 
-    Who gets which name is decided by the filesystem, so any number of threads and processes may
-    ask for the same stem at once. Raises as ``write_new`` does.
+    The filesystem decides, so any number of threads and processes may use the same stem at the
+    same time. Raises as ``write_new`` does.
 
     Args:
-        folder: one of limner's own, never chosen by a model: it may lie behind symlinks.
-        stem: the name without its end.
-        suffix: the end of the name, with its dot.
-        source: the bytes, or a file of ours to copy them from.
+        folder: one of limner's own, never chosen by a model; it may be behind symlinks.
+        stem: the name without its suffix.
+        suffix: the suffix with its dot.
+        source: the bytes, or one of limner's files to copy.
     """
     chosen = stem + suffix
     if chosen in ("", ".", "..") or {"/", "\0", os.sep} & set(chosen):
         raise ValueError(f"{chosen!r} is not a plain file name")
 
-    def publish(draft: TempFile, _: Folder) -> None:
+    def publish(temp_file: TempFile, _: Folder) -> None:
         nonlocal chosen
-        for number in range(1, _MOST_NUMBERS):
+        for number in range(1, _MAX_NUMBER):
             try:
-                draft.publish_new(chosen)
+                temp_file.publish_new(chosen)
             except FileExistsError:
                 chosen = f"{stem}-{number}{suffix}"
             else:
@@ -93,11 +93,11 @@ def write_numbered(folder: Path, stem: str, suffix: str, source: Source) -> Path
 
 
 def check_new(path: Path, *, overwrite: bool = False) -> None:
-    """Find out, before anything is paid for, whether ``write_new`` would fail; touches nothing.
+    """Check whether ``write_new`` would fail, before the caller pays; changes nothing.
 
     Raises:
         OutputExists: the name is taken.
-        ReachDenied: a folder on the way has become a symlink.
+        ReachDenied: a folder of the path has become a symlink.
         StorageError: a folder cannot be made or written.
     """
     with disk_errors(doing="write", path=path):
@@ -105,7 +105,7 @@ def check_new(path: Path, *, overwrite: bool = False) -> None:
         missing = path.relative_to(nearest).parts
         if any(len(os.fsencode(part)) > _NAME_MAX_BYTES for part in missing):
             raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
-        with _entered(nearest, make=False) as folder:
+        with _open_folder(nearest, make=False) as folder:
             if len(missing) == 1:
                 _check_free(folder, path, overwrite=overwrite)
             _check_writable(folder, nearest)
@@ -118,11 +118,11 @@ def open_plain(path: Path) -> BinaryIO:
         path: resolved by ``Reach.resolve_read``.
 
     Raises:
-        ReachDenied: the file, or a folder on the way, has become a symlink.
-        StorageError: there is no such file (``FILE_NOT_FOUND``), or it cannot be read.
+        ReachDenied: the file, or a folder of the path, has become a symlink.
+        StorageError: the file does not exist (``FILE_NOT_FOUND``), or cannot be read.
     """
     try:
-        with _entered(path.parent, make=False) as folder:
+        with _open_folder(path.parent, make=False) as folder:
             name, dir_fd = _at(folder, path.name)
             _check_no_symlink(folder, path.name, path)
             fd = os.open(name, _READ_FLAGS, dir_fd=dir_fd)
@@ -148,17 +148,17 @@ def _write(
 ) -> None:
     with (
         disk_errors(doing="write", path=shown),
-        _entered(folder, make=True) as opened,
-        TempFile(opened, mode=mode) as draft,
+        _open_folder(folder, make=True) as opened,
+        TempFile(opened, mode=mode) as temp_file,
     ):
-        draft.fill(source)
-        draft.sync()
-        publish(draft, opened)
+        temp_file.fill(source)
+        temp_file.sync()
+        publish(temp_file, opened)
 
 
 @contextmanager
-def _entered(path: Path, *, make: bool) -> Generator[Folder]:
-    """The folder at a resolved path, opened step by step without following a symlink."""
+def _open_folder(path: Path, *, make: bool) -> Generator[Folder]:
+    """Open the folder at a resolved path step by step, without following a symlink."""
     if not path.is_absolute() or ".." in path.parts:
         raise ValueError(f"{path} is not a resolved path")
     if not _CONFINED:
@@ -169,7 +169,7 @@ def _entered(path: Path, *, make: bool) -> Generator[Folder]:
     here = os.open(path.anchor, _FOLDER_FLAGS)
     try:
         for part in path.parts[1:]:
-            below = _step(here, part, path, make=make)
+            below = _open_subfolder(here, part, path, make=make)
             os.close(here)
             here = below
         yield here
@@ -177,7 +177,7 @@ def _entered(path: Path, *, make: bool) -> Generator[Folder]:
         os.close(here)
 
 
-def _step(here: int, part: str, path: Path, *, make: bool) -> int:
+def _open_subfolder(here: int, part: str, path: Path, *, make: bool) -> int:
     try:
         return os.open(part, _FOLDER_FLAGS, dir_fd=here)
     except FileNotFoundError:
@@ -190,9 +190,9 @@ def _step(here: int, part: str, path: Path, *, make: bool) -> int:
     try:
         os.mkdir(part, dir_fd=here)
         sync_folder(here)
-    except FileExistsError:  # somebody else made it first, as a folder or as a trap
+    except FileExistsError:  # another process made it first, as a folder or as a trap
         pass
-    return _step(here, part, path, make=False)
+    return _open_subfolder(here, part, path, make=False)
 
 
 def _at(folder: Folder, name: str) -> tuple[str | Path, int | None]:
@@ -212,7 +212,7 @@ def _check_no_symlink(folder: Folder, name: str, path: Path) -> None:
     if status is not None and stat.S_ISLNK(status.st_mode):
         raise ReachDenied(
             f"{str(path)!r} is refused: a part of it has become a symlink.",
-            hint="Something else is changing these folders; use one that only you write.",
+            hint="Another program is changing these folders; use one that only you can write.",
         )
 
 
@@ -239,7 +239,7 @@ def _exists(path: Path) -> OutputExists:
 
 
 def _nearest_folder(path: Path) -> Path:
-    """The deepest folder above ``path`` that exists; a dangling symlink counts as there."""
+    """The deepest existing folder above ``path``; a dangling symlink counts as existing."""
     for folder in path.parents:
         if os.path.lexists(folder):
             return folder

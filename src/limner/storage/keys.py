@@ -1,4 +1,4 @@
-"""A key's name -> its secret value, from the environment or a file only its owner can read."""
+"""A key's name -> its secret value, from the environment or a file that only its owner can read."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class KeyEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Keys:
-    """The keys of one limner home. Making this value reads nothing.
+    """The keys of one limner home. Making this value does not read the file.
 
     Args:
-        path: the key file, which need not be there.
-        env: the environment, which wins over the file; a blank variable counts as unset.
+        path: the key file, which need not exist.
+        env: the environment, which wins over the file; a blank variable counts as not set.
     """
 
     def __init__(self, path: Path, env: Mapping[str, str]) -> None:
@@ -48,18 +48,18 @@ class Keys:
         self._env = env
 
     def get(self, name: str) -> str | None:
-        """The value of a key, or None where it is set nowhere.
+        """The value of a key, or None if it is not set.
 
         Raises:
-            SettingsError: the key file is malformed, or others than its owner may read it.
+            SettingsError: the key file is malformed, or other users can read it.
         """
         return self._from_environment(name) or self._from_file().get(name)
 
     def set(self, name: str, value: str) -> None:
-        """Keep a key in the file.
+        """Store a key in the file.
 
         Raises:
-            InputInvalid: the name or the value cannot be a key's.
+            InputInvalid: the name or the value is not valid.
             SettingsError: as ``get``.
             StorageError: the file cannot be written.
         """
@@ -71,7 +71,7 @@ class Keys:
             )
         value = value.strip()
         if not value or not value.isprintable():
-            # The value is a secret even when it is wrong, so it is not shown.
+            # Even a wrong value is a secret, so it is not shown.
             raise InputInvalid(
                 f"The value given for {name} is empty or holds characters that do not print.",
                 field="value",
@@ -81,7 +81,7 @@ class Keys:
             self._save({**self._from_file(), name: value})
 
     def remove(self, name: str) -> bool:
-        """Forget a key of the file; False where it was not there. Raises as ``set``."""
+        """Remove a key from the file; False if it was not there. Raises as ``set``."""
         if name not in self._from_file():
             return False
         with self._locked():
@@ -91,10 +91,10 @@ class Keys:
         return True
 
     def listing(self, known: Iterable[str] = ()) -> list[KeyEntry]:
-        """What is set, by name, with masked values.
+        """The keys that are set, by name, with masked values.
 
         Args:
-            known: names to look for in the environment; those in the file are always listed.
+            known: names to look for in the environment; the keys of the file are always listed.
         """
         stored = self._from_file()
         entries: list[KeyEntry] = []
@@ -130,28 +130,28 @@ class Keys:
     def _check_private(self, mode: int) -> None:
         if sys.platform != "win32" and mode & _OTHERS_MAY:
             raise SettingsError(
-                f"Others than its owner may use the key file {str(self._path)!r}.",
+                f"Other users than its owner can use the key file {str(self._path)!r}.",
                 hint=f"Run: chmod 600 {str(self._path)!r}",
             )
 
-    def _malformed(self, trouble: str) -> SettingsError:
+    def _malformed(self, problem: str) -> SettingsError:
         return SettingsError(
-            f"The key file {str(self._path)!r} cannot be used: {trouble}.",
-            hint="Mend the line, or delete the file and set the keys again.",
+            f"The key file {str(self._path)!r} cannot be used: {problem}.",
+            hint="Correct the line, or delete the file and set the keys again.",
         )
 
     def _save(self, table: Mapping[str, str]) -> None:
         lines = [f"{name} = {_quoted(value)}\n" for name, value in sorted(table.items())]
         text = _HEADING + "".join(lines)
-        # The home may lie behind a symlink of the user's own; this path is nobody else's choice.
+        # The home may be behind a symlink of the user; no other caller chooses this path.
         write_new(Path(os.path.realpath(self._path)), text.encode(), overwrite=True, mode=0o600)
 
     @contextmanager
     def _locked(self) -> Generator[None]:
-        """Keep other processes from changing the file between reading and writing it.
+        """Prevent changes by other processes between reading and writing the file.
 
-        The lock is on the folder: the file itself is replaced at each change. Windows goes
-        without, so there the last of two simultaneous changes wins.
+        The lock is on the folder, because each change replaces the file. Windows has no lock, so
+        there the last of two simultaneous changes wins.
         """
         folder = self._path.parent
         with disk_errors(doing="write the keys in", path=folder):
@@ -168,7 +168,7 @@ class Keys:
 
 
 def mask(value: str) -> str:
-    """Enough of a secret to recognise it by, and never the most of it: ``sk-…9f2c``."""
+    """A small part of a secret, so that the user recognises it: ``sk-…9f2c``."""
     return f"{value[:3]}…{value[-4:]}" if len(value) >= 20 else "…"
 
 

@@ -1,4 +1,4 @@
-"""The operating system's file errors -> StorageError, with a sentence and what to do next."""
+"""The operating system's file errors -> StorageError, with a message and a hint."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CAUSES = {
         "a file may not be that large here",
         "Raise the limit on file sizes (ulimit -f).",
     ),
-    errno.ENOENT: ("it is not there", "Check the path."),
+    errno.ENOENT: ("it does not exist", "Check the path."),
     errno.EMFILE: ("too many files are open", "Close some, or raise the limit (ulimit -n)."),
 }
 
@@ -32,7 +32,7 @@ _CAUSES = {
 def storage_error(
     error: OSError, *, doing: str, path: Path, code: str | None = None
 ) -> StorageError:
-    """What went wrong while ``doing`` something to ``path``, for the reader."""
+    """The error for a failure while ``doing`` something to ``path``."""
     cause, hint = _CAUSES.get(
         error.errno or 0, (f"the system says: {error.strerror or error}", None)
     )

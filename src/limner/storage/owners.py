@@ -1,8 +1,8 @@
-"""A process -> the identity it leaves in the store, and whether that process is still alive.
+"""A process -> its identity in the store, and whether that process is still alive.
 
-A process id alone is not an identity: it is given out again after a while, and after a reboot. On
-Linux the start time and the boot id tell those apart. Elsewhere an id in use counts as alive: a
-reservation is then kept too long rather than released while its owner may be about to pay.
+A process id alone is not an identity: the system reuses it. On Linux the start time and the boot id
+distinguish processes with the same id. On other systems a process id in use counts as alive: it is
+better to keep a reservation too long than to release it while its owner may be about to pay.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ENDED = {"Z", "X", "x"}
 
 
 class Owner(msgspec.Struct, frozen=True, kw_only=True):
-    """Which process, of which boot; ``start`` and ``boot`` are "unknown" where nobody can say."""
+    """A process and its boot; ``start`` and ``boot`` are "unknown" if the system does not say."""
 
     pid: int
     start: str
@@ -32,12 +32,12 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
 def this_process() -> Owner:
     """The identity of the running process."""
     pid = os.getpid()
-    # Asked for every time: after a fork, a remembered answer would be the parent's.
+    # Not cached: after a fork, a cached value would be the parent's.
     return Owner(pid=pid, start=_start_of(pid) or UNKNOWN, boot=_boot_id())
 
 
 def is_alive(owner: Owner) -> bool:
-    """Whether the very process that this names is running."""
+    """Whether this exact process is running."""
     return owner.boot == _boot_id() and owner.start == _start_of(owner.pid)
 
 
@@ -49,22 +49,22 @@ def _boot_id() -> str:
 
 
 def _start_of(pid: int) -> str | None:
-    """When the process started, "unknown" where that cannot be told, None where there is none."""
+    """When the process started; "unknown" if the system does not say, None if it has ended."""
     if not _BOOT_ID.exists():
         return UNKNOWN if is_in_use(pid) else None
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    # The command's name may hold spaces and brackets; the last bracket is the one that ends it.
+    # The command's name may contain spaces and brackets; the last bracket ends it.
     fields = stat.rpartition(")")[2].split()
     return None if fields[_STATE] in _ENDED else fields[_START_TICKS]
 
 
 def is_in_use(pid: int) -> bool:
-    """Whether some process has this number; yes where nobody can say."""
+    """Whether a process has this id; True if the system does not say."""
     if sys.platform == "win32":
-        # There, signal 0 is Ctrl-C: it would stop the process it asks about.
+        # On Windows signal 0 is Ctrl-C: it would stop the process.
         return True
     try:
         os.kill(pid, 0)

@@ -1,4 +1,4 @@
-"""A resolved path -> whether it lies where nobody reads or writes through limner."""
+"""A resolved path -> whether limner refuses to read or write it for every caller."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _POSIX_SYSTEM = (
     *("/sbin", "/sys", "/usr", "/usr/bin", "/usr/lib", "/usr/sbin"),
     *("/var/log", "/var/mail", "/var/run", "/var/spool"),
 )
-# Where the usual container images of language runtimes keep the application itself.
+# The folder of the application in the usual container images of language runtimes.
 _CONTAINER_WORK = Path("/usr/src")
 _MAC_SYSTEM = ("/Library", "/System", "/private/etc", "/private/var/db")
 _WINDOWS_SYSTEM_VARIABLES = ("SystemRoot", "ProgramFiles", "ProgramFiles(x86)", "ProgramData")
@@ -45,16 +45,16 @@ _SECRET_PLACES = (
     *(".local/share/fish/fish_history", ".zsh_sessions", ".bash_sessions"),
     *(".lesshst", ".viminfo", ".histfile"),
 )
-# .bash_history, .python_history, .psql_history and every other shell or database client's.
+# .bash_history, .python_history, .psql_history and those of other shells and clients.
 _HISTORY_PATTERN = ".*_history*"
 
 
 class ProtectedPaths(msgspec.Struct, frozen=True, kw_only=True):
-    """The places nobody reaches: system folders, and secrets under the user's homes.
+    """The protected places: system folders, and secrets in the user's home folders.
 
-    A whole home is never part of it: a user whose home, temp folder or ``$LIMNER_HOME`` lies
-    inside a system folder still owns those (``exempt``). ``unwritable`` places may be read. The
-    first of ``homes`` is what ``~`` stands for.
+    A whole home folder is never protected. If the user's home, temp folder or ``$LIMNER_HOME`` is
+    inside a system folder, it stays allowed (``exempt``). ``unwritable`` places may be read. ``~``
+    is the first of ``homes``.
     """
 
     homes: tuple[Path, ...]
@@ -65,32 +65,32 @@ class ProtectedPaths(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def under(cls, home: Home) -> ProtectedPaths:
-        """The floor of this machine and this user, with limner's own things in ``home``."""
-        return _laid(home, _user_homes(), _system_folders(), temp_folders(), _runtime_folders())
+        """The protected places of this machine and user, and limner's own files in ``home``."""
+        return _build(home, _user_homes(), _system_folders(), temp_folders(), _runtime_folders())
 
     def denies(self, path: Path, *, writing: bool) -> bool:
-        """Whether ``path``, which must be resolved, is under the floor."""
+        """Whether ``path``, which must be resolved, is protected."""
         secrets = (*self.secret, *self.unwritable) if writing else self.secret
         return (
             self._is_system(path)
-            or any(within(path, place) for place in _both_names(secrets))
-            or any(_is_history(path, home) for home in _both_names(self.homes))
+            or any(within(path, place) for place in _with_real_paths(secrets))
+            or any(_is_history(path, home) for home in _with_real_paths(self.homes))
         )
 
     def _is_system(self, path: Path) -> bool:
-        system = list(_both_names(self.system))
+        system = list(_with_real_paths(self.system))
         if not any(within(path, folder) for folder in system):
             return False
         return not any(
             path.is_relative_to(place)
-            for place in _both_names(self.exempt)
+            for place in _with_real_paths(self.exempt)
             if place not in system and any(within(place, folder) for folder in system)
         )
 
 
-# A conversation asks for it with every turn, and a hundred paths take a while to write down.
+# A conversation needs it in every turn, and a hundred paths take a while to build.
 @lru_cache(maxsize=16)
-def _laid(
+def _build(
     home: Home,
     homes: tuple[Path, ...],
     system: tuple[Path, ...],
@@ -114,7 +114,7 @@ def _laid(
 
 
 def temp_folders() -> tuple[Path, ...]:
-    """The folder for temporary files, or nothing on a machine where none can be written."""
+    """The folder for temporary files; empty if the machine has none that can be written."""
     try:
         return (Path(tempfile.gettempdir()),)
     except FileNotFoundError:
@@ -122,10 +122,10 @@ def temp_folders() -> tuple[Path, ...]:
 
 
 def within(path: Path, place: Path) -> bool:
-    """Whether ``path`` is ``place`` or inside it, as the most forgiving filesystem would say.
+    """Whether ``path`` is ``place`` or inside it, without regard to case and Unicode form.
 
-    Case and Unicode form are ignored, since ``~/.SSH`` is ``~/.ssh`` on a Mac. That can only
-    refuse more, so it is for judging what is denied, never what is allowed.
+    On a Mac ``~/.SSH`` is ``~/.ssh``. The comparison can only match more, so it is for what is
+    denied, never for what is allowed.
     """
     inner, outer = _folded(path), _folded(place)
     return inner[: len(outer)] == outer
@@ -142,25 +142,25 @@ def _is_history(path: Path, home: Path) -> bool:
     return bool(below) and fnmatch(below[0], _HISTORY_PATTERN)
 
 
-def _both_names(places: Iterable[Path]) -> Iterator[Path]:
-    """Each place by its own name and by where it really is: /lib may be /usr/lib."""
+def _with_real_paths(places: Iterable[Path]) -> Iterator[Path]:
+    """Each place by its own path and by its real path: /lib may be /usr/lib."""
     for place in places:
         yield place
         try:
             real = Path(os.path.realpath(place))
-        except (OSError, RecursionError):  # it changes at this moment, or leads nowhere
+        except (OSError, RecursionError):  # it is changing right now, or leads nowhere
             continue
         if real != place:
             yield real
 
 
 def _user_homes() -> tuple[Path, ...]:
-    """The home the environment names first, then the one of the account, where they differ."""
+    """The home folder of the environment, then that of the account if it differs."""
     account = () if sys.platform == "win32" else _account_homes(os.getuid())
     return tuple(dict.fromkeys((user_home(), *account)))
 
 
-# Asking the system for it may mean asking another machine.
+# The lookup may ask another machine.
 @cache
 def _account_homes(user_id: int) -> tuple[Path, ...]:
     if sys.platform != "win32":
@@ -179,7 +179,7 @@ def _system_folders() -> tuple[Path, ...]:
 
 
 def _runtime_folders() -> tuple[Path, ...]:
-    """The parts of /run that belong to people: the session's own folder and mounted disks."""
+    """The user's parts of /run: the session's folder and mounted disks."""
     if sys.platform == "win32":
         return ()
     return (Path(f"/run/user/{os.getuid()}"), Path("/run/media"))

@@ -1,4 +1,4 @@
-"""A path somebody chose -> the resolved path they may read or write, or a refusal."""
+"""A caller's path -> the resolved path that the caller may read or write, or ReachDenied."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ _TOKEN = re.compile(r"\$\{([^}]*)\}|\$\{.*$")
 _SHOWN_CHARS = 300
 
 
-def _floor_of_default_home() -> ProtectedPaths:
+def _process_floor() -> ProtectedPaths:
     return ProtectedPaths.under(Home.of_process())
 
 
 class Reach(msgspec.Struct, frozen=True, kw_only=True):
-    """How far somebody may go: the roots they may read and write, above a floor for all.
+    """The folders that a caller may read and write; the protected paths are closed to everyone.
 
-    Roots are resolved when the value is made, so that swapping one for a symlink later widens
-    nothing. ``anywhere`` is for a person, and for a model that was given all: only the floor binds
-    them. ``read_only`` writes nothing at all, whatever the roots are.
+    Roots are resolved when the value is made, so that replacing one by a symlink later allows
+    nothing more. ``anywhere`` is for a user, and for a model with full access: only the protected
+    paths (``floor``) are closed. ``read_only`` forbids all writes.
     """
 
     read: tuple[Path, ...] = ()
     write: tuple[Path, ...] = ()
     anywhere: bool = False
     read_only: bool = False
-    floor: ProtectedPaths = msgspec.field(default_factory=_floor_of_default_home)
+    floor: ProtectedPaths = msgspec.field(default_factory=_process_floor)
 
     def __post_init__(self) -> None:
         msgspec.structs.force_setattr(self, "read", _real_roots(self.read))
@@ -49,28 +49,28 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def for_person(cls, *, home: Path | None = None) -> Reach:
-        """Anything above the floor: for a path typed on the command line or in a program.
+        """Everything except the protected paths: for a path that a user typed or a program passed.
 
         Args:
-            home: ``$LIMNER_HOME``; by default what the environment says.
+            home: limner's home folder; the default is that of the process.
         """
         return cls(anywhere=True, floor=ProtectedPaths.under(_home(home)))
 
     @classmethod
     def for_model(cls, *, home: Path | None = None, cwd: Path | None = None) -> Reach:
-        """What a model may reach unless a personality says otherwise.
+        """What a model may reach, unless a personality declares something else.
 
-        It writes the generated folder, the cwd and the temp folder; it reads those and the
-        user's home. A cwd that is the filesystem root, the home or above it grants nothing.
+        It may write the generated folder, the cwd and the temp folder. It may read those and the
+        user's home. A cwd that is the filesystem root, a home or above one allows nothing.
 
         Args:
-            home: ``$LIMNER_HOME``; by default what the environment says.
-            cwd: the folder the model works in; by default the process's own.
+            home: limner's home folder; the default is that of the process.
+            cwd: the model's working folder; the default is that of the process.
         """
         limner_home = _home(home)
         floor = ProtectedPaths.under(limner_home)
         offered = (Path.cwd() if cwd is None else cwd, *temp_folders())
-        write = (limner_home.generated, *(p for p in offered if not _too_wide(p, floor)))
+        write = (limner_home.generated, *(p for p in offered if not _is_too_wide(p, floor)))
         read = write if _is_top(floor.homes[0]) else (*write, floor.homes[0])
         return cls(read=read, write=write, floor=floor)
 
@@ -87,7 +87,7 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
         """The reach a personality declares, in place of the defaults.
 
         Entries are absolute folders, or begin with ``~``, ``${LIMNER_HOME}``, ``${CWD}`` or
-        ``${self}``. ``${CWD}`` grants nothing where the cwd is too wide to be meant.
+        ``${self}``. ``${CWD}`` allows nothing if the cwd is too wide, such as a whole home.
 
         Raises:
             SettingsError: an entry has an unknown or empty token, or is not absolute.
@@ -101,7 +101,7 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
             return tuple(
                 root
                 for entry, root in expanded
-                if "${CWD}" not in entry or not _too_wide(root, floor)
+                if "${CWD}" not in entry or not _is_too_wide(root, floor)
             )
 
         return cls(read=roots(read), write=roots(write), floor=floor)
@@ -119,15 +119,15 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
     ) -> Reach:
         """What a model may reach in a conversation.
 
-        In the sandbox ``read-only`` it writes nothing; ``workspace-write`` is `for_model`;
-        ``danger-full-access`` is everything above the floor.
+        In the sandbox ``read-only`` it may write nothing. ``workspace-write`` is `for_model`.
+        ``danger-full-access`` is everything except the protected paths.
 
         Args:
-            sandbox: what was agreed for the conversation.
-            home: ``$LIMNER_HOME``.
-            cwd: the folder the model works in.
-            read: what a personality declares it reads, as in `from_lists`; None where it does not.
-            write: what a personality declares it writes; read-only stays read-only.
+            sandbox: the sandbox of the conversation.
+            home: limner's home folder.
+            cwd: the model's working folder.
+            read: the read entries of a personality, as in `from_lists`; None if it has none.
+            write: the write entries of a personality; read-only stays read-only.
             self_dir: the personality's own folder.
 
         Raises:
@@ -150,14 +150,14 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def resolve_write(self, path: str | Path, *, cwd: Path) -> Path:
-        """Where a write to ``path`` would land, symlinks followed, if that is within reach.
+        """Resolve a path for writing, with symlinks followed, if it is within reach.
 
         Args:
-            path: as the caller gave it; ``~`` is the user's home.
-            cwd: what a relative path is relative to.
+            path: the caller's path; ``~`` is the user's home.
+            cwd: the base of a relative path.
 
         Raises:
-            ReachDenied: OUTPUT_PATH_DENIED; nothing was touched.
+            ReachDenied: OUTPUT_PATH_DENIED; nothing was changed.
         """
         if self.read_only:
             raise ReachDenied(
@@ -168,10 +168,10 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
         return self._resolve(path, cwd, "write", self.write)
 
     def resolve_read(self, path: str | Path, *, cwd: Path) -> Path:
-        """What reading ``path`` would open, symlinks followed, if that is within reach.
+        """Resolve a path for reading, with symlinks followed, if it is within reach.
 
         Raises:
-            ReachDenied: PATH_DENIED; nothing was touched.
+            ReachDenied: PATH_DENIED; nothing was changed.
         """
         return self._resolve(path, cwd, "read", self.read)
 
@@ -181,10 +181,10 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
         if not cwd.is_absolute():
             raise ValueError(f"the cwd of a reach must be absolute, not {str(cwd)!r}")
         shown = _shown(str(path))
-        absolute = cwd / _literal(str(path), self.floor.homes[0], action, shown)
-        resolved = _resolved(absolute, action, shown)
+        absolute = cwd / _expand_user(str(path), self.floor.homes[0], action, shown)
+        resolved = _real_path(absolute, action, shown)
         if action == "write" and not _is_text(str(resolved)):
-            # Whoever asked is told the path as JSON, and the ledger keeps it as text.
+            # The caller gets the path as JSON, and the ledger stores it as text.
             raise _malformed(action, shown, "has bytes in it that are not UTF-8")
         closed = self.floor.denies(resolved, writing=action == "write")
         if closed or not (self.anywhere or any(resolved.is_relative_to(root) for root in roots)):
@@ -192,7 +192,7 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
         return resolved
 
     def _refusal(self, action: Action, shown: str, roots: tuple[Path, ...]) -> ReachDenied:
-        """Says no without saying where a symlink leads: the path is named only as it was given."""
+        """The error; it names only the caller's path and does not reveal where a symlink leads."""
         if self.anywhere:
             return ReachDenied(
                 f'{action} of "{shown}" is refused: system folders and places that hold secrets '
@@ -220,8 +220,8 @@ def _is_top(folder: Path) -> bool:
     return folder == Path(folder.anchor)
 
 
-def _too_wide(folder: Path, floor: ProtectedPaths) -> bool:
-    """Whether a folder is the root, a home or above one: nobody means to grant all of that."""
+def _is_too_wide(folder: Path, floor: ProtectedPaths) -> bool:
+    """Whether a folder is the root, a home or above one, which no user means to allow."""
     real = Path(os.path.realpath(folder))
     return _is_top(real) or any(home.is_relative_to(real) for home in _real_roots(floor.homes))
 
@@ -237,7 +237,7 @@ def _expand(entry: str, values: Mapping[str, Path | None], user_home: Path) -> P
         if value is None or not value.is_absolute():
             raise SettingsError(
                 f"{match[0]} in the reach entry {entry!r} has no value here.",
-                hint="Remove the entry, or give the folder it stands for.",
+                hint="Remove the entry, or set the folder it means.",
             )
         return str(value)
 
@@ -252,8 +252,8 @@ def _expand(entry: str, values: Mapping[str, Path | None], user_home: Path) -> P
     return Path(text)
 
 
-def _literal(path: str, user_home: Path, action: Action, shown: str) -> str:
-    """The path with ``~`` expanded; refuses what is no file name at all."""
+def _expand_user(path: str, user_home: Path, action: Action, shown: str) -> str:
+    """Expand ``~``; raises if the text cannot be a path."""
     if not path.strip():
         raise _malformed(action, shown, "names no file")
     if not _is_file_name(path):
@@ -264,12 +264,12 @@ def _literal(path: str, user_home: Path, action: Action, shown: str) -> str:
     if first == "~":
         return str(user_home.joinpath(*rest))
     if first.startswith("~") and rest:
-        raise _malformed(action, shown, "begins with ~, which stands only for your own home")
+        raise _malformed(action, shown, "begins with ~, which means only your own home")
     return path
 
 
-def _resolved(path: Path, action: Action, shown: str) -> Path:
-    """Where the path leads; what is not there yet is taken as it is written."""
+def _real_path(path: Path, action: Action, shown: str) -> Path:
+    """Follow the symlinks of a path; the part that does not exist yet is taken as it is."""
     try:
         return Path(os.path.realpath(path, strict=True))
     except OSError as error:
@@ -279,8 +279,8 @@ def _resolved(path: Path, action: Action, shown: str) -> Path:
         raise _malformed(action, shown, "leads through too many symlinks") from None
     try:
         return Path(os.path.realpath(path))
-    except (OSError, RecursionError):  # a symlink became a folder between two looks at it
-        raise _malformed(action, shown, "changes while it is being looked at") from None
+    except (OSError, RecursionError):  # a symlink became a folder between two calls
+        raise _malformed(action, shown, "changes while it is being checked") from None
 
 
 def _is_file_name(path: str) -> bool:
@@ -298,16 +298,16 @@ def _is_text(path: str) -> bool:
     return True
 
 
-def _malformed(action: Action, shown: str, trouble: str) -> ReachDenied:
+def _malformed(action: Action, shown: str, problem: str) -> ReachDenied:
     return ReachDenied(
-        f'{action} of "{shown}" is refused: the path {trouble}.',
+        f'{action} of "{shown}" is refused: the path {problem}.',
         code=_CODES[action],
         hint="Give a plain file path, absolute or relative to the working folder.",
     )
 
 
 def _shown(path: str) -> str:
-    """The path as a message may carry it: one line, no control characters, of bounded length."""
+    """The path for a message: one line, no control characters, not too long."""
     cut = path if len(path) <= _SHOWN_CHARS else path[:_SHOWN_CHARS] + "…"
     return "".join(
         c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode()

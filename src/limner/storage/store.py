@@ -1,9 +1,9 @@
 """A plain function -> one database transaction on the store's own thread.
 
-Everything that is remembered (sessions, ledger, jobs, pictures) is in one SQLite file. A write is
-one short ``BEGIN IMMEDIATE``: it never spans an await, and other processes see all of it or none.
-Writes that wait for each other share one, since having it on disk is most of what it costs; each is
-still done or not done by itself, and whoever wanted it hears of it when it is on disk.
+One SQLite file has the sessions, ledger, jobs and pictures. A write is one ``BEGIN IMMEDIATE``: it
+never spans an await, and other processes see all of it or nothing. Writes that wait at the same
+time share one transaction, because the sync to disk is most of their cost. Each one still succeeds
+or fails by itself, and its caller gets the result after the sync.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def named_queries(folder: Path = SQL_FOLDER) -> dict[str, str]:
     """Every statement under a ``-- name: …`` line in the folder's ``.sql`` files.
 
     Raises:
-        ValueError: a name is used twice, or a statement stands before the first name.
+        ValueError: a name is used twice, or a statement comes before the first name.
     """
     found: dict[str, str] = {}
     for file in sorted(folder.glob("*.sql")):
@@ -75,15 +75,15 @@ T = TypeVar("T")
 Row: TypeAlias = sqlite3.Row
 
 BUSY_TIMEOUT_S = 30.0
-# No write waits for more others than this, and no reader.
-MAX_TOGETHER = 64
+# The largest number of writes in one transaction, so that no caller waits too long.
+MAX_BATCH = 64
 _BUSY_RETRY_S = 0.02
 
 
 class Transaction:
-    """What the function given to ``Store.read`` or ``Store.write`` works with.
+    """The argument of a function that is passed to ``Store.read`` or ``Store.write``.
 
-    Queries are called by the name they have in ``sql/*.sql``; parameters are theirs.
+    Queries are called by their names in ``sql/*.sql``, with their parameters as keywords.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -100,12 +100,12 @@ class Transaction:
             return cursor.fetchall()
 
     def run(self, query: str, /, **params: Any) -> int:
-        """How many rows the statement changed."""
+        """Run a statement; returns the number of changed rows."""
         with closing(self._execute(query, params)) as cursor:
             return cursor.rowcount
 
     def insert(self, query: str, /, **params: Any) -> int:
-        """The rowid of the row the statement added."""
+        """Run an insert; returns the rowid of the new row."""
         with closing(self._execute(query, params)) as cursor:
             rowid = cursor.lastrowid
         assert rowid is not None
@@ -116,7 +116,7 @@ class Transaction:
 
 
 class _Job(NamedTuple):
-    """What somebody wants done, and where they wait for it."""
+    """A function to run in a transaction, and the future its caller waits for."""
 
     work: Callable[[Transaction], Any]
     writing: bool
@@ -124,9 +124,9 @@ class _Job(NamedTuple):
 
 
 class Store:
-    """The database of one limner home. Making this value touches nothing.
+    """The database of one limner home. Making this value does not touch the disk.
 
-    One connection lives on one thread, opened at first use; any event loop may await it.
+    It has one connection on one thread, opened at the first use. Any event loop may await it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -145,10 +145,10 @@ class Store:
         return await asyncio.wrap_future(self._submit(work, writing=False))
 
     async def write(self, work: Callable[[Transaction], T]) -> T:
-        """Run ``work`` and commit what it did; if it raises, nothing is changed.
+        """Run ``work`` and commit its changes; if it raises, nothing changes.
 
-        Cancelling the awaiting task withdraws a write that has not begun. One that has begun
-        completes.
+        If the awaiting task is cancelled, a write that has not started is dropped. A write that has
+        started completes.
 
         Raises:
             StorageError: the database cannot be opened or written.
@@ -156,38 +156,38 @@ class Store:
         return await asyncio.wrap_future(self._submit(work, writing=True))
 
     async def aclose(self) -> None:
-        """Finish what is queued and close the file."""
+        """Run all waiting jobs and close the file."""
         await asyncio.get_running_loop().run_in_executor(None, self.close)
 
     def close(self) -> None:
-        """Finish what is queued and close the file; the store cannot be used after."""
+        """Run all waiting jobs and close the file; the store cannot be used afterwards."""
         with suppress(RuntimeError):  # closed already
             self._thread.submit(self._disconnect)
         self._thread.shutdown(wait=True)
 
     def _submit(self, work: Callable[[Transaction], T], *, writing: bool) -> Future[T]:
         if self._pid != os.getpid():
-            # The thread did not survive the fork, and SQLite forbids a connection across one.
+            # A fork does not copy the thread, and SQLite forbids using a connection after one.
             raise StorageError(
-                "This store belongs to the process this one was forked from.",
+                "This store belongs to the parent process of this fork.",
                 hint="Make a new Limner in the child process.",
             )
         future: Future[T] = Future()
         job = _Job(work, writing, future)
         self._waiting.append(job)
         try:
-            self._thread.submit(self._serve)
+            self._thread.submit(self._run_next)
         except RuntimeError:  # closed
             self._waiting.remove(job)
             raise
         return future
 
-    def _serve(self) -> None:
-        """Do the jobs that are next; those that came along with others find nothing to do."""
-        if jobs := self._next_jobs():
-            self._do(jobs)
+    def _run_next(self) -> None:
+        """Run the next batch of jobs; does nothing if an earlier batch took them all."""
+        if jobs := self._next_batch():
+            self._run(jobs)
 
-    def _do(self, jobs: Sequence[_Job]) -> None:
+    def _run(self, jobs: Sequence[_Job]) -> None:
         done: list[Callable[[], None]] = []
         try:
             self._transact(jobs, done)
@@ -195,17 +195,17 @@ class Store:
             if len(jobs) == 1:
                 jobs[0].future.set_exception(error)
                 return
-            # Nothing of any of them is left. Alone, each fares as it would have.
+            # All of them were rolled back. Run each one alone.
             for job in jobs:
-                self._do([job])
+                self._run([job])
         else:
-            for tell in done:
-                tell()
+            for report in done:
+                report()
 
-    def _next_jobs(self) -> list[_Job]:
-        """The first job that waits; where that is a write, those right behind it as well."""
+    def _next_batch(self) -> list[_Job]:
+        """The first waiting job; if it is a write, also the writes right behind it."""
         jobs: list[_Job] = []
-        while self._waiting and len(jobs) < MAX_TOGETHER:
+        while self._waiting and len(jobs) < MAX_BATCH:
             if jobs and not (jobs[0].writing and self._waiting[0].writing):
                 break
             job = self._waiting.popleft()
@@ -214,7 +214,7 @@ class Store:
         return jobs
 
     def _transact(self, jobs: Sequence[_Job], done: list[Callable[[], None]]) -> None:
-        """Do jobs in one transaction; ``done`` gets how to tell each of them what became of it."""
+        """Run jobs in one transaction; ``done`` gets the calls that report each job's result."""
         writing = jobs[0].writing
         try:
             connection = self._connect()
@@ -225,28 +225,28 @@ class Store:
                     result = jobs[0].work(Transaction(connection))
                     done.append(partial(jobs[0].future.set_result, result))
                 else:
-                    done.extend(self._apart(connection, job) for job in jobs)
+                    done.extend(self._run_in_savepoint(connection, job) for job in jobs)
                 connection.execute("COMMIT")
             except BaseException:
-                # A full disk has rolled back by itself, and then ROLLBACK is an error.
+                # SQLite rolls back by itself on a full disk, and then ROLLBACK is an error.
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
         except sqlite3.DatabaseError as error:
-            raise _translated(error, self._path) from error
+            raise _translate(error, self._path) from error
 
-    def _apart(self, connection: sqlite3.Connection, job: _Job) -> Callable[[], None]:
-        """Do one job of several, and undo it where it fails, without the others noticing."""
+    def _run_in_savepoint(self, connection: sqlite3.Connection, job: _Job) -> Callable[[], None]:
+        """Run one job of a batch; if it fails, only its own changes are undone."""
         connection.execute("SAVEPOINT job")
         try:
             result = job.work(Transaction(connection))
         except BaseException as error:
             if not connection.in_transaction:
-                raise  # nothing of any of them is left
+                raise  # the whole batch was rolled back
             connection.execute("ROLLBACK TO job")
             connection.execute("RELEASE job")
             if isinstance(error, sqlite3.DatabaseError):
-                error = _translated(error, self._path)
+                error = _translate(error, self._path)
             return partial(job.future.set_exception, error)
         connection.execute("RELEASE job")
         return partial(job.future.set_result, result)
@@ -267,13 +267,13 @@ class Store:
 def _open(path: Path) -> sqlite3.Connection:
     with disk_errors(doing="open the database", path=path):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # SQLite gives the files it puts beside the database the mode of the database.
+        # SQLite gives its other files the mode of the database file.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     connection = sqlite3.connect(
         path,
         timeout=BUSY_TIMEOUT_S,
         isolation_level=None,
-        # `ThreadPool` sees to it that there is one at a time, also where it is another one at last.
+        # `ThreadPool` runs one thread at a time, even if a later thread closes the connection.
         check_same_thread=False,
     )
     try:
@@ -295,7 +295,7 @@ def _close(connection: sqlite3.Connection, pid: int) -> None:
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:
-    """Switch to WAL. While another process does the same, SQLite says busy without waiting."""
+    """Switch to WAL. If another process does the same, SQLite reports busy without waiting."""
     deadline_s = time.monotonic() + BUSY_TIMEOUT_S
     while True:
         try:
@@ -309,13 +309,13 @@ def _use_wal(connection: sqlite3.Connection) -> None:
 
 
 def _migrate(connection: sqlite3.Connection) -> None:
-    """Bring the tables up to date; those of a newer limner are left as they are."""
+    """Migrate the tables; the tables of a newer limner stay as they are."""
     for number, script in migrations():
         if _version(connection) >= number:
             continue
         connection.execute("BEGIN IMMEDIATE")
         try:
-            # Another process may have done it between the look and the lock.
+            # Another process may have migrated before this one got the lock.
             if _version(connection) < number:
                 for statement in statements(script):
                     connection.execute(statement)
@@ -336,14 +336,14 @@ def _name(error: sqlite3.Error) -> str:
     return "_".join(getattr(error, "sqlite_errorname", "").split("_")[:2])
 
 
-def _translated(error: sqlite3.DatabaseError, path: Path) -> Exception:
-    """The error for the reader; a mistake in a query or its parameters stays what it is."""
+def _translate(error: sqlite3.DatabaseError, path: Path) -> Exception:
+    """The error for the user; a bug in a query or its parameters is not translated."""
     name = _name(error)
     shown = repr(str(path))
     if name in ("SQLITE_CORRUPT", "SQLITE_NOTADB"):
         return StorageError(
             f"The database {shown} is damaged.",
-            hint="Move the file away (pictures on disk stay); limner then begins a new one.",
+            hint="Move the file away (pictures on disk stay); limner then creates a new one.",
         )
     if name in ("SQLITE_BUSY", "SQLITE_LOCKED"):
         return StorageError(

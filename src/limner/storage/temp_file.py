@@ -1,7 +1,7 @@
-"""Bytes -> a file without a name -> a name in a folder, given only when the file is whole.
+"""Bytes -> a temporary file without a name -> a name in a folder once the file is complete.
 
-Where the system has ``O_TMPFILE``, not even ``kill -9`` leaves a trace of an unfinished file.
-Elsewhere it carries a hidden temporary name, removed on every failure the process survives.
+If the system has ``O_TMPFILE``, even ``kill -9`` leaves no unfinished file. Otherwise the file has
+a hidden temporary name, which is removed after every failure that the process survives.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from limner.storage.os_errors import disk_errors
 
 
 class Spliced(msgspec.Struct, frozen=True, kw_only=True):
-    """A file of ours with bytes put in at one place."""
+    """One of limner's files with bytes inserted at one position."""
 
     path: Path
     at: int
@@ -30,25 +30,25 @@ class Spliced(msgspec.Struct, frozen=True, kw_only=True):
 
 Source = bytes | Path | Spliced | Iterator[bytes]
 Folder = int | Path
-"""An open directory, or a path where the system cannot name files relative to one (Windows)."""
+"""An open directory, or a path if the system cannot open files relative to one (Windows)."""
 
 _CHUNK_BYTES = 1 << 20
 _KERNEL_COPY_BYTES = 1 << 30
 _OPEN_FLAGS = os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _O_TMPFILE: int = getattr(os, "O_TMPFILE", 0)
 _OPEN_FILES = Path("/proc/self/fd")
-# What a filesystem, kernel or sandbox answers that lacks the feature asked for.
-_LACKING = frozenset({errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS})
-_LACKING_TMPFILE = _LACKING | {errno.EISDIR, errno.ENOENT}
-_LACKING_LINKS = _LACKING | {errno.EPERM}
-_LACKING_KERNEL_COPY = _LACKING | {errno.EXDEV, errno.EPERM}
+# The errors of a filesystem, kernel or sandbox without the feature.
+_UNSUPPORTED = frozenset({errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS})
+_UNSUPPORTED_TMPFILE = _UNSUPPORTED | {errno.EISDIR, errno.ENOENT}
+_UNSUPPORTED_LINKS = _UNSUPPORTED | {errno.EPERM}
+_UNSUPPORTED_KERNEL_COPY = _UNSUPPORTED | {errno.EXDEV, errno.EPERM}
 
 
 class TempFile:
-    """A file in the making; leaving its ``with`` block removes what was not published.
+    """A temporary file; the end of its ``with`` block removes it if it was not published.
 
-    The draft keeps its own hold of the folder, so its owner may close theirs at any time.
-    Methods raise OSError as the system does: the caller knows what it was for and says so.
+    It has its own descriptor of the folder, so the caller may close its own at any time. Methods
+    raise OSError; the caller translates it.
     """
 
     def __init__(self, folder: Folder, *, mode: int) -> None:
@@ -75,7 +75,7 @@ class TempFile:
         self.close()
 
     def fill(self, source: Source) -> None:
-        """Append all of ``source``; a file is copied inside the kernel where that is possible."""
+        """Append all of ``source``; the kernel copies a file if it can."""
         if isinstance(source, bytes | Iterator):
             for part in (source,) if isinstance(source, bytes) else source:
                 write_all(self.fd, part)
@@ -90,14 +90,14 @@ class TempFile:
             _copy(file.fileno(), self.fd)
 
     def sync(self) -> None:
-        """Put the bytes on the disk: a name must never point at less than the whole file."""
+        """Sync the bytes to the disk: a name must never point to an incomplete file."""
         os.fsync(self.fd)
 
     def publish_new(self, name: str) -> None:
-        """Give the file a name that nobody has.
+        """Give the file a new name.
 
         Raises:
-            FileExistsError: the name is taken; another may be tried.
+            FileExistsError: the name is taken; the caller may try another.
         """
         if self._temporary is None:
             self._link_open_file(name)
@@ -106,18 +106,18 @@ class TempFile:
         sync_folder(self._folder, Path(name).parent)
 
     def publish_over(self, name: str) -> None:
-        """Give the file a name, taking it from the file that has it, if one does."""
+        """Give the file a name; it replaces a file of that name."""
         if self._temporary is None:
             temporary = temporary_name()
             self._link_open_file(temporary)
             self._temporary = temporary
         else:
-            self._close_file()  # Windows renames only what is closed
+            self._close_file()  # Windows renames only closed files
         self._rename_temporary(name)
         sync_folder(self._folder, Path(name).parent)
 
     def close(self) -> None:
-        """Let go of the file; what was not published is gone. Harmless to call twice."""
+        """Close the file; it is removed if it was not published. Safe to call twice."""
         if self.closed:
             return
         self.closed = True
@@ -131,7 +131,7 @@ class TempFile:
             try:
                 return os.open(".", _OPEN_FLAGS | _O_TMPFILE, mode, dir_fd=self._dir_fd)
             except OSError as error:
-                if error.errno not in _LACKING_TMPFILE:
+                if error.errno not in _UNSUPPORTED_TMPFILE:
                     raise
         name = temporary_name()
         flags = _OPEN_FLAGS | os.O_CREAT | os.O_EXCL
@@ -151,15 +151,15 @@ class TempFile:
         try:
             os.link(source, target, src_dir_fd=self._dir_fd, dst_dir_fd=self._dir_fd)
         except OSError as error:
-            if error.errno not in _LACKING_LINKS:
+            if error.errno not in _UNSUPPORTED_LINKS:
                 raise
             self._claim(name)
         else:
-            self._close_file()  # Windows removes only what is closed
+            self._close_file()  # Windows removes only closed files
             self._remove_temporary()
 
     def _claim(self, name: str) -> None:
-        """Take a new name on a filesystem without hard links, such as a memory stick's."""
+        """Take a new name on a filesystem without hard links, such as that of a USB stick."""
         flags = _OPEN_FLAGS | os.O_CREAT | os.O_EXCL
         os.close(os.open(self._at(name), flags, 0o600, dir_fd=self._dir_fd))
         self._close_file()
@@ -188,33 +188,33 @@ class TempFile:
 
 
 def write_all(fd: int, data: bytes | memoryview) -> None:
-    """Write every byte: the system may take a part at a time."""
+    """Write all bytes; the system may take them in parts."""
     left = memoryview(data)
     while left:
         left = left[os.write(fd, left) :]
 
 
 def sync_folder(folder: Folder, below: str | Path = ".") -> None:
-    """Put the names in a folder on the disk, where the system lets a folder be opened."""
+    """Sync the names in a folder to the disk, if the system can open a folder."""
     if os.name == "nt":
         return
     dir_fd = folder if isinstance(folder, int) else None
     path = below if isinstance(folder, int) else folder / below
     try:
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=dir_fd)
-    except PermissionError:  # a folder that may be written but not listed
+    except PermissionError:  # a folder that can be written but not listed
         return
     try:
         os.fsync(fd)
     except OSError as error:
-        if error.errno not in _LACKING:
+        if error.errno not in _UNSUPPORTED:
             raise
     finally:
         os.close(fd)
 
 
 def temporary_name(token: str | None = None) -> str:
-    """The name of a file that has no name of its own yet."""
+    """A name for a temporary file."""
     return f".limner-{secrets.token_hex(8) if token is None else token}.tmp"
 
 
@@ -225,8 +225,8 @@ def _copy(source: int, target: int) -> None:
             while in_kernel(source, target, _KERNEL_COPY_BYTES):
                 pass
         except OSError as error:
-            if error.errno not in _LACKING_KERNEL_COPY:
+            if error.errno not in _UNSUPPORTED_KERNEL_COPY:
                 raise
-    # Whatever the kernel left, which is all of it where it cannot copy between these files.
+    # The rest, which is everything if the kernel cannot copy between these files.
     while chunk := os.read(source, _CHUNK_BYTES):
         write_all(target, chunk)

@@ -1,4 +1,4 @@
-"""For those who write a provider: fakes of what limner hands it, and the contract it must keep.
+"""A provider -> the fakes and the contract tests that its author needs.
 
 Inherit `ProviderContract` in a test module, give it the provider's spec and a local server that
 speaks its wire, and run it with pytest; it needs no plugin and no network beyond loopback.

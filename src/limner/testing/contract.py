@@ -1,4 +1,4 @@
-"""What every provider owes those who call it, as tests that a provider's own tests inherit."""
+"""A provider's spec -> the tests of the provider contract, which its own tests inherit."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeVar, cast
-
-import httpx2
 
 from limner.catalogue.prices import Free
 from limner.errors import (
@@ -23,7 +21,7 @@ from limner.errors import (
     ProviderRateLimited,
     ProviderUnavailable,
 )
-from limner.net.http import Http
+from limner.net.http import Http, HttpClient, HttpRequest
 from limner.pictures.request import ImageRequest, Receipt
 from limner.providers.base import Connection, ProviderSpec
 from limner.testing.fakes import FakeClock, FakeDesk, FakeSink
@@ -38,15 +36,15 @@ E = TypeVar("E", bound=BaseException)
 
 
 class Stage(Protocol):
-    """A local server that speaks the provider's wire and plays what it is told to.
+    """A local server that speaks the provider's wire and follows a script.
 
-    What is said here holds for every request from then on, until something else is said.
+    Each call sets the behaviour for all later requests, until another call changes it.
     """
 
     base_url: str
 
     def draw(self, picture: bytes) -> None:
-        """Answer as the service does when all is well, with this picture."""
+        """Answer as the service does on success, with this picture."""
         ...
 
     def answer(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
@@ -54,15 +52,15 @@ class Stage(Protocol):
         ...
 
     def break_off(self, picture: bytes) -> None:
-        """Begin to answer as when all is well, and close the connection in the middle."""
+        """Start to answer as on success, and close the connection in the middle."""
         ...
 
     def say_nothing(self) -> None:
-        """Take the request that buys the picture, and do not answer it."""
+        """Accept the request that buys the picture, and do not answer it."""
         ...
 
     def bought(self) -> int:
-        """How many requests that buy a picture have arrived, drawn from others or not."""
+        """How many requests that buy a picture have arrived, edits included."""
         ...
 
 
@@ -70,7 +68,7 @@ class EditStage(Stage, Protocol):
     """A stage for a provider that can draw from pictures."""
 
     def carried(self, data: bytes) -> bool:
-        """Whether a request has brought these bytes, as they are or in the wire's base64."""
+        """Whether a request contained these bytes, plain or in the wire's base64."""
         ...
 
 
@@ -103,7 +101,7 @@ STATUSES = (
 class _Run:
     """One provider, built for one test."""
 
-    http: httpx2.AsyncClient
+    http: HttpClient
     time: FakeClock
     desk: FakeDesk
     sink: FakeSink
@@ -111,10 +109,10 @@ class _Run:
 
 
 class ProviderContract:
-    """What every provider with a network owes: inherit it and fill in the two parts.
+    """The contract of every provider with a network: inherit it, set ``spec`` and write ``stage``.
 
-    Each test runs with a picture drawn from words alone by the first model, and with one drawn
-    from two others by the first model that can, with a mask where that takes one.
+    Each test runs with a drawing from text by the first model, and with an edit of two pictures by
+    the first model that can edit, with a mask if that model takes one.
 
     Attributes:
         spec: the provider under test.
@@ -123,21 +121,21 @@ class ProviderContract:
     spec: ClassVar[ProviderSpec]
 
     def stage(self) -> AbstractContextManager[Stage]:
-        """A fresh server, for as long as the context lasts; an `EditStage` where needed."""
+        """A new server for the duration of the context; an `EditStage` if the provider can edit."""
         raise NotImplementedError
 
     def requests(self) -> Mapping[str, ImageRequest]:
-        """What each test is tried with, by a word for it."""
+        """The requests of each test, by name."""
         return sample_requests(self.spec)
 
     def pytest_generate_tests(self, metafunc: Any) -> None:
-        """Called by pytest: run each test once for each kind of work the provider does."""
+        """Called by pytest: run each test once for each request."""
         if "asked" in metafunc.fixturenames:
             requests = self.requests()
             metafunc.parametrize("asked", requests.values(), ids=requests)
 
     def test_a_picture_arrives_whole_and_with_a_receipt(self, asked: ImageRequest) -> None:
-        """All is well: the bytes are the picture's, and the receipt makes sense."""
+        """On success the sink has the bytes of the picture, and the receipt is valid."""
         with self.stage() as stage:
             stage.draw(PICTURE)
             asyncio.run(self._draws_whole(stage, asked))
@@ -151,14 +149,14 @@ class ProviderContract:
             assert stage.bought() == 1
             assert run.desk.withdrawn == 0
             for source in (*asked.sources, asked.mask):
-                # A service that misses one draws something else, and charges for it.
+                # A service that does not get one draws something else, and charges for it.
                 assert source is None or cast("EditStage", stage).carried(source.data)
 
     def test_every_status_is_the_right_error_and_is_sent_once(self, asked: ImageRequest) -> None:
-        """The service fails: by its status alone it is known how, and what it may cost."""
+        """The status of a failed response decides the error and whether it may be billed."""
         for expected in STATUSES:
             with self.stage() as stage:
-                # Words and numbers in a message decide nothing.
+                # The text of a message does not matter.
                 body = b'{"error": {"message": "1500 characters, 429, 503 timeout"}}'
                 stage.answer(expected.status, body, {"Location": "https://example.com/"})
                 error = self._failure(stage, asked, expected.error)
@@ -169,7 +167,7 @@ class ProviderContract:
                 assert stage.bought() == 1, expected
 
     def test_no_failure_shows_the_key(self, asked: ImageRequest) -> None:
-        """The service echoes the key wherever it can: nobody gets to read it."""
+        """The service echoes the key in every field, and no error shows it."""
         echo = f'{{"error": {{"message": "{SECRET}", "code": "{SECRET}"}}, "detail": "{SECRET}"}}'
         escaped = echo.replace("/", "\\/")
         for status in (400, 401, 429, 500, 502, 200):
@@ -182,7 +180,7 @@ class ProviderContract:
                     assert "0123456789" not in shown, (status, shown)
 
     def test_a_rate_limit_is_waited_for_and_then_reported(self, asked: ImageRequest) -> None:
-        """Too many requests: tried again for a while, since nothing was begun."""
+        """A rate limit is retried for a while, because nothing was started."""
         with self.stage() as stage:
             stage.answer(429, b"{}", {})
             error = self._failure(stage, asked, ProviderRateLimited)
@@ -199,7 +197,7 @@ class ProviderContract:
             assert stage.bought() == 1
 
     def test_a_service_that_cannot_be_reached_costs_nothing(self, asked: ImageRequest) -> None:
-        """Nobody listens there."""
+        """No server listens at the port."""
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
         with self.stage() as stage:
@@ -208,7 +206,7 @@ class ProviderContract:
             assert (error.retryable, error.may_be_billed) == (True, False)
 
     def test_silence_may_be_billed_and_is_not_resent(self, asked: ImageRequest) -> None:
-        """The request arrived and no answer came in time: nobody knows what became of it."""
+        """The request arrived and no answer came in time, so its outcome is unknown."""
         with self.stage() as stage:
             stage.say_nothing()
             error = self._failure(stage, asked, ProviderUnavailable, impatient=True)
@@ -220,7 +218,7 @@ class ProviderContract:
     def test_an_answer_that_breaks_off_may_be_billed_and_is_not_resent(
         self, asked: ImageRequest
     ) -> None:
-        """Half an answer: the picture was drawn, and is lost on the way."""
+        """The connection closes in the middle of the answer, so the picture is lost."""
         with self.stage() as stage:
             stage.break_off(PICTURE)
             error = self._failure(stage, asked, ProviderUnavailable)
@@ -228,7 +226,7 @@ class ProviderContract:
             assert stage.bought() == 1
 
     def test_a_web_page_instead_of_an_answer_is_a_bad_answer(self, asked: ImageRequest) -> None:
-        """A proxy or a login page speaks instead of the service."""
+        """A proxy or a login page answers instead of the service."""
         page = b'<!DOCTYPE html><html><body>{"data": [{"b64_json": "AAAA"}]}</body></html>'
         for body in (page, b"", b"{}", b"[]", b"null", b'{"data": [], "status": "done"}'):
             with self.stage() as stage:
@@ -238,13 +236,13 @@ class ProviderContract:
                 assert stage.bought() == 1
 
     def test_a_sink_that_is_full_stops_the_picture(self, asked: ImageRequest) -> None:
-        """More bytes than a picture may have: the sink's own error is what the caller sees."""
+        """The picture has too many bytes, and the caller gets the sink's error."""
         with self.stage() as stage:
             stage.draw(PICTURE)
             self._failure(stage, asked, ImageTooLarge, max_bytes=1000)
 
     def test_giving_up_stops_the_request(self, asked: ImageRequest) -> None:
-        """The caller cancels while the service is thinking."""
+        """The caller cancels while the service draws."""
         with self.stage() as stage:
             stage.say_nothing()
             asyncio.run(self._gives_up(stage, asked))
@@ -312,9 +310,9 @@ class ProviderContract:
         return error
 
 
-async def _hurry(request: httpx2.Request) -> None:
+async def _hurry(request: HttpRequest) -> None:
     request.extensions["timeout"]["read"] = SHORT_S
 
 
 async def _no_illustrator(request: ImageRequest) -> tuple[bytes, Mapping[str, Any]]:
-    raise AssertionError(f"nobody draws {request.prompt!r} here")
+    raise AssertionError(f"the illustrator must not draw {request.prompt!r} here")

@@ -1,4 +1,4 @@
-"""What limner hands a provider, faked: time that costs none, a sink and a desk that remember."""
+"""Fakes of what limner passes to a provider: a clock without waiting, a sink and callbacks."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from limner.pictures.request import Progress, ProviderCallbacks, RemoteJob
 
 
 class FakeClock:
-    """Time that passes only by being waited for, and at once; ``slept`` has every wait."""
+    """A clock that advances only by sleeping, without waiting; ``slept`` has every sleep."""
 
     def __init__(self) -> None:
         self.now_s = 0.0
         self.slept: list[float] = []
 
     async def sleep(self, seconds: float) -> None:
-        """Let the time pass."""
+        """Advance the clock."""
         self.slept.append(seconds)
         self.now_s += seconds
         await asyncio.sleep(0)
@@ -30,7 +30,7 @@ class FakeClock:
 
 
 class FakeSink:
-    """A sink that keeps what it gets, up to a limit."""
+    """A sink that stores its bytes, up to a limit."""
 
     def __init__(self, *, max_bytes: int = 64 * 1024 * 1024) -> None:
         self.data = bytearray()
@@ -49,7 +49,7 @@ class FakeSink:
 
 @dataclass(slots=True)
 class FakeDesk:
-    """Remembers what a provider tells while it works."""
+    """Records the callbacks of a provider."""
 
     jobs: list[RemoteJob] = field(default_factory=list[RemoteJob])
     progress: list[Progress] = field(default_factory=list[Progress])
@@ -57,7 +57,7 @@ class FakeDesk:
 
     @property
     def desk(self) -> ProviderCallbacks:
-        """The desk to hand to a provider."""
+        """The callbacks to pass to a provider."""
         return ProviderCallbacks(
             journal=self._journal, progress=self.progress.append, withdraw=self._withdraw
         )

@@ -1,4 +1,4 @@
-"""A provider's spec -> the requests that its contract is tried with."""
+"""A provider's spec -> the sample requests of its contract tests."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ ORANGE, WHITE, CLEAR = b"\xe6\x5c\x00\xff", b"\xff\xff\xff\xff", b"\x00\x00\x00\
 
 
 def sample_requests(spec: ProviderSpec) -> dict[str, ImageRequest]:
-    """One for each kind of work that the provider does: ``drawing``, and ``editing`` if it can.
+    """One request for each kind of work: ``drawing``, and ``editing`` if the provider can edit.
 
-    Words alone go to its first model; two pictures, and a mask where one is taken, to the first
-    model that draws from pictures.
+    The drawing goes to its first model. The edit, of two pictures and with a mask if the model
+    takes one, goes to the first model that can edit.
     """
     requests = {"drawing": _request(spec.models[0])}
     for model in spec.models:

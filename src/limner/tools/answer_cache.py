@@ -1,4 +1,4 @@
-"""A model, its pictures and a question -> the answer it gave before, where answers are kept."""
+"""A model, its pictures and a question -> the answer that it gave before, if answers are kept."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from limner.wires.base import Prompt
 
 
 class AnswerCache(msgspec.Struct, frozen=True, kw_only=True):
-    """Answers by what was asked; a question that differs in anything is another question."""
+    """Stored answers. A question that differs in anything is another question."""
 
     store: Store
     clock: Callable[[], datetime]
 
     def key(self, model: str, prompt: Prompt) -> str:
-        """What names a question: the model, the words and the bytes of the pictures."""
+        """The key of a question: the model, the words and the bytes of the pictures."""
         pictures = {
             name: (sight.mime, hashlib.sha256(sight.data).hexdigest(), sight.detail)
             for name, sight in prompt.pictures.items()
@@ -35,7 +35,7 @@ class AnswerCache(msgspec.Struct, frozen=True, kw_only=True):
         return None if row is None else row["text"]
 
     async def keep(self, key: str, text: str) -> None:
-        """Remember an answer; one that cannot be kept, as on a full disk, is given all the same."""
+        """Store an answer. If it cannot be stored, as on a full disk, nothing happens."""
         now_ms = int(self.clock().timestamp() * 1000)
         with suppress(StorageError):
             await self.store.write(

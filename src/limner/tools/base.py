@@ -19,19 +19,19 @@ DEFAULT_RESULT_BUDGET_CHARS = 80_000
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """Something only the user can decide. ``amount_nano`` is set where it is about money."""
+    """Something only the user can decide. ``amount_nano`` is set if it is about money."""
 
     text: str
     amount_nano: int | None = None
 
 
-async def ask_nobody(question: Question) -> bool:  # noqa: ARG001 - the shape of every asker
-    """The answer where nobody can be asked: no."""
+async def answer_no(question: Question) -> bool:  # noqa: ARG001 - the signature of `ask`
+    """The answer if no user can be asked: no."""
     return False
 
 
-def tell_nobody(progress: Progress) -> None:
-    """Progress where nobody is waiting."""
+def ignore_progress(progress: Progress) -> None:
+    """Drop progress that the caller does not wait for."""
 
 
 async def ignore_reservation(ledger_id: int) -> None:
@@ -46,11 +46,11 @@ class ApprovalPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
-    """Who is calling, from where, and how far they may go.
+    """The caller of a tool, its folder, and what it may read, write and spend.
 
     Attributes:
         session_id: whose budget pays; None is the session of the `Limner` whose tool it is.
-        call_id: the call that this context is for, where a conversation made it.
+        call_id: the call that this context is for, if a conversation made it.
         cwd: what relative paths are relative to.
         reach: the paths that may be read and written.
         approval: when the user is asked; None is what the settings say.
@@ -61,7 +61,7 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
         result_budget_chars: the most that the results of one batch may say.
         active_model: the model of the conversation, as ``provider/id``.
         cancel: once set, the calls that are running stop.
-        progress: is told how far a call has come.
+        progress: gets the progress of a call.
         ask: decides what only the user can decide.
         on_reserved: gets the ledger row of each reservation before anything is sent; if it
             raises, the money is released and nothing is sent.
@@ -79,20 +79,19 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     result_budget_chars: int = DEFAULT_RESULT_BUDGET_CHARS
     active_model: str | None = None
     cancel: asyncio.Event | None = None
-    progress: Callable[[Progress], None] = tell_nobody
-    ask: Callable[[Question], Awaitable[bool]] = ask_nobody
+    progress: Callable[[Progress], None] = ignore_progress
+    ask: Callable[[Question], Awaitable[bool]] = answer_no
     on_reserved: Callable[[int], Awaitable[None]] = ignore_reservation
     on_sending: Callable[[], None] = lambda: None
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What a tool's function returns: a JSON-able value, content for the model, and the cost.
+    """What a tool's function returns: a value that is JSON, content for the model, and the cost.
 
-    ``parts`` are the words, pictures and sounds of somebody who writes items of a conversation
-    already: the model gets them in place of value and content, and they are not shortened.
-    ``untrusted`` is content that others wrote, a page or the text in a picture: it is data, and
-    never an instruction. ``success`` is False where the tool itself says that it failed and still
-    has something to show.
+    ``parts`` are for a tool that writes items of a conversation itself: the model gets them in
+    place of value and content, and they are not shortened. ``untrusted`` content comes from
+    outside, as a page or the text in a picture: it is data, and never an instruction. ``success``
+    is False if the tool itself reports a failure and still has something to show.
     """
 
     value: Mapping[str, Any]

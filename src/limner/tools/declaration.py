@@ -8,7 +8,7 @@ line differs from the field's name.
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from functools import cache
 from types import NoneType
 from typing import Annotated, Any, Generic, Literal, TypeVar, Union, cast, get_args, get_origin
@@ -38,7 +38,21 @@ class Dimensions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ToolDeclaration(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
-    """Everything that is known of a tool without the parts that it runs on."""
+    """Everything that is known of a tool without the parts that it runs on.
+
+    Attributes:
+        name: how a model calls it.
+        title: its name for people.
+        description: what a model reads about it.
+        arguments: a Struct with a field for each argument.
+        answer: a Struct with the members of its value.
+        hints: what it may do.
+        max_result_chars: the most that one result may have.
+        toolset: the group of tools that it belongs to.
+        keeps_books: a call of it may cost money, and it writes the cost to the ledger itself.
+        first: the arguments that a model reads first; the others follow as they are declared.
+        in_conversation: the tool needs a conversation that limner stores.
+    """
 
     name: str
     title: str
@@ -48,11 +62,13 @@ class ToolDeclaration(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
     hints: ToolHints
     max_result_chars: int
     toolset: str = "image"
+    keeps_books: bool = False
     first: tuple[str, ...] = ()
+    in_conversation: bool = False
 
     @property
     def schema(self) -> Mapping[str, Any]:
-        """The JSON schema of its arguments; those named in ``first`` come first."""
+        """The JSON schema of its arguments."""
         return argument_schema(self.arguments, self.first)
 
     def tool(
@@ -61,12 +77,11 @@ class ToolDeclaration(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
         *,
         timeout_s: float | None = None,
         parts: Callable[[Mapping[str, Any]], int] = lambda _: 1,
-        keeps_books: bool = False,
     ) -> Tool:
         """The tool itself, which calls ``run`` with its arguments as the Struct."""
 
-        async def run_with(arguments: Mapping[str, Any], context: ToolContext) -> Outcome:
-            return await run(convert_arguments(self.arguments, arguments), context)
+        def run_with(arguments: Mapping[str, Any], context: ToolContext) -> Awaitable[Outcome]:
+            return run(convert_arguments(self.arguments, arguments), context)
 
         return Tool(
             name=self.name,
@@ -81,7 +96,7 @@ class ToolDeclaration(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
             max_result_chars=self.max_result_chars,
             timeout_s=timeout_s,
             parts=parts,
-            keeps_books=keeps_books,
+            keeps_books=self.keeps_books,
         )
 
 
@@ -91,6 +106,8 @@ class Argument(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         name: the name in JSON and in Python.
         kind: its type, without None.
+        plain: its type, without None and without annotations.
+        choices: the values it can have, if there are only a few.
         required: it has no default.
         default: None if there is no default to show.
         description: what it is for.
@@ -99,20 +116,12 @@ class Argument(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     kind: Any
+    plain: Any
+    choices: tuple[Any, ...]
     required: bool
     default: Any
     description: str
     extra: Mapping[str, Any]
-
-    @property
-    def plain(self) -> Any:
-        """The type without its annotations."""
-        return get_args(self.kind)[0] if get_origin(self.kind) is Annotated else self.kind
-
-    @property
-    def choices(self) -> tuple[Any, ...]:
-        """The values it can have, if there are only a few."""
-        return get_args(self.plain) if get_origin(self.plain) is Literal else ()
 
 
 @cache
@@ -146,6 +155,15 @@ def answer_schema(kind: type[msgspec.Struct]) -> dict[str, Any]:
         for field in msgspec.structs.fields(kind)
     }
     return {"type": "object", "properties": properties}
+
+
+def tool_schemas(
+    tools: Iterable[ToolDeclaration[Any] | Tool],
+) -> list[tuple[Mapping[str, Any], Mapping[str, Any] | None]]:
+    """The schemas of each tool's arguments and answer; None if the answer has no type."""
+    return [
+        (tool.schema, None if tool.answer is None else answer_schema(tool.answer)) for tool in tools
+    ]
 
 
 def read_arguments(kind: type[S], arguments: Mapping[str, Any]) -> S:
@@ -201,9 +219,12 @@ def _argument(field: msgspec.structs.FieldInfo) -> Argument:
         extra |= meta.extra or {}
     written = [meta.extra_json_schema["default"] for meta in metas if meta.extra_json_schema]
     default = written[0] if written else field.default
+    plain = get_args(kind)[0] if get_origin(kind) is Annotated else kind
     return Argument(
         name=field.name,
         kind=kind,
+        plain=plain,
+        choices=get_args(plain) if get_origin(plain) is Literal else (),
         required=field.required,
         default=None if default in (msgspec.NODEFAULT, ()) else default,
         description=next((meta.description for meta in metas if meta.description), ""),

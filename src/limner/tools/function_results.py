@@ -1,4 +1,4 @@
-"""What a Python function returned -> a tool's outcome, with every picture in it taken in."""
+"""What a Python function returned -> a tool's outcome, with every picture in it stored."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from limner.errors import CorruptImage, ImageError, MissingExtra
 from limner.pictures.placeholders import omitted, reason_of
 from limner.pictures.take import Pictures
 from limner.tools.base import Outcome, ToolContext
-from limner.tools.image_recall import as_value
+from limner.tools.built_in.image_recall import as_value
 
 
 @runtime_checkable
@@ -36,9 +36,9 @@ _PICTURES = (bytes, bytearray, memoryview, Path, Picture, DrawnPicture)
 
 
 class FunctionResults(msgspec.Struct, frozen=True, kw_only=True):
-    """Makes outcomes of what one tool's function returns; its pictures are kept in ``pictures``.
+    """Turns what a tool's function returns into outcomes; ``pictures`` stores its pictures.
 
-    They are untrusted unless the tool is ``trusted``: nobody knows where a function has read them.
+    Outcomes are untrusted unless the tool is ``trusted``: a function may read from anywhere.
     """
 
     tool: str
@@ -49,14 +49,14 @@ class FunctionResults(msgspec.Struct, frozen=True, kw_only=True):
     async def outcome(self, answer: Any) -> Outcome:
         """The outcome of a call.
 
-        Words, a picture, or a list with one of these in it are content. A mapping, or anything
-        else that can be written as JSON, is the value. A picture that is none is replaced by words
-        that say why, and the rest stays.
+        Words, a picture, or a list that contains one of these are content. A mapping, or anything
+        else that JSON can express, is the value. A picture that cannot be decoded is replaced by
+        words that say why; the rest stays.
 
         Raises:
-            ReachDenied: a path is outside what the caller may read.
-            StorageError: a file is not there, or a picture cannot be kept.
-            TypeError: the answer cannot be written as JSON.
+            ReachDenied: the caller may not read a path.
+            StorageError: a file does not exist, or a picture cannot be stored.
+            TypeError: JSON cannot express the answer.
         """
         return replace(await self._outcome(answer), untrusted=not self.trusted)
 
@@ -104,7 +104,7 @@ class FunctionResults(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Gathered(msgspec.Struct):
-    """The content of an answer as it comes together."""
+    """The content of an answer while it is collected."""
 
     content: list[Content] = msgspec.field(default_factory=list[Content])
     problems: list[str] = msgspec.field(default_factory=list[str])
@@ -141,7 +141,7 @@ def _saved(drawn: DrawnPicture) -> bytes:
 
 
 def _value(answer: Any) -> Mapping[str, Any]:
-    """An answer as an object of JSON. Bytes in it are none: a picture is returned by itself."""
+    """An answer as a JSON object. It may not contain bytes: a picture is returned by itself."""
     plain = msgspec.to_builtins(answer, builtin_types=(bytes, bytearray, memoryview), str_keys=True)
-    json.dumps(plain)  # raises where they are, which msgspec would write as base64
+    json.dumps(plain)  # raises for bytes, which msgspec would write as base64
     return cast("dict[str, Any]", plain) if isinstance(plain, dict) else {"result": plain}

@@ -1,4 +1,4 @@
-"""A Python function -> a tool that a model can call; and the tools that other packages bring."""
+"""A Python function -> a tool that a model can call; installed packages -> their tools."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ logger = logging.getLogger("limner")
 
 
 class FunctionTool(Tool, frozen=True, kw_only=True):
-    """A tool made of a function, which can still be called as what it was."""
+    """A tool made from a function; calling it calls the function."""
 
     function: Callable[..., Any]
     signature: Signature
@@ -40,15 +40,15 @@ class FunctionTool(Tool, frozen=True, kw_only=True):
 
 
 class ToolOptions(TypedDict, total=False):
-    """What can be said of a tool beside its function.
+    """What differs from the function, or from the defaults.
 
     Attributes:
-        name: what a model calls it; the function's name where that is left out.
-        description: what a model reads; the docstring where that is left out.
-        toolset: which tools it belongs to.
-        max_result_chars: the most a result may have.
-        timeout_s: how long it may take.
-        trusted: its answers are this program's own words, and nothing that it read somewhere.
+        name: how a model calls it, by default the function's name.
+        description: what a model reads, by default the docstring.
+        toolset: the group of tools that it belongs to.
+        max_result_chars: the most that a result may have.
+        timeout_s: how long it may run.
+        trusted: its answers are the program's own words; it reads nothing from outside.
     """
 
     name: str
@@ -65,29 +65,29 @@ def function_tool(
     pictures: Callable[[], Pictures],
     **options: Unpack[ToolOptions],
 ) -> FunctionTool:
-    """A tool that calls a function.
+    """Make a tool that calls a function.
 
     Args:
-        function: plain or async, each parameter with a type. A plain one runs on a thread of its
-            own. A parameter of the type `ToolContext` is filled in, and no model knows of it.
-        pictures: where the pictures it returns are kept, asked when the first one is there.
+        function: plain or async, each parameter with a type. A plain one runs in a thread. A
+            parameter of the type `ToolContext` is filled in; a model does not see it.
+        pictures: returns the store for the pictures that the function returns.
         options: what is different from the defaults.
 
     Raises:
-        TypeError: a parameter has no type, or there is no word on what the function does.
-        ValueError: services take no tool of that name.
+        TypeError: a parameter has no type, or the function has no docstring.
+        ValueError: model services do not accept the name.
     """
     signature = read_signature(function)
     called = options.get("name", function.__name__)
     if not _NAME.fullmatch(called):
-        raise ValueError(f"{called[:80]!r} is no name for a tool: letters, digits, _ and - only")
-    told = options.get("description", signature.description)
-    if not told.strip():
-        raise TypeError(f"{called} needs a docstring: it tells a model what the tool is for")
+        raise ValueError(f"{called[:80]!r} is not a name for a tool: use letters, digits, _ and -")
+    description = options.get("description", signature.description)
+    if not description.strip():
+        raise TypeError(f"{called} needs a docstring: a model reads there what the tool is for")
     trusted = options.get("trusted", False)
     return FunctionTool(
         name=called,
-        description=told,
+        description=description,
         schema=signature.schema,
         run=_runner(called, function, signature, pictures, trusted=trusted),
         toolset=options.get("toolset", TOOLSET),
@@ -128,7 +128,7 @@ def load_plugin_tools(*, taken: Collection[str], reports: bool = True) -> list[T
 
 
 def kept_in(pictures: Callable[[], Pictures], tool: Tool) -> Tool:
-    """The tool, keeping its pictures there if it is made of a function."""
+    """The tool; if it is made from a function, its pictures are stored there."""
     if not isinstance(tool, FunctionTool):
         return tool
     run = _runner(tool.name, tool.function, tool.signature, pictures, trusted=tool.trusted)
@@ -171,7 +171,7 @@ def _runner(
             answer = await function(**given)
         else:
             answer = await asyncio.to_thread(function, **given)
-            # A plain function may hand back what is yet to be awaited.
+            # A plain function may return an awaitable.
             if inspect.isawaitable(answer):
                 answer = await answer
         answers = FunctionResults(tool=name, pictures=pictures, context=context, trusted=trusted)

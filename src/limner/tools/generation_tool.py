@@ -1,4 +1,4 @@
-"""What the tools that draw have in common: arguments in, a set of pictures out as a result."""
+"""The tools that draw: arguments -> an order -> a set of pictures -> the tool's answer."""
 
 from __future__ import annotations
 
@@ -56,9 +56,7 @@ def drawing_tool(
             untrusted=any(image.untrusted for image in drawn.images),
         )
 
-    return declaration.tool(
-        run, parts=lambda arguments: int(arguments.get("n", 1)), keeps_books=True
-    )
+    return declaration.tool(run, parts=lambda arguments: int(arguments.get("n", 1)))
 
 
 def as_value(drawn: PictureSet) -> dict[str, Any]:

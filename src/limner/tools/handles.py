@@ -1,4 +1,4 @@
-"""What a model calls a picture -> the picture: its handle, or the first digits of one seen here."""
+"""A handle, or its first digits -> the picture."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ class Handles(msgspec.Struct, frozen=True, kw_only=True):
     """Finds pictures by their handles.
 
     A whole handle is the picture's sha256: who can name it has seen it, so it is found wherever
-    it was taken in. A few digits could be guessed, and are looked up only in the call's session.
+    it was taken in. A few digits can be guessed: they are looked up only in the call's session.
     """
 
     pictures: Pictures
     known: KnownHandles
 
     async def find(self, name: str, *, session_id: str | None) -> Picture | None:
-        """The picture that a handle or the beginning of one names; None where it names none.
+        """The picture of a handle or of its first digits; None if the text is neither.
 
         Raises:
-            InputInvalid: several pictures of the session begin so.
-            StorageError: a whole handle names no picture here.
+            InputInvalid: several pictures of the session begin with these digits.
+            StorageError: there is no picture with this handle.
         """
         digits = _digits(name)
         if is_handle(digits):

@@ -16,8 +16,8 @@ from limner.catalogue.vision import vision_model
 from limner.content import Picture
 from limner.pictures.fitting import FittedImage, Fitting
 from limner.tools.base import Outcome, Tool, ToolContext
+from limner.tools.built_in.image_recall import READS
 from limner.tools.declaration import Dimensions, Handle, PathText, ToolDeclaration
-from limner.tools.image_recall import READS
 from limner.tools.regions import RegionArgument
 from limner.tools.sources import SourceLoader
 from limner.wires.base import HANDLE_URL

@@ -143,7 +143,7 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
 
     registry: Registry | None
     connect: Callable[[KnownModel], Model]
-    viewing: PictureLoader
+    loader: PictureLoader
     money: Money
     approval: ApprovalPolicy
     cache: AnswerCache | None
@@ -152,32 +152,34 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
     timeout_s: float
     session_id: str
 
-    async def look(self, inquiry: InspectRequest, context: ToolContext) -> Inspection:
+    async def inspect(self, request: InspectRequest, context: ToolContext) -> Inspection:
         """Check, read, fit, reserve, ask, settle.
 
         Raises:
-            LimnerError: it failed; the message of each failure that the specification names is its
-                own, and the error carries the cost of what was spent before.
+            LimnerError: it failed; the error carries what was spent. Each failure that the
+                specification names has its own message.
         """
         for name in ("path", "question"):
-            if not getattr(inquiry, name).strip():
+            if not getattr(request, name).strip():
                 raise InputInvalid(f"{name} is required and must not be blank", field=name)
         with self.in_flight.track():
-            found = self._model(inquiry, context)
-            views = await self._views(inquiry, context, found.model)
-            is_ours = await self.viewing.pictures.drawn_here(view.handle for view in views)
-            inspection = await self._inspect(found, _prompt(inquiry, views, found), views, context)
+            found = self._find_model(request, context)
+            views = await self._load(request, context, found.model)
+            is_ours = await self.loader.pictures.drawn_here(view.handle for view in views)
+            inspection = await self._recall_or_ask(
+                found, _prompt(request, views, found), views, context
+            )
             return replace(inspection, untrusted=not is_ours)
 
-    def _model(self, inquiry: InspectRequest, context: ToolContext) -> FoundModel:
+    def _find_model(self, request: InspectRequest, context: ToolContext) -> FoundModel:
         """The model to ask: it takes pictures, and its key is set."""
         if self.block_images:
             raise UserError(BLOCKED, code="IMAGES_BLOCKED")
         if self.registry is None:
             raise UserError(NO_REGISTRY, code="NO_MODEL")
-        if not self.registry.available():
+        if not self.registry.has_available():
             raise UserError(NO_MODELS, code="NO_MODEL", hint="Set a key, as in OPENAI_API_KEY=…")
-        found = self._resolved(self.registry, inquiry.model, context.active_model)
+        found = self._resolve(self.registry, request.model, context.active_model)
         model = found.model
         if not model.takes_images:
             raise UserError(
@@ -195,7 +197,7 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
             )
         return found
 
-    def _resolved(self, registry: Registry, named: str | None, active: str | None) -> FoundModel:
+    def _resolve(self, registry: Registry, named: str | None, active: str | None) -> FoundModel:
         if named is None:
             resolution = registry.resolve(active=active)
             if resolution is not None:
@@ -208,24 +210,24 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
             UNRESOLVED, code="NO_MODEL", hint=f"There is no model {named[:80]!r} here. Try {near}."
         )
 
-    async def _views(
-        self, inquiry: InspectRequest, context: ToolContext, model: KnownModel
+    async def _load(
+        self, request: InspectRequest, context: ToolContext, model: KnownModel
     ) -> Sequence[LoadedPicture]:
         context.progress(Progress(message="Reading", elapsed_s=0))
         return [
-            await self.viewing.view(
+            await self.loader.view(
                 path,
                 context,
                 model=model.facts,
-                region=inquiry.region,
-                images_in_request=len(inquiry.files),
-                # What limner itself measures is the file, down to its EXIF.
+                region=request.region,
+                images_in_request=len(request.files),
+                # limner's own model measures the file itself, with its EXIF data.
                 as_it_is=model.api == EMBEDDED,
             )
-            for path in inquiry.files
+            for path in request.files
         ]
 
-    async def _inspect(
+    async def _recall_or_ask(
         self,
         found: FoundModel,
         prompt: Prompt,
@@ -317,7 +319,7 @@ def system_prompt() -> str:
     return files("limner.tools").joinpath("inspect_image.md").read_text(encoding="utf-8").strip()
 
 
-def _prompt(inquiry: InspectRequest, views: Sequence[LoadedPicture], found: FoundModel) -> Prompt:
+def _prompt(request: InspectRequest, views: Sequence[LoadedPicture], found: FoundModel) -> Prompt:
     """One user message: the pictures, the question, and how their pixels map to the originals."""
     pictures: dict[str, ModelPicture] = {}
     content: list[dict[str, Any]] = []
@@ -326,14 +328,14 @@ def _prompt(inquiry: InspectRequest, views: Sequence[LoadedPicture], found: Foun
             name = f"{view.handle}-{number}" if number else view.handle
             pictures[name] = sight
             content.append({"type": "input_image", "image_url": f"{HANDLE_URL}{name}"})
-    content.append({"type": "input_text", "text": inquiry.question})
-    if len(content) > 2 or inquiry.region is not None:
+    content.append({"type": "input_text", "text": request.question})
+    if len(content) > 2 or request.region is not None:
         content.append({"type": "input_text", "text": _legend(views)})
     return Prompt(
         items=[{"type": "message", "role": "user", "content": content}],
         pictures=pictures,
         instructions=system_prompt(),
-        schema=inquiry.schema,
+        schema=request.schema,
         effort=found.effort,
         max_output_tokens=MAX_OUTPUT_TOKENS,
     )

@@ -1,4 +1,4 @@
-"""A handle or a path -> everything that is known of the picture there; nothing is taken in."""
+"""A handle or a path -> everything that is known about the picture; nothing is stored."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ from limner.tools.file_lookup import find_file
 class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     """A C2PA manifest that was found.
 
-    ``of_original`` says that it is not in the picture asked for, but in the one that was made of.
-    ``manifest`` is what it claims; without that, ``unread`` says why, and ``hint`` what to do.
+    ``of_original`` says that it is not in the picture itself, but in the original that the picture
+    was made from. ``manifest`` is what it claims. If that is None, ``unread`` says why, and
+    ``hint`` what to do.
     """
 
     of_original: bool
@@ -40,16 +41,16 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PictureInfo(Discreet, frozen=True, kw_only=True):
-    """A picture and what is known of it.
+    """A picture and what is known about it.
 
     Attributes:
-        data: its bytes, as they are at the place that was named.
-        mime: what they are.
+        data: its bytes, as they are in the file or in the store.
+        mime: its type.
         width: pixels across, upright.
         height: pixels down.
-        path: the file that was named; None where a handle was.
-        kept_at: where the store has it; None where it does not.
-        family: what it is in the store; None where it is not there.
+        path: the file that the caller named; None for a handle.
+        kept_at: where it is in the store; None if it is not there.
+        family: its record in the store; None if it is not there.
         purchases: the calls that brought it in, the last one first.
         words: the texts in the file.
         provenance: its C2PA manifest, if one was found.
@@ -70,19 +71,19 @@ class PictureInfo(Discreet, frozen=True, kw_only=True):
 
 
 class PictureInfoReader(msgspec.Struct, frozen=True, kw_only=True):
-    """Finds out what a picture is."""
+    """Finds what is known about a picture."""
 
     pictures: Pictures
     money: Money
     imaging: Imaging
 
     async def show(self, name: str, context: ToolContext) -> PictureInfo:
-        """What is known of the picture with that handle, or in that file.
+        """What is known about the picture with that handle, or in that file.
 
         Raises:
-            ReachDenied: the path is out of reach.
+            ReachDenied: the caller may not read the path.
             StorageError: there is no such picture or file, or it cannot be read.
-            ImageError: the file is no picture.
+            ImageError: the file is not a picture.
         """
         path, data, family = await self._find(name, context)
         if family is None:

@@ -1,4 +1,4 @@
-"""A path somebody chose -> a picture on its way to a model: checked, fitted, ready to be sent."""
+"""A path or a handle -> a picture for a model: checked, fitted, ready to be sent."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ ANIMATED = "An animation: only its first frame was sent."
 
 
 class LoadedPicture(msgspec.Struct, frozen=True, kw_only=True):
-    """One picture as a model gets it: its sight, and those of its tiles.
+    """One picture as a model gets it, and its tiles.
 
     Attributes:
-        path: the file it came from, or its handle where it was named by that.
-        handle: the picture that the file holds.
+        path: the file it came from, or its handle if the caller gave that.
+        handle: the picture in the file.
         sights: what is sent, the whole picture first.
-        fits: how the pixels of each sight map to the original's; empty where it was not fitted.
-        tokens: what looking at all of it takes, where that is known.
+        fits: how the pixels of each sight map to the original's; empty if it was not fitted.
+        tokens: the tokens of all sights; None if they are not known.
         note: what the caller should know about it.
     """
 
@@ -62,20 +62,20 @@ class LoadedPicture(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def details(self) -> dict[str, Any]:
         """What a tool result says about it."""
-        told: dict[str, Any] = {
+        details: dict[str, Any] = {
             "imagePath": str(self.path),
             "mimeType": self.sights[0].mime,
             "image": self.handle,
         }
         if self.fits:
-            told |= _geometry(self.fits[0])
+            details |= _geometry(self.fits[0])
         if len(self.fits) > 1:
-            told["tiles"] = [_geometry(tile) for tile in self.fits[1:]]
-        return told if self.note is None else told | {"note": self.note}
+            details["tiles"] = [_geometry(tile) for tile in self.fits[1:]]
+        return details if self.note is None else details | {"note": self.note}
 
 
 class PictureLoader(msgspec.Struct, frozen=True, kw_only=True):
-    """How picture files are read here, as the settings `images.*` say."""
+    """Reads picture files for models, as the settings `images.*` say."""
 
     pictures: Pictures
     handles: Handles
@@ -96,17 +96,17 @@ class PictureLoader(msgspec.Struct, frozen=True, kw_only=True):
         """Read a picture file for a model.
 
         Args:
-            text: the path as it was written, or a handle.
-            context: who asks, and how far they may read.
-            model: what it can read, and its limits.
+            text: the path as the caller wrote it, or a handle.
+            context: the caller, and what it may read.
+            model: the formats that it reads, and its limits.
             region: only this part of the picture.
             images_in_request: how many pictures go with it, this one included.
-            as_it_is: the model wants the file itself where it may have it.
+            as_it_is: the model wants the file itself if it can read it.
 
         Raises:
-            ReachDenied: the path is out of reach.
+            ReachDenied: the caller may not read the path.
             StorageError: there is no such file, or it cannot be read.
-            UnrecognizedImage: its first bytes are those of no picture that is accepted.
+            UnrecognizedImage: its first bytes are not those of an accepted format.
             ImageTooLarge: it has too many bytes or pixels.
             CorruptImage: a region was asked for, of a picture that cannot be decoded.
         """
@@ -175,7 +175,7 @@ def _fitted(path: Path, picture: Picture, fitted: FittedImage) -> LoadedPicture:
 
 
 async def _undecoded(path: Path, form: Format) -> LoadedPicture:
-    """The file as it is: whether it means anything is for the model to say."""
+    """The file as it is: the model may be able to read it."""
 
     def read() -> bytes:
         with open_plain(path) as file, disk_errors(doing="read", path=path):

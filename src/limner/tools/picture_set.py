@@ -1,4 +1,4 @@
-"""An order for one picture or several, with others to turn to -> what could be drawn of it."""
+"""An order for one or several pictures -> the pictures, from another provider if one fails."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from limner.errors import (
     NoProvider,
     ProviderError,
     ProviderRefused,
+    cancellation_cost,
 )
-from limner.money.paid_call import cancellation_cost
 from limner.pictures.request import MAX_SEED
 from limner.providers.choice import CANNOT
 from limner.tools.base import Question, ToolContext
@@ -28,7 +28,7 @@ from limner.tools.output_file import GeneratedImage
 
 
 class PictureSet(msgspec.Struct, frozen=True, kw_only=True):
-    """The pictures of one order, and what became of those that are missing."""
+    """The pictures of one order, and the errors of those that are missing."""
 
     images: tuple[GeneratedImage, ...]
     failures: tuple[LimnerError, ...] = ()
@@ -40,7 +40,7 @@ class PictureSet(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def draw_all(order: Order, drawing: ImageGenerator, context: ToolContext) -> PictureSet:
-    """Draw every picture of an order; those that fail take no other with them.
+    """Draw every picture of an order. One that fails does not stop the others.
 
     Raises:
         LimnerError: nothing was drawn; the error carries what all of it cost.
@@ -55,18 +55,18 @@ async def draw_all(order: Order, drawing: ImageGenerator, context: ToolContext) 
         stop.args = (await _call_off(tasks),)
         raise
     failures = [error for task in tasks if (error := task.exception()) is not None]
-    told = tuple(error for error in failures if isinstance(error, LimnerError))
-    if len(told) < len(failures):
+    expected = tuple(error for error in failures if isinstance(error, LimnerError))
+    if len(expected) < len(failures):
         raise next(error for error in failures if not isinstance(error, LimnerError))
     images = tuple(task.result() for task in tasks if task.exception() is None)
     if not images:
-        told[0].charge(sum(error.cost_nano for error in told), told[0].cost_source)
-        raise told[0]
-    return PictureSet(images=images, failures=told)
+        expected[0].charge(sum(error.cost_nano for error in expected), expected[0].cost_source)
+        raise expected[0]
+    return PictureSet(images=images, failures=expected)
 
 
 async def _draw(order: Order, drawing: ImageGenerator, context: ToolContext) -> GeneratedImage:
-    """One picture, from the next provider where one fails and it cost nothing."""
+    """Draw one picture, with the next provider if one fails and that cost nothing."""
     passed_over: list[dict[str, str]] = []
     providers = [order.provider, *order.fallback]
     while True:
@@ -74,7 +74,7 @@ async def _draw(order: Order, drawing: ImageGenerator, context: ToolContext) -> 
         try:
             drawn = await drawing.draw(replace(order, provider=provider), context)
         except LimnerError as error:
-            if not providers or not _may_turn_to_another(error):
+            if not providers or not _may_try_another(error):
                 raise
             passed_over.append({"provider": provider, "code": error.code, "why": error.message})
         else:
@@ -82,15 +82,15 @@ async def _draw(order: Order, drawing: ImageGenerator, context: ToolContext) -> 
             return replace(drawn, extras={**drawn.extras, **extras})
 
 
-def _may_turn_to_another(error: LimnerError) -> bool:
-    """Whether nothing was paid, and somebody else might succeed. A refusal is an answer."""
+def _may_try_another(error: LimnerError) -> bool:
+    """Whether nothing was paid and another provider might succeed. A refusal is final."""
     if isinstance(error, ProviderRefused) or error.billed:
         return False
     return isinstance(error, ProviderError | NoProvider | InvalidSize) or error.code == CANNOT
 
 
 async def _ask_once(order: Order, drawing: ImageGenerator, context: ToolContext) -> ToolContext:
-    """Put the price of the whole set to the user where one is to be asked, and no other."""
+    """Ask the user once for the price of the whole set, if the policy asks at all."""
     count = order.arguments.n
     plan = await drawing.planner.plan(order, context, today=drawing.clock().date())
     service = plan.choice.spec.name
@@ -106,7 +106,7 @@ async def _ask_once(order: Order, drawing: ImageGenerator, context: ToolContext)
 
 
 class _Agreed(msgspec.Struct, kw_only=True):
-    """What the user has said about the price of a set, for each picture of it."""
+    """The user's answer about the price of a set, for each picture of it."""
 
     ask: Callable[[Question], Awaitable[bool]]
     each_nano: int
@@ -115,7 +115,7 @@ class _Agreed(msgspec.Struct, kw_only=True):
     asking: asyncio.Lock = msgspec.field(default_factory=asyncio.Lock)
 
     async def answer(self, question: Question) -> bool:
-        """Ask only what is new: a place, a dearer picture, and once whether to pass a cap."""
+        """Ask only what is new: a path, a dearer picture, and once whether to exceed a cap."""
         amount_nano = question.amount_nano
         if amount_nano is None or amount_nano > self.each_nano:
             return await self.ask(question)
@@ -123,14 +123,14 @@ class _Agreed(msgspec.Struct, kw_only=True):
             return True
         async with self.asking:
             if self.over_caps is None:
-                text = f"{question.text} The answer holds for each of the {self.count} pictures."
+                text = f"{question.text} The answer applies to each of the {self.count} pictures."
                 whole = replace(question, text=text, amount_nano=amount_nano * self.count)
                 self.over_caps = await self.ask(whole)
         return self.over_caps
 
 
 def _singles(order: Order) -> Sequence[Order]:
-    """The same order for each picture, with a name and a seed of its own."""
+    """The same order for each picture, each with its own name and seed."""
     arguments = order.arguments
     return [
         replace(
@@ -167,7 +167,7 @@ def _cost_of(task: asyncio.Future[GeneratedImage]) -> int:
     try:
         return task.result().cost_nano
     except asyncio.CancelledError as stop:
-        told = cancellation_cost(stop)
-        return 0 if told is None else told.cost_nano
+        cancelled = cancellation_cost(stop)
+        return 0 if cancelled is None else cancelled.cost_nano
     except LimnerError as error:
         return error.cost_nano

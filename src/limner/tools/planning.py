@@ -32,10 +32,10 @@ DEFAULT_SIZE = Size(1024, 1024)
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """An order with everything decided. Without a target the picture gets a name of its own.
+    """An order with everything decided. Without a target the file gets a new name.
 
-    ``parents`` are the handles of the pictures it is drawn from. It is ``untrusted`` where others
-    may have put words into one of these, or into its mask.
+    ``parents`` are the handles of the pictures it is drawn from. It is ``untrusted`` if one
+    of them, or the mask, comes from outside: it may contain words of others.
     """
 
     request: ImageRequest
@@ -61,9 +61,9 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
         """Decide, and check everything that can be checked for free.
 
         Raises:
-            UserError: the order cannot be drawn as it is.
-            ImageError: what is to be drawn from is no picture.
-            ReachDenied: the output path may not be written, or nothing may.
+            UserError: no model can draw the order as it is.
+            ImageError: a file to draw from is not a picture.
+            ReachDenied: the caller may not write the output path, or may write nothing.
             ApprovalDenied: the user must allow the output path, and did not.
             StorageError: it cannot be written.
         """
@@ -73,13 +73,10 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
         mask = None
         if sources:
             mask = await self.sourcing.mask(inputs.mask, inputs.region, sources[0], context)
-        wish = _wish(order, sources, has_mask=mask is not None)
-        choice = choose(wish, specs=self.specs(), key_of=self.key_of, today=today)
+        needs = _needs(order, sources, has_mask=mask is not None)
+        choice = choose(needs, specs=self.specs(), key_of=self.key_of, today=today)
+        choice = _with_seed_notice(choice, arguments.seed)
         model = choice.model
-        if arguments.seed is not None and not model.seeds:
-            ignored = f"{model.name} has no seeds: the same seed draws another picture."
-            notices = [notice for notice in (choice.notice, ignored) if notice is not None]
-            choice = replace(choice, notice=" ".join(notices))
         if choice.spec.models_are_folders:
             _check_folder(model.id, context)
         if len(arguments.prompt) > model.max_prompt_chars:
@@ -89,7 +86,7 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
                 field="prompt",
             )
         target = await self._target(order, context)
-        request = _request(order, model, model.nearest_size(wish.size))
+        request = _request(order, model, model.nearest_size(needs.size))
         if model.edit is not None and sources:
             fitted = await self.sourcing.fit(sources, model.edit)
             request = replace(request, sources=fitted)
@@ -110,7 +107,7 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
     async def _target(self, order: Order, context: ToolContext) -> Path | None:
         arguments = order.arguments
         if arguments.output_path is None:
-            # The name is found when the picture is there; that one can be written is known now.
+            # The name is chosen when the picture is there. Check now that one can be written.
             some_name = context.reach.resolve_write(self.generated / "new.png", cwd=context.cwd)
             await asyncio.to_thread(check_new, some_name, overwrite=True)
             return None
@@ -132,7 +129,7 @@ def quote_of(request: ImageRequest, model: ImageModel) -> Quote:
     )
 
 
-def _wish(order: Order, sources: Sequence[Picture], *, has_mask: bool) -> DrawingNeeds:
+def _needs(order: Order, sources: Sequence[Picture], *, has_mask: bool) -> DrawingNeeds:
     size = order.size
     if size is None:
         size = Size(sources[0].width, sources[0].height) if sources else DEFAULT_SIZE
@@ -154,7 +151,7 @@ def _wish(order: Order, sources: Sequence[Picture], *, has_mask: bool) -> Drawin
 
 def _request(order: Order, model: ImageModel, size: Size) -> ImageRequest:
     arguments = order.arguments
-    # A seed of our own makes a job whose id was lost findable among the service's jobs.
+    # With a seed of our own, a job whose id was lost can be found among the service's jobs.
     seed = secrets.randbelow(MAX_SEED) if arguments.seed is None else arguments.seed
     options: dict[str, Any] = {**arguments.options, "seed": seed}
     return ImageRequest(
@@ -165,22 +162,32 @@ def _request(order: Order, model: ImageModel, size: Size) -> ImageRequest:
         height=size.height,
         svg=order.inputs.svg,
         partial_pictures=order.partial_pictures,
+        vendor_fields=model.vendor_fields(arguments.given_options),
     )
 
 
+def _with_seed_notice(choice: Choice, seed: int | None) -> Choice:
+    """The choice, which tells the caller if the model ignores the seed."""
+    if seed is None or choice.model.seeds:
+        return choice
+    ignored = f"{choice.model.name} has no seeds: the same seed draws another picture."
+    notice = ignored if choice.notice is None else f"{choice.notice} {ignored}"
+    return replace(choice, notice=notice)
+
+
 def _check_folder(model: str, context: ToolContext) -> None:
-    """Refuse a folder to draw with that whoever asks may not read; a name is none.
+    """Refuse a model folder that the caller may not read; a model's name is not a folder.
 
     Raises:
-        ReachDenied: it is out of reach.
+        ReachDenied: the caller may not read it.
     """
-    folder = Path(os.path.expanduser(model))  # noqa: PTH111 - the other raises for ~nobody
+    folder = Path(os.path.expanduser(model))  # noqa: PTH111 - expanduser of Path raises for an unknown user
     if folder.is_dir():
         context.reach.resolve_read(folder.absolute(), cwd=context.cwd)
 
 
 def _check_text(order: Order) -> None:
-    """Refuse what can neither be sent nor written down, and a document nobody will draw."""
+    """Refuse texts that cannot be encoded, and a document that is too large to render."""
     _size_bytes(order.arguments.prompt, field="prompt")
     svg, most = order.inputs.svg, DEFAULT_LIMITS.max_svg_bytes
     if svg is not None and _size_bytes(svg, field="svg") > most:
@@ -192,5 +199,5 @@ def _size_bytes(text: str, *, field: str) -> int:
         return len(text.encode())
     except UnicodeEncodeError as error:
         raise InputInvalid(
-            f"{field} holds half of a character at position {error.start}", field=field
+            f"{field} contains a lone surrogate at position {error.start}", field=field
         ) from None

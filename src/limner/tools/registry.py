@@ -11,8 +11,7 @@ from difflib import get_close_matches
 
 from msgspec.structs import replace
 
-from limner.errors import Cancelled, LimnerError, ToolTimeout
-from limner.money.paid_call import cancellation_cost
+from limner.errors import Cancelled, LimnerError, ToolTimeout, cancellation_cost
 from limner.net.per_loop import PerLoop
 from limner.net.redaction import redact
 from limner.tools import arguments, result_budget
@@ -34,8 +33,8 @@ class ToolRegistry:
         tools: what can be called; names are unique.
         concurrency: how many calls run at once; the others wait their turn.
         timeout_s: how long a tool may run that names no limit of its own.
-        cleanup_s: how long a stopped tool may take to tidy up. One that takes longer is left
-            behind: the call is answered, and its slot is free again.
+        cleanup_s: how long a stopped tool may take to clean up. One that takes longer keeps
+            running: the call is answered, and its slot is free again.
     """
 
     def __init__(
@@ -55,7 +54,7 @@ class ToolRegistry:
             self._tools[tool.name] = tool
         self._timeout_s, self._cleanup_s = timeout_s, cleanup_s
         self._slots = PerLoop(lambda: asyncio.Semaphore(concurrency))
-        self._left_behind: set[asyncio.Future[Outcome]] = set()
+        self._still_running: set[asyncio.Future[Outcome]] = set()
 
     def get(self, name: str) -> Tool | None:
         """The tool of that name, available or not."""
@@ -73,14 +72,14 @@ class ToolRegistry:
     async def execute_parallel(
         self, calls: Sequence[ToolCall], context: ToolContext
     ) -> list[ToolResult]:
-        """Run the calls and return their results in the same order, whatever becomes of each.
+        """Run the calls and return their results in the same order; a call that fails has one too.
 
         The results together keep within ``context.result_budget_chars``, and each within its
         tool's ``max_result_chars``. Once ``context.cancel`` is set, what is running or waiting
         ends as CANCELLED.
 
         Raises:
-            asyncio.CancelledError: the caller was cancelled; the tools have tidied up by then.
+            asyncio.CancelledError: the caller was cancelled; the tools have cleaned up.
         """
         tasks = [asyncio.create_task(self._answer(call, context)) for call in calls]
         with _cancelled_by(context.cancel, tasks):
@@ -111,7 +110,7 @@ class ToolRegistry:
         except Exception as error:
             logger.exception("The tool %s crashed.", call.name)
             crash = _failure(call, LimnerError(_crash_text(call, error), code=_CRASHED))
-            return replace(crash, untrusted=True)  # the words of whatever went wrong
+            return replace(crash, untrusted=True)  # the text of an unknown error
 
     async def _attempt(self, tool: Tool, call: ToolCall, context: ToolContext) -> Outcome:
         if not tool.foreign:
@@ -143,12 +142,12 @@ class ToolRegistry:
         work.cancel()
         cleanup = asyncio.ensure_future(asyncio.wait({work}, timeout=self._cleanup_s))
         while not cleanup.done():
-            # Cancelled twice is no reason to lose what the cleanup saves; its time is bounded.
+            # A second cancellation must not stop the cleanup; its time is bounded.
             with suppress(asyncio.CancelledError):
                 await asyncio.shield(cleanup)
         if not work.done():
             logger.warning("%s, but it is still running.", ending.message)
-            self._left_behind.add(work)  # the event loop alone would not keep it alive
+            self._still_running.add(work)  # the event loop alone would not keep it alive
             work.add_done_callback(self._forget)
             raise ending
         error = _error_of(work)
@@ -157,17 +156,17 @@ class ToolRegistry:
         if isinstance(error, asyncio.CancelledError):
             raise ending
         if isinstance(error, LimnerError):
-            raise _with_last_words(ending, error) from error
+            raise _with_last_error(ending, error) from error
         logger.error("%s, and its cleanup failed.", ending.message, exc_info=error)
         raise ending from error
 
     def _forget(self, work: asyncio.Future[Outcome]) -> None:
-        self._left_behind.discard(work)
+        self._still_running.discard(work)
         if not work.cancelled() and (error := work.exception()) is not None:
-            logger.error("A tool that was left behind failed.", exc_info=error)
+            logger.error("A tool that was still running failed.", exc_info=error)
 
     def _unknown(self, call: ToolCall, context: ToolContext) -> ToolResult:
-        # Only tools of this turn are named: the others are none of the model's business.
+        # Only tools of this turn are named.
         names = [tool.name for tool in self.definitions(context.allowed)]
         close = get_close_matches(call.name[:_SHOWN_NAME_CHARS], names, n=1, cutoff=0.5)
         hint = f"Did you mean {close[0]}?" if close else f"The tools here: {', '.join(names)}."
@@ -215,7 +214,7 @@ def _is_available(tool: Tool) -> bool:
     try:
         return tool.available()
     except Exception:
-        logger.exception("Whether the tool %s is available cannot be told.", tool.name)
+        logger.exception("Cannot determine whether the tool %s is available.", tool.name)
         return False
 
 
@@ -280,23 +279,24 @@ def _error_of(work: asyncio.Future[Outcome]) -> BaseException | None:
         return cancellation_cost(stop) or stop
 
 
-def _with_last_words(ending: LimnerError, last: LimnerError) -> LimnerError:
-    """The ending, with what the tool itself still had to say about it."""
+def _with_last_error(ending: LimnerError, last: LimnerError) -> LimnerError:
+    """The ending, with what the tool itself reported last."""
     if isinstance(last, type(ending)):
         return last
-    # Why the tool was stopped is known better here: all it saw is that it was cancelled.
+    # The registry knows why it stopped the tool; the tool only saw a cancellation.
     more = "" if isinstance(last, Cancelled) else f": {last.message}"
-    told = type(ending)(
+    combined = type(ending)(
         ending.message + more,
         hint=last.hint,
         retryable=ending.retryable and last.retryable,
         extras=last.extras,
     )
-    told.billed, told.cost_nano, told.cost_source = last.billed, last.cost_nano, last.cost_source
-    return told
+    combined.charge(last.cost_nano, last.cost_source)
+    combined.billed = last.billed
+    return combined
 
 
 def _crash_text(call: ToolCall, error: Exception) -> str:
-    """The type and text of an error nobody foresaw; a key in it must not reach the model."""
+    """The type and text of an unexpected error, without secrets."""
     described = "".join(traceback.format_exception_only(error)).strip()
     return f"{call.name} crashed: {redact(described)}"

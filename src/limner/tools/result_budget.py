@@ -41,9 +41,9 @@ _NARROWEST = {"string_chars": SHORT_CHARS, "entries": 0, "members": 0}
 
 
 def share(total: int, demands: Sequence[int]) -> list[int]:
-    """Split ``total`` fairly: nobody gets more than they ask for, and what one leaves goes on.
+    """Split ``total`` fairly: none gets more than its demand, and what is left goes to others.
 
-    Nobody is cut while anything is left over.
+    No demand is cut while anything is left.
     """
     allotted = [0] * len(demands)
     left = max(total, 0)
@@ -94,10 +94,10 @@ def fit(result: ToolResult, limit: int) -> ToolResult:
 
 
 def to_json(value: Mapping[str, Any]) -> str:
-    """A value as compact JSON that every parser reads: no NaN, no half of a surrogate pair.
+    """A value as compact JSON that every parser reads: no NaN, no lone surrogate.
 
     Raises:
-        TypeError, ValueError, RecursionError: the value is no JSON: keys that are no strings,
+        TypeError, ValueError, RecursionError: the value is not JSON: keys that are not strings,
             members that contain themselves.
     """
     return _dumps(_plain(value))
@@ -192,7 +192,7 @@ def _render_container(node: list[Any] | dict[str, Any], whole: str, room: _Room)
         opening, closing, mark = "[", "]", _dumps(_mark(missing, "item"))
     else:
         opening, closing, mark = "{", "}", _dumps(_mark(missing, "member")) + ":null"
-    if dropped <= len(mark):  # nothing would be won
+    if dropped <= len(mark):  # the mark is as long as what it replaces
         kept, dropped = node, 0
     parts = _render_entries(kept, room)
     texts = [text for text, _ in parts] + ([mark] if dropped else [])
@@ -215,7 +215,7 @@ def _mark(count: int, what: str) -> str:
 
 
 def _plain(value: Mapping[str, Any]) -> dict[str, Any]:
-    """The same value made of nothing but what JSON has."""
+    """The same value, made of JSON types only."""
     text = json.dumps(value, ensure_ascii=False, default=_as_json)
     sound = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return json.loads(sound, parse_constant=lambda _: None)

@@ -19,10 +19,10 @@ _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONL
 
 
 class Signature(msgspec.Struct, frozen=True, kw_only=True):
-    """What a function takes.
+    """The parameters of a function.
 
     Attributes:
-        description: its docstring, without the part about its arguments.
+        description: its docstring without the section about its arguments.
         schema: a JSON schema of its arguments.
         fields: a struct with a field for each of them.
         context: the parameter that gets the `ToolContext`, if one does.
@@ -34,7 +34,7 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
     context: str | None
 
     def read(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments as the function wants them; those left out are not in it.
+        """The arguments as the function takes them, without those that were not given.
 
         Raises:
             InputInvalid: one is missing or of another type.
@@ -45,34 +45,34 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_signature(function: Callable[..., Any]) -> Signature:
-    """What a function takes, from its annotations and its docstring in Google's style.
+    """Read the parameters of a function from its annotations and its Google-style docstring.
 
     Raises:
-        TypeError: a parameter has no type, or one that JSON has no word for.
+        TypeError: a parameter has no type, or one that JSON cannot express.
     """
     try:
         hints = get_type_hints(function, include_extras=True)
     except NameError as error:
         raise TypeError(f"{function.__name__}: {error}; its types must be global names") from error
-    description, told = _read_docstring(inspect.getdoc(function) or "")
+    description, described = _read_docstring(inspect.getdoc(function) or "")
     fields: list[tuple[str, Any, Any]] = []
     defaults: dict[str, Any] = {}
     context: str | None = None
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind not in _NAMED:
-            raise TypeError(f"{function.__name__}: the parameter {name} has no name for a model")
+            raise TypeError(f"{function.__name__}: the parameter {name} cannot be given by name")
         if name not in hints:
             raise TypeError(f"{function.__name__}: the parameter {name} needs a type")
         if hints[name] is ToolContext:
             context = name
             continue
         kind = hints[name]
-        if name in told:
-            kind = Annotated[kind, msgspec.Meta(description=told[name])]
+        if name in described:
+            kind = Annotated[kind, msgspec.Meta(description=described[name])]
         if parameter.default is inspect.Parameter.empty:
             fields.append((name, kind, msgspec.field()))
         else:
-            # The function's own default is used; for a model it is only written down.
+            # The function applies its own default; the schema only shows it.
             fields.append((name, kind | msgspec.UnsetType, msgspec.UNSET))
             defaults[name] = parameter.default
     struct = msgspec.defstruct(function.__name__, fields, kw_only=True)
@@ -101,7 +101,7 @@ def _schema(name: str, struct: type[msgspec.Struct], defaults: Mapping[str, Any]
 
 
 def _plain(value: Any) -> Any:
-    """A default as JSON, or UNSET where it is none: a marker of the function's own."""
+    """A default as JSON, or UNSET if it is not JSON, as a marker object."""
     try:
         return msgspec.json.decode(msgspec.json.encode(value))
     except (TypeError, msgspec.MsgspecError, RecursionError):
@@ -109,7 +109,7 @@ def _plain(value: Any) -> Any:
 
 
 def _read_docstring(text: str) -> tuple[str, dict[str, str]]:
-    """What the function does, and what each argument is."""
+    """The description of the function, and that of each argument."""
     description: list[str] = []
     arguments: list[str] = []
     section = ""
@@ -125,11 +125,11 @@ def _read_docstring(text: str) -> tuple[str, dict[str, str]]:
 
 
 def _entries(lines: list[str]) -> Iterator[tuple[str, str]]:
-    """``name: words`` from lines; deeper ones go on with what was said before them."""
-    said = [line for line in lines if line.strip()]
-    shallowest = min((len(line) - len(line.lstrip()) for line in said), default=0)
+    """``name: words`` from lines; a line that is indented more continues the one before it."""
+    written = [line for line in lines if line.strip()]
+    shallowest = min((len(line) - len(line.lstrip()) for line in written), default=0)
     name, words = "", list[str]()
-    for line in said:
+    for line in written:
         is_deeper = line[: shallowest + 1].isspace()
         entry = None if is_deeper else re.match(_ENTRY, line.strip())
         if entry is not None:

@@ -21,7 +21,7 @@ Mask = Picture | Region
 
 
 class SourceLoader(msgspec.Struct, frozen=True, kw_only=True):
-    """Brings in what pictures are drawn from."""
+    """Loads the pictures that a picture is drawn from."""
 
     pictures: Pictures
     handles: Handles
@@ -30,9 +30,9 @@ class SourceLoader(msgspec.Struct, frozen=True, kw_only=True):
         """The picture of a handle, or in a file within reach.
 
         Raises:
-            ReachDenied: the path is out of reach.
+            ReachDenied: the caller may not read the path.
             StorageError: there is no such picture.
-            ImageError: the file is no picture.
+            ImageError: the file is not a picture.
         """
         if (known := await self.handles.find(name, session_id=context.session_id)) is not None:
             return known
@@ -41,7 +41,7 @@ class SourceLoader(msgspec.Struct, frozen=True, kw_only=True):
     async def mask(
         self, name: str | None, region: Region | None, source: Picture, context: ToolContext
     ) -> Mask | None:
-        """The mask that was asked for, if it belongs to the picture; raises as `take`.
+        """The mask for a picture, from a file or a region; raises as `take`.
 
         Raises:
             InputInvalid: it has another size than the picture, or lies outside it.
@@ -67,7 +67,7 @@ class SourceLoader(msgspec.Struct, frozen=True, kw_only=True):
         return drawn
 
     async def are_drawn_here(self, sources: Sequence[Picture], mask: Mask | None) -> bool:
-        """Whether nothing of it came from outside: all was drawn here from words alone."""
+        """Whether limner drew all of it from words alone, so that nothing came from outside."""
         pictures = [*sources, *([mask] if isinstance(mask, Picture) else [])]
         return await self.pictures.drawn_here(picture.handle for picture in pictures)
 
@@ -97,7 +97,7 @@ class SourceLoader(msgspec.Struct, frozen=True, kw_only=True):
     async def fit_mask(
         self, mask: Mask, source: Picture, fitted: SourceImage, rule: EditRule
     ) -> SourceImage:
-        """The mask at the size of its picture, marked in the way of a model."""
+        """The mask at the size of its picture, in the form that the model reads."""
         assert rule.mask is not None, "a model that takes no mask is not chosen for one"
         size = (fitted.width, fitted.height)
         if isinstance(mask, Region):

@@ -149,8 +149,8 @@ class _Writer:
                 return [block for step in turn.trimmed_steps for block in _step(step)]
             case ToolTurn():
                 results = [{"toolResult": self._result(output)} for output in turn.outputs]
-                beside = [] if self._has_image_results else label_media(turn.outputs)
-                return results + [_block(part) for part in beside]
+                following = [] if self._has_image_results else label_media(turn.outputs)
+                return results + [_block(part) for part in following]
 
     def _result(self, output: OutputPart) -> dict[str, Any]:
         parts = output.parts if self._has_image_results else [join_text(output.parts)]

@@ -26,6 +26,12 @@ PICTURE_TAGS = ("<image name=", "</image>")
 _TEXT, _IMAGE, _AUDIO = "input_text", "input_image", "input_audio"
 _PART_FIELDS = ("content", "output")
 
+OUTPUT_KINDS = {
+    "function_call": "function_call_output",
+    "custom_tool_call": "custom_tool_call_output",
+}
+"""The kind of a tool call, and the kind of its output."""
+
 
 # --- making items ---
 
@@ -147,6 +153,11 @@ def _map_value(value: object, fn: Callable[[Part], Part]) -> object:
         payload = cast("dict[str, object]", value)
         return {**payload, "body": _map_value(payload["body"], fn)}
     return cast("object", value)
+
+
+def is_call(item: Item) -> bool:
+    """Whether an item is a model's call of a tool."""
+    return item.get("type") in OUTPUT_KINDS
 
 
 def is_image(part: Part) -> bool:

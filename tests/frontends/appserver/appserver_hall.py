@@ -33,11 +33,11 @@ class Hall:
     """Threads, and a client that has introduced itself."""
 
     def __init__(self, studio: Studio, **how: float) -> None:
-        self.asking = PendingRequests(print)
+        self.pending = PendingRequests(print)
         self.lim = studio.open()
-        self.threads = ThreadTable(self.lim, asking=self.asking, log=print, **how)
+        self.threads = ThreadTable(self.lim, pending=self.pending, log=print, **how)
         self.wire = Recording()
-        self.client = Dispatcher({}, pending=self.asking, log=print).connect(self.wire)
+        self.client = Dispatcher({}, pending=self.pending, log=print).connect(self.wire)
         self.client.initialize("c", "1", experimental=True, opted_out=())
 
     def call(self, method: str) -> RpcCall:

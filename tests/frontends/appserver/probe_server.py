@@ -16,7 +16,7 @@ import msgspec
 
 from limner.errors import InputInvalid
 from limner.frontends.appserver.dispatch import RpcCall, RpcHandler
-from limner.frontends.appserver.methods import handlers
+from limner.frontends.appserver.methods import Handlers
 from limner.frontends.appserver.server import Host, run
 
 Params = dict[str, Any]
@@ -83,7 +83,7 @@ async def about(call: RpcCall, params: Params) -> Params:
 def table(host: Host) -> Mapping[str, RpcHandler]:
     served = [echo, forever, turn, flood, ask, say, mistake, bug, late_bug, unspeakable, about]
     return {
-        **handlers(host),
+        **Handlers(host),
         **{one.__name__: RpcHandler(serve=one, params=Params) for one in served},
         "new": RpcHandler(serve=echo, params=Params, experimental=True),
         "bare": RpcHandler(serve=echo),

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.agent.agent_pictures import data_url, encoded, handle_of, image, program, seen, text
 from tests.fuzz import EVERY_CHECK
 
-from limner.agent.call_items import SAYS_IT_FAILED, output_of
+from limner.agent.call_items import SAYS_IT_FAILED, output_item
 from limner.client import Limner
 from limner.frontends.appserver.protocol.base import ContentItem, InputAudio, InputImage, InputText
 from limner.frontends.appserver.tool_answers import (
@@ -145,7 +145,7 @@ BAD: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("kind", BAD)
-async def test_an_answer_that_is_none_fails_in_words(lim: Limner, kind: str) -> None:
+async def test_an_invalid_answer_fails_with_a_text(lim: Limner, kind: str) -> None:
     result, words = BAD[kind]
     answer = await read(lim, result)
     assert answer == ClientAnswer(
@@ -157,7 +157,7 @@ async def test_an_answer_that_is_none_fails_in_words(lim: Limner, kind: str) -> 
     assert on_the_wire(answer) == words
 
 
-async def test_a_picture_that_is_none_is_replaced_alone(lim: Limner) -> None:
+async def test_only_the_picture_that_does_not_decode_is_replaced(lim: Limner) -> None:
     broken = data_url(PNG[:40])
     answer = await read(
         lim, {"contentItems": [said("a"), shown(broken), shown(PIXELS)], "success": True}
@@ -185,7 +185,7 @@ async def test_a_handle_of_a_picture_that_is_here_is_taken(lim: Limner) -> None:
     assert answer.parts == (image(handle, detail="high"),)
 
 
-def test_better_than_codex_a_clients_error_is_told_without_keys_and_not_at_any_length() -> None:
+def test_better_than_codex_the_model_reads_a_clients_error_shortened_and_without_keys() -> None:
     answer = refused("no screen\nfor sk-abcdefghijkl")
     words = "dynamic tool request failed: no screen for •••"
     assert (answer.status, answer.content_items) == ("failed", (InputText(text=words),))
@@ -205,7 +205,7 @@ async def test_words_without_end_are_cut_and_pictures_stay(lim: Limner) -> None:
     assert answer.content_items[0] == InputText(text="a" * 100_000)
 
 
-def test_a_call_that_nobody_answers_ends() -> None:
+def test_a_call_without_an_answer_times_out() -> None:
     assert on_the_wire(timed_out(30)) == "dynamic tool call got no answer within 30 seconds"
 
 
@@ -223,7 +223,7 @@ async def test_an_answer_is_an_outcome_of_a_tool(lim: Limner) -> None:
     # Whoever tells the model of it says once that it failed.
     result = ToolResult(call_id="c", name="shot", ok=False, parts=answer.outcome.parts)
     call = {"type": "function_call", "call_id": "c"}
-    assert output_of(call, result)["output"][:2] == [FAILED, text("a")]
+    assert output_item(call, result)["output"][:2] == [FAILED, text("a")]
 
 
 @settings(max_examples=60, suppress_health_check=EVERY_CHECK)

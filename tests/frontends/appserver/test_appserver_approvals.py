@@ -163,7 +163,7 @@ async def test_clients_are_asked_before_a_file_is_written(stage: Stage, decision
     assert (stage.cwd / "fox.png").exists() is (decision == "accept")
 
 
-async def test_a_question_waits_for_whoever_comes(stage: Stage) -> None:
+async def test_a_request_waits_for_the_next_client(stage: Stage) -> None:
     stage.script(calls(PAID), says("ok"))
     with drawer(stage):
         async with stage.listening() as join:

@@ -46,8 +46,8 @@ from limner.frontends.appserver.protocol.items import (
     UserMessage,
 )
 from limner.frontends.appserver.protocol.threads import ItemAnchor
-from limner.frontends.appserver.stored_turns import turns_of
-from limner.frontends.appserver.thread_history import HistoryContext, ThreadHistory, kept_turns
+from limner.frontends.appserver.stored_turns import group_turns
+from limner.frontends.appserver.thread_history import HistoryContext, ThreadHistory, read_turns
 from limner.frontends.appserver.tool_specs import ToolSpec
 
 PNG = encoded(9)
@@ -69,7 +69,7 @@ async def session(lim: Limner) -> Session:
 
 
 def history(lim: Limner, max_chars: int = 1_000_000) -> ThreadHistory:
-    return ThreadHistory(inlining=PictureInliner(pictures=lim.pictures, max_chars=max_chars))
+    return ThreadHistory(inliner=PictureInliner(pictures=lim.pictures, max_chars=max_chars))
 
 
 async def keep(session: Session, turn_id: str | None, *items: Any, at_ms: int = 1_000) -> None:
@@ -231,7 +231,7 @@ async def test_thoughts_summaries_and_uncalled_outputs_are_shown(
         (HistoryContext(running="t1"), "inProgress", "inProgress"),
     ],
 )
-async def test_a_call_that_nobody_answered_is_open_or_lost(
+async def test_a_call_without_an_answer_is_open_or_failed(
     lim: Limner, session: Session, told: HistoryContext, turn_status: str, call_status: str
 ) -> None:
     await keep(session, "t1", user(text("go")), called("c1", "shot"))
@@ -243,7 +243,7 @@ async def test_a_call_that_nobody_answered_is_open_or_lost(
     assert call.content_items == (None if call_status == "inProgress" else ())
 
 
-async def test_a_call_that_is_told_twice_is_shown_once(lim: Limner, session: Session) -> None:
+async def test_a_call_that_is_stored_twice_is_shown_once(lim: Limner, session: Session) -> None:
     await keep(session, None, called("c1", "shot"), called("c1", "shot"), answered("c1"))
     (call,) = await shown(lim, session)
     assert (call.id, call.status) == ("c1", "completed")
@@ -260,10 +260,10 @@ async def test_an_answer_that_comes_in_a_later_turn_belongs_to_its_call(
     assert isinstance(call, DynamicToolCall)
     assert (call.status, call.content_items) == ("completed", (InputText(text="late"),))
     assert [type(item) for item in second.items] == [AgentMessage]
-    assert [turn.last_seq for turn in await kept_turns(session)] == [1, 3]
+    assert [turn.last_seq for turn in await read_turns(session)] == [1, 3]
 
 
-async def test_an_aborted_turn_is_interrupted_and_says_so_to_nobody_else(
+async def test_an_aborted_turn_is_interrupted_and_its_mark_is_not_shown(
     lim: Limner, session: Session
 ) -> None:
     await keep(session, "t1", user(text("go")), called("c1", "shot"))
@@ -279,7 +279,7 @@ async def test_an_aborted_turn_is_interrupted_and_says_so_to_nobody_else(
     assert (call.status, call.content_items) == ("failed", (InputText(text="cancelled"),))
 
 
-async def test_a_history_from_elsewhere_is_told_apart_by_who_speaks(
+async def test_an_imported_history_is_split_into_turns_by_role(
     lim: Limner, session: Session
 ) -> None:
     context = "<environment_context>\n<cwd>/desk</cwd>\n</environment_context>"
@@ -304,7 +304,7 @@ async def test_a_history_from_elsewhere_is_told_apart_by_who_speaks(
     assert words == [["first", "one"], ["second"], ["third", "three"]]
     assert [turn.status for turn in turns] == ["completed", "interrupted", "completed"]
     assert [turn.id for turn in turns] == ["turn-0", "turn-7", "turn-10"]
-    assert [turn.last_seq for turn in await kept_turns(session)] == [6, 9, 11]
+    assert [turn.last_seq for turn in await read_turns(session)] == [6, 9, 11]
 
 
 def _talk(turn: Any) -> list[Any]:
@@ -411,7 +411,7 @@ def test_every_item_is_in_one_turn_and_in_its_order_property(drawn: Any) -> None
         )
         for seq, (turn_id, item) in enumerate(drawn)
     ]
-    turns = turns_of(stored)
+    turns = group_turns(stored)
     held = [[one.seq for one in turn.items] for turn in turns]
     assert sorted(seq for seqs in held for seq in seqs) == list(range(len(stored)))
     assert held == [sorted(seqs) for seqs in held if seqs]

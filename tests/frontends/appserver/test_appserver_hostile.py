@@ -185,7 +185,7 @@ def hostile_opening(dice: random.Random) -> bytes:
     )
 
 
-def test_whoever_does_not_speak_the_protocol_harms_nobody(tmp_path: Path) -> None:
+def test_a_client_that_does_not_speak_the_protocol_disturbs_no_other(tmp_path: Path) -> None:
     with listening(tmp_path) as server, server.client() as client:
         client.greet()
         parts = urlsplit(server.address)

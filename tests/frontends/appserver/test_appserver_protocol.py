@@ -107,7 +107,7 @@ def test_params_that_are_not_there_are_refused() -> None:
         decode_params(TurnStartParams, None)
 
 
-def test_members_that_nobody_knows_are_ignored() -> None:
+def test_unknown_members_are_ignored() -> None:
     params = {"threadId": "a", "input": [{"type": "text", "text": "hi", "new": 1}], "newer": {}}
     assert read_params(TurnStartParams, params) == TurnStartParams(
         thread_id="a", input=(TextInput(text="hi"),)
@@ -141,7 +141,7 @@ def test_what_is_sent_is_read_back_as_it_was(message: Any) -> None:
         ("thread/start", [], None),
     ],
 )
-def test_what_is_experimental_is_named(method: str, params: Any, needed: str | None) -> None:
+def test_experimental_use_is_named(method: str, params: Any, needed: str | None) -> None:
     assert used(method, msgspec.Raw(json.dumps(params).encode())) == needed
 
 

@@ -23,10 +23,10 @@ from limner.frontends.appserver.protocol.threads import (
     ThreadDeleteParams,
     ThreadResumeParams,
 )
-from limner.frontends.appserver.stored_turns import turns_of
+from limner.frontends.appserver.stored_turns import group_turns
 from limner.frontends.appserver.thread import LiveThread
-from limner.frontends.appserver.thread_history import kept_turns
-from limner.frontends.appserver.thread_opener import continued
+from limner.frontends.appserver.thread_history import read_turns
+from limner.frontends.appserver.thread_opener import resume_thread
 from limner.frontends.appserver.thread_state import ThreadState
 from limner.frontends.appserver.tool_specs import read_specs
 from limner.net.jsonrpc import RpcError
@@ -41,21 +41,21 @@ async def _words(thread: LiveThread) -> None:
 async def test_a_thread_that_is_resumed_as_it_is_let_go_stays_open(studio: Studio) -> None:
     hall = Hall(studio, idle_s=0.0)
     threads, client = hall.threads, hall.client
-    other, thread = await threads.begin(ThreadState()), await threads.begin(ThreadState())
+    other, thread = await threads.create(ThreadState()), await threads.create(ThreadState())
     await threads.close(other)
     sessions = [(await threads.stored(one.id))[0] for one in (other, thread)]
 
     async def resume() -> LiveThread:
         found = await threads.load(sessions[1])
-        threads.listen(found, client)
-        found.audience.release(client)
+        threads.subscribe(found, client)
+        found.subscribers.release(client)
         return found
 
     loading = asyncio.ensure_future(threads.load(sessions[0]))
     await asyncio.sleep(0)
     resuming = asyncio.ensure_future(resume())
     await asyncio.sleep(0)
-    threads.rest(thread)
+    threads.unload_later(thread)
     await loading
     found = await resuming
     await rest()
@@ -65,11 +65,11 @@ async def test_a_thread_that_is_resumed_as_it_is_let_go_stays_open(studio: Studi
 
 async def test_a_thread_whose_resume_is_refused_is_not_kept_open(studio: Studio) -> None:
     hall = Hall(studio, idle_s=0.0)
-    thread = await hall.threads.begin(ThreadState())
+    thread = await hall.threads.create(ThreadState())
     await hall.threads.close(thread)
     wanted = ThreadResumeParams(thread_id=thread.id, config={"approval.policy": "whatever"})
     with pytest.raises(RpcError, match="invalid config"):
-        await continued(hall.threads, wanted)
+        await resume_thread(hall.threads, wanted)
     await until(lambda: not hall.threads.live)
     await hall.aclose()
 
@@ -78,15 +78,15 @@ async def test_a_client_that_a_thread_could_not_be_shown_does_not_listen_to_it(
     studio: Studio,
 ) -> None:
     hall = Hall(studio)
-    thread = await hall.threads.begin(ThreadState())
-    with pytest.raises(LookupError), hall.threads.showing(thread, hall.client):
+    thread = await hall.threads.create(ThreadState())
+    with pytest.raises(LookupError), hall.threads.subscribing(thread, hall.client):
         raise LookupError
-    assert len(thread.audience) == 0
-    with hall.threads.showing(thread, hall.client):
+    assert len(thread.subscribers) == 0
+    with hall.threads.subscribing(thread, hall.client):
         pass
-    with pytest.raises(LookupError), hall.threads.showing(thread, hall.client):
+    with pytest.raises(LookupError), hall.threads.subscribing(thread, hall.client):
         raise LookupError
-    assert hall.client in thread.audience  # it listened before
+    assert hall.client in thread.subscribers  # it listened before
     await hall.aclose()
 
 
@@ -95,13 +95,13 @@ async def test_a_thread_that_was_let_go_is_not_kept_by_who_listened_once(studio:
 
     async def visit() -> list[weakref.ref[LiveThread]]:
         left, deleted = (
-            await hall.threads.begin(ThreadState()),
-            await hall.threads.begin(ThreadState()),
+            await hall.threads.create(ThreadState()),
+            await hall.threads.create(ThreadState()),
         )
         for thread in (left, deleted):
-            with hall.threads.showing(thread, hall.client):
+            with hall.threads.subscribing(thread, hall.client):
                 pass
-        hall.threads.leave(left, hall.client)
+        hall.threads.unsubscribe(left, hall.client)
         wanted = ThreadDeleteParams(thread_id=deleted.id)
         await thread_methods.delete(hall.threads, hall.call("thread/delete"), wanted)
         return [weakref.ref(left), weakref.ref(deleted)]
@@ -120,7 +120,7 @@ async def test_a_thread_that_is_put_away_as_it_is_resumed_is_not_open(
 ) -> None:
     hall = Hall(studio)
     for _ in range(5):
-        thread = await hall.threads.begin(ThreadState())
+        thread = await hall.threads.create(ThreadState())
         await _words(thread)
         await hall.threads.close(thread)
         archiving = thread_methods.archive(
@@ -139,32 +139,32 @@ async def test_a_thread_that_is_put_away_as_it_is_resumed_is_not_open(
 
 async def test_a_thread_that_is_being_let_go_begins_no_turn(studio: Studio) -> None:
     hall = Hall(studio)
-    thread = await hall.threads.begin(ThreadState())
+    thread = await hall.threads.create(ThreadState())
     closing = asyncio.ensure_future(hall.threads.close(thread))
     await asyncio.sleep(0)
     with pytest.raises(RpcError, match="thread not found"):
-        await thread.say([], begun=print)
+        await thread.start_turn([], on_started=print)
     await closing
     await hall.aclose()
 
 
 async def test_calls_that_another_resume_saw_to_are_not_made_again(studio: Studio) -> None:
     hall = Hall(studio)
-    thread = await hall.threads.begin(ThreadState(tools=read_specs([function("shot")])))
+    thread = await hall.threads.create(ThreadState(tools=read_specs([function("shot")])))
     call = {"type": "function_call", "call_id": "c1", "name": "shot", "arguments": "{}"}
     await thread.session.append(
         [{**one, "turn_id": "t"} for one in (message("user", text_part("go")), call)]
     )
-    with hall.threads.showing(thread, hall.client):
+    with hall.threads.subscribing(thread, hall.client):
         pass
-    first, second = [await hall.threads.unfinished(thread) for _ in range(2)]
+    first, second = [await hall.threads.unfinished_turn(thread) for _ in range(2)]
     assert first is not None
     assert second is not None
-    await thread.go_on(first)
+    await thread.resume_turn(first)
     await until(lambda: any(b"item/tool/call" in one for one in hall.wire.messages))
     thread.interrupt()
     await thread.ended()
-    await thread.go_on(second)
+    await thread.resume_turn(second)
     await rest()
     asked = [one for one in hall.wire.messages if b"item/tool/call" in one]
     assert (len(asked), thread.turn_id) == (1, None)
@@ -172,7 +172,9 @@ async def test_calls_that_another_resume_saw_to_are_not_made_again(studio: Studi
 
 
 @pytest.mark.slow
-async def test_whoever_was_told_that_a_turn_goes_on_is_told_when_it_cannot(stage: Stage) -> None:
+async def test_a_client_that_saw_a_running_turn_is_notified_if_it_cannot_continue(
+    stage: Stage,
+) -> None:
     stage.script(calls(("shot", "{}")), says("ok"))
     async with stage.process() as process:
         client = Client(Pipes(process))
@@ -217,15 +219,15 @@ async def test_turns_that_are_started_at_once_are_one(stage: Stage) -> None:
 
 async def test_a_turn_that_is_interrupted_as_it_begins_ends(studio: Studio) -> None:
     hall = Hall(studio)
-    thread = await hall.threads.begin(ThreadState())
+    thread = await hall.threads.create(ThreadState())
     words = ParsedInput(item=message("user", text_part("go")))
     begun: list[str] = []
-    saying = asyncio.ensure_future(thread.say([words], begun=begun.append))
+    saying = asyncio.ensure_future(thread.start_turn([words], on_started=begun.append))
     await asyncio.sleep(0)  # it is under way, and has not taken its first step
     thread.interrupt()
     await saying
     await thread.ended()
-    (turn,) = await kept_turns(thread.session)
+    (turn,) = await read_turns(thread.session)
     assert ([turn.id], turn.was_aborted) == (begun, True)
     await hall.aclose()
 
@@ -236,5 +238,5 @@ def test_a_history_of_many_messages_is_read_once() -> None:
         StoredItem(seq=at, created_ms=0, item={**message("user", text_part("x"))})
         for at in range(20_000)
     ]
-    (turn,) = turns_of(said_by_user)
+    (turn,) = group_turns(said_by_user)
     assert len(turn.items) == 20_000

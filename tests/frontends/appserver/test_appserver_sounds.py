@@ -93,7 +93,7 @@ async def test_sounds_of_a_user_are_passed_on_those_in_files_too(hearing: Stage)
         HEARD,
         text(
             f"limner could not read the local audio at `{hearing.cwd}/notes.wav`: "
-            "its first bytes match no known format of sounds"
+            "its first bytes match no known audio format"
         ),
     ]
     missing, broken = said_to(hearing)[3:]
@@ -104,7 +104,7 @@ async def test_sounds_of_a_user_are_passed_on_those_in_files_too(hearing: Stage)
     assert again[:2] == [{"type": "audio", "url": SOUND}] * 2
 
 
-async def test_a_model_that_does_not_hear_is_told_so_and_history_keeps_the_sound(
+async def test_a_model_without_audio_reads_a_text_and_the_history_keeps_the_sound(
     stage: Stage,
 ) -> None:
     stage.script(says("ok"))
@@ -143,12 +143,12 @@ async def test_of_many_sounds_an_answer_has_the_newest_and_a_page_the_others(
     studio: Studio,
 ) -> None:
     hall = Hall(studio)
-    thread = await hall.threads.begin(ThreadState())
+    thread = await hall.threads.create(ThreadState())
     for turn in ("t1", "t2"):
         sounding = {"type": "message", "role": "user", "content": [HEARD], "id": turn}
         await thread.session.append([{**sounding, "turn_id": turn}])
     history = ThreadHistory(
-        inlining=PictureInliner(pictures=hall.lim.pictures, max_chars=len(SOUND))
+        inliner=PictureInliner(pictures=hall.lim.pictures, max_chars=len(SOUND))
     )
     turns = await history.turns(thread.session, HistoryContext())
     page = await history.items_page(thread.session, HistoryContext(), turn_id="t1")

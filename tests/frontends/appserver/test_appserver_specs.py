@@ -154,7 +154,7 @@ BROKEN: dict[str, tuple[list[Any], str]] = {
 
 
 @pytest.mark.parametrize("rule", BROKEN)
-def test_a_broken_rule_is_told_in_the_words_of_codex(rule: str) -> None:
+def test_a_broken_rule_has_the_error_message_of_codex(rule: str) -> None:
     tools, words = BROKEN[rule]
     with pytest.raises(InputInvalid) as refusal:
         read_specs(tools)
@@ -321,7 +321,7 @@ def test_every_tool_has_a_name_of_its_own_that_services_take_property(drawn: Any
     assert all(len(name) <= 64 for name, spec in named.items() if spec.namespace is not None)
 
 
-def test_names_that_would_be_one_are_told_apart() -> None:
+def test_names_that_would_collide_are_made_different() -> None:
     specs = read_specs([function("a__b"), namespace("a", [function("b")])])
     first, second = names_for_model(specs)
     assert first == "a__b"

@@ -174,7 +174,7 @@ def test_messages_keep_the_order_in_which_they_were_produced(tmp_path: Path) -> 
         assert {"id": 2, "result": None} in received
 
 
-def test_failures_are_told_without_secrets_and_the_server_goes_on(tmp_path: Path) -> None:
+def test_failures_are_reported_without_secrets_and_the_server_goes_on(tmp_path: Path) -> None:
     with piped(tmp_path) as client:
         client.greet()
         mistake = client.call(1, "mistake")["error"]
@@ -251,7 +251,7 @@ def test_a_client_that_does_not_read_is_cut_off_before_the_memory_is_full(tmp_pa
         assert client.server.process.wait(GUARD_S) == 1
 
 
-def test_nobody_reading_the_log_stops_nothing(tmp_path: Path) -> None:
+def test_a_log_that_is_not_read_stops_nothing(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [*PROBE, "stdio://"],
         stdin=subprocess.PIPE,
@@ -287,7 +287,7 @@ def overrides(tmp_path: Path, *words: str) -> tuple[int, str]:
         (
             ["--config", "model=o3", "app-server"],
             0,
-            "limner: --config model is no setting of limner's\n",
+            "limner: --config model is not a setting of limner\n",
         ),
         (
             ["--config", "images.fit=loose", "app-server"],
@@ -313,7 +313,7 @@ def overrides(tmp_path: Path, *words: str) -> tuple[int, str]:
         (
             ["app-server", "--listen", "http://x"],
             2,
-            "limner: --listen cannot be 'http://x'\n  Say stdio://, ws://IP:PORT or unix://PATH.\n",
+            "limner: --listen cannot be 'http://x'\n  Use stdio://, ws://IP:PORT or unix://PATH.\n",
         ),
     ],
 )

@@ -113,7 +113,9 @@ async def test_a_model_may_be_named_in_every_way_that_clients_have(stage: Stage)
     assert (code, words.startswith("unknown reasoning effort `gigantic`")) == (-32600, True)
 
 
-async def test_config_holds_for_one_thread_and_what_it_cannot_change_is_told(stage: Stage) -> None:
+async def test_config_applies_to_one_thread_and_unsupported_keys_cause_a_warning(
+    stage: Stage,
+) -> None:
     config = {"budget": {"session_usd": 0.000001}, "images.fit": "fast", "web_search": "live"}
     async with stage.piped() as client:
         poor = await client.start(config=config)
@@ -121,7 +123,7 @@ async def test_config_holds_for_one_thread_and_what_it_cannot_change_is_told(sta
         assert (await client.turn(await client.start(), "hi"))["status"] == "completed"
         code, words = await client.refusal("thread/start", config={"budget.session_usd": "much"})
     assert [told["message"] for told in client.told("warning")] == [
-        "config.images.fit holds for the whole server and is ignored for this thread.",
+        "config.images.fit applies to the whole server and is ignored for this thread.",
         "config.web_search is not known here and is ignored for this thread.",
     ]
     assert (code, words.startswith("invalid config.budget.session_usd: ")) == (-32600, True)
@@ -338,7 +340,9 @@ async def test_items_are_added_to_the_history_as_they_are(stage: Stage) -> None:
     assert sent == ["Remember 7.", "Which number?"]
 
 
-async def test_whoever_unsubscribes_hears_no_more_and_the_thread_runs_on(stage: Stage) -> None:
+async def test_a_client_that_unsubscribes_gets_no_notifications_and_the_thread_runs_on(
+    stage: Stage,
+) -> None:
     gate = Gate()
     stage.script(says("One", gate=gate))
     async with stage.piped() as client:

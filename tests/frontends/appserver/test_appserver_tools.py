@@ -117,7 +117,7 @@ async def test_every_answer_of_a_client_becomes_an_item_and_an_output(stage: Sta
             assert item["contentItems"] == (shown or item["contentItems"])
 
 
-async def test_what_is_no_answer_fails_in_words_that_show_the_right_form(stage: Stage) -> None:
+async def test_an_invalid_answer_fails_with_a_text_that_shows_the_right_form(stage: Stage) -> None:
     async with stage.piped() as client:
         thread = await client.start(dynamicTools=[function("shot")])
         for sent in INVALID.values():
@@ -285,7 +285,7 @@ async def test_calls_run_side_by_side_and_each_answer_counts_as_it_comes(stage: 
     assert stage.outputs() == ["ONE", "TWO", "THREE"]
 
 
-async def test_a_call_that_nobody_answers_ends_and_the_model_is_told(stage: Stage) -> None:
+async def test_a_call_without_an_answer_times_out_and_the_model_reads_why(stage: Stage) -> None:
     # Upstream waits for ever.
     stage.env["LIMNER_APPSERVER_TOOL_TIMEOUT_S"] = "0.2"
     stage.script(calls(("shot", "{}")), says("ok"))

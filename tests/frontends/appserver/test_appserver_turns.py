@@ -27,7 +27,9 @@ def words_of(body: Any) -> list[str]:
     return [part.get("text", part["type"]) for item in said for part in item["content"]]
 
 
-async def test_a_turn_with_a_tool_is_told_in_upstreams_order(stage: Stage) -> None:
+async def test_the_notifications_of_a_turn_with_a_tool_come_in_upstreams_order(
+    stage: Stage,
+) -> None:
     stage.script(calls(("shot", '{"target": "window"}')), says("I see a dot."))
     async with stage.piped() as client:
         thread = await client.start(dynamicTools=[function("shot")])
@@ -277,7 +279,7 @@ FAILURES = {
 
 
 @pytest.mark.parametrize("info", FAILURES)
-async def test_a_failure_of_the_model_is_told_and_remembered(stage: Stage, info: str) -> None:
+async def test_a_failure_of_the_model_is_notified_and_stored(stage: Stage, info: str) -> None:
     stage.script(FAILURES[info])
     async with stage.piped() as client:
         thread = await client.start()
@@ -370,7 +372,7 @@ async def test_what_a_tool_says_unasked_is_an_item_and_data_for_the_model(stage:
     assert (image, asked) == ("input_image", "What came?")
 
 
-async def test_spending_is_told_before_the_turn_is_over(stage: Stage) -> None:
+async def test_the_cost_is_notified_before_the_turn_completes(stage: Stage) -> None:
     async with stage.piped() as client:
         thread = await client.start()
         first = await client.turn(thread, "one")
@@ -388,7 +390,7 @@ async def test_spending_is_told_before_the_turn_is_over(stage: Stage) -> None:
     assert [usage["totalTokens"] for usage in usages] == [1245, 2490]
 
 
-async def test_a_thread_is_summed_up_when_somebody_wants_it(stage: Stage) -> None:
+async def test_a_thread_is_compacted_on_request(stage: Stage) -> None:
     stage.script(says("One"), says("SUMMARY"), says("Two"))
     async with stage.piped() as client:
         thread = await client.start()

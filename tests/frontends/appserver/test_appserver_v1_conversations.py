@@ -71,7 +71,7 @@ async def configured(client: Client, times: int) -> Json:
     return told(client, "session_configured")[-1]
 
 
-async def test_a_turn_is_told_in_the_order_and_the_words_of_the_first_protocol(
+async def test_the_events_of_a_turn_come_in_the_order_of_the_first_protocol(
     stage: Stage,
 ) -> None:
     async with stage.piped(experimental=False) as client:
@@ -140,7 +140,7 @@ async def test_a_turn_is_told_in_the_order_and_the_words_of_the_first_protocol(
     ]
 
 
-async def test_whoever_asks_for_raw_items_gets_each_as_it_is_kept(stage: Stage) -> None:
+async def test_a_client_that_asks_for_raw_items_gets_each_as_it_is_stored(stage: Stage) -> None:
     stage.script(calls(("shot", "{}")), says("ok"))
     async with stage.piped() as client:
         made = await client.request("newConversation", dynamicTools=[function("shot")])
@@ -276,7 +276,7 @@ async def test_a_turn_that_fails_is_an_error_and_then_complete(stage: Stage) -> 
     assert happened(client)[-2:] == ["error", "task_complete"]
 
 
-async def test_an_interruption_is_told_before_it_is_answered(stage: Stage) -> None:
+async def test_an_interruption_is_notified_before_its_response(stage: Stage) -> None:
     stage.script(says("Al", gate=Gate()))
     async with stage.piped() as client:
         name = await begin(client)
@@ -341,7 +341,7 @@ async def test_a_copy_goes_its_own_way(stage: Stage) -> None:
     assert neither == (-32600, "either path or conversation id must be provided")
 
 
-async def test_what_is_not_open_is_refused(stage: Stage) -> None:
+async def test_a_conversation_that_is_not_open_is_refused(stage: Stage) -> None:
     nobody = "01890a5d-ac96-774b-bcce-b302099a8057"
     async with stage.piped() as client:
         for method in ("addConversationListener", "interruptConversation"):
@@ -448,7 +448,7 @@ async def test_clients_of_both_protocols_are_asked_each_in_its_words_and_one_ans
     }
 
 
-async def test_whoever_begins_to_listen_is_asked_what_is_still_open(stage: Stage) -> None:
+async def test_a_new_listener_gets_the_pending_requests(stage: Stage) -> None:
     stage.script(calls(("shot", "{}")), says("ok"))
     async with stage.listening() as come:
         async with come() as first:

@@ -13,7 +13,7 @@ from limner.frontends.appserver.protocol import items, notifications
 from limner.frontends.appserver.protocol.base import AudioInput, TextInput
 from limner.frontends.appserver.protocol.threads import Idle
 from limner.frontends.appserver.protocol.turns import Turn, TurnError
-from limner.frontends.appserver.v1.event_translation import narrated, replayed, turn_of
+from limner.frontends.appserver.v1.event_translation import item_to_events, to_events, turn_of
 
 AT = {"thread_id": "c", "turn_id": "t"}
 BROKEN = TurnError(
@@ -122,9 +122,9 @@ TOLD: dict[str, tuple[notifications.Notice, list[dict[str, Any]]]] = {
 
 
 @pytest.mark.parametrize("name", TOLD)
-def test_a_notification_is_told_in_the_words_of_the_first_protocol(name: str) -> None:
+def test_a_notification_becomes_events_of_the_first_protocol(name: str) -> None:
     notice, expected = TOLD[name]
-    assert sent(narrated(notice)) == expected
+    assert sent(to_events(notice)) == expected
     assert turn_of(notice) == ("t" if expected else "")
 
 
@@ -132,9 +132,9 @@ def test_a_sound_is_no_reason_to_lose_what_was_said_with_it() -> None:
     said = items.UserMessage(
         id="u", content=(TextInput(text="hear"), AudioInput(url="data:audio/wav;base64,UklG"))
     )
-    (event,) = sent(narrated(done(said)))
+    (event,) = sent(to_events(done(said)))
     assert (event["type"], event["message"]) == ("user_message", "hear")
     part = {"type": "input_audio", "audio_url": "data:audio/wav;base64,UklG"}
     item = {"type": "message", "role": "user", "content": [part]}
     stored = StoredItem(seq=0, created_ms=0, item=item)
-    assert sent(replayed(stored)) == [{"type": "raw_response_item", "item": item}]
+    assert sent(item_to_events(stored)) == [{"type": "raw_response_item", "item": item}]

@@ -217,7 +217,7 @@ async def test_a_conversation_goes_from_one_protocol_to_the_other_and_back(stage
 
 
 @pytest.mark.slow
-async def test_a_call_that_a_dead_server_left_is_put_to_whoever_listens_next(
+async def test_a_call_that_a_dead_server_left_is_sent_to_the_next_listener(
     stage: Stage,
 ) -> None:
     stage.script(calls(("shot", "{}")), says("ok"))

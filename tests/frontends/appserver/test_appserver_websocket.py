@@ -82,7 +82,7 @@ def test_each_client_introduces_itself(tmp_path: Path) -> None:
         assert second.greet()["codexHome"] == str(server.server.home)
 
 
-def test_health_is_told_on_the_same_port(tmp_path: Path) -> None:
+def test_health_is_served_on_the_same_port(tmp_path: Path) -> None:
     with listening(tmp_path) as server:
         assert get(server, "/healthz") == (200, "ok\n")
         assert get(server, "/readyz?deep=1") == (200, "ok\n")
@@ -111,7 +111,7 @@ def test_a_token_is_asked_for_where_there_is_one(tmp_path: Path) -> None:
             client.greet()
 
 
-def test_beyond_this_machine_nobody_is_served_without_a_token(tmp_path: Path) -> None:
+def test_clients_of_other_machines_need_a_token(tmp_path: Path) -> None:
     with running([*APP_SERVER, "ws://0.0.0.0:0"], tmp_path) as server:
         assert server.end() == (
             2,
@@ -128,7 +128,7 @@ def test_beyond_this_machine_nobody_is_served_without_a_token(tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     ("content", "reason"),
-    [(None, "cannot be read: [Errno 2] No such file or directory: "), (" \n", "holds no token")],
+    [(None, "cannot be read: [Errno 2] No such file or directory: "), (" \n", "contains no token")],
 )
 def test_a_token_file_without_a_token_is_a_mistake(
     tmp_path: Path, content: str | None, reason: str
@@ -172,7 +172,7 @@ def test_the_same_question_goes_to_one_client_and_its_answer_back(tmp_path: Path
         assert one.receive() == {"id": 5, "result": "mine"}
 
 
-def test_a_client_that_leaves_takes_nobody_along(tmp_path: Path) -> None:
+def test_a_client_that_leaves_does_not_disturb_the_others(tmp_path: Path) -> None:
     with listening(tmp_path) as server, server.client() as stays:
         stays.greet()
         with server.client() as leaves:
@@ -329,10 +329,10 @@ def test_an_address_is_read_and_shown_alike(text: str, address: Tcp | Unix) -> N
         "http://127.0.0.1:1",
     ],
 )
-def test_what_is_no_address_is_a_mistake(text: str) -> None:
+def test_an_invalid_address_is_refused(text: str) -> None:
     with pytest.raises(UserError) as told:
         read_address(text, home=Path("/"))
-    assert told.value.hint == "Say stdio://, ws://IP:PORT or unix://PATH."
+    assert told.value.hint == "Use stdio://, ws://IP:PORT or unix://PATH."
 
 
 @given(st.text(max_size=40).map("ws://".__add__) | st.text(max_size=40))

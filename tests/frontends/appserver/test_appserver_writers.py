@@ -75,7 +75,7 @@ async def test_a_thread_that_is_let_go_is_free_for_other_processes(stage: Stage)
 
 
 @pytest.mark.slow
-async def test_a_chat_is_told_which_process_has_its_session(stage: Stage) -> None:
+async def test_a_chat_reads_which_process_has_its_session(stage: Stage) -> None:
     async with stage.process() as process:
         client = Client(Pipes(process))
         await client.greet()
@@ -93,7 +93,7 @@ async def test_a_chat_is_told_which_process_has_its_session(stage: Stage) -> Non
         assert (chat.returncode, out) == (2, b"")
         assert told.decode() == (
             f"limner: The session {thread} is in use by process {process.pid}.\n"
-            f"  Close it there, or go on in a copy: limner sessions fork {thread}\n"
+            f"  Close it there, or continue in a copy: limner sessions fork {thread}\n"
         )
     assert len(stage.bodies) == 1
 

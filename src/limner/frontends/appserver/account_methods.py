@@ -1,4 +1,4 @@
-"""The small calls around conversations: models, accounts, settings and goals."""
+"""The methods on models, accounts, settings and goals."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from limner.agent.session_options import SessionOptions
 from limner.frontends.appserver.dispatch import RpcCall
 from limner.frontends.appserver.protocol import accounts, notifications
 from limner.frontends.appserver.protocol.notifications import METHOD_OF, Notice
-from limner.frontends.appserver.rpc_errors import refusal
-from limner.frontends.appserver.thread_options import talker
+from limner.frontends.appserver.rpc_errors import invalid_request
+from limner.frontends.appserver.thread_options import resolve_model
 from limner.frontends.appserver.threads import ThreadTable
 from limner.models.registry import EYES, KnownModel
 from limner.wires.base import Effort
@@ -26,9 +26,9 @@ async def model_list(
     threads: ThreadTable,
     params: accounts.ModelListParams,
 ) -> accounts.ModelListResponse:
-    """The models that can be talked to; a cursor is the last one that was seen."""
+    """The models that can be used; a cursor is the last id of the page before."""
     lim = threads.limner
-    first = talker(SessionOptions(), lim=lim)
+    first = resolve_model(SessionOptions(), lim=lim)
     default = f"{first.provider}/{first.model}"
     known = {one.name: one for one in lim.models.available() if one.name != EYES}
     found = lim.models.find(default)
@@ -37,7 +37,7 @@ async def model_list(
     names = sorted(known, key=lambda name: name != default)
     if params.cursor is not None:
         if params.cursor not in known:
-            raise refusal(f"invalid cursor: {params.cursor[:80]}")
+            raise invalid_request(f"invalid cursor: {params.cursor[:80]}")
         names = names[names.index(params.cursor) + 1 :]
     page = names[: params.limit or len(names)]
     return accounts.ModelListResponse(
@@ -68,49 +68,49 @@ def _modalities(model: KnownModel) -> tuple[accounts.Modality, ...]:
 
 
 async def account_read() -> accounts.GetAccountResponse:
-    """Nobody is logged in, and nobody needs to be."""
+    """There is no account, and none is needed."""
     return accounts.GetAccountResponse()
 
 
 async def login_start(
     threads: ThreadTable, call: RpcCall, params: accounts.LoginAccountParams
 ) -> None:
-    """Keep the key of a service."""
+    """Store an API key."""
     if not isinstance(params, accounts.ApiKeyLogin):
-        raise refusal("only login by apiKey is supported: keys come from the environment")
+        raise invalid_request("only login by apiKey is supported: keys come from the environment")
     threads.limner.keys.set(KEY, params.api_key)
     call.answer(accounts.LoginAccountResponse())
-    _tell(call, notifications.AccountLoginCompletedNotification(success=True))
-    _tell(call, notifications.AccountUpdatedNotification(auth_mode="apikey"))
+    _notify(call, notifications.AccountLoginCompletedNotification(success=True))
+    _notify(call, notifications.AccountUpdatedNotification(auth_mode="apikey"))
 
 
 async def login_cancel() -> accounts.CancelLoginAccountResponse:
-    """There is no login that takes its time."""
+    """There is never a login to cancel."""
     return accounts.CancelLoginAccountResponse()
 
 
 async def logout(threads: ThreadTable, call: RpcCall) -> None:
-    """Forget the key that a login has kept; one from the environment stays."""
+    """Remove the key that a login has stored; a key from the environment stays."""
     threads.limner.keys.remove(KEY)
     call.answer(accounts.LogoutAccountResponse())
-    _tell(call, notifications.AccountUpdatedNotification())
+    _notify(call, notifications.AccountUpdatedNotification())
 
 
 async def rate_limits_read() -> accounts.GetAccountRateLimitsResponse:
-    """Nothing is known of an account's limits."""
+    """limner knows no limits of an account."""
     return accounts.GetAccountRateLimitsResponse(rate_limits=accounts.RateLimitSnapshot())
 
 
 async def config_read(
     threads: ThreadTable,
 ) -> accounts.ConfigReadResponse:
-    """The settings that Codex has words for."""
+    """The settings that Codex has a key for."""
     lim = threads.limner
-    who = talker(SessionOptions(), lim=lim)
+    default = resolve_model(SessionOptions(), lim=lim)
     config: dict[str, Any] = {
-        "model": who.model,
-        "model_provider": who.provider,
-        "model_reasoning_effort": who.effort,
+        "model": default.model,
+        "model_provider": default.provider,
+        "model_reasoning_effort": default.effort,
         "approval_policy": lim.settings.approval.policy,
         "sandbox_mode": lim.settings.agent.sandbox,
     }
@@ -121,19 +121,19 @@ async def goal_get(
     threads: ThreadTable,
     params: accounts.ThreadGoalGetParams,
 ) -> accounts.ThreadGoalGetResponse:
-    """What a thread is to reach."""
-    return accounts.ThreadGoalGetResponse(goal=threads.get(params.thread_id).kept.rest.goal)
+    """The goal of a thread."""
+    return accounts.ThreadGoalGetResponse(goal=threads.get(params.thread_id).state.extras.goal)
 
 
 async def goal_set(
     threads: ThreadTable, call: RpcCall, params: accounts.ThreadGoalSetParams
 ) -> None:
-    """Give a thread something to reach, or say how far it is."""
+    """Set the goal of a thread, or change its state."""
     thread = threads.get(params.thread_id)
-    before, now_s = thread.kept.rest.goal, int(time.time())
+    before, now_s = thread.state.extras.goal, int(time.time())
     objective = params.objective or (None if before is None else before.objective)
     if objective is None:
-        raise refusal(f"cannot update goal for thread {thread.id}: no goal exists")
+        raise invalid_request(f"cannot update goal for thread {thread.id}: no goal exists")
     budget = None if before is None else before.token_budget
     goal = accounts.ThreadGoal(
         thread_id=thread.id,
@@ -143,9 +143,9 @@ async def goal_set(
         created_at=now_s if before is None else before.created_at,
         updated_at=now_s,
     )
-    await thread.keep(thread.kept.but(goal=goal))
+    await thread.save(thread.state.with_extras(goal=goal))
     call.answer(accounts.ThreadGoalSetResponse(goal=goal))
-    thread.audience.tell(
+    thread.subscribers.notify(
         notifications.ThreadGoalUpdatedNotification(thread_id=thread.id, goal=goal)
     )
 
@@ -153,13 +153,13 @@ async def goal_set(
 async def goal_clear(
     threads: ThreadTable, call: RpcCall, params: accounts.ThreadGoalClearParams
 ) -> None:
-    """Let a thread have nothing to reach."""
+    """Remove the goal of a thread."""
     thread = threads.get(params.thread_id)
-    had_one = thread.kept.rest.goal is not None
-    await thread.keep(thread.kept.but(goal=None))
+    had_one = thread.state.extras.goal is not None
+    await thread.save(thread.state.with_extras(goal=None))
     call.answer(accounts.ThreadGoalClearResponse(cleared=had_one))
-    thread.audience.tell(notifications.ThreadGoalClearedNotification(thread_id=thread.id))
+    thread.subscribers.notify(notifications.ThreadGoalClearedNotification(thread_id=thread.id))
 
 
-def _tell(call: RpcCall, notice: Notice) -> None:
+def _notify(call: RpcCall, notice: Notice) -> None:
     call.connection.notify(METHOD_OF[type(notice)], notice)

@@ -1,4 +1,4 @@
-"""What only the user can decide -> an approval that clients are asked for, and their decision."""
+"""A question that only the user can decide -> a request to clients, and their decision."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from limner.frontends.appserver.protocol.server_requests import (
     FileChangeRequestApprovalParams,
 )
 from limner.frontends.appserver.subscribers import Subscribers
-from limner.frontends.appserver.v1.approvals import old_decision
+from limner.frontends.appserver.v1.approvals import decode_v1_decision
 from limner.net.jsonrpc import RpcError
 from limner.net.jsonrpc_peer import PendingRequests
 from limner.tools.base import Question
@@ -29,15 +29,15 @@ DECISIONS: tuple[Decision, ...] = ("accept", "acceptForSession", "decline", "can
 MAX_COMMAND_CHARS = 2_000
 
 
-class Asker(msgspec.Struct, frozen=True, kw_only=True):
-    """Who asks: a call of a tool, or the turn itself.
+class ApprovalSource(msgspec.Struct, frozen=True, kw_only=True):
+    """What needs the approval: a tool call, or the turn itself.
 
     Attributes:
         turn_id: the turn.
-        item_id: the item that clients see of the call, or else the turn's id.
-        tool: what is called; empty for the turn itself.
-        arguments: what it is called with.
-        cwd: where.
+        item_id: the item of the call; for the turn itself, the id of the turn.
+        tool: the name of the tool; empty for the turn itself.
+        arguments: the arguments of the call.
+        cwd: the folder of the thread.
     """
 
     turn_id: str
@@ -48,7 +48,7 @@ class Asker(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def command(self) -> str:
-        """What would be done, in a line."""
+        """What would be done, in one line."""
         given = msgspec.json.encode(self.arguments).decode()
         return f"{self.tool} {given}"[:MAX_COMMAND_CHARS] if self.tool else "go on with the turn"
 
@@ -56,33 +56,35 @@ class Asker(msgspec.Struct, frozen=True, kw_only=True):
 class Approvals:
     """The approvals of one thread. What was accepted for the session is not asked again.
 
-    That is, for money, what the same tool asks up to the same amount; for a file, that file.
+    For money that is the same tool up to the same amount; for a file it is the same file.
     """
 
-    def __init__(self, thread_id: str, *, audience: Subscribers, asking: PendingRequests) -> None:
-        self._thread_id, self._audience, self._asking = thread_id, audience, asking
+    def __init__(
+        self, thread_id: str, *, subscribers: Subscribers, pending: PendingRequests
+    ) -> None:
+        self._thread_id, self._subscribers, self._pending = thread_id, subscribers, pending
         self._spending_nano: dict[str, int] = {}
         self._writing: set[str] = set()
         self._open = 0
 
     async def decide(
-        self, question: Question, asker: Asker, *, waiting: Callable[[bool], None]
+        self, question: Question, source: ApprovalSource, *, on_waiting: Callable[[bool], None]
     ) -> Decision:
-        """What the user says, through whichever client answers first; waits until one does.
+        """Ask the clients, and wait for the first answer.
 
         Args:
-            question: what is to be decided.
-            asker: who asks.
-            waiting: is told when somebody is waited for, and when no longer.
+            question: the question.
+            source: what needs the approval.
+            on_waiting: is called with True when clients are asked, and with False afterwards.
         """
-        if self._is_settled(question, asker):
+        if self._is_accepted(question, source):
             return "accept"
-        request = self._asking.open(*self._request(question, asker))
+        request = self._pending.open(*self._request(question, source))
         self._open += 1
         try:
             if self._open == 1:
-                waiting(True)
-            with self._audience.asked(request):
+                on_waiting(True)
+            with self._subscribers.requested(request):
                 decision = _decision(await request.result())
         except RpcError:
             decision = "decline"
@@ -91,46 +93,46 @@ class Approvals:
             resolved = ServerRequestResolvedNotification(
                 thread_id=self._thread_id, request_id=request.id
             )
-            self._audience.tell(resolved)
+            self._subscribers.notify(resolved)
             if self._open == 0:
-                waiting(False)
+                on_waiting(False)
         if decision == "acceptForSession":
-            self._remember(question, asker)
+            self._remember(question, source)
         return decision
 
-    def _request(self, question: Question, asker: Asker) -> tuple[str, Shape]:
+    def _request(self, question: Question, source: ApprovalSource) -> tuple[str, Shape]:
         about: dict[str, Any] = {
             "thread_id": self._thread_id,
-            "turn_id": asker.turn_id,
-            "item_id": asker.item_id,
+            "turn_id": source.turn_id,
+            "item_id": source.item_id,
             "started_at_ms": time.time_ns() // 1_000_000,
             "reason": question.text,
         }
         if question.amount_nano is None:
             return WRITING, FileChangeRequestApprovalParams(**about)
         params = CommandExecutionRequestApprovalParams(
-            **about, command=asker.command, cwd=asker.cwd, available_decisions=DECISIONS
+            **about, command=source.command, cwd=source.cwd, available_decisions=DECISIONS
         )
         return SPENDING, params
 
-    def _is_settled(self, question: Question, asker: Asker) -> bool:
+    def _is_accepted(self, question: Question, source: ApprovalSource) -> bool:
         if question.amount_nano is None:
             return question.text in self._writing
-        limit_nano = self._spending_nano.get(asker.tool, -1)
+        limit_nano = self._spending_nano.get(source.tool, -1)
         return question.amount_nano <= limit_nano and not isinstance(question, OverCap)
 
-    def _remember(self, question: Question, asker: Asker) -> None:
+    def _remember(self, question: Question, source: ApprovalSource) -> None:
         if question.amount_nano is None:
             self._writing.add(question.text)
         else:
-            self._spending_nano[asker.tool] = question.amount_nano
+            self._spending_nano[source.tool] = question.amount_nano
 
 
 def _decision(answer: msgspec.Raw) -> Decision:
-    """What a client decided; whatever is no decision is a no."""
+    """The decision of a client; an answer of another form counts as ``decline``."""
     try:
         read = msgspec.json.decode(answer, type=CommandExecutionRequestApprovalResponse)
     except (msgspec.DecodeError, ValueError, RecursionError):
-        return old_decision(answer) or "decline"
-    # The other forms change rules of a sandbox for commands, and there are none here.
+        return decode_v1_decision(answer) or "decline"
+    # The other forms change the rules of a command sandbox, which limner does not have.
     return "decline" if isinstance(read.decision, dict) else read.decision

@@ -1,7 +1,7 @@
-"""A call of a client's tool -> `item/tool/call`, and the client's answer as what a tool returns.
+"""A call of a client's tool -> the request `item/tool/call`, and the outcome of its response.
 
-A call is put to every client that listens, and to those that come later: it waits for its answer
-however often they leave, until its time is up.
+A call is sent to every subscriber, and to those that join later. It waits for an answer until its
+timeout, even if all clients leave meanwhile.
 """
 
 from __future__ import annotations
@@ -23,42 +23,41 @@ from limner.frontends.appserver.tool_answers import (
 )
 from limner.frontends.appserver.tool_specs import ToolSpec
 from limner.net.jsonrpc import RpcError
-from limner.net.jsonrpc_peer import PendingRequest as Request
-from limner.net.jsonrpc_peer import PendingRequests
+from limner.net.jsonrpc_peer import PendingRequest, PendingRequests
 
 METHOD = "item/tool/call"
 
 
 class ClientCalls:
-    """Puts calls to the clients of one thread.
+    """Sends calls to the clients of one thread.
 
     Args:
         thread_id: the thread.
-        audience: who listens to it.
-        asking: what clients are asked with.
-        answers: reads what they answer.
-        timeout_s: how long they may take.
+        subscribers: its clients.
+        pending: the requests to clients.
+        answers: decodes their answers.
+        timeout_s: how long a call may take.
     """
 
     def __init__(
         self,
         thread_id: str,
         *,
-        audience: Subscribers,
-        asking: PendingRequests,
+        subscribers: Subscribers,
+        pending: PendingRequests,
         answers: ToolAnswers,
         timeout_s: float,
     ) -> None:
-        self._thread_id, self._audience, self._asking = thread_id, audience, asking
+        self._thread_id, self._subscribers, self._pending = thread_id, subscribers, pending
         self._answers, self._timeout_s = answers, timeout_s
 
-    async def put(
+    async def call(
         self, spec: ToolSpec, arguments: Mapping[str, Any], *, call_id: str, turn_id: str
     ) -> ClientAnswer:
-        """What became of a call. A turn that is interrupted ends it, and that is an answer too.
+        """The answer to a call. If the turn is interrupted, the call ends with an answer too.
 
         Raises:
-            StorageError: a picture in the answer cannot be kept.
+            StorageError: a picture in the answer cannot be stored.
         """
         params = DynamicToolCallParams(
             thread_id=self._thread_id,
@@ -69,22 +68,22 @@ class ClientCalls:
             arguments=arguments,
         )
         try:
-            result = await self._result(self._asking.open(METHOD, params))
+            result = await self._result(self._pending.open(METHOD, params))
         except RpcError as error:
             return refused(error.message)
         except TimeoutError:
             return timed_out(self._timeout_s)
         except asyncio.CancelledError:
             return cancelled()
-        return await _whatever_happens(self._answers.read(result, tool=spec.name))
+        return await _finish(self._answers.read(result, tool=spec.name))
 
-    async def _result(self, request: Request) -> Raw:
-        with self._audience.asked(request):
+    async def _result(self, request: PendingRequest) -> Raw:
+        with self._subscribers.requested(request):
             return await request.result(timeout_s=self._timeout_s)
 
 
-async def _whatever_happens(reading: Coroutine[Any, Any, ClientAnswer]) -> ClientAnswer:
-    """An answer that has come is read to its end: a client sends it only once."""
+async def _finish(reading: Coroutine[Any, Any, ClientAnswer]) -> ClientAnswer:
+    """Decode an answer to its end, even if the turn is cancelled: a client sends it only once."""
     task = asyncio.ensure_future(reading)
     while not task.done():
         try:

@@ -1,4 +1,4 @@
-"""A client's tools -> tools that a model can call, and one that finds those it was not told of."""
+"""A client's tools -> tools that a model can call, and a search tool for the deferred ones."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ MAX_FOUND = 8
 MAX_NAMED = 50
 
 DESCRIPTION = (
-    "Find tools that you have not been told of. Say in a few words what you want to do; what fits "
-    "comes back with its description and parameters, and can be called from then on."
+    "Find tools that are not in your list yet. Describe in a few words what you want to do. Tools "
+    "that match come back with their description and parameters, and can be called from then on."
 )
 SCHEMA: Mapping[str, Any] = {
     "type": "object",
@@ -27,13 +27,13 @@ SCHEMA: Mapping[str, Any] = {
 }
 
 Call = Callable[[ToolSpec, Mapping[str, Any], ToolContext], Awaitable[Outcome]]
-"""Puts a call to the client, and waits for what it answers."""
+"""Sends a call to the client, and waits for the answer."""
 
 OnFound = Callable[[frozenset[str]], Awaitable[None]]
-"""Hears which of the deferred tools can be called now, so that it can be remembered."""
+"""Gets the names of the deferred tools that were found, to store them."""
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+|[^\W\d_]+")
-# A word in a tool's name says more about it than one in its description.
+# A word in the name of a tool counts more than one in its description.
 _NAME_WEIGHT, _DESCRIPTION_WEIGHT = 3, 1
 
 
@@ -41,11 +41,11 @@ class ClientTools:
     """The tools of one thread's client.
 
     Args:
-        specs: what the client described.
-        call: how it is asked.
-        found: the deferred ones that were found before, by the names that a model has for them.
-        on_found: is told when there are more of those.
-        timeout_s: how long the client has for an answer; None is what the settings say.
+        specs: the tools as the client describes them.
+        call: sends a call to the client.
+        found: the deferred tools that the model has found before, by the model's names for them.
+        on_found: is called when the model has found more of them.
+        timeout_s: how long a call may take; None means the timeout from the settings.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class ClientTools:
         self._call, self._on_found, self._timeout_s = call, on_found, timeout_s
 
     def tools(self) -> list[Tool]:
-        """Every tool; a deferred one is available once it was found."""
+        """Every tool; a deferred tool is available after it was found."""
         tools = [self._tool(name, spec) for name, spec in self.named.items()]
         return [*tools, self._search_tool()] if self._deferred else tools
 
@@ -113,7 +113,7 @@ class ClientTools:
         )
 
     def _search(self, query: str) -> dict[str, ToolSpec]:
-        """What fits the query, the best first."""
+        """The tools that match the query, the best first."""
         wanted = _words_of(query)
         scores = {name: _score(wanted, self.named[name]) for name in sorted(self._deferred)}
         if query.strip() in scores:
@@ -123,7 +123,7 @@ class ClientTools:
 
 
 def _score(wanted: Collection[str], spec: ToolSpec) -> int:
-    """How much of the query is about a tool."""
+    """How well a tool matches the query."""
     named = _words_of(f"{spec.namespace or ''} {spec.name}")
     properties: object = spec.parameters.get("properties")
     members = list(cast("dict[str, Any]", properties)) if isinstance(properties, dict) else []
@@ -145,5 +145,5 @@ def _same_stem(one: str, other: str) -> bool:
 
 
 def _words_of(text: str) -> set[str]:
-    # Shorter ones, "a" and "of", are in every description.
+    # Short words such as "a" and "of" are in every description.
     return {word.lower() for word in _WORD.findall(text) if len(word) > 2}

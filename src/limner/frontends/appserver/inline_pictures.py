@@ -1,8 +1,7 @@
-"""Items that name pictures by handle -> the same items with the pictures in them, within bounds.
+"""Items that name pictures by handle -> items with the pictures inline, up to a size.
 
-The newest pictures come first, until an answer would grow too long; older ones keep their handle's
-address, which a client can ask for by itself. Sounds are in their items already, and have no other
-address: of those, older ones become words.
+The newest pictures are inlined first. When the response is full, older ones keep the URL of their
+handle. Sounds are always inline and have no handle: older ones become a text.
 """
 
 from __future__ import annotations
@@ -43,27 +42,27 @@ LEFT_OUT = "[A sound was left out of this long answer: thread/items/list has it.
 
 
 class PictureInliner(msgspec.Struct, frozen=True, kw_only=True):
-    """Puts pictures into items. ``max_chars`` bounds their base64 in one answer, and sounds'."""
+    """Inlines pictures. ``max_chars`` limits their base64 in one response, and that of sounds."""
 
     pictures: Pictures
     max_chars: int = MAX_INLINE_CHARS
 
-    async def items(self, items: Sequence[ThreadItem]) -> list[ThreadItem]:
-        """The items, the oldest first, with as many pictures and sounds as there is room for."""
-        urls = await self.loaded([url for item in items for url in _urls(item)])
-        return [inlined(item, urls) for item in self._heard(items)]
+    async def inline(self, items: Sequence[ThreadItem]) -> list[ThreadItem]:
+        """The items, given with the oldest first, with as many pictures and sounds as fit."""
+        urls = await self.load([url for item in items for url in _urls(item)])
+        return [inline_urls(item, urls) for item in self._with_sounds(items)]
 
-    def _heard(self, items: Sequence[ThreadItem]) -> list[ThreadItem]:
-        room, heard = self.max_chars, list[ThreadItem]()
+    def _with_sounds(self, items: Sequence[ThreadItem]) -> list[ThreadItem]:
+        room, fitting = self.max_chars, list[ThreadItem]()
         for item in reversed(items):
             chars = _sound_chars(item)
             fits = chars <= room
             room -= chars if fits else 0
-            heard.append(item if fits else _silent(item))
-        return heard[::-1]
+            fitting.append(item if fits else _without_sounds(item))
+        return fitting[::-1]
 
-    async def loaded(self, wanted: Sequence[str]) -> dict[str, str]:
-        """The data URLs of pictures, by the addresses they are named by; the last one first."""
+    async def load(self, wanted: Sequence[str]) -> dict[str, str]:
+        """The data URLs of pictures by the URLs of their handles; the last one is loaded first."""
         loaded: dict[str, str] = {}
         room, times = self.max_chars, Counter(wanted)
         for url in dict.fromkeys(reversed(wanted)):
@@ -74,7 +73,7 @@ class PictureInliner(msgspec.Struct, frozen=True, kw_only=True):
                     continue
                 data = await self.pictures.original(picture)
             except StorageError:
-                continue  # its bytes are gone: all there is to show is its name
+                continue  # its bytes are gone: only its handle is left
             room -= chars
             packed = await asyncio.to_thread(base64.b64encode, data)
             loaded[url] = f"data:{picture.mime};base64,{packed.decode()}"
@@ -82,7 +81,7 @@ class PictureInliner(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _urls(item: ThreadItem) -> list[str]:
-    """The addresses of an item's pictures that are handles'."""
+    """The URLs of an item's pictures that are handles."""
     match item:
         case UserMessage():
             found = [one.url for one in item.content if isinstance(one, ImageInput)]
@@ -99,13 +98,13 @@ def _urls(item: ThreadItem) -> list[str]:
     return [url for url in found if isinstance(url, str) and handle_of(url) is not None]
 
 
-def inlined(item: ThreadItem, urls: Mapping[str, str]) -> ThreadItem:
-    """The item with those of its pictures in it whose data URLs are there."""
+def inline_urls(item: ThreadItem, urls: Mapping[str, str]) -> ThreadItem:
+    """The item with those of its pictures inline that have a data URL."""
     match item:
         case UserMessage():
-            return replace(item, content=tuple(_said(one, urls) for one in item.content))
+            return replace(item, content=tuple(_with_image(one, urls) for one in item.content))
         case DynamicToolCall() if item.content_items is not None:
-            found = tuple(_shown(one, urls) for one in item.content_items)
+            found = tuple(_with_picture(one, urls) for one in item.content_items)
             return replace(item, content_items=found)
         case FunctionCallOutput():
             swaps = {
@@ -113,41 +112,41 @@ def inlined(item: ThreadItem, urls: Mapping[str, str]) -> ThreadItem:
                 for url in _urls(item)
                 if url in urls
             }
-            kept = replace_images({"output": item.output}, swaps)
-            return replace(item, output=cast("str | list[dict[str, Any]]", kept["output"]))
+            inlined = replace_images({"output": item.output}, swaps)
+            return replace(item, output=cast("str | list[dict[str, Any]]", inlined["output"]))
         case ImageGeneration() if handle_of(item.result) is not None:
-            # There is no room for an address here: it is base64, or nothing.
+            # This member cannot have a URL: it is base64 or empty.
             return replace(item, result=urls.get(item.result, "").partition(",")[2])
         case _:
             return item
 
 
 def _sound_chars(item: ThreadItem) -> int:
-    """How long the sounds in an item are, as they are written."""
+    """How many characters the sounds of an item take."""
     match item:
         case UserMessage():
             return sum(len(one.url) for one in item.content if isinstance(one, AudioInput))
         case DynamicToolCall():
-            said = item.content_items or ()
-            return sum(len(one.audio_url) for one in said if isinstance(one, InputAudio))
+            content = item.content_items or ()
+            return sum(len(one.audio_url) for one in content if isinstance(one, InputAudio))
         case FunctionCallOutput() if not isinstance(item.output, str):
             return sum(len(str(part.get("audio_url"))) for part in item.output if is_audio(part))
         case _:
             return 0
 
 
-def _silent(item: ThreadItem) -> ThreadItem:
-    """The item with words in place of its sounds."""
+def _without_sounds(item: ThreadItem) -> ThreadItem:
+    """The item with a text in place of each sound."""
     match item:
         case UserMessage():
-            told = TextInput(text=LEFT_OUT)
-            content = (told if isinstance(one, AudioInput) else one for one in item.content)
+            left_out = TextInput(text=LEFT_OUT)
+            content = (left_out if isinstance(one, AudioInput) else one for one in item.content)
             return replace(item, content=tuple(content))
         case DynamicToolCall():
-            said = item.content_items or ()
-            words = InputText(text=LEFT_OUT)
-            kept = (words if isinstance(one, InputAudio) else one for one in said)
-            return replace(item, content_items=tuple(kept))
+            content = item.content_items or ()
+            left_out = InputText(text=LEFT_OUT)
+            rest = (left_out if isinstance(one, InputAudio) else one for one in content)
+            return replace(item, content_items=tuple(rest))
         case FunctionCallOutput() if not isinstance(item.output, str):
             parts = [text_part(LEFT_OUT) if is_audio(part) else part for part in item.output]
             return replace(item, output=parts)
@@ -155,13 +154,13 @@ def _silent(item: ThreadItem) -> ThreadItem:
             return item
 
 
-def _said(one: UserInput, urls: Mapping[str, str]) -> UserInput:
+def _with_image(one: UserInput, urls: Mapping[str, str]) -> UserInput:
     if isinstance(one, ImageInput) and isinstance(one.url, str) and one.url in urls:
         return replace(one, url=urls[one.url])
     return one
 
 
-def _shown(one: ContentItem, urls: Mapping[str, str]) -> ContentItem:
+def _with_picture(one: ContentItem, urls: Mapping[str, str]) -> ContentItem:
     if isinstance(one, InputImage) and one.image_url in urls:
         return replace(one, image_url=urls[one.image_url])
     return one

@@ -1,6 +1,6 @@
-"""The schema of a client's tool -> what is wrong with it, or the form in which services take it.
+"""The schema of a client's tool -> a problem in it, or the form that providers accept.
 
-It comes over a wire, so it is only ever looked at: nothing in it is followed, compiled or run.
+A client sends it, so it is only read: no reference in it is followed, and it is never compiled.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _VALUES = frozenset({"enum", "const", "default", "examples"})
 
 
 def problem_of(schema: object) -> str | None:
-    """Why a schema cannot be offered to a model, in the words that clients know; or None."""
+    """Why a schema cannot be offered to a model, in upstream's words; or None."""
     if is_too_deep(schema):
         return f"nested deeper than {MAX_NESTING} levels"
     if isinstance(schema, dict) and cast("dict[str, Any]", schema).get("type") == "null":
@@ -26,10 +26,9 @@ def problem_of(schema: object) -> str | None:
 
 
 def cleaned(schema: object) -> dict[str, Any]:
-    """The schema without what no service takes; what is no object says nothing.
+    """The schema without the parts that no provider accepts; {} if it is not an object.
 
-    That is types that do not exist, and references out of the schema, which somebody who takes
-    them seriously would follow.
+    These are unknown types, and references out of the schema, which a provider might follow.
     """
     if not isinstance(schema, dict):
         return {}
@@ -66,7 +65,7 @@ def _is_kept(key: str, value: object) -> bool:
 
 
 def _problem(schema: object) -> str | None:
-    """What of a schema is not of the shape that its keyword has."""
+    """The first keyword whose value has the wrong type."""
     if isinstance(schema, bool):
         return None
     if not isinstance(schema, dict):

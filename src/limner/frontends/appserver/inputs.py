@@ -1,4 +1,4 @@
-"""What a user says, as a client sends it -> the items of a conversation that say it."""
+"""The input of a user, as a client sends it -> the item that is stored and sent to the model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 from limner.agent.sessions import new_id
 from limner.client import Limner
 from limner.errors import ImageError, InputInvalid, LimnerError
-from limner.frontends.appserver.item_views import ALWAYS, TOOL_OUTPUT
+from limner.frontends.appserver.item_views import DEFAULT_DETAIL, TOOL_OUTPUT
 from limner.frontends.appserver.protocol.base import (
     AudioInput,
     ImageInput,
@@ -23,12 +23,12 @@ from limner.frontends.appserver.protocol.base import (
     TurnToolOutput,
     UserInput,
 )
-from limner.frontends.appserver.rpc_errors import INVALID_PARAMS, REMOTE_IMAGE, refusal
+from limner.frontends.appserver.rpc_errors import INVALID_PARAMS, REMOTE_IMAGE, invalid_request
 from limner.frontends.appserver.tool_answers import NOT_INLINE, REMOTE_SOUND
 from limner.net.jsonrpc import RpcError
 from limner.pictures.placeholders import omitted, reason_of
 from limner.wires import item_views
-from limner.wires import items as made
+from limner.wires import items as wire_items
 from limner.wires.base import HANDLE_URL
 from limner.wires.items import Item, image_urls
 
@@ -39,29 +39,29 @@ _NO_FILE_IDS = "images by fileId are not supported; use an inline data URL inste
 _ROLES = frozenset({"user", "assistant", "developer", "system"})
 
 Part = dict[str, Any]
-Given = tuple[UserInput, ...] | str | list[Part]
-"""How a client put what somebody says: a user's input, or the output of a tool."""
+ClientInput = tuple[UserInput, ...] | str | list[Part]
+"""An input in the form in which the client sent it: a user's, or the output of a tool."""
 
 
 class ParsedInput(msgspec.Struct, frozen=True, kw_only=True):
-    """What a user says: the item that is kept, and how the client put it.
+    """The input of a user: the item that is stored, and its original form.
 
-    ``warnings`` are for whoever sent it: one for each picture or sound that was left out.
+    ``warnings`` has one sentence for each picture or sound that was left out.
     """
 
     item: Item
-    given: Given = ()
+    original: ClientInput = ()
     warnings: tuple[str, ...] = ()
 
 
-async def read_input(
+async def parse_input(
     given: Sequence[UserInput], *, lim: Limner, cwd: Path, client_id: str | None = None
 ) -> ParsedInput:
-    """The message of a user; its pictures have been taken in.
+    """The message of a user; its pictures are stored.
 
     Raises:
-        RpcError: it is too long, or has something in it that is never taken.
-        StorageError: a picture cannot be kept.
+        RpcError: it is too long, or has an input that is not supported.
+        StorageError: a picture cannot be stored.
     """
     check_length(one.text for one in given if isinstance(one, TextInput))
     parts: list[Part] = []
@@ -71,35 +71,35 @@ async def read_input(
         parts += await _parts(one, lim=lim, cwd=cwd, number=pictures)
     entered = await lim.ingress.parts(parts, source=SOURCE)
     named = {} if client_id is None else {"client_id": client_id}
-    item = {**made.message("user", *entered.items), "id": new_id(), **named}
-    return ParsedInput(item=item, given=tuple(given), warnings=entered.warnings)
+    item = {**wire_items.message("user", *entered.items), "id": new_id(), **named}
+    return ParsedInput(item=item, original=tuple(given), warnings=entered.warnings)
 
 
-async def read_tool_output(output: TurnToolOutput, *, lim: Limner) -> ParsedInput:
-    """What a tool has to say that nobody called: a stranger's words, and marked as such.
+async def parse_tool_output(output: TurnToolOutput, *, lim: Limner) -> ParsedInput:
+    """The output of a tool that the model did not call; it is marked as untrusted.
 
     Raises:
-        RpcError: it is too long, or has a picture in it that is not inline.
-        StorageError: a picture cannot be kept.
+        RpcError: it is too long, or has a picture that is not inline.
+        StorageError: a picture cannot be stored.
     """
-    told = output.output
-    parts = [made.text_part(told)] if isinstance(told, str) else told
+    sent = output.output
+    parts = [wire_items.text_part(sent)] if isinstance(sent, str) else sent
     check_length(str(part.get("text", "")) for part in parts)
-    check_items([made.message("user", *parts)], name="toolOutput.output")
+    check_items([wire_items.message("user", *parts)], name="toolOutput.output")
     entered = await lim.ingress.parts(parts, source=f"the tool {output.name}")
-    opening = made.text_part(f"The tool {output.name} says:")
+    headline = wire_items.text_part(f"The tool {output.name} says:")
     item = {
-        **made.message("user", opening, *entered.items),
+        **wire_items.message("user", headline, *entered.items),
         "id": new_id(),
         "untrusted": True,
-        "call_id": new_id(),  # what the tags around a stranger's words are named by
+        "call_id": new_id(),  # names the tags around untrusted text
         TOOL_OUTPUT: {"name": output.name, "namespace": output.namespace},
     }
-    return ParsedInput(item=item, given=told, warnings=entered.warnings)
+    return ParsedInput(item=item, original=sent, warnings=entered.warnings)
 
 
 def check_length(texts: Iterable[str]) -> None:
-    """Insist that all words together are not too many.
+    """Check that the texts together are not too long.
 
     Raises:
         RpcError: they are.
@@ -118,12 +118,12 @@ def check_length(texts: Iterable[str]) -> None:
 
 
 def check_items(items: Sequence[Item], *, name: str) -> None:
-    """Insist that a model can be sent these items, and that their pictures are inline or here.
+    """Check that a model can be sent these items, and that their pictures are inline or stored.
 
-    An item with which every later request would be refused is refused once, here.
+    A bad item would make every later model request fail, so it is refused here.
 
     Raises:
-        RpcError: one is something else; it is named by its number.
+        RpcError: an item is invalid; the message has its number.
     """
     for number, item in enumerate(items):
         try:
@@ -131,9 +131,9 @@ def check_items(items: Sequence[Item], *, name: str) -> None:
         except InputInvalid as error:
             problem = error.message
         if problem is not None:
-            raise refusal(f"{name}[{number}] is not a valid response item: {problem[:200]}")
+            raise invalid_request(f"{name}[{number}] is not a valid response item: {problem[:200]}")
         for url in image_urls(item):
-            _check_address(url)
+            _check_url(url)
 
 
 def _unknown_role(seen: item_views.View) -> str | None:
@@ -142,60 +142,64 @@ def _unknown_role(seen: item_views.View) -> str | None:
     return None
 
 
-def _check_address(url: str) -> None:
+def _check_url(url: str) -> None:
     scheme = url.lstrip()[:16].partition(":")[0].lower()
     if scheme in ("http", "https"):
-        raise refusal(REMOTE_IMAGE)
+        raise invalid_request(REMOTE_IMAGE)
     if scheme != "data" and not url.startswith(HANDLE_URL):
-        raise refusal(NOT_INLINE)
+        raise invalid_request(NOT_INLINE)
 
 
 async def _parts(one: UserInput, *, lim: Limner, cwd: Path, number: int) -> list[Part]:
     match one:
         case TextInput():
-            return [made.text_part(one.text)]
+            return [wire_items.text_part(one.text)]
         case ImageInput():
             if not isinstance(one.url, str):
-                raise refusal(_NO_FILE_IDS)
-            _check_address(one.url)
+                raise invalid_request(_NO_FILE_IDS)
+            _check_url(one.url)
             return [_picture(one.url, one.detail)]
         case LocalImageInput():
             return await _local_image(one, lim=lim, path=cwd / one.path, number=number)
         case AudioInput():
             if one.url.lstrip()[:5].lower() != "data:":
-                raise refusal(REMOTE_SOUND)
-            return [made.audio_part(one.url.lstrip())]
+                raise invalid_request(REMOTE_SOUND)
+            return [wire_items.audio_part(one.url.lstrip())]
         case LocalAudioInput():
             return [await _local_audio(lim, cwd / one.path)]
         case SkillInput() | MentionInput():
-            return [made.text_part(f"[{one.name}]({one.path})")]
+            return [wire_items.text_part(f"[{one.name}]({one.path})")]
 
 
 async def _local_image(one: LocalImageInput, *, lim: Limner, path: Path, number: int) -> list[Part]:
-    """A picture between tags that name its file; where there is none, why."""
+    """A picture between tags that name its file; if it cannot be read, the reason."""
     try:
         shown, _ = await lim.shown(path)
         inside = _picture(f"{HANDLE_URL}{shown.handle}", one.detail)
     except ImageError as error:
-        inside = made.text_part(omitted(reason_of(error)))
+        inside = wire_items.text_part(omitted(reason_of(error)))
     except LimnerError as error:
         return [
-            made.text_part(f"limner could not read the local image at `{path}`: {error.message}")
+            wire_items.text_part(
+                f"limner could not read the local image at `{path}`: {error.message}"
+            )
         ]
     return [
-        made.text_part(f'<image name=[Image #{number}] path="{path}">'),
+        wire_items.text_part(f'<image name=[Image #{number}] path="{path}">'),
         inside,
-        made.text_part("</image>"),
+        wire_items.text_part("</image>"),
     ]
 
 
 async def _local_audio(lim: Limner, path: Path) -> Part:
-    """The sound in a file; where there is none, why."""
+    """The sound in a file; if it cannot be read, the reason."""
     try:
-        return made.audio_part(await lim.heard(path))
+        return wire_items.audio_part(await lim.heard(path))
     except LimnerError as error:
-        return made.text_part(f"limner could not read the local audio at `{path}`: {error.message}")
+        return wire_items.text_part(
+            f"limner could not read the local audio at `{path}`: {error.message}"
+        )
 
 
 def _picture(url: str, detail: str | None) -> Part:
-    return {"type": "input_image", "image_url": url, "detail": detail or ALWAYS}
+    return {"type": "input_image", "image_url": url, "detail": detail or DEFAULT_DETAIL}

@@ -1,6 +1,6 @@
-"""The stored items of one turn -> the items that clients see, pictures named by handle.
+"""The stored items of one turn -> the items that clients see, with pictures named by handle.
 
-Kinds that clients have no word for stay in the history and are not shown.
+Items of types that the protocol does not have stay in the history and are not shown.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from limner.frontends.appserver.protocol.items import (
     UserMessage,
 )
 from limner.frontends.appserver.stored_turns import CALLS, OUTPUTS, is_context
-from limner.frontends.appserver.tool_items import Called, item_of
+from limner.frontends.appserver.tool_items import ToolCallRecord, to_thread_item
 from limner.frontends.appserver.tool_specs import ToolSpec
 from limner.wires import item_views
 from limner.wires.items import Item
 
 TOOL_OUTPUT = "tool_output"
-"""The member of a message that says which tool its words are from; its first part says so too."""
+"""The member of a message that names the tool it comes from; its first part names it too."""
 
-ALWAYS = "high"
-"""How closely pictures are looked at where nobody says."""
+DEFAULT_DETAIL = "high"
+"""The detail of a picture if the client does not say."""
 
 _LOCAL_IMAGE = re.compile(r'<image name=\[Image #\d+\] path="(?P<path>.*)">')
 _LOCAL_IMAGE_END = "</image>"
@@ -49,12 +49,12 @@ _PHASES = frozenset({"commentary", "partial_answer", "final_answer"})
 
 
 class CallIndex(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be known about calls beside their items.
+    """What the items of calls do not say.
 
     Attributes:
         tools: the client's tools, by the names that the model has for them.
         open_calls: the calls that may still be answered.
-        cwd: what paths in them are relative to.
+        cwd: the folder that paths in calls are relative to.
     """
 
     tools: Mapping[str, ToolSpec] = msgspec.field(default_factory=dict[str, ToolSpec])
@@ -62,7 +62,7 @@ class CallIndex(msgspec.Struct, frozen=True, kw_only=True):
     cwd: str = ""
 
 
-def items_of(stored: Sequence[StoredItem], calls: CallIndex) -> list[ThreadItem]:
+def to_thread_items(stored: Sequence[StoredItem], calls: CallIndex) -> list[ThreadItem]:
     """The items of a turn as clients see them, in their order."""
     outputs = {one.item.get("call_id"): one for one in stored if one.item.get("type") in OUTPUTS}
     called: set[Any] = set()
@@ -70,14 +70,14 @@ def items_of(stored: Sequence[StoredItem], calls: CallIndex) -> list[ThreadItem]
     for one in stored:
         kind, call_id = one.item.get("type", "message"), one.item.get("call_id")
         if kind in CALLS:
-            # A history that was joined from two files may tell a call twice.
+            # A history that was joined from two files may have a call twice.
             if call_id not in called:
-                found.append(item_of(_called(one, outputs.get(call_id), calls)))
+                found.append(to_thread_item(_call_record(one, outputs.get(call_id), calls)))
             called.add(call_id)
         elif kind not in OUTPUTS:
             found.append(_view(one))
         elif call_id not in called:
-            found.append(_uncalled(one))
+            found.append(_output_without_call(one))
     return [item for item in found if item is not None]
 
 
@@ -85,7 +85,7 @@ def user_message(stored: StoredItem) -> UserMessage:
     """A user's message as clients see it.
 
     Raises:
-        InputInvalid: it is not of the shape of one.
+        InputInvalid: the item is not a valid message.
     """
     seen = item_views.view(stored.item)
     assert isinstance(seen, item_views.Message)
@@ -99,10 +99,10 @@ def user_message(stored: StoredItem) -> UserMessage:
     )
 
 
-def _called(stored: StoredItem, output: StoredItem | None, calls: CallIndex) -> Called:
+def _call_record(stored: StoredItem, output: StoredItem | None, calls: CallIndex) -> ToolCallRecord:
     item = stored.item
     call_id, name = str(item.get("call_id")), str(item.get("name"))
-    return Called(
+    return ToolCallRecord(
         call_id=call_id,
         name=name,
         arguments=_arguments(item),
@@ -116,7 +116,7 @@ def _called(stored: StoredItem, output: StoredItem | None, calls: CallIndex) -> 
 
 
 def _arguments(item: Item) -> Any:
-    """What a model gave; what is no JSON is shown as it wrote it."""
+    """The arguments of a call; if they are not JSON, the text that the model wrote."""
     given = item.get("arguments", item.get("input"))
     try:
         return msgspec.json.decode(given) if isinstance(given, str) and given else given
@@ -146,16 +146,16 @@ def _view(stored: StoredItem) -> ThreadItem | None:
 
 def _message(stored: StoredItem, seen: item_views.Message) -> ThreadItem | None:
     if seen.role == "assistant":
-        return _spoken(stored, seen)
+        return _agent_message(stored, seen)
     if TOOL_OUTPUT in stored.item:
-        return _told_by_tool(stored)
-    # What the developer of a program tells the model is not for the user of it.
+        return _tool_message(stored)
+    # Messages of the developer to the model are not for the user.
     if seen.role != "user" or is_context(stored.item):
         return None
     return user_message(stored)
 
 
-def _spoken(stored: StoredItem, seen: item_views.Message) -> AgentMessage | None:
+def _agent_message(stored: StoredItem, seen: item_views.Message) -> AgentMessage | None:
     words = [
         part.refusal if isinstance(part, item_views.Refusal) else part.text
         for part in seen.parts
@@ -168,7 +168,7 @@ def _spoken(stored: StoredItem, seen: item_views.Message) -> AgentMessage | None
 
 
 def _generated(stored: StoredItem) -> ImageGeneration:
-    """A picture that a service drew by itself."""
+    """A picture that the model's provider generated."""
     item = stored.item
     prompt = item.get("revised_prompt")
     return ImageGeneration(
@@ -180,19 +180,19 @@ def _generated(stored: StoredItem) -> ImageGeneration:
     )
 
 
-def _told_by_tool(stored: StoredItem) -> FunctionCallOutput | None:
-    """What a tool said that nobody called, as a message."""
+def _tool_message(stored: StoredItem) -> FunctionCallOutput | None:
+    """The output of a tool that the model did not call, stored as a message."""
     item = stored.item
     parts = cast("list[dict[str, Any]]", item["content"])[1:]
     is_text = len(parts) == 1 and parts[0].get("type") == "input_text"
     output: Any = parts[0]["text"] if is_text else parts
-    return _uncalled(
+    return _output_without_call(
         msgspec.structs.replace(stored, item={**item, **item[TOOL_OUTPUT], "output": output})
     )
 
 
-def _uncalled(stored: StoredItem) -> FunctionCallOutput | None:
-    """What a tool said that nobody called; an output whose call is gone says nothing."""
+def _output_without_call(stored: StoredItem) -> FunctionCallOutput | None:
+    """The output of a tool that the model did not call; None if its call is gone."""
     item = stored.item
     name, namespace, output = item.get("name"), item.get("namespace"), item.get("output")
     if not isinstance(name, str) or not isinstance(output, str | list):
@@ -207,7 +207,7 @@ def _uncalled(stored: StoredItem) -> FunctionCallOutput | None:
 
 
 def _inputs(parts: Sequence[item_views.ContentPart]) -> Iterator[UserInput]:
-    """What a user said; a picture between the tags of a file is that file."""
+    """The input of a user; a picture between the tags of a file is shown as that file."""
     rest = iter(parts)
     for part in rest:
         match part:
@@ -223,7 +223,7 @@ def _inputs(parts: Sequence[item_views.ContentPart]) -> Iterator[UserInput]:
 
 
 def _local(path: str, rest: Iterator[item_views.ContentPart]) -> LocalImageInput:
-    """The file of a picture; before its closing tag is the picture, or why there is none."""
+    """The file of a picture. The picture, or why it is missing, comes before the end tag."""
     detail = None
     for part in rest:
         if isinstance(part, item_views.InputText) and part.text == _LOCAL_IMAGE_END:
@@ -234,8 +234,8 @@ def _local(path: str, rest: Iterator[item_views.ContentPart]) -> LocalImageInput
 
 
 def _detail(part: item_views.InputImage) -> Detail | None:
-    """How closely a picture is to be looked at, where that is not as always."""
-    return None if part.detail == ALWAYS else cast("Detail | None", part.detail)
+    """The detail of a picture, if it is not the default."""
+    return None if part.detail == DEFAULT_DETAIL else cast("Detail | None", part.detail)
 
 
 def _id(stored: StoredItem) -> str:

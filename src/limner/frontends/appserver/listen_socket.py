@@ -1,4 +1,4 @@
-"""The words after ``--listen`` -> an open socket, and what clients have to show there."""
+"""The value of ``--listen`` -> an open socket, and the token that clients need there."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from limner.errors import UserError
 
 MAX_TOKEN_FILE_BYTES = 16 * 1024
 BACKLOG = 1024
-_ONLY_ITS_OWNER = 0o177
-_HINT = "Say stdio://, ws://IP:PORT or unix://PATH."
+_OWNER_ONLY = 0o177
+_HINT = "Use stdio://, ws://IP:PORT or unix://PATH."
 
 
 @dataclass(frozen=True, slots=True)
 class Tcp:
-    """A web socket at an address."""
+    """A web socket at an IP address and port."""
 
     host: str
     port: int
@@ -40,7 +40,7 @@ class Tcp:
 
 @dataclass(frozen=True, slots=True)
 class Unix:
-    """A web socket behind a file."""
+    """A web socket on a Unix socket file."""
 
     path: Path
 
@@ -52,10 +52,10 @@ Address: TypeAlias = Tcp | Unix
 
 
 def read_address(text: str, *, home: Path) -> Address:
-    """Where to listen.
+    """Parse the address to listen on.
 
     Raises:
-        UserError: it is no address, or one of another kind.
+        UserError: it is not a supported address.
     """
     scheme, _, rest = text.partition("://")
     if scheme == "unix":
@@ -72,26 +72,26 @@ def read_address(text: str, *, home: Path) -> Address:
     return Tcp(host, port)
 
 
-def read_token(path: Path | None, otherwise: str | None) -> str | None:
-    """What a client has to show: what the file holds, where one is named.
+def read_token(path: Path | None, default: str | None) -> str | None:
+    """The token that a client needs: the content of the file, or else the default.
 
     Raises:
-        UserError: the file cannot be read, or there is no token in it.
+        UserError: the file cannot be read, or contains no token.
     """
     if path is None:
-        return (otherwise or "").strip() or None
+        return (default or "").strip() or None
     try:
         with path.open("rb") as file:
             token = file.read(MAX_TOKEN_FILE_BYTES).decode("ascii").strip()
     except (OSError, ValueError) as error:
         raise UserError(f"--ws-token-file {path} cannot be read: {error}") from error
     if not token:
-        raise UserError(f"--ws-token-file {path} holds no token")
+        raise UserError(f"--ws-token-file {path} contains no token")
     return token
 
 
 def require_token(address: Address, token: str | None) -> None:
-    """Insist on a token where others than the programs of this machine can knock.
+    """Check that there is a token if other machines can connect.
 
     Raises:
         UserError: there is none.
@@ -105,10 +105,10 @@ def require_token(address: Address, token: str | None) -> None:
 
 @contextmanager
 def bound(address: Address) -> Generator[socket.socket]:
-    """A socket that listens there; its file, where it has one, is removed at the end.
+    """A socket that listens at the address; a socket file is removed at the end.
 
     Raises:
-        UserError: the address cannot be had.
+        UserError: the address cannot be used.
     """
     try:
         listener = _bind_tcp(address) if isinstance(address, Tcp) else _bind_unix(address.path)
@@ -130,12 +130,12 @@ def _bind_tcp(address: Tcp) -> socket.socket:
 
 def _bind_unix(path: Path) -> socket.socket:
     if not hasattr(socket, "AF_UNIX"):
-        raise UserError("unix:// is not to be had on this system", hint=_HINT)
+        raise UserError("unix:// is not supported on this system", hint=_HINT)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _make_way(path)
+    _remove_stale(path)
     listener = socket.socket(socket.AF_UNIX)
-    # From its first moment on nobody else can open it.
-    before = os.umask(_ONLY_ITS_OWNER)
+    # Other users must not be able to open it, not even for a moment.
+    before = os.umask(_OWNER_ONLY)
     try:
         listener.bind(os.fspath(path))
         listener.listen(BACKLOG)
@@ -147,13 +147,13 @@ def _bind_unix(path: Path) -> socket.socket:
     return listener
 
 
-def _make_way(path: Path) -> None:
-    """Remove what a server that was killed left behind, and nothing else."""
+def _remove_stale(path: Path) -> None:
+    """Remove the socket file of a server that was killed, and nothing else."""
     if not path.is_socket():
-        return  # nothing, or something that binding will stumble over
-    with socket.socket(socket.AF_UNIX) as knock:
+        return  # there is nothing, or a file that makes bind fail
+    with socket.socket(socket.AF_UNIX) as probe:
         try:
-            knock.connect(os.fspath(path))
+            probe.connect(os.fspath(path))
         except ConnectionRefusedError:
             path.unlink(missing_ok=True)
         else:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping
+from functools import cached_property, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from limner.frontends.appserver.dispatch import RpcCall, RpcHandler
 from limner.frontends.appserver.protocol import accounts, threads, turns
 from limner.frontends.appserver.protocol.base import Method
-from limner.frontends.appserver.v1.types import METHODS as V1_METHODS
 
 if TYPE_CHECKING:
     from limner.frontends.appserver.server import Host
@@ -19,18 +18,39 @@ METHODS: Mapping[str, Method] = {**accounts.METHODS, **threads.METHODS, **turns.
 """Every method of protocol v2. Each row is declared next to its types."""
 
 
-def handlers(host: Host) -> Mapping[str, RpcHandler]:
-    """The handler of every method, by the name of the method."""
-    return {
-        name: RpcHandler(
-            serve=partial(_serve, host, row.handler),
+class Handlers(Mapping[str, RpcHandler]):
+    """The handler of every method, by the name of the method.
+
+    The types of protocol v1 are imported when a client calls a method that v2 does not have.
+    """
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._v2 = {name: self._handler(row) for name, row in METHODS.items()}
+
+    @cached_property
+    def _v1(self) -> dict[str, RpcHandler]:
+        rows = import_module("limner.frontends.appserver.v1.types").METHODS
+        return {name: self._handler(row) for name, row in rows.items()}
+
+    def _handler(self, row: Method) -> RpcHandler:
+        return RpcHandler(
+            serve=partial(_serve, self._host, row.handler),
             params=row.params,
             experimental=row.is_experimental,
             experimental_fields=row.experimental_fields,
             opening=not row.needs_initialize,
         )
-        for name, row in {**METHODS, **V1_METHODS}.items()
-    }
+
+    def __getitem__(self, name: str) -> RpcHandler:
+        return self._v2[name] if name in self._v2 else self._v1[name]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._v2
+        yield from self._v1
+
+    def __len__(self) -> int:
+        return len(self._v2) + len(self._v1)
 
 
 async def _serve(host: Host, handler: str, call: RpcCall, params: Any) -> object:

@@ -1,4 +1,4 @@
-"""What went wrong -> the words and codes that clients of the Codex app-server know."""
+"""limner's errors -> the messages and codes that clients of the Codex app-server know."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _CODES: dict[str, ErrorInfo] = {"NO_API_KEY": "unauthorized", NO_MODEL: "badRequ
 
 
 def turn_error(error: LimnerError) -> TurnError:
-    """Why a turn failed, for clients."""
+    """Why a turn failed, as clients see it."""
     return TurnError(
         message=error.message, codex_error_info=_info(error), additional_details=error.hint
     )
@@ -63,27 +63,27 @@ def _info(error: LimnerError) -> ErrorInfo:
     return "other"
 
 
-def refusal(message: str) -> RpcError:
-    """A request that cannot be served as it is."""
+def invalid_request(message: str) -> RpcError:
+    """The error for a request that the server cannot serve."""
     return RpcError(INVALID_REQUEST, message)
 
 
 def not_open(thread_id: str) -> RpcError:
-    """The thread is not open in this process."""
-    return refusal(f"thread not found: {thread_id}")
+    """The error for a thread that is not open in this process."""
+    return invalid_request(f"thread not found: {thread_id}")
 
 
 def not_stored(thread_id: str) -> RpcError:
-    """There is no such thread."""
-    return refusal(f"no rollout found for thread id {thread_id}")
+    """The error for a thread that does not exist."""
+    return invalid_request(f"no rollout found for thread id {thread_id}")
 
 
 @contextmanager
-def writing(thread_id: str) -> Generator[None]:
-    """Something that only one process at a time may do with a thread.
+def single_writer(thread_id: str) -> Generator[None]:
+    """Translate the error of a session that another process has open.
 
     Raises:
-        RpcError: another one has it open.
+        RpcError: another process has the thread open.
     """
     try:
         yield
@@ -95,12 +95,12 @@ def writing(thread_id: str) -> Generator[None]:
 
 
 def check_id(thread_id: str) -> str:
-    """The id of a thread as it is written.
+    """The id of a thread in its normal form.
 
     Raises:
-        RpcError: it cannot be one.
+        RpcError: it is not a UUID.
     """
     try:
         return str(uuid.UUID(thread_id))
     except ValueError:
-        raise refusal(f"invalid thread id: {thread_id[:80]!r} is not a UUID") from None
+        raise invalid_request(f"invalid thread id: {thread_id[:80]!r} is not a UUID") from None

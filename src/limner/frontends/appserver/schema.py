@@ -1,4 +1,4 @@
-"""The types of the protocol -> JSON schemas in a folder, under the names that Codex gives them."""
+"""The types of the protocol -> JSON schemas in a folder, under the names that Codex uses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LOGIN = "LoginAccountParams"
 
 
 def write(out: Path) -> list[Path]:
-    """Write a schema for everything that is sent, and one file with all of them.
+    """Write a schema for each type, and one file with all of them.
 
     Returns:
         The files, in the order they were written.
@@ -28,10 +28,10 @@ def write(out: Path) -> list[Path]:
     Raises:
         OSError: a file cannot be written.
     """
-    schemas, definitions = _schemas(dict(_kinds()))
+    schemas, definitions = _schemas(dict(_types()))
     named = {Path(place).stem: schema for place, schema in schemas.items()}
     files = {
-        place: {"$schema": DRAFT, **schema, **_needed(schema, definitions)}
+        place: {"$schema": DRAFT, **schema, **_definitions_of(schema, definitions)}
         for place, schema in schemas.items()
     }
     files[BUNDLE] = {
@@ -43,22 +43,22 @@ def write(out: Path) -> list[Path]:
 
 
 def params_name(method: Method) -> str | None:
-    """What the type of a method's params is called."""
+    """The name of the type of a method's params."""
     if method.params is None:
         return None
     return getattr(method.params, "__name__", None) or _LOGIN
 
 
 def result_name(method: Method) -> str:
-    """What the type of a method's result is called; those that say nothing are named by method."""
+    """The name of the type of a method's result; an empty result is named by its method."""
     params = params_name(method)
     if method.result is Empty and params is not None:
         return params.removesuffix("Params") + "Response"
     return method.result.__name__
 
 
-def _kinds() -> Iterator[tuple[str, Any]]:
-    """Every type by the file that it is described in."""
+def _types() -> Iterator[tuple[str, Any]]:
+    """Every type, by the file of its schema."""
     for name, method in METHODS.items():
         folder = "v1" if name == "initialize" else "v2"
         if method.params is not None:
@@ -66,25 +66,25 @@ def _kinds() -> Iterator[tuple[str, Any]]:
         yield f"{folder}/{result_name(method)}.json", method.result
     for kind in NOTIFICATIONS.values():
         yield f"v2/{kind.__name__}.json", kind
-    for asked in SERVER_REQUESTS.values():
-        for kind in asked:
+    for request in SERVER_REQUESTS.values():
+        for kind in request:
             yield f"{kind.__name__}.json", kind
 
 
-def _schemas(kinds: Mapping[str, Any]) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
-    """The schema of each file, and what they refer to."""
-    found, definitions = msgspec.json.schema_components(kinds.values(), ref_template=_REFERENCE)
+def _schemas(types: Mapping[str, Any]) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
+    """The schema of each file, and the shared definitions."""
+    found, definitions = msgspec.json.schema_components(types.values(), ref_template=_REFERENCE)
     schemas: dict[str, dict[str, Any]] = {}
-    for place, schema in zip(kinds, found, strict=True):
+    for place, schema in zip(types, found, strict=True):
         named = schema.get("$ref")
-        # A file says what it is about itself, and not that something in it does.
+        # A file starts with its own type, not with a reference to it.
         whole = schema if named is None else definitions[_name(named)]
         schemas[place] = {**whole, "title": Path(place).stem}
     return schemas, dict(definitions)
 
 
-def _needed(schema: object, definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """The definitions that a schema refers to, and those they refer to."""
+def _definitions_of(schema: object, definitions: Mapping[str, Any]) -> dict[str, Any]:
+    """The definitions that a schema refers to, directly or not."""
     names: dict[str, None] = {}
     waiting = list(_references(schema))
     while waiting:

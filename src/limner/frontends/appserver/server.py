@@ -1,4 +1,4 @@
-"""Settings and an address in; a server that runs until its clients, or whoever runs it, end it."""
+"""Settings and an address -> a server that runs until its client leaves or a signal stops it."""
 
 from __future__ import annotations
 
@@ -6,18 +6,21 @@ import asyncio
 import contextlib
 import os
 import signal
+import threading
 from collections.abc import Coroutine, Iterable, Mapping
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, cast
 
 from limner.errors import UserError
 from limner.frontends.appserver.dispatch import Dispatcher, RpcHandler, serve_stdio
-from limner.frontends.appserver.log import Log
-from limner.frontends.appserver.methods import handlers
+from limner.frontends.appserver.methods import Handlers
+from limner.frontends.cli.stderr import harmless
 from limner.net.jsonrpc_lines import standard_streams
 from limner.net.jsonrpc_peer import PendingRequests
+from limner.net.redaction import redact
 from limner.settings import Settings, all_settings, load
 
 if TYPE_CHECKING:
@@ -27,33 +30,37 @@ if TYPE_CHECKING:
 TOKEN_VARIABLE = "LIMNER_APP_SERVER_TOKEN"  # noqa: S105 - the name of a variable
 STDIO = "stdio://"
 CLOSE_TIMEOUT_S = 1.5
+STDERR = 2
+MAX_WAITING = 1_000
+MAX_LINE_CHARS = 8_000
+FLUSH_TIMEOUT_S = 0.5
 
 
 class Host:
-    """What every client of one server shares.
+    """What all clients of one server share.
 
     Attributes:
-        settings: how it behaves.
-        config: everything that ``--config`` said, by dotted key, known to limner or not.
-        log: says one thing to whoever runs the server.
-        asking: what clients are being asked.
-        closing: what else is to be ended with the server.
+        settings: the settings of the server.
+        config: every value of ``--config`` by dotted key, also unknown keys.
+        log: writes a line for the user who runs the server.
+        pending: the requests to clients that wait for a response.
+        closing: closes what the server has opened.
     """
 
     def __init__(self, *, env: Mapping[str, str], cwd: Path, config: Mapping[str, object]) -> None:
-        self.log = Log()
-        self.asking = PendingRequests(self.log)
+        self.log = StderrLog()
+        self.pending = PendingRequests(self.log)
         self.env, self.cwd, self.config = env, cwd, config
         known = {key: value for key, value in config.items() if key in all_settings()}
         self.settings: Settings = load(env=env, cwd=cwd, flags=known)
         self.closing = contextlib.AsyncExitStack()
         for key in config.keys() - known.keys():
-            self.log(f"--config {key} is no setting of limner's")
+            self.log(f"--config {key} is not a setting of limner")
 
     @cached_property
     def limner(self) -> Limner:
-        """The tools and everything below them; ends with the server."""
-        from limner.client import Limner  # noqa: PLC0415 - a client may only want to say hello
+        """The tools and everything below them; closed with the server."""
+        from limner.client import Limner  # noqa: PLC0415 - `initialize` alone does not need it
 
         made = Limner(self.settings, env=self.env, cwd=self.cwd)
         self.closing.push_async_callback(made.aclose)
@@ -61,15 +68,15 @@ class Host:
 
     @cached_property
     def threads(self) -> ThreadTable:
-        """The threads that are open; ends with the server, before what they use does."""
+        """The open threads; closed with the server, before `limner` is."""
         from limner.frontends.appserver.threads import ThreadTable  # noqa: PLC0415 - as above
 
-        made = ThreadTable(self.limner, asking=self.asking, log=self.log)
+        made = ThreadTable(self.limner, pending=self.pending, log=self.log)
         self.closing.push_async_callback(made.aclose)
         return made
 
     def warm(self) -> None:
-        """Load what the first turn would wait for."""
+        """Load what the first turn needs."""
         self.threads.limner.warm()
 
 
@@ -79,30 +86,30 @@ def serve(listen: str, *, overrides: Iterable[str] = (), token_file: Path | None
     Args:
         listen: ``stdio://``, ``ws://IP:PORT`` or ``unix://[PATH]``.
         overrides: settings as ``key=value``.
-        token_file: holds what clients from elsewhere have to show.
+        token_file: contains the token that clients from other machines need.
 
     Raises:
         LimnerError: it cannot be started, or its only client had to be cut off.
     """
     host = Host(
-        # The token is for clients, not for the settings and not for tools.
+        # Clients need the token; the settings and the tools must not see it.
         env={name: value for name, value in os.environ.items() if name != TOKEN_VARIABLE},
         cwd=Path.cwd(),
         config=read_overrides(overrides),
     )
-    run(host, handlers(host), listen=listen, token_file=token_file)
+    run(host, Handlers(host), listen=listen, token_file=token_file)
 
 
 def run(
     host: Host, table: Mapping[str, RpcHandler], *, listen: str, token_file: Path | None = None
 ) -> None:
-    """Serve a table of methods to the end; as `serve`."""
-    dispatcher = Dispatcher(table, pending=host.asking, log=host.log)
+    """Serve a table of handlers to the end; see `serve`."""
+    dispatcher = Dispatcher(table, pending=host.pending, log=host.log)
     try:
         if listen == STDIO:
             with standard_streams() as (source, target):
                 work = serve_stdio(dispatcher, source=source, target=target)
-                asyncio.run(_until_told(host, work))
+                asyncio.run(_until_stopped(host, work))
         else:
             from limner.frontends.appserver import (  # noqa: PLC0415 - stdio needs neither
                 listen_socket,
@@ -112,18 +119,18 @@ def run(
             address = listen_socket.read_address(listen, home=host.settings.home)
             token = listen_socket.read_token(token_file, os.environ.get(TOKEN_VARIABLE))
             work = websocket.serve_websocket(dispatcher, address, token=token, log=host.log)
-            asyncio.run(_until_told(host, work))
+            asyncio.run(_until_stopped(host, work))
     finally:
         host.log.close()
 
 
-async def _until_told(host: Host, work: Coroutine[None, None, None]) -> None:
-    """Run until the end or SIGTERM, which is an end in good order too."""
-    told = asyncio.Event()
+async def _until_stopped(host: Host, work: Coroutine[None, None, None]) -> None:
+    """Run until the end of the work or until SIGTERM."""
+    stopped = asyncio.Event()
     task = asyncio.ensure_future(work)
 
     def stop() -> None:
-        told.set()
+        stopped.set()
         task.cancel()
 
     with contextlib.suppress(NotImplementedError):  # Windows
@@ -131,7 +138,7 @@ async def _until_told(host: Host, work: Coroutine[None, None, None]) -> None:
     try:
         await task
     except asyncio.CancelledError:
-        if not told.is_set():
+        if not stopped.is_set():
             raise
     finally:
         # Clients kill a server that does not end within two seconds.
@@ -141,9 +148,9 @@ async def _until_told(host: Host, work: Coroutine[None, None, None]) -> None:
 
 
 def read_overrides(pairs: Iterable[str]) -> dict[str, object]:
-    """Settings as they stand on a command line -> values by dotted key; later ones win.
+    """Settings from the command line -> values by dotted key; later ones win.
 
-    A value is TOML; what is not TOML is a text, so that ``model=o3`` needs no quotes.
+    A value is TOML. A value that is not valid TOML is a text, so ``model=o3`` needs no quotes.
 
     Raises:
         UserError: one is not ``key=value``.
@@ -158,7 +165,7 @@ def read_overrides(pairs: Iterable[str]) -> dict[str, object]:
 
 
 def _toml(value: str) -> object:
-    import tomllib  # noqa: PLC0415 - most servers are started without
+    import tomllib  # noqa: PLC0415 - most servers start without overrides
 
     try:
         return tomllib.loads(f"value = {value}", parse_float=Decimal)["value"]
@@ -173,3 +180,42 @@ def _flat(key: str, value: object) -> dict[str, object]:
     for name, inner in cast("dict[str, object]", value).items():
         flat |= _flat(f"{key}.{name}", inner)
     return flat
+
+
+class StderrLog:
+    """Writes lines to standard error from a thread of its own, with secrets hidden.
+
+    A client may start the server with a pipe for standard error and never read it. Writing to a
+    full pipe would block the server. Lines that find no room are dropped and counted.
+    """
+
+    def __init__(self, fd: int = STDERR) -> None:
+        self._fd = fd
+        self._waiting: SimpleQueue[str | None] = SimpleQueue()
+        self._lost = 0
+        self._thread: threading.Thread | None = None
+
+    def __call__(self, text: str) -> None:
+        """Write one line."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._write, name="log", daemon=True)
+            self._thread.start()
+        if self._waiting.qsize() >= MAX_WAITING:
+            self._lost += 1
+            return
+        if self._lost:
+            self._waiting.put(f"limner: {self._lost:,} lines of this log are lost\n")
+            self._lost = 0
+        self._waiting.put(f"limner: {harmless(redact(text[:MAX_LINE_CHARS]))}\n")
+
+    def close(self) -> None:
+        """Write the waiting lines, as far as there is time for it."""
+        if self._thread is not None:
+            self._waiting.put(None)
+            self._thread.join(FLUSH_TIMEOUT_S)
+
+    def _write(self) -> None:
+        while (line := self._waiting.get()) is not None:
+            # A closed standard error is no reason to fail.
+            with contextlib.suppress(OSError):
+                os.write(self._fd, line.encode("utf-8", "backslashreplace"))

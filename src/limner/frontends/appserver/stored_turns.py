@@ -15,18 +15,18 @@ ABORTED = "<turn_aborted>"
 CALLS = frozenset({"function_call", "custom_tool_call"})
 OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
 
-# A message that is nothing but one tag and what is in it was written by a program.
+# A message that is one tag with content was written by a program.
 _WRAPPED = re.compile(r"\s*<(?P<tag>[a-z][a-z_ -]*)>.*</(?P=tag)>\s*", re.DOTALL)
 _AGENTS_FILE = "# AGENTS.md"
 _MODEL_ROLES = frozenset({"assistant", "model"})
 
 
 class StoredTurn(msgspec.Struct, kw_only=True):
-    """A turn, and its items in their order.
+    """A turn and its items in their order.
 
-    ``last_seq`` is the number in the session of the last item that was added in it, for whoever
-    copies up to there; an answer to one of its calls may have come in a later turn. It
-    ``was_aborted`` where the user ended it before its time.
+    ``last_seq`` is the number of the last item that was added during the turn; a fork copies up to
+    there. The answer to one of its calls may have come in a later turn. ``was_aborted`` is true if
+    the user interrupted it.
     """
 
     id: str
@@ -36,14 +36,14 @@ class StoredTurn(msgspec.Struct, kw_only=True):
     model_spoke: bool = False
 
     def add(self, stored: StoredItem) -> None:
-        """Add an item. What it says of the turn is noted here, so that each is looked at once."""
+        """Add an item, and note what it says about the turn."""
         self.items.append(stored)
         self.was_aborted = self.was_aborted or is_abort(stored.item)
         self.model_spoke = self.model_spoke or _is_of_model(stored.item)
 
     @property
     def broke_off(self) -> bool:
-        """Whether a turn that was taken here has no end: the process died in the middle of it."""
+        """Whether a turn of limner has no end, because the process died."""
         last = self.items[-1].item
         is_ours = isinstance(last.get("turn_id"), str)
         is_end = last.get("role") in _MODEL_ROLES or "compaction" in last
@@ -51,26 +51,26 @@ class StoredTurn(msgspec.Struct, kw_only=True):
 
     @property
     def unanswered(self) -> set[str]:
-        """The ids of the calls in it that nobody answered."""
+        """The ids of its calls that have no output."""
         calls = {_call_id(one.item) for one in self.items if one.item.get("type") in CALLS}
         answers = {_call_id(one.item) for one in self.items if one.item.get("type") in OUTPUTS}
         return calls - answers
 
 
-def turns_of(stored: Iterable[StoredItem]) -> list[StoredTurn]:
+def group_turns(stored: Iterable[StoredItem]) -> list[StoredTurn]:
     """The turns of a session, the oldest first.
 
-    Items that were written here name their turn. Those that came from elsewhere are told apart by
-    who speaks: a turn begins where somebody other than the model does, after the model has. The
-    answer to a call belongs to the turn of the call.
+    Items that limner wrote name their turn. Imported items do not: there a turn starts with the
+    first message after the model has spoken that is not the model's. The output of a call belongs
+    to the turn of the call.
     """
     turns: dict[str, StoredTurn] = {}
     callers: dict[str, StoredTurn] = {}
     current: StoredTurn | None = None
-    for one in each_once(stored):
+    for one in without_copies(stored):
         named = one.item.get("turn_id")
         if not isinstance(named, str):
-            is_new = current is None or _begins(one.item, current)
+            is_new = current is None or _starts_turn(one.item, current)
             named = f"turn-{one.seq}" if current is None or is_new else current.id
         current = turns.setdefault(named, StoredTurn(id=named))
         current.last_seq = one.seq
@@ -83,12 +83,12 @@ def turns_of(stored: Iterable[StoredItem]) -> list[StoredTurn]:
 
 
 def is_abort(item: Item) -> bool:
-    """Whether an item says that its turn was ended by the user."""
+    """Whether an item says that the user interrupted its turn."""
     return _is_message(item) and first_text(item).lstrip().startswith(ABORTED)
 
 
 def is_context(item: Item) -> bool:
-    """Whether a message was written by a program in the user's name, and not by the user."""
+    """Whether a program wrote this message in the name of the user."""
     if is_abort(item):
         return True
     if isinstance(item.get("turn_id"), str):
@@ -97,8 +97,8 @@ def is_context(item: Item) -> bool:
     return words.startswith(_AGENTS_FILE) or _WRAPPED.fullmatch(words) is not None
 
 
-def each_once(stored: Iterable[StoredItem]) -> Iterator[StoredItem]:
-    """The items without those that a compaction wrote down again; of each, its summary stands."""
+def without_copies(stored: Iterable[StoredItem]) -> Iterator[StoredItem]:
+    """The items without the copies that a compaction made; its summary stays."""
     compactions: set[Any] = set()
     ids: set[Any] = set()
     for one in stored:
@@ -112,8 +112,8 @@ def each_once(stored: Iterable[StoredItem]) -> Iterator[StoredItem]:
             yield one
 
 
-def _begins(item: Item, turn: StoredTurn) -> bool:
-    """Whether an item that names no turn belongs to a new one."""
+def _starts_turn(item: Item, turn: StoredTurn) -> bool:
+    """Whether an item that names no turn starts a new one."""
     if not _is_message(item) or item.get("role") in _MODEL_ROLES or is_abort(item):
         return False
     return turn.was_aborted or turn.model_spoke

@@ -1,4 +1,4 @@
-"""What is told and asked in a thread -> the clients that listen, and those that come later."""
+"""The notifications and requests of a thread -> its subscribers, also those that join later."""
 
 from __future__ import annotations
 
@@ -13,103 +13,103 @@ from limner.wires.items import Item
 
 
 class Subscriber(Protocol):
-    """Somebody who hears of a thread in the words of another protocol."""
+    """A subscriber that speaks another protocol."""
 
-    def hear(self, notice: Notice) -> None:
-        """Take what everybody is told."""
+    def notify(self, notice: Notice) -> None:
+        """Send a notification."""
         ...
 
-    def hear_item(self, item: Item, *, turn_id: str) -> None:
-        """Take an item that was kept in a turn."""
+    def send_item(self, item: Item, *, turn_id: str) -> None:
+        """Send an item that was stored in a turn."""
         ...
 
-    def ask(self, question: PendingRequest) -> None:
-        """Take what everybody is asked."""
+    def request(self, request: PendingRequest) -> None:
+        """Send a request of the server."""
         ...
 
 
 class Subscribers:
-    """The clients that listen to one thread, and the questions that any of them may answer.
+    """The clients that subscribe to one thread, and the requests that any of them may answer.
 
-    A client that joins while a turn is running is first shown what there is. So it may be held:
-    what is told meanwhile reaches it afterwards, and nothing is lost in between.
+    A client that joins during a turn first gets the history. Until `release` its notifications
+    are held back, so that they follow the history and none is lost.
     """
 
     def __init__(self) -> None:
         self._held: dict[ClientConnection, list[Notice]] = {}
-        self._listening: set[ClientConnection] = set()
-        self._at_leave: dict[ClientConnection, Callable[[], None]] = {}
-        self._attending: dict[str, Subscriber] = {}
-        self._open: dict[int, PendingRequest] = {}
+        self._clients: set[ClientConnection] = set()
+        self._on_leave: dict[ClientConnection, Callable[[], None]] = {}
+        self._foreign: dict[str, Subscriber] = {}
+        self._pending: dict[int, PendingRequest] = {}
 
     def __len__(self) -> int:
-        return len(self._held) + len(self._listening) + len(self._attending)
+        return len(self._held) + len(self._clients) + len(self._foreign)
 
     def __contains__(self, client: ClientConnection) -> bool:
-        return client in self._listening or client in self._held
+        return client in self._clients or client in self._held
 
-    def hold(self, client: ClientConnection, *, at_leave: Callable[[], None]) -> None:
-        """Let a client join; what it is told waits until `release`."""
-        self._at_leave[client] = at_leave
+    def hold(self, client: ClientConnection, *, on_leave: Callable[[], None]) -> None:
+        """Add a client; its notifications are held back until `release`."""
+        self._on_leave[client] = on_leave
         if client.closed:
             self.leave(client)
         else:
             self._held[client] = []
 
     def release(self, client: ClientConnection) -> None:
-        """Tell a client what it missed, and ask it what has not been answered yet."""
-        waiting = self._held.pop(client, None)
-        if waiting is None:
+        """Send a client the notifications that were held back, and the pending requests."""
+        held = self._held.pop(client, None)
+        if held is None:
             return  # it has left, or was not held
-        self._listening.add(client)
-        for notice in waiting:
+        self._clients.add(client)
+        for notice in held:
             client.notify(METHOD_OF[type(notice)], notice)
-        for question in self._open.values():
-            question.send_to(client)
+        for request in self._pending.values():
+            request.send_to(client)
 
     def leave(self, client: ClientConnection) -> None:
-        """Let a client go."""
+        """Remove a client."""
         self._held.pop(client, None)
-        self._listening.discard(client)
-        self._at_leave.pop(client, lambda: None)()
+        self._clients.discard(client)
+        self._on_leave.pop(client, lambda: None)()
 
-    def disband(self) -> None:
-        """Let every client go."""
-        for client in tuple(self._at_leave):
+    def leave_all(self) -> None:
+        """Remove every client."""
+        for client in tuple(self._on_leave):
             self.leave(client)
 
-    def attend(self, name: str, listener: Subscriber) -> None:
-        """Let somebody listen under a name, and ask them what has not been answered yet."""
-        self._attending[name] = listener
-        for question in self._open.values():
-            listener.ask(question)
+    def add_foreign(self, name: str, subscriber: Subscriber) -> None:
+        """Add a subscriber of another protocol under a name, and send it the pending requests."""
+        self._foreign[name] = subscriber
+        for request in self._pending.values():
+            subscriber.request(request)
 
-    def dismiss(self, name: str) -> bool:
-        """Let whoever listens under a name go; whether there was anybody."""
-        return self._attending.pop(name, None) is not None
+    def remove_foreign(self, name: str) -> bool:
+        """Remove a subscriber of another protocol; False if there is none of that name."""
+        return self._foreign.pop(name, None) is not None
 
-    def tell(self, notice: Notice) -> None:
-        """Tell everybody."""
-        for waiting in self._held.values():
-            waiting.append(notice)
-        broadcast(self._listening, METHOD_OF[type(notice)], notice)
-        for listener in tuple(self._attending.values()):
-            listener.hear(notice)
+    def notify(self, notice: Notice) -> None:
+        """Send a notification to every subscriber."""
+        for held in self._held.values():
+            held.append(notice)
+        broadcast(self._clients, METHOD_OF[type(notice)], notice)
+        for subscriber in tuple(self._foreign.values()):
+            subscriber.notify(notice)
 
-    def show(self, item: Item, *, turn_id: str) -> None:
-        """Show an item that was kept to those who may want to see them."""
-        for listener in tuple(self._attending.values()):
-            listener.hear_item(item, turn_id=turn_id)
+    def send_item(self, item: Item, *, turn_id: str) -> None:
+        """Send a stored item to the subscribers of the other protocol."""
+        for subscriber in tuple(self._foreign.values()):
+            subscriber.send_item(item, turn_id=turn_id)
 
     @contextmanager
-    def asked(self, question: PendingRequest) -> Generator[None]:
-        """Put a question to everybody, and to whoever comes while it is open."""
-        self._open[question.id] = question
+    def requested(self, request: PendingRequest) -> Generator[None]:
+        """Send a request to every subscriber, and to those that join while it is pending."""
+        self._pending[request.id] = request
         try:
-            for client in tuple(self._listening):  # one that is cut off leaves at once
-                question.send_to(client)
-            for listener in tuple(self._attending.values()):
-                listener.ask(question)
+            for client in tuple(self._clients):  # a client that is cut off leaves at once
+                request.send_to(client)
+            for subscriber in tuple(self._foreign.values()):
+                subscriber.request(request)
             yield
         finally:
-            del self._open[question.id]
+            del self._pending[request.id]

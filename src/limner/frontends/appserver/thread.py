@@ -1,4 +1,4 @@
-"""One open thread: its conversation, who listens to it, and the turn that is under way in it."""
+"""One open thread: its conversation, its subscribers and its running turn."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import asyncio
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 from msgspec.structs import replace
 
 from limner.agent.conversation import Conversation
-from limner.agent.events import TurnEnded
+from limner.agent.events import Event, TurnEnded
 from limner.agent.leases import Lease
 from limner.agent.session import Session
 from limner.agent.session_options import SessionOptions
@@ -29,7 +30,7 @@ from limner.frontends.appserver.protocol.notifications import (
     WarningNotification,
 )
 from limner.frontends.appserver.protocol.threads import Idle, ThreadStatus
-from limner.frontends.appserver.rpc_errors import not_open, refusal, turn_error
+from limner.frontends.appserver.rpc_errors import invalid_request, not_open, turn_error
 from limner.frontends.appserver.subscribers import Subscribers
 from limner.frontends.appserver.thread_history import HistoryContext
 from limner.frontends.appserver.thread_state import ThreadState
@@ -38,7 +39,7 @@ from limner.net.jsonrpc_peer import PendingRequests
 from limner.net.redaction import redact
 from limner.wires.items import Item
 
-NOTHING = TokenUsageBreakdown(
+NO_TOKENS = TokenUsageBreakdown(
     total_tokens=0,
     input_tokens=0,
     cached_input_tokens=0,
@@ -46,23 +47,31 @@ NOTHING = TokenUsageBreakdown(
     reasoning_output_tokens=0,
 )
 
-Begun = Callable[[str], None]
-"""Hears the id of the turn, before anybody is told of it."""
+OnStarted = Callable[[str], None]
+"""Is called with the id of the turn before any subscriber is notified of it."""
+
+
+class TurnWork(Protocol):
+    """What a turn does: `Conversation.run` or `Conversation.compact`, with its input bound."""
+
+    def __call__(self, *, on_event: Callable[[Event], None], turn_id: str) -> Awaitable[TurnEnded]:
+        """Run the turn."""
+        ...
 
 
 class RunningTurn(msgspec.Struct, frozen=True, kw_only=True):
-    """A turn that runs; one that only sums up the conversation cannot be joined."""
+    """A running turn; one that only compacts the history takes no input."""
 
     id: str
     task: asyncio.Task[None]
-    telling: TurnNotifications
-    can_be_joined: bool
+    notifications: TurnNotifications
+    takes_input: bool
 
 
-class Unfinished(msgspec.Struct, frozen=True, kw_only=True):
+class UnfinishedTurn(msgspec.Struct, frozen=True, kw_only=True):
     """A turn that an earlier process left, and the calls in it that clients can still answer.
 
-    ``turns_before`` is how many turns had begun in the open thread when this was found out.
+    ``turns_before`` is how many turns had started in the open thread when this was read.
     """
 
     turn_id: str
@@ -74,287 +83,274 @@ class LiveThread:
     """A thread that is open in this process.
 
     Args:
-        session: what happens is kept there.
-        kept: what holds for it.
+        session: stores its items.
+        state: its options and tools.
         lease: keeps other processes from writing to it.
-        cwd: the folder it was begun in.
-        lim: whose models, tools and pictures it uses.
-        asking: what clients are asked with.
-        log: hears what nobody is told.
-        rested: is called when a turn is over.
+        cwd: the folder it was created in.
+        lim: the models, tools and pictures that it uses.
+        pending: the requests to clients.
+        log: gets the errors that no client sees.
+        on_idle: is called when a turn has ended.
 
     Attributes:
-        audience: the clients that listen.
-        touched: when something last happened, by the monotonic clock.
-        turns_begun: how many turns have begun since it was opened.
+        subscribers: the clients that subscribe to it.
+        last_used: the time of its last use, by the monotonic clock.
+        turns_started: how many turns have started since it was opened.
     """
 
     def __init__(
         self,
         session: Session,
-        kept: ThreadState,
+        state: ThreadState,
         *,
         lease: Lease,
         cwd: Path,
         lim: Limner,
-        asking: PendingRequests,
+        pending: PendingRequests,
         log: Callable[[str], None],
-        rested: Callable[[LiveThread], None],
+        on_idle: Callable[[LiveThread], None],
     ) -> None:
-        self.id, self.session, self.kept = session.id, session, kept
-        self.audience = Subscribers()
-        self.touched = time.monotonic()
-        self.turns_begun = 0
+        self.id, self.session, self.state = session.id, session, state
+        self.subscribers = Subscribers()
+        self.last_used = time.monotonic()
+        self.turns_started = 0
         self._is_closed = False
-        self._lim, self._log, self._rested, self._begun_in = lim, log, rested, cwd
+        self._lim, self._log, self._on_idle, self._session_cwd = lim, log, on_idle, cwd
         self._status: ThreadStatus = Idle()
-        self._under_way: RunningTurn | None = None
+        self._running: RunningTurn | None = None
         self._task: asyncio.Task[None] | None = None
         self._tools = ThreadTools(
             self.id,
             lim=lim,
-            audience=self.audience,
-            asking=asking,
-            now=self._telling,
-            stop=self.interrupt,
-            on_found=self._found,
+            subscribers=self.subscribers,
+            pending=pending,
+            running=self._running_notifications,
+            interrupt=self.interrupt,
+            on_found=self._save_found,
         )
-        self._equipment = self._tools.equip(kept)
+        self._setup = self._tools.setup(state)
         conversations = lim.conversations
         self._conversation = Conversation(
             session,
             lease=lease,
-            terms=kept.terms,
+            options=state.options,
             cwd=self.cwd,
-            tools=lambda: self._equipment.registry,
-            standings=conversations.standings,
+            tools=lambda: self._setup.registry,
+            turn_configs=conversations.turn_configs,
             parts=conversations.parts,
         )
 
     @property
     def cwd(self) -> Path:
         """The folder it works in."""
-        return self._begun_in if self.kept.rest.cwd is None else Path(self.kept.rest.cwd)
+        cwd = self.state.extras.cwd
+        return self._session_cwd if cwd is None else Path(cwd)
 
     @property
     def status(self) -> ThreadStatus:
-        """What it is doing."""
-        return self._status if self._under_way is None else self._under_way.telling.status
+        """Its status, as clients see it."""
+        return self._status if self._running is None else self._running.notifications.status
 
     @property
     def turn_id(self) -> str | None:
-        """The turn that is under way."""
-        return None if self._under_way is None else self._under_way.id
+        """The id of the running turn."""
+        return None if self._running is None else self._running.id
 
     @property
-    def told(self) -> HistoryContext:
-        """What its items alone do not say."""
+    def history_context(self) -> HistoryContext:
+        """What a reader of its history needs beside the items."""
         return HistoryContext(
-            tools=self._equipment.named,
+            tools=self._setup.named,
             cwd=str(self.cwd),
             running=self.turn_id,
-            failures=self.kept.rest.failures,
+            failures=self.state.extras.failures,
         )
 
-    async def keep(self, kept: ThreadState) -> None:
-        """Let something else hold from the next turn on, once it is in the store."""
-        tools_changed = (kept.tools, kept.rest.tools_off) != (
-            self.kept.tools,
-            self.kept.rest.tools_off,
+    async def save(self, state: ThreadState) -> None:
+        """Store a new state. It is in force from the next turn on."""
+        before, self.state = self.state, state
+        await self._lim.sessions.configure(self.id, state.to_settings())
+        tools_changed = (state.tools, state.extras.tools_off) != (
+            before.tools,
+            before.extras.tools_off,
         )
-        self.kept = kept
-        await self._lim.sessions.configure(self.id, kept.settings())
         if tools_changed:
-            self._equipment = self._tools.equip(kept)
+            self._setup = self._tools.setup(state)
 
-    async def say(
-        self, said: Sequence[ParsedInput], *, begun: Begun, schema: Mapping[str, Any] | None = None
+    async def start_turn(
+        self,
+        inputs: Sequence[ParsedInput],
+        *,
+        on_started: OnStarted,
+        schema: Mapping[str, Any] | None = None,
     ) -> None:
-        """Begin a turn with what a user says, or join the one that is under way.
+        """Start a turn with the input of a user, or add the input to the running turn.
 
         Raises:
-            RpcError: the thread is being let go.
-            LimnerError: no turn can begin, as without a key.
+            RpcError: the thread is being closed.
+            LimnerError: the turn cannot start, for example without a key.
         """
-        while (now := self._under_way) is not None:
-            if self._joined(now, said):
-                begun(now.id)
+        while (running := self._running) is not None:
+            if self._add_input(running, inputs):
+                on_started(running.id)
                 return
-            # One that is about to begin can be joined in a moment.
-            await (asyncio.wait({now.task}) if now.telling.has_begun else asyncio.sleep(0))
-        items = [one.item for one in said]
-        await self._take(
-            lambda telling: self._run(items, telling, schema=schema), said=said, begun=begun
+            # A turn that is about to start will take input in a moment.
+            has_started = running.notifications.has_started
+            await (asyncio.wait({running.task}) if has_started else asyncio.sleep(0))
+        work = partial(
+            self._conversation.run,
+            [one.item for one in inputs],
+            ask=self._tools.ask,
+            schema=schema,
         )
+        await self._start(work, inputs=inputs, on_started=on_started)
 
-    async def go_on(self, left: Unfinished) -> None:
-        """Go on with a turn of an earlier process, unless somebody else came first.
+    async def resume_turn(self, unfinished: UnfinishedTurn) -> None:
+        """Continue a turn of an earlier process, unless another turn has started meanwhile.
 
-        Where it cannot go on, whoever listens is told: they were shown a turn that is under way.
+        If it cannot continue, subscribers get an error: they have seen a running turn.
         """
-        if self.turn_id is not None or self.turns_begun != left.turns_before:
+        if self.turn_id is not None or self.turns_started != unfinished.turns_before:
             return
+        turn_id = unfinished.turn_id
+        work = partial(self._conversation.run, (), ask=self._tools.ask, pending=unfinished.calls)
         try:
-            await self._take(
-                lambda telling: self._run((), telling, pending=left.calls),
-                begun=lambda _: None,
-                turn_id=left.turn_id,
-            )
+            await self._start(work, on_started=lambda _: None, turn_id=turn_id)
         except LimnerError as failure:
-            self.audience.tell(
-                ErrorNotification(
-                    error=turn_error(failure),
-                    will_retry=False,
-                    thread_id=self.id,
-                    turn_id=left.turn_id,
-                )
+            error = ErrorNotification(
+                error=turn_error(failure), will_retry=False, thread_id=self.id, turn_id=turn_id
             )
+            self.subscribers.notify(error)
             status = ThreadStatusChangedNotification(thread_id=self.id, status=self.status)
-            self.audience.tell(status)
+            self.subscribers.notify(status)
 
-    async def compact(self, *, begun: Begun) -> None:
-        """Have the conversation summed up; a turn that is under way ends for it.
+    async def compact(self, *, on_started: OnStarted) -> None:
+        """Replace the history by a summary. A running turn is interrupted for it.
 
         Raises:
-            RpcError: the thread is being let go.
-            LimnerError: no turn can begin, as without a key.
+            RpcError: the thread is being closed.
+            LimnerError: the turn cannot start, for example without a key.
         """
-        while (now := self._under_way) is not None:
+        while (running := self._running) is not None:
             self.interrupt()
-            await asyncio.wait({now.task})
-        await self._take(
-            lambda telling: self._conversation.compact(tell=telling.tell, turn_id=telling.turn_id),
-            begun=begun,
-            can_be_joined=False,
-        )
+            await asyncio.wait({running.task})
+        await self._start(self._conversation.compact, on_started=on_started, takes_input=False)
 
-    def steer(self, said: Sequence[ParsedInput], *, expected: str) -> str:
-        """Say something in the middle of a turn; the id of the turn.
+    def steer(self, inputs: Sequence[ParsedInput], *, expected: str) -> str:
+        """Add input to the running turn; returns the id of the turn.
 
         Raises:
-            RpcError: that turn is not under way.
+            RpcError: the expected turn is not running.
         """
-        now = self._under_way
-        if now is None:
-            raise refusal("no active turn to steer")
-        if now.id != expected:
-            raise refusal(f"expected active turn id `{expected[:80]}` but found `{now.id}`")
-        if not self._joined(now, said):
-            raise refusal("no active turn to steer")
-        return now.id
+        running = self._running
+        if running is None:
+            raise invalid_request("no active turn to steer")
+        if running.id != expected:
+            raise invalid_request(
+                f"expected active turn id `{expected[:80]}` but found `{running.id}`"
+            )
+        if not self._add_input(running, inputs):
+            raise invalid_request("no active turn to steer")
+        return running.id
 
     def interrupt(self) -> None:
-        """End the turn that is under way, if there is one."""
+        """Interrupt the running turn, if there is one."""
         if self._conversation.turn is not None:
             self._conversation.turn.interrupt()
-        elif self._under_way is not None and not self._under_way.telling.has_begun:
+        elif self._running is not None and not self._running.notifications.has_started:
             # Its task has not taken its first step yet.
             asyncio.get_running_loop().call_soon(self.interrupt)
 
     async def ended(self) -> None:
-        """Wait until no turn is under way, and what is to be known of the last one is kept."""
+        """Wait until no turn runs and the state after the last one is stored."""
         if self._task is not None:
             await asyncio.wait({self._task})
 
     async def stop(self) -> None:
-        """End the turn that is under way; it takes no more turns."""
+        """Interrupt the running turn, and start no other."""
         self._is_closed = True
         self.interrupt()
         await self.ended()
 
     async def release(self) -> None:
-        """Let others write to it."""
+        """Let other processes write to it."""
         await self._conversation.aclose()
 
     def warn(self, *messages: str) -> None:
-        """Tell whoever listens what they should know."""
+        """Send warnings to the subscribers."""
         for message in messages:
-            self.audience.tell(WarningNotification(thread_id=self.id, message=message))
+            self.subscribers.notify(WarningNotification(thread_id=self.id, message=message))
 
-    def _joined(self, now: RunningTurn, said: Sequence[ParsedInput]) -> bool:
+    def _add_input(self, running: RunningTurn, inputs: Sequence[ParsedInput]) -> bool:
         turn = self._conversation.turn
-        if not now.can_be_joined or turn is None or turn.is_over:
+        if not running.takes_input or turn is None or turn.is_over:
             return False
-        for one in said:
-            now.telling.expect(one.item, one.given)
-        turn.steer([one.item for one in said])
+        for one in inputs:
+            running.notifications.note_input(one.item, one.original)
+        turn.steer([one.item for one in inputs])
         return True
 
-    async def _take(
+    async def _start(
         self,
-        work: Callable[[TurnNotifications], Awaitable[TurnEnded]],
+        work: TurnWork,
         *,
-        begun: Begun,
-        said: Sequence[ParsedInput] = (),
+        on_started: OnStarted,
+        inputs: Sequence[ParsedInput] = (),
         turn_id: str | None = None,
-        can_be_joined: bool = True,
+        takes_input: bool = True,
     ) -> None:
-        """Begin a turn; returns when it has begun."""
+        """Start a turn; returns when it has started."""
         if self._is_closed:
             raise not_open(self.id)
-        named = new_id() if turn_id is None else turn_id
-        running: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        name = new_id() if turn_id is None else turn_id
+        started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-        def has_begun() -> None:
-            self.turns_begun += 1
-            begun(named)
-            running.set_result(None)
+        def has_started() -> None:
+            self.turns_started += 1
+            on_started(name)
+            started.set_result(None)
 
-        telling = TurnNotifications(self._scene(), named, begun=has_begun)
-        for one in said:
-            telling.expect(one.item, one.given)
-        self._conversation.terms, self._conversation.cwd = self._terms(), self.cwd
-        task = self._task = asyncio.ensure_future(self._follow(work(telling), telling))
-        self._under_way = RunningTurn(
-            id=named, task=task, telling=telling, can_be_joined=can_be_joined
+        notifications = TurnNotifications(self._turn_context(), name, on_started=has_started)
+        for one in inputs:
+            notifications.note_input(one.item, one.original)
+        self._conversation.options, self._conversation.cwd = self._turn_options(), self.cwd
+        task = self._task = asyncio.ensure_future(self._run(work, notifications))
+        self._running = RunningTurn(
+            id=name, task=task, notifications=notifications, takes_input=takes_input
         )
-        await asyncio.wait({running, task}, return_when=asyncio.FIRST_COMPLETED)
-        if not running.done():
-            running.cancel()
+        await asyncio.wait({started, task}, return_when=asyncio.FIRST_COMPLETED)
+        if not started.done():
+            started.cancel()
             task.result()
 
-    async def _run(
-        self,
-        items: Sequence[Item],
-        telling: TurnNotifications,
-        *,
-        schema: Mapping[str, Any] | None = None,
-        pending: Sequence[Item] = (),
-    ) -> TurnEnded:
-        return await self._conversation.run(
-            items,
-            tell=telling.tell,
-            ask=self._tools.ask,
-            turn_id=telling.turn_id,
-            schema=schema,
-            pending=pending,
-        )
-
-    async def _follow(self, work: Awaitable[TurnEnded], telling: TurnNotifications) -> None:
-        """Take a turn to its end, whatever that is, and keep what is to be known of it."""
+    async def _run(self, work: TurnWork, notifications: TurnNotifications) -> None:
+        """Run a turn to its end, and store the state after it."""
+        turn_id = notifications.turn_id
         try:
-            ended = await self._ending(work, telling)
+            ended = await self._outcome(work, notifications)
             if ended.error is not None:
-                kept = self.kept.failed(telling.turn_id, turn_error(ended.error))
-                await self._remember(telling.count(kept))
-            telling.conclude(ended)
+                failed = self.state.with_failure(turn_id, turn_error(ended.error))
+                await self._save_or_log(notifications.with_usage(failed))
+            notifications.send_end(ended)
         finally:
-            self._under_way, self._status = None, telling.status
-            self.touched = time.monotonic()
-            self._rested(self)
+            self._running, self._status = None, notifications.status
+            self.last_used = time.monotonic()
+            self._on_idle(self)
         if ended.error is None:
-            await self._remember(telling.count(self.kept))
+            await self._save_or_log(notifications.with_usage(self.state))
 
-    async def _ending(self, work: Awaitable[TurnEnded], telling: TurnNotifications) -> TurnEnded:
+    async def _outcome(self, work: TurnWork, notifications: TurnNotifications) -> TurnEnded:
+        """The end of a turn; a bug is an end too."""
+        turn_id = notifications.turn_id
         try:
-            return await work
+            return await work(on_event=notifications.send, turn_id=turn_id)
         except Exception as bug:
-            if isinstance(telling.status, Idle):
-                raise  # it has not even begun, and whoever wants it is told
+            if isinstance(notifications.status, Idle):
+                raise  # the turn has not started: the request that wants it gets the error
             # The outermost frame of a turn: the server goes on, and so may the thread.
-            self._log(f"turn {telling.turn_id} failed:\n{traceback.format_exc()}")
+            self._log(f"turn {turn_id} failed:\n{traceback.format_exc()}")
             return TurnEnded(
-                turn_id=telling.turn_id,
+                turn_id=turn_id,
                 status="failed",
                 text="",
                 is_cut=False,
@@ -363,37 +359,37 @@ class LiveThread:
                 spent_nano=0,
             )
 
-    async def _remember(self, kept: ThreadState) -> None:
+    async def _save_or_log(self, state: ThreadState) -> None:
         try:
-            await self.keep(kept)
+            await self.save(state)
         except LimnerError as failure:
-            self._log(f"what is known of thread {self.id} could not be kept: {failure.message}")
+            self._log(f"the state of thread {self.id} could not be stored: {failure.message}")
 
-    def _scene(self) -> TurnContext:
-        registry = self._equipment.registry
+    def _turn_context(self) -> TurnContext:
+        registry = self._setup.registry
         return TurnContext(
             thread_id=self.id,
             cwd=str(self.cwd),
-            tools=self._equipment.named,
+            tools=self._setup.named,
             is_tool=lambda name: registry.get(name) is not None,
-            counted=self.kept.rest.tokens or NOTHING,
-            tell=self.audience.tell,
-            show=self.audience.show,
+            tokens=self.state.extras.tokens or NO_TOKENS,
+            subscribers=self.subscribers,
         )
 
-    def _terms(self) -> SessionOptions:
-        """The terms for the next turn: what a client brings may be called, whoever speaks."""
-        terms, lim = self.kept.terms, self._lim
-        if terms.toolset is not None or not self._equipment.brought:
-            return terms
-        who = lim.personalities.get(terms.personality or lim.settings.agent.personality)
-        if who.toolset is None:
-            return terms
-        return replace(terms, toolset=(*who.toolset, *self._equipment.brought))
+    def _turn_options(self) -> SessionOptions:
+        """The options of the next turn. The client's tools are part of every toolset."""
+        options, lim = self.state.options, self._lim
+        if options.toolset is not None or not self._setup.client_names:
+            return options
+        personality = options.personality or lim.settings.agent.personality
+        toolset = lim.personalities.get(personality).toolset
+        if toolset is None:
+            return options
+        return replace(options, toolset=(*toolset, *self._setup.client_names))
 
-    def _telling(self) -> TurnNotifications:
-        assert self._under_way is not None, "tools are called in turns"
-        return self._under_way.telling
+    def _running_notifications(self) -> TurnNotifications:
+        assert self._running is not None, "tools are called in turns"
+        return self._running.notifications
 
-    async def _found(self, names: frozenset[str]) -> None:
-        await self.keep(self.kept.but(found=tuple(sorted(names))))
+    async def _save_found(self, names: frozenset[str]) -> None:
+        await self.save(self.state.with_extras(found=tuple(sorted(names))))

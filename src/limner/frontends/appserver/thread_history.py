@@ -1,4 +1,4 @@
-"""A stored session -> the turns and items of it that a client asks for, page by page or all."""
+"""A stored session -> its turns and items for clients, all of them or page by page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 from limner.agent.session import Session
 from limner.errors import InputInvalid
 from limner.frontends.appserver.inline_pictures import PictureInliner
-from limner.frontends.appserver.item_views import CallIndex, items_of
+from limner.frontends.appserver.item_views import CallIndex, to_thread_items
 from limner.frontends.appserver.protocol.base import Direction
 from limner.frontends.appserver.protocol.items import (
     AgentMessage,
@@ -24,7 +24,7 @@ from limner.frontends.appserver.protocol.threads import (
     TurnsPage,
 )
 from limner.frontends.appserver.protocol.turns import ItemsView, Turn, TurnError, TurnStatus
-from limner.frontends.appserver.stored_turns import StoredTurn, turns_of
+from limner.frontends.appserver.stored_turns import StoredTurn, group_turns
 from limner.frontends.appserver.tool_specs import ToolSpec
 
 TURNS_PER_PAGE = 25
@@ -34,14 +34,14 @@ E = TypeVar("E")
 
 
 class HistoryContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What a thread's items alone do not say.
+    """What a reader of a history needs beside the items.
 
     Attributes:
         tools: the client's tools, by the names that the model has for them.
-        cwd: what paths in calls are relative to.
-        running: the turn that is under way.
-        pending: the calls that may still be answered.
-        failures: why turns failed, by their ids.
+        cwd: the folder that paths in calls are relative to.
+        running: the running turn.
+        pending: the calls that clients may still answer.
+        failures: why turns failed, by turn id.
     """
 
     tools: Mapping[str, ToolSpec] = msgspec.field(default_factory=dict[str, ToolSpec])
@@ -54,70 +54,70 @@ class HistoryContext(msgspec.Struct, frozen=True, kw_only=True):
 class ThreadHistory(msgspec.Struct, frozen=True, kw_only=True):
     """Reads threads for clients."""
 
-    inlining: PictureInliner
+    inliner: PictureInliner
 
     async def turns(
-        self, session: Session, told: HistoryContext, *, view: ItemsView = "full"
+        self, session: Session, context: HistoryContext, *, view: ItemsView = "full"
     ) -> tuple[Turn, ...]:
         """Every turn of a thread, the oldest first."""
-        return await self._shown(await kept_turns(session), told, view)
+        return await self._views(await read_turns(session), context, view)
 
     async def turns_page(
         self,
         session: Session,
-        told: HistoryContext,
+        context: HistoryContext,
         *,
         cursor: str | None = None,
         limit: int | None = None,
         direction: Direction | None = None,
         view: ItemsView | None = None,
     ) -> TurnsPage:
-        """Some turns of a thread; the newest first, unless said otherwise.
+        """One page of turns, the newest first by default.
 
         Raises:
-            InputInvalid: the cursor is none of this thread's.
+            InputInvalid: the cursor is not one of this thread.
         """
         page = _page(
-            await kept_turns(session),
+            await read_turns(session),
             key=lambda turn: turn.id,
             cursor=cursor,
             limit=limit or TURNS_PER_PAGE,
             direction=direction or "desc",
         )
-        turns = await self._shown(sorted(page.data, key=_age), told, view or "summary")
+        turns = await self._views(sorted(page.data, key=_age), context, view or "summary")
         by_id = {turn.id: turn for turn in turns}
-        data = tuple(by_id[kept.id] for kept in page.data)
+        data = tuple(by_id[stored.id] for stored in page.data)
         return TurnsPage(data=data, next_cursor=page.next, backwards_cursor=page.back)
 
     async def items_page(
         self,
         session: Session,
-        told: HistoryContext,
+        context: HistoryContext,
         *,
         turn_id: str | None = None,
         cursor: str | ItemAnchor | None = None,
         limit: int | None = None,
         direction: Direction | None = None,
     ) -> ThreadItemsListResponse:
-        """Some items of a thread, or of one of its turns; the newest first, unless said otherwise.
+        """One page of items of a thread or of one turn, the newest first by default.
 
         Raises:
-            InputInvalid: there is no such turn, or the cursor is none of this thread's.
+            InputInvalid: there is no such turn, or the cursor is not one of this thread.
         """
-        kept = [turn for turn in await kept_turns(session) if turn_id in (None, turn.id)]
-        if turn_id is not None and not kept:
+        stored = [turn for turn in await read_turns(session) if turn_id in (None, turn.id)]
+        if turn_id is not None and not stored:
             raise InputInvalid(f"turn not found: {turn_id[:80]}", field="turnId")
-        entries = [(turn.id, item) for turn in kept for item in _items(turn, told)]
+        entries = [(turn.id, item) for turn in stored for item in _items(turn, context)]
         page = _page(
             entries,
-            key=_place,
-            cursor=_found(cursor, entries) if isinstance(cursor, ItemAnchor) else cursor,
+            key=_key,
+            cursor=_cursor_after(cursor, entries) if isinstance(cursor, ItemAnchor) else cursor,
             limit=limit or ITEMS_PER_PAGE,
             direction=direction or "desc",
         )
         backwards = direction != "asc"
         oldest_first = list(reversed(page.data)) if backwards else list(page.data)
-        items = await self.inlining.items([item for _, item in oldest_first])
+        items = await self.inliner.inline([item for _, item in oldest_first])
         shown = [
             ThreadItemEntry(
                 item=item,
@@ -133,31 +133,33 @@ class ThreadHistory(msgspec.Struct, frozen=True, kw_only=True):
             backwards_cursor=page.back,
         )
 
-    async def _shown(
-        self, kept: Sequence[StoredTurn], told: HistoryContext, view: ItemsView
+    async def _views(
+        self, stored: Sequence[StoredTurn], context: HistoryContext, view: ItemsView
     ) -> tuple[Turn, ...]:
-        """The turns, given with the oldest first."""
-        chosen = [_chosen(_items(turn, told), view) for turn in kept]
-        inlined = iter(await self.inlining.items([item for items in chosen for item in items]))
+        """The turns as clients see them; the input and the result have the oldest first."""
+        selected = [_selected(_items(turn, context), view) for turn in stored]
+        inlined = iter(await self.inliner.inline([item for items in selected for item in items]))
         return tuple(
-            _turn(turn, told, view, tuple(next(inlined) for _ in items))
-            for turn, items in zip(kept, chosen, strict=True)
+            _turn(turn, context, view, tuple(next(inlined) for _ in items))
+            for turn, items in zip(stored, selected, strict=True)
         )
 
 
-async def kept_turns(session: Session) -> list[StoredTurn]:
+async def read_turns(session: Session) -> list[StoredTurn]:
     """The turns of a session, the oldest first, with the numbers of their items."""
-    return turns_of([stored async for stored in session.items()])
+    return group_turns([stored async for stored in session.items()])
 
 
-def _items(turn: StoredTurn, told: HistoryContext) -> list[ThreadItem]:
-    is_running = turn.id == told.running
-    open_calls = turn.unanswered if is_running else told.pending
-    return items_of(turn.items, CallIndex(tools=told.tools, open_calls=open_calls, cwd=told.cwd))
+def _items(turn: StoredTurn, context: HistoryContext) -> list[ThreadItem]:
+    is_running = turn.id == context.running
+    open_calls = turn.unanswered if is_running else context.pending
+    return to_thread_items(
+        turn.items, CallIndex(tools=context.tools, open_calls=open_calls, cwd=context.cwd)
+    )
 
 
-def _chosen(items: Sequence[ThreadItem], view: ItemsView) -> Sequence[ThreadItem]:
-    """As much as a client wants to see of a turn; in short, what was asked and the last words."""
+def _selected(items: Sequence[ThreadItem], view: ItemsView) -> Sequence[ThreadItem]:
+    """The items for a view; a summary has the first user message and the last agent message."""
     if view == "full":
         return items
     if view == "notLoaded":
@@ -168,9 +170,9 @@ def _chosen(items: Sequence[ThreadItem], view: ItemsView) -> Sequence[ThreadItem
 
 
 def _turn(
-    turn: StoredTurn, told: HistoryContext, view: ItemsView, items: tuple[ThreadItem, ...]
+    turn: StoredTurn, context: HistoryContext, view: ItemsView, items: tuple[ThreadItem, ...]
 ) -> Turn:
-    status = _status(turn, told)
+    status = _status(turn, context)
     first_ms, last_ms = turn.items[0].created_ms, turn.items[-1].created_ms
     is_over = status != "inProgress"
     return Turn(
@@ -179,17 +181,17 @@ def _turn(
         items=items,
         items_view=view,
         status=status,
-        error=told.failures.get(turn.id),
+        error=context.failures.get(turn.id),
         started_at=first_ms // 1000,
         completed_at=last_ms // 1000 if is_over else None,
         duration_ms=max(0, last_ms - first_ms) if is_over else None,
     )
 
 
-def _status(turn: StoredTurn, told: HistoryContext) -> TurnStatus:
-    if turn.id == told.running or turn.unanswered & set(told.pending):
+def _status(turn: StoredTurn, context: HistoryContext) -> TurnStatus:
+    if turn.id == context.running or turn.unanswered & set(context.pending):
         return "inProgress"
-    if turn.id in told.failures:
+    if turn.id in context.failures:
         return "failed"
     is_broken = turn.was_aborted or turn.unanswered or turn.broke_off
     return "interrupted" if is_broken else "completed"
@@ -213,7 +215,7 @@ def _page(
     limit: int,
     direction: Direction,
 ) -> _Page[E]:
-    """Some of the entries. A cursor names one, and whether it is itself still to be sent."""
+    """One page of entries. A cursor names an entry: ``=`` starts with it, ``>`` after it."""
     ordered = list(oldest_first) if direction == "asc" else list(reversed(oldest_first))
     start = 0
     if cursor is not None:
@@ -234,13 +236,13 @@ def _past(key: str) -> str:
     return f">{key}"
 
 
-def _place(entry: tuple[str, ThreadItem]) -> str:
-    """What an item is found again by: calls in different turns may have one id."""
+def _key(entry: tuple[str, ThreadItem]) -> str:
+    """The key of an item: calls in different turns may have the same id."""
     turn_id, item = entry
     return f"{turn_id}/{item.id}"
 
 
-def _found(anchor: ItemAnchor, entries: Sequence[tuple[str, ThreadItem]]) -> str:
-    """The cursor past an item."""
+def _cursor_after(anchor: ItemAnchor, entries: Sequence[tuple[str, ThreadItem]]) -> str:
+    """The cursor that starts after an item."""
     of_id = (entry for entry in entries if entry[1].id == anchor.item_id)
-    return _past(next(map(_place, of_id), anchor.item_id))
+    return _past(next(map(_key, of_id), anchor.item_id))

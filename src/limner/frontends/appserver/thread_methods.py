@@ -1,4 +1,4 @@
-"""`thread/list`: the threads in the store, sorted, sifted and page by page."""
+"""The methods on threads: list, read, archive, delete, name, compact and so on."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from limner.frontends.appserver.protocol import threads as protocol
 from limner.frontends.appserver.protocol.base import Empty
 from limner.frontends.appserver.protocol.notifications import METHOD_OF, Notice
 from limner.frontends.appserver.protocol.threads import ThreadListParams, ThreadListResponse
-from limner.frontends.appserver.rpc_errors import check_id, refusal, writing
+from limner.frontends.appserver.rpc_errors import check_id, invalid_request, single_writer
 from limner.frontends.appserver.thread_state import ThreadState
 from limner.frontends.appserver.thread_views import stored_view, thread_view
 from limner.frontends.appserver.threads import ThreadTable
@@ -30,10 +30,12 @@ async def read(
     threads: ThreadTable,
     params: protocol.ThreadReadParams,
 ) -> protocol.ThreadReadResponse:
-    """A thread, with its turns where they are wanted."""
+    """Read a thread, with its turns if the client wants them."""
     session, about = await threads.stored(params.thread_id)
     turns = (
-        await threads.history.turns(session, threads.told(about)) if params.include_turns else ()
+        await threads.history.turns(session, threads.history_context(about))
+        if params.include_turns
+        else ()
     )
     return protocol.ThreadReadResponse(thread=await stored_view(threads, about, turns=turns))
 
@@ -42,11 +44,11 @@ async def turns_list(
     threads: ThreadTable,
     params: protocol.ThreadTurnsListParams,
 ) -> protocol.TurnsPage:
-    """Some turns of a thread."""
+    """One page of the turns of a thread."""
     session, about = await threads.stored(params.thread_id)
     return await threads.history.turns_page(
         session,
-        threads.told(about),
+        threads.history_context(about),
         cursor=params.cursor,
         limit=params.limit,
         direction=params.sort_direction,
@@ -58,11 +60,11 @@ async def items_list(
     threads: ThreadTable,
     params: protocol.ThreadItemsListParams,
 ) -> protocol.ThreadItemsListResponse:
-    """Some items of a thread."""
+    """One page of the items of a thread."""
     session, about = await threads.stored(params.thread_id)
     return await threads.history.items_page(
         session,
-        threads.told(about),
+        threads.history_context(about),
         turn_id=params.turn_id,
         cursor=params.cursor,
         limit=params.limit,
@@ -73,38 +75,42 @@ async def items_list(
 async def archive(
     threads: ThreadTable, call: RpcCall, params: protocol.ThreadArchiveParams
 ) -> None:
-    """Put a thread away."""
+    """Archive a thread."""
     _, about = await threads.stored(params.thread_id)
-    async with _closed(threads, call, about.id) as heard:
-        with writing(about.id):
+    async with _closed_thread(threads, call, about.id) as notify:
+        with single_writer(about.id):
             await threads.limner.sessions.archive(about.id)
         call.answer(Empty())
-        heard(notifications.ThreadArchivedNotification(thread_id=about.id))
+        notify(notifications.ThreadArchivedNotification(thread_id=about.id))
 
 
 async def unarchive(
     threads: ThreadTable, call: RpcCall, params: protocol.ThreadUnarchiveParams
 ) -> None:
-    """Bring a thread back."""
+    """Unarchive a thread."""
     session, about = await threads.stored(params.thread_id)
     if about.archived_ms is None:
-        raise refusal(f"no archived rollout found for thread id {about.id}")
-    with writing(about.id):
+        raise invalid_request(f"no archived rollout found for thread id {about.id}")
+    with single_writer(about.id):
         await threads.limner.sessions.unarchive(about.id)
     view = await stored_view(threads, await session.about())
     call.answer(protocol.ThreadUnarchiveResponse(thread=view))
-    _to_all(threads, call, about.id)(notifications.ThreadUnarchivedNotification(thread_id=about.id))
+    _notifier(threads, call, about.id)(
+        notifications.ThreadUnarchivedNotification(thread_id=about.id)
+    )
 
 
 async def delete(threads: ThreadTable, call: RpcCall, params: protocol.ThreadDeleteParams) -> None:
-    """Forget a thread, and the pictures that only it referred to."""
+    """Delete a thread, and the pictures that no other thread uses."""
     _, about = await threads.stored(params.thread_id)
-    async with _closed(threads, call, about.id) as heard:
-        if not ThreadState.read(about.settings).rest.ephemeral:  # those are gone with the closing
-            with writing(about.id):
+    async with _closed_thread(threads, call, about.id) as notify:
+        if not ThreadState.from_settings(
+            about.settings
+        ).extras.ephemeral:  # closing has deleted those
+            with single_writer(about.id):
                 await threads.limner.delete_session(about.id)
         call.answer(Empty())
-        heard(notifications.ThreadDeletedNotification(thread_id=about.id))
+        notify(notifications.ThreadDeletedNotification(thread_id=about.id))
 
 
 async def set_name(
@@ -114,29 +120,29 @@ async def set_name(
     _, about = await threads.stored(params.thread_id)
     name = params.name.strip()
     if not name:
-        raise refusal("thread name must not be empty")
+        raise invalid_request("thread name must not be empty")
     await threads.limner.sessions.rename(about.id, name)
     call.answer(Empty())
-    told = notifications.ThreadNameUpdatedNotification(thread_id=about.id, thread_name=name)
-    _to_all(threads, call, about.id)(told)
+    renamed = notifications.ThreadNameUpdatedNotification(thread_id=about.id, thread_name=name)
+    _notifier(threads, call, about.id)(renamed)
 
 
 async def compact(
     threads: ThreadTable, call: RpcCall, params: protocol.ThreadCompactStartParams
 ) -> None:
-    """Have a thread summed up."""
+    """Replace the history of a thread by a summary."""
     thread = threads.get(params.thread_id)
-    await thread.compact(begun=lambda _: call.answer(Empty()))
+    await thread.compact(on_started=lambda _: call.answer(Empty()))
 
 
 async def inject_items(
     threads: ThreadTable,
     params: protocol.ThreadInjectItemsParams,
 ) -> Empty:
-    """Add items to the history as they are, their pictures taken in."""
+    """Add items to the history without a turn; their pictures are stored."""
     thread = threads.get(params.thread_id)
     if not params.items:
-        raise refusal("items must not be empty")
+        raise invalid_request("items must not be empty")
     check_items(params.items, name="items")
     entered = await threads.limner.ingress.items(params.items, source=INJECTED)
     await thread.session.append([{"id": new_id(), **item} for item in entered.items])
@@ -147,13 +153,13 @@ async def inject_items(
 async def unsubscribe(
     threads: ThreadTable, call: RpcCall, params: protocol.ThreadUnsubscribeParams
 ) -> protocol.ThreadUnsubscribeResponse:
-    """Hear no more of a thread."""
+    """Send this client no more notifications of a thread."""
     live = threads.live.get(check_id(params.thread_id))
     if live is None:
         return protocol.ThreadUnsubscribeResponse(status="notLoaded")
-    if call.connection not in live.audience:
+    if call.connection not in live.subscribers:
         return protocol.ThreadUnsubscribeResponse(status="notSubscribed")
-    threads.leave(live, call.connection)
+    threads.unsubscribe(live, call.connection)
     return protocol.ThreadUnsubscribeResponse(status="unsubscribed")
 
 
@@ -161,7 +167,7 @@ async def loaded_list(
     threads: ThreadTable,
     params: protocol.ThreadLoadedListParams,
 ) -> protocol.ThreadLoadedListResponse:
-    """The ids of the threads that are open here; a cursor is the last one that was seen."""
+    """The ids of the open threads; a cursor is the last id of the page before."""
     ids = sorted(one for one in threads.live if params.cursor is None or one > params.cursor)
     found = ids[: params.limit or len(ids)]
     is_more = len(found) < len(ids)
@@ -173,48 +179,48 @@ async def loaded_list(
 async def tools_set(
     threads: ThreadTable, call: RpcCall, params: protocol.ThreadToolsSetParams
 ) -> None:
-    """Put other tools of the client in place of those that a thread has."""
+    """Replace the client's tools of a thread."""
     thread = threads.get(params.thread_id)
     tools = read_specs(params.dynamic_tools)
-    await thread.keep(replace(thread.kept, tools=tools).but(found=()))
+    await thread.save(replace(thread.state, tools=tools).with_extras(found=()))
     call.answer(Empty())
-    names = tuple(thread.told.tools)
-    thread.audience.tell(
+    names = tuple(thread.history_context.tools)
+    thread.subscribers.notify(
         notifications.ThreadToolsChangedNotification(thread_id=thread.id, names=names)
     )
 
 
-def _to_all(threads: ThreadTable, call: RpcCall, thread_id: str) -> Callable[[Notice], None]:
-    """Tells whoever listens to a thread, and whoever asks in any case."""
+def _notifier(threads: ThreadTable, call: RpcCall, thread_id: str) -> Callable[[Notice], None]:
+    """Notifies the subscribers of a thread, and the client of this request in any case."""
     live = threads.live.get(thread_id)
 
-    def tell(notice: Notice) -> None:
-        if live is None or call.connection not in live.audience:
+    def notify(notice: Notice) -> None:
+        if live is None or call.connection not in live.subscribers:
             call.connection.notify(METHOD_OF[type(notice)], notice)
         if live is not None:
-            live.audience.tell(notice)
+            live.subscribers.notify(notice)
 
-    return tell
+    return notify
 
 
 @asynccontextmanager
-async def _closed(
+async def _closed_thread(
     threads: ThreadTable, call: RpcCall, thread_id: str
 ) -> AsyncGenerator[Callable[[Notice], None]]:
-    """A thread that is not open, and stays so meanwhile; tells whoever listened to it till now."""
-    heard = _to_all(threads, call, thread_id)
+    """Keep a thread closed meanwhile; notifies those who were subscribed to it until now."""
+    notify = _notifier(threads, call, thread_id)
     async with threads.closed(thread_id) as live:
         if live is None:
-            yield heard
+            yield notify
             return
         status = notifications.ThreadStatusChangedNotification(
             thread_id=thread_id, status=protocol.NotLoaded()
         )
-        live.audience.tell(status)
+        live.subscribers.notify(status)
         try:
-            yield heard
+            yield notify
         finally:
-            live.audience.disband()
+            live.subscribers.leave_all()
 
 
 THREADS_PER_PAGE = 25
@@ -228,13 +234,13 @@ async def list_threads(
     threads: ThreadTable,
     params: ThreadListParams,
 ) -> ThreadListResponse:
-    """Some threads; the newest first, unless said otherwise. Those without an item are left out."""
+    """One page of threads; the newest first by default. Threads without an item are left out."""
     by_creation = params.sort_key in (None, "created_at")
 
     def place(about: SessionAbout) -> _Place:
         return (about.created_ms if by_creation else about.updated_ms), about.id
 
-    found = sorted(await _sifted(threads, params), key=place)
+    found = sorted(await _matching(threads, params), key=place)
     start = 0
     if params.sort_direction == "asc":
         if params.cursor is not None:
@@ -252,31 +258,29 @@ async def list_threads(
     )
 
 
-async def _sifted(threads: ThreadTable, params: ThreadListParams) -> list[SessionAbout]:
-    """The threads that are wanted, in the order of the store."""
+async def _matching(threads: ThreadTable, params: ThreadListParams) -> list[SessionAbout]:
+    """The threads that match the params, in the order of the store."""
     found: list[SessionAbout] = []
     after: _Place | None = None
     sessions, archived = threads.limner.sessions, params.archived or False
-    unwanted = frozenset(params.excluded_thread_ids or ())
+    excluded = frozenset(params.excluded_thread_ids or ())
     while page := await sessions.list(archived=archived, after=after, limit=_READ_AT_ONCE):
         found += [
-            about
-            for about in page
-            if about.id not in unwanted and _is_wanted(threads, about, params)
+            about for about in page if about.id not in excluded and _matches(threads, about, params)
         ]
         after = page[-1].place
     return found
 
 
-def _is_wanted(threads: ThreadTable, about: SessionAbout, params: ThreadListParams) -> bool:
-    kept = ThreadState.read(about.settings)
-    if not about.items or kept.rest.ephemeral:
+def _matches(threads: ThreadTable, about: SessionAbout, params: ThreadListParams) -> bool:
+    state = ThreadState.from_settings(about.settings)
+    if not about.items or state.extras.ephemeral:
         return False
     folders = [params.cwd] if isinstance(params.cwd, str) else params.cwd
-    if folders and (kept.rest.cwd or about.cwd) not in folders:
+    if folders and (state.extras.cwd or about.cwd) not in folders:
         return False
     if params.model_providers or params.source_kinds:
-        view = thread_view(about, kept, lim=threads.limner)
+        view = thread_view(about, state, lim=threads.limner)
         if view.model_provider not in (params.model_providers or [view.model_provider]):
             return False
         if view.source not in (params.source_kinds or [view.source]):
@@ -293,5 +297,5 @@ def _cursor(place: _Place) -> str:
 def _read_cursor(cursor: str) -> _Place:
     at_ms, bar, thread_id = cursor.partition("|")
     if not (bar and at_ms.isdecimal() and at_ms.isascii()):
-        raise refusal(f"invalid cursor: {cursor[:80]}")
+        raise invalid_request(f"invalid cursor: {cursor[:80]}")
     return int(at_ms[:18]), thread_id

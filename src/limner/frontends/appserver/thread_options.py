@@ -1,4 +1,4 @@
-"""What a client wants to hold for a thread -> what holds, and what of it nobody here can do."""
+"""The options that a client asks for -> the state of the thread, and warnings."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from limner.frontends.appserver.protocol.threads import (
     ThreadStartParams,
 )
 from limner.frontends.appserver.protocol.turns import TurnStartParams
-from limner.frontends.appserver.rpc_errors import refusal
+from limner.frontends.appserver.rpc_errors import invalid_request
 from limner.frontends.appserver.thread_state import ThreadState
 from limner.frontends.appserver.tool_specs import read_specs
 from limner.models.registry import Registry
@@ -44,8 +44,8 @@ MODES: Mapping[Sandbox, SandboxPolicy] = {
     "danger-full-access": DangerFullAccess(),
 }
 
-# The keys of `config` that hold for one thread, in limner's words and in Codex's.
-_TERMS = {
+# The keys of `config` that a thread can have for itself: limner's keys and Codex's.
+_OPTION_KEYS = {
     "agent.personality": "personality",
     "agent.sandbox": "sandbox",
     "approval.policy": "approval",
@@ -64,7 +64,7 @@ _MAX_KEYS, _MAX_KEY_CHARS = 1_000, 200
 
 
 class ModelChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """Who is talked to, as clients are told."""
+    """The model of a thread, as clients see it."""
 
     provider: str
     model: str
@@ -72,86 +72,91 @@ class ModelChoice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ThreadOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What holds, and one sentence for each wish that does not."""
+    """The new state of a thread, and a warning for each option that has no effect."""
 
-    kept: ThreadState
+    state: ThreadState
     warnings: tuple[str, ...] = ()
 
 
-def agree(kept: ThreadState, wanted: Opening, *, lim: Limner) -> ThreadOptions:
-    """What holds for a thread that is begun, continued or copied.
+def resolve_options(state: ThreadState, params: Opening, *, lim: Limner) -> ThreadOptions:
+    """Apply the options of a request that starts, resumes or forks a thread.
 
     Raises:
-        RpcError: something wanted is not of the right shape.
+        RpcError: an option is invalid.
         InputInvalid: a tool breaks a rule.
     """
-    config = dict(islice(_flat(wanted.config or {}), _MAX_KEYS + 1))
+    config = dict(islice(_flat(params.config or {}), _MAX_KEYS + 1))
     if len(config) > _MAX_KEYS:
-        raise refusal(f"config has more than {_MAX_KEYS:,} keys")
+        raise invalid_request(f"config has more than {_MAX_KEYS:,} keys")
     config = {_ALIASES.get(key, key): value for key, value in config.items()}
-    terms, warnings = _configured(kept.terms, config)
-    before = terms.model or _model_elsewhere(kept.others, lim)
-    provider = wanted.model_provider or _text(config, _PROVIDER)
-    model = wanted.model or _text(config, _MODEL)
+    options, warnings = _apply_config(state.options, config)
+    before = options.model or _imported_model(state.others, lim)
+    provider = params.model_provider or _text(config, _PROVIDER)
+    model = params.model or _text(config, _MODEL)
     if model is None and provider is not None:
-        model = _same_of(provider, replace(terms, model=before), lim)
-    named = named_model(model, provider, lim.models)
-    asked = {
+        model = _same_model_at(provider, replace(options, model=before), lim)
+    named = full_model_name(model, provider, lim.models)
+    policy = params.approval_policy
+    given = {
         "model": _with_effort(named or before, _text(config, _EFFORT), lim),
-        "approval": None if wanted.approval_policy is None else policy_of(wanted.approval_policy),
-        "sandbox": wanted.sandbox,
-        "base_instructions": wanted.base_instructions,
-        "developer_instructions": wanted.developer_instructions,
+        "approval": None if policy is None else to_policy(policy),
+        "sandbox": params.sandbox,
+        "base_instructions": params.base_instructions,
+        "developer_instructions": params.developer_instructions,
     }
-    kept = replace(kept, terms=_changed(terms, asked))
-    off = {key.removeprefix(_TOOL): value for key, value in config.items() if _is_tool(key)}
-    if off:
-        still_off = set(kept.rest.tools_off) - off.keys()
-        now_off = {name for name, is_on in off.items() if is_on is False}
-        kept = kept.but(tools_off=tuple(sorted(still_off | now_off)))
-    if wanted.cwd is not None:
-        kept = kept.but(cwd=str(lim.cwd / wanted.cwd))
-    if wanted.dynamic_tools is not None:
-        kept = replace(kept, tools=read_specs(wanted.dynamic_tools)).but(found=())
-    return ThreadOptions(kept=kept, warnings=tuple(warnings))
+    state = replace(state, options=_with_given(options, given))
+    switches = {key.removeprefix(_TOOL): is_on for key, is_on in config.items() if _is_tool(key)}
+    if switches:
+        still_off = set(state.extras.tools_off) - switches.keys()
+        now_off = {name for name, is_on in switches.items() if is_on is False}
+        state = state.with_extras(tools_off=tuple(sorted(still_off | now_off)))
+    if params.cwd is not None:
+        state = state.with_extras(cwd=str(lim.cwd / params.cwd))
+    if params.dynamic_tools is not None:
+        state = replace(state, tools=read_specs(params.dynamic_tools)).with_extras(found=())
+    return ThreadOptions(state=state, warnings=tuple(warnings))
 
 
-def agree_for_turn(kept: ThreadState, wanted: TurnStartParams, *, lim: Limner) -> ThreadState:
-    """What holds from a turn on.
+def resolve_turn_options(
+    state: ThreadState, params: TurnStartParams, *, lim: Limner
+) -> ThreadState:
+    """Apply the options of a turn. They stay in force for later turns.
 
     Raises:
-        RpcError: something wanted is not of the right shape.
+        RpcError: an option is invalid.
     """
-    named = named_model(wanted.model, None, lim.models, like=kept.terms.model)
-    policy, sandbox = wanted.approval_policy, wanted.sandbox_policy
-    asked = {
-        "model": _with_effort(named or kept.terms.model, wanted.effort, lim),
-        "approval": None if policy is None else policy_of(policy),
-        "sandbox": None if sandbox is None else mode_of(sandbox),
+    named = full_model_name(params.model, None, lim.models, like=state.options.model)
+    policy, sandbox = params.approval_policy, params.sandbox_policy
+    given = {
+        "model": _with_effort(named or state.options.model, params.effort, lim),
+        "approval": None if policy is None else to_policy(policy),
+        "sandbox": None if sandbox is None else to_sandbox_mode(sandbox),
     }
-    kept = replace(kept, terms=_changed(kept.terms, asked))
-    return kept if wanted.cwd is None else kept.but(cwd=str(lim.cwd / wanted.cwd))
+    state = replace(state, options=_with_given(state.options, given))
+    return state if params.cwd is None else state.with_extras(cwd=str(lim.cwd / params.cwd))
 
 
-def talker(terms: SessionOptions, *, lim: Limner) -> ModelChoice:
-    """Who would be talked to; where nobody can be, whoever is named."""
-    name = terms.model
+def resolve_model(options: SessionOptions, *, lim: Limner) -> ModelChoice:
+    """The model that a turn would use; if none is available, the model that is named."""
+    name = options.model
     try:
-        who = lim.personalities.get(terms.personality or lim.settings.agent.personality)
-        found = lim.models.resolve_talker(named=name or who.model)
+        personality = options.personality or lim.settings.agent.personality
+        found = lim.models.resolve_conversation_model(
+            named=name or lim.personalities.get(personality).model
+        )
     except LimnerError:
         provider, _, model = (name or lim.settings.model_roles.default or "").partition("/")
         return ModelChoice(provider=provider, model=model)
     return ModelChoice(provider=found.model.provider, model=found.model.id, effort=found.effort)
 
 
-def named_model(
+def full_model_name(
     model: str | None, provider: str | None, models: Registry, *, like: str | None = None
 ) -> str | None:
-    """What clients call a model and its provider -> ``provider/id``; None where none is named.
+    """The name ``provider/id`` of the model that a client names; None if it names none.
 
-    A client may name a model as limner does, or by its id alone: then it is the provider's that
-    is named beside it, or that of the model before, or whoever has a model of that id.
+    A client may send the full name, or the id alone. An id alone is completed by the provider that
+    the client names, else by the provider of the model ``like``, else by one that has this model.
     """
     if model is None:
         return None
@@ -161,33 +166,33 @@ def named_model(
         return model
     bare = model.partition(":")[0]
     before = (like or "").partition("/")[0]
-    having = [known.provider for known in models.known() if known.id == bare]
-    if before and (before in having or not having):
+    providers = [known.provider for known in models.known() if known.id == bare]
+    if before and (before in providers or not providers):
         return f"{before}/{model}"
-    return f"{having[0] if having else DEFAULT_PROVIDER}/{model}"
+    return f"{providers[0] if providers else DEFAULT_PROVIDER}/{model}"
 
 
-def _model_elsewhere(others: Mapping[str, Any], lim: Limner) -> str | None:
-    """The model that an imported thread had elsewhere, if it can be asked from here."""
-    name = named_model(_text(others, _MODEL), _text(others, _PROVIDER), lim.models)
+def _imported_model(others: Mapping[str, Any], lim: Limner) -> str | None:
+    """The model that an imported thread had, if there is a key for it here."""
+    name = full_model_name(_text(others, _MODEL), _text(others, _PROVIDER), lim.models)
     found = None if name is None else lim.models.find(name)
     return None if found is None or lim.models.key(found.model) is None else name
 
 
-def _same_of(provider: str, terms: SessionOptions, lim: Limner) -> str | None:
-    """The model that is talked to, where another provider is known to have it as well."""
-    talked_to = talker(terms, lim=lim).model
-    having = [known.provider for known in lim.models.known() if known.id == talked_to]
-    return talked_to if provider in having else None
+def _same_model_at(provider: str, options: SessionOptions, lim: Limner) -> str | None:
+    """The current model, if this provider has it too."""
+    current = resolve_model(options, lim=lim).model
+    providers = [known.provider for known in lim.models.known() if known.id == current]
+    return current if provider in providers else None
 
 
-def policy_of(asked: AskForApproval) -> Policy:
-    """When the user is asked; a choice for each kind of question is one of ours as a whole."""
-    return "on-request" if isinstance(asked, GranularApproval) else asked
+def to_policy(policy: AskForApproval) -> Policy:
+    """The approval policy in limner's form; one with a choice for each kind is ``on-request``."""
+    return "on-request" if isinstance(policy, GranularApproval) else policy
 
 
-def mode_of(policy: SandboxPolicy) -> Sandbox:
-    """What a model may write; where somebody else confines it, everything above the floor."""
+def to_sandbox_mode(policy: SandboxPolicy) -> Sandbox:
+    """The sandbox mode of a policy; an external sandbox needs no restriction here."""
     match policy:
         case ReadOnly():
             return "read-only"
@@ -197,47 +202,47 @@ def mode_of(policy: SandboxPolicy) -> Sandbox:
             return "danger-full-access"
 
 
-def _configured(
-    terms: SessionOptions, config: Mapping[str, Any]
+def _apply_config(
+    options: SessionOptions, config: Mapping[str, Any]
 ) -> tuple[SessionOptions, list[str]]:
     warnings: list[str] = []
-    asked: dict[str, Any] = {}
-    kinds = {field.name: field.type for field in msgspec.structs.fields(SessionOptions)}
+    given: dict[str, Any] = {}
+    types = {field.name: field.type for field in msgspec.structs.fields(SessionOptions)}
     for key, value in config.items():
-        if key in _TERMS:
-            field = _TERMS[key]
+        if key in _OPTION_KEYS:
+            field = _OPTION_KEYS[key]
             try:
-                asked[field] = msgspec.convert(value, kinds[field], strict=False)
+                given[field] = msgspec.convert(value, types[field], strict=False)
                 if field == "budget_usd":
-                    usd_to_nano(asked[field], field=key)
+                    usd_to_nano(given[field], field=key)
             except (msgspec.ValidationError, ValueError, InputInvalid) as error:
-                raise refusal(f"invalid config.{key[:80]}: {str(error)[:200]}") from None
+                raise invalid_request(f"invalid config.{key[:80]}: {str(error)[:200]}") from None
         elif key not in (_MODEL, _PROVIDER, _EFFORT) and not _is_tool(key):
-            whole = "holds for the whole server" if key in all_settings() else "is not known here"
-            warnings.append(f"config.{key[:80]} {whole} and is ignored for this thread.")
-    return _changed(terms, asked), warnings
+            why = "applies to the whole server" if key in all_settings() else "is not known here"
+            warnings.append(f"config.{key[:80]} {why} and is ignored for this thread.")
+    return _with_given(options, given), warnings
 
 
 def _is_tool(key: str) -> bool:
     return key.startswith(_TOOL) and key not in all_settings()
 
 
-def _changed(terms: SessionOptions, asked: Mapping[str, Any]) -> SessionOptions:
-    return replace(terms, **{name: value for name, value in asked.items() if value is not None})
+def _with_given(options: SessionOptions, given: Mapping[str, Any]) -> SessionOptions:
+    return replace(options, **{name: value for name, value in given.items() if value is not None})
 
 
 def _with_effort(name: str | None, effort: str | None, lim: Limner) -> str | None:
-    """The name with another effort, which stands behind it."""
+    """The name of the model, followed by ``:effort``."""
     if effort is None:
         return name
     if effort not in get_args(Effort):
         words = ", ".join(f"`{word}`" for word in get_args(Effort))
-        raise refusal(f"unknown reasoning effort `{effort[:80]}`, expected one of {words}")
+        raise invalid_request(f"unknown reasoning effort `{effort[:80]}`, expected one of {words}")
     found = None if name is None else lim.models.find(name)
     bare = name if found is None else found.model.name
     if bare is None:
-        who = talker(SessionOptions(), lim=lim)
-        bare = f"{who.provider}/{who.model}"
+        default = resolve_model(SessionOptions(), lim=lim)
+        bare = f"{default.provider}/{default.model}"
     return f"{bare}:{effort}"
 
 
@@ -249,8 +254,8 @@ def _text(config: Mapping[str, Any], key: str) -> str | None:
 def _flat(tables: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for name, value in tables.items():
         if len(prefix) + len(name) > _MAX_KEY_CHARS:
-            # Whatever is below would be named with all of it.
-            raise refusal(f"config has a key of more than {_MAX_KEY_CHARS} characters")
+            # The keys below would all repeat this prefix.
+            raise invalid_request(f"config has a key of more than {_MAX_KEY_CHARS} characters")
         if isinstance(value, dict):
             yield from _flat(cast("dict[str, Any]", value), f"{prefix}{name}.")
         else:

@@ -1,7 +1,7 @@
-"""What a thread is beside its items <-> the settings of its session.
+"""The state of a thread beside its items <-> the settings of its session.
 
-Terms stand where every door finds them, and a client's tools where a Codex rollout has them; what
-only this door knows has a place of its own.
+The session options are stored where every frontend finds them, and a client's tools where a Codex
+rollout has them. What only the app-server needs has a key of its own.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from limner.agent.conversation import TERMS
+from limner.agent.conversation import OPTIONS_KEY
 from limner.agent.session_options import SessionOptions
 from limner.errors import InputInvalid
 from limner.frontends.appserver.protocol.accounts import ThreadGoal
@@ -21,25 +21,25 @@ from limner.frontends.appserver.protocol.turns import TurnError
 from limner.frontends.appserver.tool_specs import ToolSpec, read_specs, write_specs
 
 TOOLS = "dynamic_tools"
-REST = "app_server"
+EXTRAS = "app_server"
 MAX_FAILURES = 50
 
 
 class ThreadExtras(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What no other door asks for.
+    """The state that no other frontend needs.
 
     Attributes:
-        cwd: the folder the thread works in, where that has changed.
-        ephemeral: the thread is deleted when nobody has it open any more.
-        originator: the client that began it.
-        thread_source: what that client says it is for.
-        tools_off: the tools of ours that are not offered.
-        found: the deferred tools that the model has found.
-        tokens: what its requests counted in all.
-        last_tokens: what the last of them counted.
-        last_turn: the turn it was made in.
-        failures: why turns failed, by their ids.
-        goal: what it is to reach.
+        cwd: the folder of the thread, if it differs from the session's.
+        ephemeral: the thread is deleted when it is closed.
+        originator: the client that started it.
+        thread_source: what the client says it is for.
+        tools_off: the names of limner's tools that the model does not get.
+        found: the names of the deferred tools that the model has found.
+        tokens: the tokens of all its model requests.
+        last_tokens: the tokens of its last model request.
+        last_turn: the turn of that request.
+        failures: why turns failed, by turn id.
+        goal: its goal.
     """
 
     cwd: str | None = None
@@ -56,50 +56,51 @@ class ThreadExtras(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class ThreadState(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that holds for a thread. ``others`` are settings that are not for this door."""
+    """Everything that is stored for a thread. ``others`` are settings of other frontends."""
 
-    terms: SessionOptions = SessionOptions()
+    options: SessionOptions = SessionOptions()
     tools: tuple[ToolSpec, ...] = ()
-    rest: ThreadExtras = ThreadExtras()
+    extras: ThreadExtras = ThreadExtras()
     others: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
 
     @classmethod
-    def read(cls, settings: Mapping[str, Any]) -> ThreadState:
-        """From the settings of a session; what is not of the right shape there holds nothing."""
-        others = {name: settings[name] for name in settings if name not in (TERMS, TOOLS, REST)}
+    def from_settings(cls, settings: Mapping[str, Any]) -> ThreadState:
+        """Read the settings of a session; a value of the wrong type counts as missing."""
+        others = {
+            name: settings[name] for name in settings if name not in (OPTIONS_KEY, TOOLS, EXTRAS)
+        }
         return cls(
-            terms=_converted(settings.get(TERMS), SessionOptions) or SessionOptions(),
+            options=_converted(settings.get(OPTIONS_KEY), SessionOptions) or SessionOptions(),
             tools=_tools(settings.get(TOOLS)),
-            rest=_converted(settings.get(REST), ThreadExtras) or ThreadExtras(),
+            extras=_converted(settings.get(EXTRAS), ThreadExtras) or ThreadExtras(),
             others=others,
         )
 
-    def settings(self) -> dict[str, Any]:
-        """As a session keeps it."""
+    def to_settings(self) -> dict[str, Any]:
+        """The settings in the form in which a session stores them."""
         return {
             **self.others,
-            TERMS: msgspec.to_builtins(self.terms),
+            OPTIONS_KEY: msgspec.to_builtins(self.options),
             **({TOOLS: write_specs(self.tools)} if self.tools else {}),
-            REST: msgspec.to_builtins(self.rest),
+            EXTRAS: msgspec.to_builtins(self.extras),
         }
 
-    def but(self, **changes: Any) -> ThreadState:
-        """The same, but for what only this door knows."""
-        return replace(self, rest=replace(self.rest, **changes))
+    def with_extras(self, **changes: Any) -> ThreadState:
+        """A copy with some of the extras changed."""
+        return replace(self, extras=replace(self.extras, **changes))
 
-    def counted(
+    def with_usage(
         self, total: TokenUsageBreakdown, *, last: TokenUsageBreakdown | None, turn_id: str
     ) -> ThreadState:
-        """The same, and what has been counted with a turn, if that asked anybody."""
+        """A copy with the tokens of a turn, if the turn made a model request."""
         if last is None:
             return self
-        return self.but(tokens=total, last_tokens=last, last_turn=turn_id)
+        return self.with_extras(tokens=total, last_tokens=last, last_turn=turn_id)
 
-    def failed(self, turn_id: str, error: TurnError) -> ThreadState:
-        """The same, and a turn that failed; only the last ones are remembered."""
-        failures = {**self.rest.failures, turn_id: error}
-        last = dict(list(failures.items())[-MAX_FAILURES:])
-        return self.but(failures=last)
+    def with_failure(self, turn_id: str, error: TurnError) -> ThreadState:
+        """A copy with the failure of a turn; only the last failures are stored."""
+        failures = {**self.extras.failures, turn_id: error}
+        return self.with_extras(failures=dict(list(failures.items())[-MAX_FAILURES:]))
 
 
 def _converted(value: object, kind: Any) -> Any:
@@ -111,6 +112,6 @@ def _converted(value: object, kind: Any) -> Any:
 
 def _tools(value: object) -> tuple[ToolSpec, ...]:
     try:
-        return read_specs(value if isinstance(value, list) else None)  # pyright: ignore[reportUnknownArgumentType] - whatever is in it is checked there
+        return read_specs(value if isinstance(value, list) else None)  # pyright: ignore[reportUnknownArgumentType] - read_specs checks every value in it
     except InputInvalid:
         return ()

@@ -1,14 +1,18 @@
-"""What can be called in a thread: our tools, and those that its clients bring and answer for."""
+"""The tools of a thread: limner's, and those that its clients bring and answer for."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from limner.client import Limner
-from limner.frontends.appserver.approvals import Approvals, Asker
+from limner.content import Picture
+from limner.frontends.appserver.approvals import Approvals, ApprovalSource
 from limner.frontends.appserver.client_calls import ClientCalls
 from limner.frontends.appserver.client_tools import ClientTools, OnFound
 from limner.frontends.appserver.inline_pictures import PictureInliner
@@ -17,15 +21,15 @@ from limner.frontends.appserver.protocol.notifications import WarningNotificatio
 from limner.frontends.appserver.subscribers import Subscribers
 from limner.frontends.appserver.thread_state import ThreadState
 from limner.frontends.appserver.tool_answers import ToolAnswers
-from limner.frontends.appserver.tool_hooks import ToolHooks
 from limner.frontends.appserver.tool_specs import ToolSpec
 from limner.net.jsonrpc_peer import PendingRequests
-from limner.tools.base import Outcome, Question, ToolContext
+from limner.tools.base import Outcome, Question, Tool, ToolContext
 from limner.tools.registry import ToolRegistry
+from limner.wires.base import HANDLE_URL
 
 CALLS_AT_ONCE = 32
-# Beside what a client may take: its pictures have to be taken in.
-TAKING_IN_S = 120.0
+# Added to the time of a client's tool, for storing the pictures of its answer.
+STORING_S = 120.0
 
 
 class ToolSetup(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,26 +37,26 @@ class ToolSetup(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         registry: all of them.
-        named: the client's, by the names that the model has for them.
-        brought: the names that are there because of the client.
+        named: the client's tools, by the names that the model has for them.
+        client_names: the names that are there because of the client, with the search tool's.
     """
 
     registry: ToolRegistry
     named: Mapping[str, ToolSpec]
-    brought: tuple[str, ...]
+    client_names: tuple[str, ...]
 
 
 class ThreadTools:
-    """Equips the turns of one thread.
+    """Sets up the tools for the turns of one thread.
 
     Args:
         thread_id: the thread.
-        lim: whose tools are ours.
-        audience: who answers for the others, and decides for the user.
-        asking: what they are asked with.
-        now: the turn that is under way.
-        stop: ends it.
-        on_found: hears which deferred tools the model has found.
+        lim: has limner's own tools.
+        subscribers: the clients that answer for their tools and decide for the user.
+        pending: the requests to clients.
+        running: the notifications of the running turn.
+        interrupt: interrupts the running turn.
+        on_found: gets the names of the deferred tools that the model has found.
     """
 
     def __init__(
@@ -60,49 +64,44 @@ class ThreadTools:
         thread_id: str,
         *,
         lim: Limner,
-        audience: Subscribers,
-        asking: PendingRequests,
-        now: Callable[[], TurnNotifications],
-        stop: Callable[[], None],
+        subscribers: Subscribers,
+        pending: PendingRequests,
+        running: Callable[[], TurnNotifications],
+        interrupt: Callable[[], None],
         on_found: OnFound,
     ) -> None:
-        self._thread_id, self._lim, self._audience = thread_id, lim, audience
-        self._now, self._stop, self._on_found = now, stop, on_found
+        self._thread_id, self._lim, self._subscribers = thread_id, lim, subscribers
+        self._running, self._interrupt, self._on_found = running, interrupt, on_found
         self._timeout_s = lim.settings.appserver.tool_timeout_s
-        self._approvals = Approvals(thread_id, audience=audience, asking=asking)
+        self._inliner = PictureInliner(pictures=lim.pictures)
+        self._approvals = Approvals(thread_id, subscribers=subscribers, pending=pending)
         self._calls = ClientCalls(
             thread_id,
-            audience=audience,
-            asking=asking,
+            subscribers=subscribers,
+            pending=pending,
             answers=ToolAnswers(ingress=lim.ingress),
             timeout_s=self._timeout_s,
         )
-        self._attending = ToolHooks(
-            ask=self.ask,
-            inlining=PictureInliner(pictures=lim.pictures),
-            drew=self._drew,
-            is_heard=lambda: len(audience) > 0,
-        )
 
-    def equip(self, kept: ThreadState) -> ToolSetup:
-        """The tools that hold; where a client's has the name of one of ours, it is the client's."""
+    def setup(self, state: ThreadState) -> ToolSetup:
+        """The tools for a state. A client's tool replaces a tool of limner with its name."""
         client = ClientTools(
-            kept.tools,
-            call=self._call,
-            found=kept.rest.found,
+            state.tools,
+            call=self._call_client,
+            found=state.extras.found,
             on_found=self._on_found,
-            timeout_s=self._timeout_s + TAKING_IN_S,
+            timeout_s=self._timeout_s + STORING_S,
         )
         theirs = client.tools()
-        brought = tuple(tool.name for tool in theirs)
+        client_names = tuple(tool.name for tool in theirs)
         ours = [
-            self._attending.tool(tool)
+            self._with_clients(tool)
             for tool in self._lim.conversation_tools()
-            if tool.name not in brought and tool.name not in kept.rest.tools_off
+            if tool.name not in client_names and tool.name not in state.extras.tools_off
         ]
         timeout_s = self._lim.settings.tools.timeout_s
         registry = ToolRegistry([*ours, *theirs], concurrency=CALLS_AT_ONCE, timeout_s=timeout_s)
-        return ToolSetup(registry=registry, named=client.named, brought=brought)
+        return ToolSetup(registry=registry, named=client.named, client_names=client_names)
 
     async def ask(
         self,
@@ -111,30 +110,53 @@ class ThreadTools:
         tool: str = "",
         arguments: Mapping[str, Any] | None = None,
     ) -> bool:
-        """Have clients decide what only the user can; without a call, the turn itself asks."""
-        telling = self._now()
-        asker = Asker(
-            turn_id=telling.turn_id,
-            item_id=call_id or telling.turn_id,
-            cwd=telling.cwd,
+        """Let the user decide through a client; without a call, the turn itself asks."""
+        notifications = self._running()
+        source = ApprovalSource(
+            turn_id=notifications.turn_id,
+            item_id=call_id or notifications.turn_id,
+            cwd=notifications.cwd,
             tool=tool,
             arguments=arguments or {},
         )
-        decision = await self._approvals.decide(question, asker, waiting=telling.waiting)
+        decision = await self._approvals.decide(
+            question, source, on_waiting=notifications.set_waiting
+        )
         if decision == "cancel":
-            self._stop()
+            self._interrupt()
         return decision in ("accept", "acceptForSession")
 
-    def _drew(self, call_id: str, pictures: Mapping[str, str]) -> None:
-        self._now().drew(call_id, pictures)
+    def _with_clients(self, tool: Tool) -> Tool:
+        """A tool of limner that asks the user through clients, and shows them its pictures."""
 
-    async def _call(
+        async def run(arguments: Mapping[str, Any], context: ToolContext) -> Outcome:
+            call_id = context.call_id or ""
+
+            async def ask(question: Question) -> bool:
+                return await self.ask(question, call_id, tool.name, arguments)
+
+            outcome = await tool.run(arguments, replace(context, ask=ask))
+            # The outcome may have been paid for: an interruption must not lose it.
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._load_pictures(call_id, outcome)
+            return outcome
+
+        return replace(tool, run=run)
+
+    async def _load_pictures(self, call_id: str, outcome: Outcome) -> None:
+        urls = [f"{HANDLE_URL}{one.handle}" for one in outcome.content if isinstance(one, Picture)]
+        if urls and len(self._subscribers) > 0:
+            self._running().note_pictures(call_id, await self._inliner.load(urls))
+
+    async def _call_client(
         self, spec: ToolSpec, arguments: Mapping[str, Any], context: ToolContext
     ) -> Outcome:
-        telling, call_id = self._now(), context.call_id or ""
-        turn_id = telling.turn_id
-        answer = await self._calls.put(spec, arguments, call_id=call_id, turn_id=turn_id)
-        telling.answered(call_id, answer.content_items)
+        notifications, call_id = self._running(), context.call_id or ""
+        answer = await self._calls.call(
+            spec, arguments, call_id=call_id, turn_id=notifications.turn_id
+        )
+        notifications.note_answer(call_id, answer.content_items)
         for warning in answer.warnings:
-            self._audience.tell(WarningNotification(thread_id=self._thread_id, message=warning))
+            notice = WarningNotification(thread_id=self._thread_id, message=warning)
+            self._subscribers.notify(notice)
         return answer.outcome

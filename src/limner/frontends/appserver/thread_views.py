@@ -1,4 +1,4 @@
-"""A session and what holds for it -> the thread that clients see."""
+"""A session and the state of its thread -> the thread that clients see."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from limner.agent.session import Session, SessionAbout
+from limner.agent.session_options import SessionOptions
 from limner.client import Limner
 from limner.errors import LimnerError
 from limner.frontends.appserver.protocol.base import PROTOCOL_VERSION
@@ -17,59 +18,59 @@ from limner.frontends.appserver.protocol.threads import (
 )
 from limner.frontends.appserver.protocol.turns import Turn
 from limner.frontends.appserver.thread import LiveThread
-from limner.frontends.appserver.thread_options import MODES, talker
+from limner.frontends.appserver.thread_options import MODES, resolve_model
 from limner.frontends.appserver.thread_state import ThreadState
 from limner.frontends.appserver.threads import ThreadTable
 
-_IMAGE, _SOUND = "[Image]", "[Audio]"
-_PREVIEWS = {"input_image": _IMAGE, "input_audio": _SOUND}
-_LOOKED_AT = 5
+_PREVIEWS = {"input_image": "[Image]", "input_audio": "[Audio]"}
+_PREVIEW_ITEMS = 5
 
 
 def thread_view(
     about: SessionAbout,
-    kept: ThreadState,
+    state: ThreadState,
     *,
     lim: Limner,
     status: ThreadStatus | None = None,
     preview: str = "",
     turns: Sequence[Turn] = (),
 ) -> Thread:
-    """The thread of a session; a status of None is that it is not open."""
-    who = talker(kept.terms, lim=lim)
-    cwd = kept.rest.cwd or about.cwd
+    """The thread of a session; a status of None means that it is not open."""
+    model = resolve_model(state.options, lim=lim)
+    extras = state.extras
+    cwd = extras.cwd or about.cwd
     place = ThreadEnvironment(environment_id="local", cwd=cwd, runtime_workspace_roots=(cwd,))
-    begun_here = kept.rest.originator is not None
     return Thread(
         id=about.id,
         environments=None if status is None else (place,),
         session_id=about.id,
         forked_from_id=about.forked_from,
         preview=about.preview or preview,
-        ephemeral=kept.rest.ephemeral,
-        model_provider=who.provider,
-        model=who.model,
-        reasoning_effort=who.effort,
+        ephemeral=extras.ephemeral,
+        model_provider=model.provider,
+        model=model.model,
+        reasoning_effort=model.effort,
         created_at=about.created_ms // 1000,
         updated_at=about.updated_ms // 1000,
         recency_at=about.updated_ms // 1000,
         status=NotLoaded() if status is None else status,
         cwd=cwd,
         cli_version=PROTOCOL_VERSION,
-        originator=kept.rest.originator,
-        source="appServer" if begun_here else "cli",
+        originator=extras.originator,
+        # Only threads that a client started have an originator.
+        source="cli" if extras.originator is None else "appServer",
         can_accept_direct_input=True,
-        thread_source=kept.rest.thread_source,
+        thread_source=extras.thread_source,
         name=about.name,
         turns=tuple(turns),
     )
 
 
 async def preview_of(session: Session, about: SessionAbout) -> str:
-    """The first words of a thread; of one that begins with a picture or a sound, that."""
+    """The first words of a thread, or a label if it starts with a picture or a sound."""
     if about.preview or not about.items:
         return about.preview or ""
-    for stored in await session.page(limit=_LOOKED_AT):
+    for stored in await session.page(limit=_PREVIEW_ITEMS):
         if stored.item.get("role") == "user" and isinstance(stored.item.get("content"), list):
             kinds = [part.get("type") for part in stored.item["content"]]
             return next((_PREVIEWS[kind] for kind in kinds if kind in _PREVIEWS), "")
@@ -79,11 +80,11 @@ async def preview_of(session: Session, about: SessionAbout) -> str:
 async def stored_view(
     threads: ThreadTable, about: SessionAbout, *, turns: Sequence[Turn] = ()
 ) -> Thread:
-    """The thread of a session, whether it is open or not."""
+    """The thread of a session, open or not."""
     live, lim = threads.live.get(about.id), threads.limner
     return thread_view(
         about,
-        ThreadState.read(about.settings) if live is None else live.kept,
+        ThreadState.from_settings(about.settings) if live is None else live.state,
         lim=lim,
         status=None if live is None else live.status,
         preview=await preview_of(await lim.sessions.open(about.id), about),
@@ -91,12 +92,14 @@ async def stored_view(
     )
 
 
-async def opened(thread: LiveThread, *, lim: Limner, turns: Sequence[Turn] = ()) -> dict[str, Any]:
-    """What is answered when a thread was begun, continued or copied: the members of the answer."""
+async def opened_view(
+    thread: LiveThread, *, lim: Limner, turns: Sequence[Turn] = ()
+) -> dict[str, Any]:
+    """The members of the response that starts, resumes or forks a thread."""
     about = await thread.session.about()
     view = thread_view(
         about,
-        thread.kept,
+        thread.state,
         lim=lim,
         status=thread.status,
         preview=await preview_of(thread.session, about),
@@ -109,19 +112,19 @@ async def opened(thread: LiveThread, *, lim: Limner, turns: Sequence[Turn] = ())
         "reasoning_effort": view.reasoning_effort,
         "cwd": view.cwd,
         "runtime_workspace_roots": (view.cwd,),
-        **_held(thread.kept, lim),
+        **_policies(thread.state.options, lim),
     }
 
 
-def _held(kept: ThreadState, lim: Limner) -> Mapping[str, Any]:
-    """When the user is asked and what may be written, as the next turn will have it."""
+def _policies(options: SessionOptions, lim: Limner) -> Mapping[str, Any]:
+    """The approval policy and the sandbox of the next turn."""
     try:
-        standing = lim.conversations.standings
-        who = lim.personalities.get(kept.terms.personality or standing.personality)
-        policy = kept.terms.approval or who.approval or standing.approval.policy
-        sandbox = kept.terms.sandbox or who.sandbox or standing.sandbox
+        defaults = lim.conversations.turn_configs
+        personality = lim.personalities.get(options.personality or defaults.personality)
+        policy = options.approval or personality.approval or defaults.approval.policy
+        sandbox = options.sandbox or personality.sandbox or defaults.sandbox
     except LimnerError:
         policy, sandbox = lim.settings.approval.policy, lim.settings.agent.sandbox
-    # Clients of this version know no `on-failure`.
-    told = "on-request" if policy == "on-failure" else policy
-    return {"approval_policy": told, "sandbox": MODES[sandbox]}
+    # This version of the protocol has no `on-failure`.
+    shown = "on-request" if policy == "on-failure" else policy
+    return {"approval_policy": shown, "sandbox": MODES[sandbox]}

@@ -1,4 +1,4 @@
-"""The threads of one server: those that are open, and the way to those that are not."""
+"""The threads of one server: the open ones by id, and the others through the store."""
 
 from __future__ import annotations
 
@@ -10,60 +10,66 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from weakref import WeakValueDictionary
 
-from limner.agent.conversation import TERMS
+from limner.agent.conversation import OPTIONS_KEY
 from limner.agent.leases import Lease
 from limner.agent.session import Session, SessionAbout
-from limner.agent.session_options import read_terms
+from limner.agent.session_options import parse_options
 from limner.client import Limner
 from limner.errors import InputInvalid, LimnerError
 from limner.frontends.appserver.connection import ClientConnection
 from limner.frontends.appserver.inline_pictures import PictureInliner
 from limner.frontends.appserver.protocol.threads import Active
-from limner.frontends.appserver.rpc_errors import check_id, not_open, not_stored, refusal, writing
-from limner.frontends.appserver.thread import LiveThread, Unfinished
-from limner.frontends.appserver.thread_history import HistoryContext, ThreadHistory, kept_turns
+from limner.frontends.appserver.rpc_errors import (
+    check_id,
+    invalid_request,
+    not_open,
+    not_stored,
+    single_writer,
+)
+from limner.frontends.appserver.thread import LiveThread, UnfinishedTurn
+from limner.frontends.appserver.thread_history import HistoryContext, ThreadHistory, read_turns
 from limner.frontends.appserver.thread_state import ThreadState
 from limner.frontends.appserver.tool_specs import names_for_model
 from limner.net.jsonrpc_peer import PendingRequests
 
 IDLE_S = 30 * 60.0
-LAST_WORDS_S = 1.0
+CLOSE_TIMEOUT_S = 1.0
 
 
 class ThreadTable:
-    """Opens threads and lets them go: half an hour after nobody listens and nothing happens.
+    """Opens threads, and closes those that had no subscriber and no turn for half an hour.
 
     Args:
-        lim: whose sessions they are.
-        asking: what clients are asked with.
-        log: hears what nobody is told.
-        idle_s: how long a thread stays open that nobody needs.
+        lim: stores the sessions.
+        pending: the requests to clients.
+        log: gets the errors that no client sees.
+        idle_s: how long an unused thread stays open.
 
     Attributes:
-        limner: whose sessions they are.
+        limner: stores the sessions.
         history: reads them for clients.
-        live: those that are open, by id.
+        live: the open threads, by id.
     """
 
     def __init__(
         self,
         lim: Limner,
         *,
-        asking: PendingRequests,
+        pending: PendingRequests,
         log: Callable[[str], None],
         idle_s: float = IDLE_S,
     ) -> None:
-        self.limner, self._asking, self._log, self._idle_s = lim, asking, log, idle_s
-        self.history = ThreadHistory(inlining=PictureInliner(pictures=lim.pictures))
+        self.limner, self._pending, self._log, self._idle_s = lim, pending, log, idle_s
+        self.history = ThreadHistory(inliner=PictureInliner(pictures=lim.pictures))
         self.live: dict[str, LiveThread] = {}
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._closing: set[asyncio.Future[None]] = set()
 
     def get(self, thread_id: str) -> LiveThread:
-        """The open thread with that id.
+        """The open thread with this id.
 
         Raises:
-            RpcError: it is not open, or that is no id.
+            RpcError: it is not open, or the id is invalid.
         """
         found = self.live.get(check_id(thread_id))
         if found is None:
@@ -71,10 +77,10 @@ class ThreadTable:
         return found
 
     async def stored(self, thread_id: str) -> tuple[Session, SessionAbout]:
-        """A thread in the store, open or not.
+        """The session of a thread, open or not.
 
         Raises:
-            RpcError: there is none, or that is no id.
+            RpcError: there is none, or the id is invalid.
         """
         exact = check_id(thread_id)
         try:
@@ -85,47 +91,47 @@ class ThreadTable:
         except InputInvalid:
             raise not_stored(thread_id) from None
 
-    async def begin(self, kept: ThreadState) -> LiveThread:
-        """A new thread.
+    async def create(self, state: ThreadState) -> LiveThread:
+        """Create and open a thread.
 
         Raises:
-            LimnerError: it cannot be kept.
+            LimnerError: it cannot be stored.
         """
-        cwd = kept.rest.cwd or str(self.limner.cwd)
-        session = await self.limner.sessions.create(cwd=cwd, settings=kept.settings())
+        cwd = state.extras.cwd or str(self.limner.cwd)
+        session = await self.limner.sessions.create(cwd=cwd, settings=state.to_settings())
         lease = await self.limner.sessions.hold(session.id)
-        return self._opened(session, kept, lease=lease, cwd=Path(cwd))
+        return self._open(session, state, lease=lease, cwd=Path(cwd))
 
     async def load(self, session: Session) -> LiveThread:
-        """The thread of a session, opened where it is not.
+        """The thread of a session; it is opened if it is not open.
 
         Raises:
-            RpcError: it was put away, or another process has it open.
-            InputInvalid: nobody can tell what was agreed for it.
+            RpcError: it is archived, or another process has it open.
+            InputInvalid: its stored options cannot be read.
         """
-        async with self._only_one(session.id):
+        async with self._lock(session.id):
             if (live := self.live.get(session.id)) is not None:
-                self.rest(live)
+                self.unload_later(live)
                 return live
-            about = await session.about()  # somebody may have put it away in between
+            about = await session.about()  # another request may have archived it meanwhile
             if about.archived_ms is not None:
-                raise refusal(f"session {session.id} is archived. Unarchive it first.")
-            # Terms that cannot be read may have forbidden something.
-            read_terms(about.settings.get(TERMS, {}))
-            with writing(session.id):
+                raise invalid_request(f"session {session.id} is archived. Unarchive it first.")
+            # Options that cannot be read may have forbidden something.
+            parse_options(about.settings.get(OPTIONS_KEY, {}))
+            with single_writer(session.id):
                 lease = await self.limner.sessions.hold(session.id)
-            kept = ThreadState.read(about.settings)
-            return self._opened(session, kept, lease=lease, cwd=Path(about.cwd))
+            state = ThreadState.from_settings(about.settings)
+            return self._open(session, state, lease=lease, cwd=Path(about.cwd))
 
-    async def unfinished(self, thread: LiveThread) -> Unfinished | None:
-        """The last turn of a thread, where clients can still answer calls in it.
+    async def unfinished_turn(self, thread: LiveThread) -> UnfinishedTurn | None:
+        """The last turn of a thread, if clients can still answer calls in it.
 
-        Calls of our own tools are never made again: they may have been paid for.
+        Calls of limner's own tools are never repeated: they may have been paid for.
         """
-        turns_before, turns = thread.turns_begun, await kept_turns(thread.session)
+        turns_before, turns = thread.turns_started, await read_turns(thread.session)
         if thread.turn_id is not None or not turns or turns[-1].was_aborted:
             return None
-        last, names = turns[-1], names_for_model(thread.kept.tools)
+        last, names = turns[-1], names_for_model(thread.state.tools)
         open_calls = [
             one.item
             for one in last.items
@@ -133,98 +139,96 @@ class ThreadTable:
         ]
         if not open_calls:
             return None
-        return Unfinished(turn_id=last.id, calls=tuple(open_calls), turns_before=turns_before)
+        return UnfinishedTurn(turn_id=last.id, calls=tuple(open_calls), turns_before=turns_before)
 
-    def told(self, about: SessionAbout) -> HistoryContext:
-        """What the items of a thread alone do not say, whether it is open or not."""
+    def history_context(self, about: SessionAbout) -> HistoryContext:
+        """What a reader of a history needs beside the items; the thread may be open or not."""
         if (live := self.live.get(about.id)) is not None:
-            return live.told
-        kept = ThreadState.read(about.settings)
+            return live.history_context
+        state = ThreadState.from_settings(about.settings)
         return HistoryContext(
-            tools=names_for_model(kept.tools),
-            cwd=kept.rest.cwd or about.cwd,
-            failures=kept.rest.failures,
+            tools=names_for_model(state.tools),
+            cwd=state.extras.cwd or about.cwd,
+            failures=state.extras.failures,
         )
 
-    def listen(self, thread: LiveThread, client: ClientConnection) -> None:
-        """Let a client listen to a thread; what it is told waits until it is released."""
-        if client not in thread.audience:
-            forget = client.on_close(lambda: self.leave(thread, client))
-            thread.audience.hold(client, at_leave=forget)
+    def subscribe(self, thread: LiveThread, client: ClientConnection) -> None:
+        """Subscribe a client; its notifications are held back until it is released."""
+        if client not in thread.subscribers:
+            forget = client.on_close(lambda: self.unsubscribe(thread, client))
+            thread.subscribers.hold(client, on_leave=forget)
 
     @contextmanager
-    def showing(self, thread: LiveThread, client: ClientConnection) -> Generator[None]:
-        """Let a client listen to a thread that it is about to be shown.
+    def subscribing(self, thread: LiveThread, client: ClientConnection) -> Generator[None]:
+        """Subscribe a client while its response is made; notifications follow the response.
 
-        Where that fails it does not listen, unless it did before.
+        If the response fails, the client is not subscribed, unless it was before.
         """
-        was_there = client in thread.audience
-        self.listen(thread, client)
+        was_subscribed = client in thread.subscribers
+        self.subscribe(thread, client)
         try:
             yield
         except BaseException:
-            if not was_there:
-                self.leave(thread, client)
+            if not was_subscribed:
+                self.unsubscribe(thread, client)
             raise
-        thread.audience.release(client)
+        thread.subscribers.release(client)
 
-    def leave(self, thread: LiveThread, client: ClientConnection) -> None:
-        """Let a client hear no more of a thread."""
-        thread.audience.leave(client)
-        self.rest(thread)
+    def unsubscribe(self, thread: LiveThread, client: ClientConnection) -> None:
+        """Send a client no more notifications of a thread."""
+        thread.subscribers.leave(client)
+        self.unload_later(thread)
 
     @asynccontextmanager
     async def closed(self, thread_id: str) -> AsyncGenerator[LiveThread | None]:
-        """Let a thread go if it is open; nobody opens it again before this is over."""
-        async with self._only_one(thread_id):
+        """Close a thread if it is open, and keep it closed until the end of the context."""
+        async with self._lock(thread_id):
             if (live := self.live.get(thread_id)) is not None:
-                await self._end(live)
+                await self._close(live)
             yield live
 
     async def close(self, thread: LiveThread) -> None:
-        """Let a thread go; a turn that is under way in it ends."""
+        """Close a thread; its running turn is interrupted."""
         async with self.closed(thread.id):
             pass
 
-    async def _end(self, thread: LiveThread) -> None:
+    async def _close(self, thread: LiveThread) -> None:
         await thread.stop()
         self.live.pop(thread.id, None)
         await thread.release()
-        if thread.kept.rest.ephemeral:
-            with contextlib.suppress(LimnerError):  # somebody deleted it before
+        if thread.state.extras.ephemeral:
+            with contextlib.suppress(LimnerError):  # another process has deleted it
                 await self.limner.delete_session(thread.id)
 
     async def aclose(self) -> None:
-        """End every turn in good order, as far as there is time for it."""
+        """Close every thread, as far as there is time for it."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(LAST_WORDS_S):
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
                 await asyncio.gather(*(self.close(thread) for thread in [*self.live.values()]))
 
-    def _opened(
-        self, session: Session, kept: ThreadState, *, lease: Lease, cwd: Path
-    ) -> LiveThread:
+    def _open(self, session: Session, state: ThreadState, *, lease: Lease, cwd: Path) -> LiveThread:
         thread = LiveThread(
             session,
-            kept,
+            state,
             lease=lease,
             cwd=cwd,
             lim=self.limner,
-            asking=self._asking,
+            pending=self._pending,
             log=self._log,
-            rested=self.rest,
+            on_idle=self.unload_later,
         )
         self.live[thread.id] = thread
-        self.rest(thread)
+        self.unload_later(thread)
         return thread
 
-    def _only_one(self, thread_id: str) -> asyncio.Lock:
-        """Whoever opens a thread or lets it go does so alone."""
+    def _lock(self, thread_id: str) -> asyncio.Lock:
+        """One task at a time may open or close a thread."""
         return self._locks.setdefault(thread_id, asyncio.Lock())
 
-    def rest(self, thread: LiveThread) -> None:
-        """Look again in a while whether anybody still needs a thread."""
-        if len(thread.audience) == 0:
-            thread.touched = time.monotonic()
+    def unload_later(self, thread: LiveThread) -> None:
+        """Check later whether a thread without subscribers is still used, and close it if not."""
+        if len(thread.subscribers) == 0:
+            thread.last_used = time.monotonic()
             asyncio.get_running_loop().call_later(self._idle_s, self._unload, thread)
 
     def _unload(self, thread: LiveThread) -> None:
@@ -234,11 +238,11 @@ class ThreadTable:
             closing.add_done_callback(self._closing.discard)
 
     async def _close_idle(self, thread: LiveThread) -> None:
-        async with self._only_one(thread.id):
-            # Somebody may have come for it while others were served.
+        async with self._lock(thread.id):
+            # A client may have subscribed while this task waited for the lock.
             if self.live.get(thread.id) is thread and self._is_idle(thread):
-                await self._end(thread)
+                await self._close(thread)
 
     def _is_idle(self, thread: LiveThread) -> bool:
-        is_used = len(thread.audience) > 0 or isinstance(thread.status, Active)
-        return not is_used and time.monotonic() - thread.touched >= self._idle_s
+        is_used = len(thread.subscribers) > 0 or isinstance(thread.status, Active)
+        return not is_used and time.monotonic() - thread.last_used >= self._idle_s

@@ -1,6 +1,6 @@
-"""A client's answer to a call of its tool -> what clients see of it, and what the model gets.
+"""A client's answer to a tool call -> the content that clients see, and the parts for the model.
 
-Whatever is wrong with an answer becomes words: a turn goes on, and the model learns what happened.
+If an answer is invalid, the model gets a text that says why, and the turn goes on.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from limner.frontends.appserver.protocol.server_requests import DynamicToolCallR
 from limner.net.redaction import redact
 from limner.tools.base import Outcome
 from limner.tools.result_budget import share, shorten_text
-from limner.wires import items as made
+from limner.wires import items as wire_items
 from limner.wires.base import HANDLE_URL
 from limner.wires.items import Item
 
@@ -35,21 +35,21 @@ NOT_INLINE = "image URLs must use an inline data URL"
 REMOTE_SOUND = "audio URLs must use an inline data URL"
 SHAPE = '{"contentItems": [{"type": "inputText", "text": "…"}], "success": true}'
 
-_MARK = made.text_part(SAYS_IT_FAILED)
+_FAILED_MARK = wire_items.text_part(SAYS_IT_FAILED)
 
 T = TypeVar("T")
 
 
 class ClientAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one call.
+    """The outcome of one call.
 
     Attributes:
-        status: of the item that clients see.
-        success: whether the tool did what it was asked for.
-        content_items: what it said, as it was sent.
-        parts: the output that the model gets, its pictures named by handle.
-        pictures: those among it.
-        warnings: one sentence for each thing that somebody should know.
+        status: the status of the item that clients see.
+        success: whether the call succeeded.
+        content_items: the output as the client sent it.
+        parts: the output for the model, with pictures named by handle.
+        pictures: the pictures in it.
+        warnings: one sentence for each picture or sound that was left out.
     """
 
     status: Literal["completed", "failed"]
@@ -61,32 +61,32 @@ class ClientAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def outcome(self) -> Outcome:
-        """The answer as what a tool returns."""
+        """The answer as the outcome of a tool."""
         return Outcome(value={}, parts=self.parts, success=self.success, untrusted=True)
 
 
 class ToolAnswers(msgspec.Struct, frozen=True, kw_only=True):
-    """Reads answers. Pictures in them come in through the one door for that."""
+    """Decodes answers, and stores the pictures in them."""
 
     ingress: Ingress
 
     async def read(self, result: msgspec.Raw, *, tool: str) -> ClientAnswer:
-        """The result that a client sent for a call of a tool.
+        """Decode the response to a call of a tool.
 
         Raises:
-            StorageError: a picture cannot be kept, as on a full disk.
+            StorageError: a picture cannot be stored, for example on a full disk.
         """
         try:
             answer = msgspec.json.decode(result, type=DynamicToolCallResponse)
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
             return _failed(_invalid(result, error))
-        problem = next(filter(None, map(_refusal, answer.content_items)), None)
+        problem = next(filter(None, map(_problem, answer.content_items)), None)
         if problem is not None:
             return _failed(problem)
         parts = [part for item in answer.content_items for part in _parts(item)]
         entered = await self.ingress.parts(parts, source=f"the tool {tool}")
-        bounded = tuple(_bounded(entered.items))
-        marked = bounded if answer.success else (_MARK, *bounded)
+        bounded = tuple(_shortened(entered.items))
+        marked = bounded if answer.success else (_FAILED_MARK, *bounded)
         return ClientAnswer(
             status="completed" if answer.success else "failed",
             success=answer.success,
@@ -97,18 +97,18 @@ class ToolAnswers(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def _bounded(parts: Sequence[Item]) -> Iterator[Item]:
-    """The parts, their words cut where together they are too many; pictures stay."""
+def _shortened(parts: Sequence[Item]) -> Iterator[Item]:
+    """The parts, with texts shortened if together they are too long; pictures stay."""
     lengths = [len(part["text"]) if part["type"] == "input_text" else 0 for part in parts]
     for part, room in zip(parts, share(MAX_OUTPUT_CHARS, lengths), strict=True):
         is_text = part["type"] == "input_text"
-        yield made.text_part(shorten_text(part["text"], room)[0]) if is_text else part
+        yield wire_items.text_part(shorten_text(part["text"], room)[0]) if is_text else part
 
 
 def refused(message: str) -> ClientAnswer:
     """The client answered with an error; the model reads its message, without keys."""
-    words = " ".join(redact(message[: 4 * MAX_MESSAGE_CHARS]).split())[:MAX_MESSAGE_CHARS]
-    return _failed(f"{REFUSED}: {words}" if words else REFUSED)
+    reason = " ".join(redact(message[: 4 * MAX_MESSAGE_CHARS]).split())[:MAX_MESSAGE_CHARS]
+    return _failed(f"{REFUSED}: {reason}" if reason else REFUSED)
 
 
 def timed_out(seconds: float) -> ClientAnswer:
@@ -119,21 +119,21 @@ def timed_out(seconds: float) -> ClientAnswer:
 def cancelled() -> ClientAnswer:
     """The turn was interrupted before the client answered."""
     return ClientAnswer(
-        status="failed", success=False, content_items=(), parts=(made.text_part(CANCELLED),)
+        status="failed", success=False, content_items=(), parts=(wire_items.text_part(CANCELLED),)
     )
 
 
-def _failed(words: str) -> ClientAnswer:
+def _failed(text: str) -> ClientAnswer:
     return ClientAnswer(
         status="failed",
         success=False,
-        content_items=(InputText(text=words),),
-        parts=(made.text_part(words),),
+        content_items=(InputText(text=text),),
+        parts=(wire_items.text_part(text),),
     )
 
 
 def _invalid(result: msgspec.Raw, error: Exception) -> str:
-    """What is wrong with an answer that is none; one in the first form is shown today's."""
+    """Why an answer is invalid; an answer in the older form gets a hint."""
     members = _decoded(result, dict[str, msgspec.Raw]) or {}
     if "output" in members and "contentItems" not in members:
         return f"{INVALID}: `output` is no longer read, answer with {SHAPE}"
@@ -148,8 +148,8 @@ def _decoded(raw: msgspec.Raw, kind: type[T]) -> T | None:
         return None
 
 
-def _refusal(item: ContentItem) -> str | None:
-    """Why an answer with this in it is not taken: such an address never leads to a picture."""
+def _problem(item: ContentItem) -> str | None:
+    """Why an item is not accepted: its URL is not inline."""
     if isinstance(item, InputText):
         return None
     url = item.audio_url if isinstance(item, InputAudio) else item.image_url
@@ -164,14 +164,14 @@ def _refusal(item: ContentItem) -> str | None:
 
 
 def _parts(item: ContentItem) -> Sequence[dict[str, Any]]:
-    """The parts of an output that an item stands for; a label is words before its picture."""
+    """The parts of an output for one item; a label is a text before its picture."""
     match item:
         case InputText():
-            return [made.text_part(item.text)]
+            return [wire_items.text_part(item.text)]
         case InputAudio():
-            return [made.audio_part(item.audio_url.lstrip())]
+            return [wire_items.audio_part(item.audio_url.lstrip())]
         case InputImage():
             detail = item.detail if item.detail in DETAILS else DEFAULT_DETAIL
             picture = {"type": "input_image", "image_url": item.image_url, "detail": detail}
             label = item.label.strip() if isinstance(item.label, str) else ""
-            return [made.text_part(label), picture] if label else [picture]
+            return [wire_items.text_part(label), picture] if label else [picture]

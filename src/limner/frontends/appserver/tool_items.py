@@ -1,6 +1,6 @@
-"""A call and its output, as a session keeps them -> the item that clients see, live and later.
+"""A stored tool call and its output -> the item that clients see.
 
-Pictures in it are named by handle; `inlining` puts their bytes in.
+Pictures in it are named by handle; `inline_pictures` puts their bytes in.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from limner.frontends.appserver.protocol.items import (
 )
 from limner.frontends.appserver.tool_answers import CANCELLED
 from limner.frontends.appserver.tool_specs import ToolSpec
-from limner.tools.image_edit import IMAGE_EDIT
-from limner.tools.image_generate import IMAGE_GENERATE
+from limner.tools.built_in.image_edit import IMAGE_EDIT
+from limner.tools.built_in.image_generate import IMAGE_GENERATE
 from limner.tools.inspection import TOOL as INSPECT
 from limner.wires import item_views
 from limner.wires.base import HANDLE_URL
@@ -32,18 +32,18 @@ from limner.wires.items import Item
 DRAWING = frozenset({IMAGE_GENERATE.name, IMAGE_EDIT.name})
 
 
-class Called(msgspec.Struct, frozen=True, kw_only=True):
-    """One call of a tool, as far as it has come.
+class ToolCallRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One tool call, with its output if there is one.
 
     Attributes:
-        call_id: what it is known by.
-        name: what the model called.
-        arguments: what it gave, as JSON.
-        spec: the client's tool that the name stands for; None where it is one of ours.
-        cwd: what paths in the arguments are relative to.
-        output: the item that answers it; None where there is none.
+        call_id: its id.
+        name: the name that the model called.
+        arguments: the arguments, as JSON.
+        spec: the client's tool of that name; None for a tool of limner.
+        cwd: the folder that paths in the arguments are relative to.
+        output: the item with the output, if there is one.
         is_open: an answer may still come.
-        started_at_ms, completed_at_ms: when it began and ended.
+        started_at_ms, completed_at_ms: when it started and ended.
     """
 
     call_id: str
@@ -57,36 +57,36 @@ class Called(msgspec.Struct, frozen=True, kw_only=True):
     completed_at_ms: int | None = None
 
 
-def item_of(called: Called) -> ThreadItem | None:
-    """The item of a call; None where there is nothing to show of it before it has ended.
+def to_thread_item(call: ToolCallRecord) -> ThreadItem | None:
+    """The item of a call; None if there is nothing to show before it has ended.
 
-    Pictures that are made and pictures that were looked at have items of their own kinds, so that
-    clients show them; what failed to be looked at is a call like any other.
+    Generated pictures and pictures that the model looked at have item types of their own, so that
+    clients show them. A failed look is shown as a plain tool call.
     """
-    if called.spec is None and called.name in DRAWING:
-        return _drawn(called)
-    if called.spec is None and called.name == INSPECT:
-        if called.output is None and called.is_open:
+    if call.spec is None and call.name in DRAWING:
+        return _generation(call)
+    if call.spec is None and call.name == INSPECT:
+        if call.output is None and call.is_open:
             return None
-        path = _path(called.arguments, cwd=called.cwd)
-        if path is not None and _status(called) == "completed":
+        path = _path(call.arguments, cwd=call.cwd)
+        if path is not None and _status(call) == "completed":
             return ImageView(
-                id=called.call_id,
+                id=call.call_id,
                 path=path,
-                started_at_ms=called.started_at_ms,
-                completed_at_ms=called.completed_at_ms,
+                started_at_ms=call.started_at_ms,
+                completed_at_ms=call.completed_at_ms,
             )
-    return _called(called)
+    return _dynamic_call(call)
 
 
 def content_items(output: Item) -> tuple[ContentItem, ...]:
-    """What an output says, as a client's tool would say it."""
+    """The content of an output, in the form of a client's tool."""
     found = _parts(output)
     if found and isinstance(found[0], item_views.InputText) and found[0].text == SAYS_IT_FAILED:
-        # It was said for the model alone.
+        # This mark is for the model alone.
         found = found[1:]
     if [part.text for part in found if isinstance(part, item_views.InputText)] == [CANCELLED]:
-        return ()  # nobody said that: it stands for the answer that never came
+        return ()  # limner wrote this text, because no answer came
     return tuple(item for part in found if (item := _content_item(part)) is not None)
 
 
@@ -102,52 +102,52 @@ def _content_item(part: item_views.ContentPart) -> ContentItem | None:
             return None
 
 
-def _called(called: Called) -> DynamicToolCall:
-    spec, status = called.spec, _status(called)
+def _dynamic_call(call: ToolCallRecord) -> DynamicToolCall:
+    spec, status = call.spec, _status(call)
     ended = status != "inProgress"
-    said = () if called.output is None else content_items(called.output)
+    output = () if call.output is None else content_items(call.output)
     return DynamicToolCall(
-        id=called.call_id,
+        id=call.call_id,
         namespace=None if spec is None else spec.namespace,
-        tool=called.name if spec is None else spec.name,
-        arguments=called.arguments,
+        tool=call.name if spec is None else spec.name,
+        arguments=call.arguments,
         status=status,
-        content_items=said if ended else None,
+        content_items=output if ended else None,
         success=status == "completed" if ended else None,
-        duration_ms=_duration_ms(called) if ended else None,
-        started_at_ms=called.started_at_ms,
-        completed_at_ms=called.completed_at_ms,
+        duration_ms=_duration_ms(call) if ended else None,
+        started_at_ms=call.started_at_ms,
+        completed_at_ms=call.completed_at_ms,
     )
 
 
-def _drawn(called: Called) -> ImageGeneration:
-    status = _status(called)
-    parts = () if called.output is None else _parts(called.output)
+def _generation(call: ToolCallRecord) -> ImageGeneration:
+    status = _status(call)
+    parts = () if call.output is None else _parts(call.output)
     value = _value(parts)
     handles = [
         p.handle for p in parts if isinstance(p, item_views.InputImage) and p.handle is not None
     ]
     return ImageGeneration(
-        id=called.call_id,
+        id=call.call_id,
         status="in_progress" if status == "inProgress" else status,
         revised_prompt=_text(value.get("prompt_used")),
         result=f"{HANDLE_URL}{handles[0]}" if handles else "",
         saved_path=_text(value.get("path")),
-        started_at_ms=called.started_at_ms,
-        completed_at_ms=called.completed_at_ms,
+        started_at_ms=call.started_at_ms,
+        completed_at_ms=call.completed_at_ms,
     )
 
 
-def _status(called: Called) -> Any:
-    if called.output is None:
-        return "inProgress" if called.is_open else "failed"
-    return "failed" if called.output.get("success") is False else "completed"
+def _status(call: ToolCallRecord) -> Any:
+    if call.output is None:
+        return "inProgress" if call.is_open else "failed"
+    return "failed" if call.output.get("success") is False else "completed"
 
 
-def _duration_ms(called: Called) -> int | None:
-    if called.started_at_ms is None or called.completed_at_ms is None:
+def _duration_ms(call: ToolCallRecord) -> int | None:
+    if call.started_at_ms is None or call.completed_at_ms is None:
         return None
-    return max(0, called.completed_at_ms - called.started_at_ms)
+    return max(0, call.completed_at_ms - call.started_at_ms)
 
 
 def _parts(output: Item) -> list[item_views.ContentPart]:
@@ -160,7 +160,7 @@ def _parts(output: Item) -> list[item_views.ContentPart]:
 
 
 def _value(parts: list[item_views.ContentPart] | tuple[()]) -> Mapping[str, Any]:
-    """What a tool of ours says of itself: the object that its first words are."""
+    """The JSON object that a tool of limner returns as its first text."""
     for part in parts:
         if isinstance(part, item_views.InputText) and part.text.startswith("{"):
             try:
@@ -171,7 +171,7 @@ def _value(parts: list[item_views.ContentPart] | tuple[()]) -> Mapping[str, Any]
 
 
 def _path(arguments: object, *, cwd: str) -> str | None:
-    """The file that was to be looked at; of several, the first."""
+    """The file that the model wanted to look at; the first one, if there are several."""
     if not isinstance(arguments, dict):
         return None
     given = cast("dict[str, Any]", arguments)

@@ -1,7 +1,7 @@
-"""The tools that a client brings, as it describes them -> checked values, and names for a model.
+"""The tools that a client describes -> checked specs, and the names that the model has for them.
 
-The rules and the words for what breaks them are the Codex app-server's, so that a client that works
-there works here and is told the same where it does not.
+The rules and their error messages are those of the Codex app-server: a client that works there
+works here, and gets the same errors.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_NAME_CHARS = 128
 MAX_NAMESPACE_CHARS = 64
 MAX_NAMESPACE_DESCRIPTION_CHARS = 1024
 MAX_JOINED_CHARS = 64
-"""Of the name that a namespace and a tool have together: no service takes less."""
+"""The longest name of a namespace and a tool together that every provider accepts."""
 
 RESERVED_NAMESPACES = frozenset(
     {"api_tool", "browser", "computer", "container", "file_search", "functions", "image_gen"}
@@ -46,7 +46,7 @@ class FunctionSpec(Shape, tag_field="type", tag="function"):
 
 
 class NamespaceSpec(Shape, tag_field="type", tag="namespace"):
-    """Functions that belong together, as clients describe them."""
+    """A group of functions, as clients describe it."""
 
     name: str
     description: str
@@ -74,12 +74,12 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
     """A tool that a client answers for.
 
     Attributes:
-        name: what the client calls it.
-        namespace: what it belongs to, in the client's words.
-        description: what a model reads.
-        schema: what its arguments look like, as the client wrote it.
-        deferred: a model is not told of it until it searches for it.
-        namespace_description: what its namespace is for.
+        name: the client's name for it.
+        namespace: the client's name for its group.
+        description: the text for the model.
+        schema: the schema of its arguments, as the client sent it.
+        deferred: the model has to search for it before it can call it.
+        namespace_description: what its group is for.
     """
 
     name: str
@@ -91,18 +91,18 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """The schema as services take one: an object with properties, of types that exist."""
+        """The schema in a form that providers accept: an object with properties of known types."""
         return {"type": "object", "properties": {}, **cleaned(self.schema)}
 
 
 def read_specs(tools: Sequence[Any] | None) -> tuple[ToolSpec, ...]:
-    """The tools of a client.
+    """Parse and check the tools of a client.
 
     Args:
-        tools: what came as ``dynamicTools``, in today's form or in the older, flat one.
+        tools: the value of ``dynamicTools``, in today's form or in the older, flat one.
 
     Raises:
-        InputInvalid: something is no tool, or breaks a rule.
+        InputInvalid: one is not a tool, or breaks a rule.
     """
     if not tools:
         return ()
@@ -121,7 +121,7 @@ def read_specs(tools: Sequence[Any] | None) -> tuple[ToolSpec, ...]:
 
 
 def write_specs(specs: Sequence[ToolSpec]) -> list[dict[str, Any]]:
-    """The tools in the form in which a session keeps them, and a Codex rollout too."""
+    """The tools in the form in which sessions and Codex rollouts store them."""
     written: dict[tuple[str, str], dict[str, Any]] = {}
     for spec in specs:
         function = {
@@ -134,18 +134,22 @@ def write_specs(specs: Sequence[ToolSpec]) -> list[dict[str, Any]]:
         if spec.namespace is None:
             written["function", spec.name] = function
             continue
-        about = spec.namespace_description
-        empty: dict[str, Any] = {"type": "namespace", "name": spec.namespace, "description": about}
+        description = spec.namespace_description
+        empty: dict[str, Any] = {
+            "type": "namespace",
+            "name": spec.namespace,
+            "description": description,
+        }
         namespace = written.setdefault(("namespace", spec.namespace), {**empty, "tools": []})
         namespace["tools"].append(function)
     return list(written.values())
 
 
 def names_for_model(specs: Sequence[ToolSpec]) -> dict[str, ToolSpec]:
-    """The tools by the names that a model calls them by.
+    """The tools by the names that the model has for them.
 
-    No service but one has namespaces, so a tool in one is ``namespace__name``. Where that is too
-    long or taken, its end is a digest; what has no namespace always keeps its name.
+    Most providers have no namespaces, so a tool in one is ``namespace__name``. If that is too long
+    or taken, it ends in a digest. A tool without a namespace always keeps its name.
     """
     named = {spec.name: spec for spec in specs if spec.namespace is None}
     for spec in specs:
@@ -163,7 +167,7 @@ def _canonical(tools: Sequence[Any]) -> list[FunctionSpec | NamespaceSpec]:
 
 
 def _is_legacy(tools: Sequence[Any]) -> bool:
-    """Whether the tools are described in the older form; both at once is a mistake."""
+    """Whether the tools are in the older form; both forms at once are an error."""
     outer = _objects(tools)
     inner = [tool for one in outer for tool in _objects(one.get("tools"))]
     legacy = {"type" not in one for one in outer}
@@ -176,13 +180,13 @@ def _is_legacy(tools: Sequence[Any]) -> bool:
 
 
 def _objects(found: object) -> list[dict[str, Any]]:
-    """The objects in a list; what else is in it is refused where it is read."""
+    """The objects in a list; other values are refused when the list is parsed."""
     values = cast("list[object]", found) if isinstance(found, list) else []
     return [cast("dict[str, Any]", one) for one in values if isinstance(one, dict)]
 
 
 def _from_legacy(tools: Sequence[Any]) -> list[FunctionSpec | NamespaceSpec]:
-    """The older, flat form in today's: what shares a namespace comes together."""
+    """The older, flat form in today's form: tools with the same namespace become one group."""
     found: dict[str, FunctionSpec | NamespaceSpec] = {}
     for number, old in enumerate(read_params(_LegacyTools, {"dynamicTools": tools}).dynamic_tools):
         hidden = old.expose_to_context is False
@@ -195,10 +199,10 @@ def _from_legacy(tools: Sequence[Any]) -> list[FunctionSpec | NamespaceSpec]:
         if old.namespace is None:
             found[f"#{number}"] = function
             continue
-        about = f"Tools in the {old.namespace} namespace."
+        description = f"Tools in the {old.namespace} namespace."
         there = found.get(old.namespace)
         if not isinstance(there, NamespaceSpec):
-            there = NamespaceSpec(name=old.namespace, description=about, tools=[])
+            there = NamespaceSpec(name=old.namespace, description=description, tools=[])
             found[old.namespace] = there
         there.tools.append(function)
     return list(found.values())
@@ -207,10 +211,10 @@ def _from_legacy(tools: Sequence[Any]) -> list[FunctionSpec | NamespaceSpec]:
 def _spec(tool: FunctionSpec, namespace: NamespaceSpec | None) -> ToolSpec:
     _check_name("dynamic tool name", tool.name, max_chars=MAX_NAME_CHARS)
     if tool.defer_loading and namespace is None:
-        raise _refused(f"deferred dynamic tool must include a namespace: {tool.name}")
+        raise _invalid(f"deferred dynamic tool must include a namespace: {tool.name}")
     problem = problem_of(tool.input_schema)
     if problem is not None:
-        raise _refused(f"dynamic tool input schema is not supported for {tool.name}: {problem}")
+        raise _invalid(f"dynamic tool input schema is not supported for {tool.name}: {problem}")
     return ToolSpec(
         name=tool.name,
         description=tool.description,
@@ -225,31 +229,31 @@ def _check_namespace(namespace: NamespaceSpec, taken: set[str]) -> None:
     what, name = "dynamic tool namespace", namespace.name
     _check_name(what, name, max_chars=MAX_NAMESPACE_CHARS)
     if len(namespace.description) > MAX_NAMESPACE_DESCRIPTION_CHARS:
-        raise _refused(
+        raise _invalid(
             f"{what} description must be at most {MAX_NAMESPACE_DESCRIPTION_CHARS} characters"
         )
     if name in RESERVED_NAMESPACES:
-        raise _refused(f"{what} collides with a reserved Responses API namespace: {name}")
+        raise _invalid(f"{what} collides with a reserved Responses API namespace: {name}")
     if name in taken:
-        raise _refused(f"duplicate {what}: {name}")
+        raise _invalid(f"duplicate {what}: {name}")
     if not namespace.tools:
-        raise _refused(f"{what} must contain at least one tool: {name}")
+        raise _invalid(f"{what} must contain at least one tool: {name}")
 
 
 def _check_name(what: str, name: str, *, max_chars: int) -> None:
     if not name.strip():
-        raise _refused(f"{what} must not be empty")
+        raise _invalid(f"{what} must not be empty")
     shown = _shown(name)
     if name != name.strip():
-        raise _refused(f"{what} has leading/trailing whitespace: {shown}")
+        raise _invalid(f"{what} has leading/trailing whitespace: {shown}")
     if not _NAME.fullmatch(name):
-        raise _refused(f"{what} must match ^[a-zA-Z0-9_-]+$ to match Responses API: {shown}")
+        raise _invalid(f"{what} must match ^[a-zA-Z0-9_-]+$ to match Responses API: {shown}")
     if len(name) > max_chars:
-        raise _refused(
+        raise _invalid(
             f"{what} must be at most {max_chars} characters to match Responses API: {shown}"
         )
     if name == "mcp" or name.startswith("mcp__"):
-        raise _refused(f"{what} is reserved: {shown}")
+        raise _invalid(f"{what} is reserved: {shown}")
 
 
 def _check_unique(specs: Sequence[ToolSpec]) -> None:
@@ -257,15 +261,15 @@ def _check_unique(specs: Sequence[ToolSpec]) -> None:
     for spec in specs:
         if (spec.namespace, spec.name) in seen:
             where = "" if spec.namespace is None else f" in namespace {spec.namespace}"
-            raise _refused(f"duplicate dynamic tool name{where}: {spec.name}")
+            raise _invalid(f"duplicate dynamic tool name{where}: {spec.name}")
         seen.add((spec.namespace, spec.name))
 
 
 def _shown(name: str) -> str:
-    """A name in a message: of bounded length, and nothing in it but what can be seen."""
+    """A name for a message: shortened, with only visible characters."""
     cut = name[:_SHOWN_CHARS]
     return "".join(c if c.isascii() and c.isprintable() else f"\\u{{{ord(c):x}}}" for c in cut)
 
 
-def _refused(message: str) -> InputInvalid:
+def _invalid(message: str) -> InputInvalid:
     return InputInvalid(message, field="dynamicTools")

@@ -1,4 +1,4 @@
-"""A web socket, on an address or behind a file <-> clients, one message in each text frame."""
+"""A listening web socket, on TCP or a Unix socket -> clients that the dispatcher serves."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 HEALTH_PATHS = frozenset({"/healthz", "/readyz"})
 
 OPTIONS: Mapping[str, Any] = {
-    # Nobody gains by packing pictures, and it would cost each idle client a few hundred kilobytes.
+    # Pictures do not become smaller, and it would cost each idle client a few hundred kilobytes.
     "compression": None,
     "max_size": MAX_MESSAGE_BYTES,
     # One message at a time: what is not read yet waits with the client.
     "max_queue": 1,
-    # A task for every idle client otherwise; the system finds out who is dead.
+    # A ping would need a task for every idle client; TCP keep-alive finds dead ones.
     "ping_interval": None,
     "close_timeout": 1.0,
     "server_header": None,
-    # Whoever knocks wrongly could fill the log.
+    # Otherwise bad requests could fill the log.
     "logger": logging.Logger("websockets", logging.CRITICAL + 1),
 }
 
@@ -41,11 +41,11 @@ OPTIONS: Mapping[str, Any] = {
 async def serve_websocket(
     dispatcher: Dispatcher, address: Address, *, token: str | None, log: Log
 ) -> None:
-    """Serve every client that comes, until cancelled.
+    """Serve every client that connects, until cancelled.
 
     Raises:
-        MissingExtra: the library for it is not installed.
-        UserError: the address cannot be had, or needs a token.
+        MissingExtra: the web socket library is not installed.
+        UserError: the address cannot be bound, or needs a token.
     """
     require_token(address, token)
     require_library()
@@ -54,14 +54,14 @@ async def serve_websocket(
     _allow_many_files()
     is_tcp = isinstance(address, Tcp)
 
-    def gate(client: ServerConnection, asked: Request) -> Response | None:
-        # Who may open a file is settled by its mode.
-        return _gate(client, asked, token if is_tcp else None)
+    def check(client: ServerConnection, request: Request) -> Response | None:
+        # The mode of a Unix socket's file decides who may connect.
+        return _refuse(client, request, token if is_tcp else None)
 
     with bound(address) as listener:
         server = await (serve if is_tcp else unix_serve)(
             lambda client: _serve_client(dispatcher, client),
-            process_request=gate,
+            process_request=check,
             sock=listener,
             **OPTIONS,
         )
@@ -83,30 +83,30 @@ async def _serve_client(dispatcher: Dispatcher, client: ServerConnection) -> Non
         connection.close()
 
 
-def _gate(client: ServerConnection, asked: Request, token: str | None) -> Response | None:
-    """What a request over HTTP is answered, where it is not let in."""
-    if asked.headers.get_all("Origin"):
-        # A web page in a browser, and any page could be the one that tries.
+def _refuse(client: ServerConnection, request: Request, token: str | None) -> Response | None:
+    """The HTTP response to a request that does not become a web socket."""
+    if request.headers.get_all("Origin"):
+        # A web page in a browser; any page could try this.
         return client.respond(HTTPStatus.FORBIDDEN, "Web pages are not served here.\n")
-    if asked.path.partition("?")[0] in HEALTH_PATHS:
+    if request.path.partition("?")[0] in HEALTH_PATHS:
         return client.respond(HTTPStatus.OK, "ok\n")
-    if token is not None and not _shows(asked, token):
+    if token is not None and not _has_token(request, token):
         refusal = client.respond(HTTPStatus.UNAUTHORIZED, "A bearer token is needed.\n")
         refusal.headers["WWW-Authenticate"] = "Bearer"
         return refusal
     return None
 
 
-def _shows(asked: Request, token: str) -> bool:
-    shown = [words.partition(" ") for words in asked.headers.get_all("Authorization")]
-    return len(shown) == 1 and all(
-        scheme.lower() == "bearer" and hmac.compare_digest(word.strip().encode(), token.encode())
-        for scheme, _, word in shown
+def _has_token(request: Request, token: str) -> bool:
+    headers = [header.partition(" ") for header in request.headers.get_all("Authorization")]
+    return len(headers) == 1 and all(
+        scheme.lower() == "bearer" and hmac.compare_digest(value.strip().encode(), token.encode())
+        for scheme, _, value in headers
     )
 
 
 def _allow_many_files() -> None:
-    """Every client is an open file, and the usual limit is meant for programs with a few."""
+    """Raise the limit of open files: every client is one."""
     try:
         import resource  # noqa: PLC0415 - not on Windows, which has no such limit
     except ImportError:

@@ -40,9 +40,12 @@ def configure(parser: ArgumentParser) -> None:
         help="a setting, for this server only",
     )
     parser.add_argument(
-        "--ws-token-file", type=Path, metavar="PATH", help="what clients have to show"
+        "--ws-token-file",
+        type=Path,
+        metavar="PATH",
+        help="the file with the token that clients must send",
     )
-    parser.add_argument("--out", type=Path, metavar="DIR", help="where the schemas go")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="the folder for the schemas")
 
 
 def run(args: Namespace) -> CommandResult:

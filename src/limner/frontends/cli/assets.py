@@ -26,10 +26,10 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> CommandResult:
-    """Search, or tell whose pictures they are."""
+    """Search, or list the licences."""
     if args.action == "licences":
         if args.word is not None:
-            raise UserError("assets licences takes no word: it tells about all pictures")
+            raise UserError("assets licences takes no word: it lists all licences")
         licences = assets.licences()
         return CommandResult(value={"licences": licences}, text=licences.rstrip())
     if args.word is None:

@@ -35,7 +35,7 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def read(parser: ArgumentParser, words: Sequence[str]) -> Namespace:
-    """The arguments; words after the separator are none of ours, whatever they look like."""
+    """The arguments; words after the separator are for Codex, whatever they look like."""
     given = list(words)
     at = given.index(SEPARATOR) if SEPARATOR in given else len(given)
     args = parser.parse_args(given[:at])
@@ -53,7 +53,7 @@ def run(args: Namespace) -> CommandResult:
     entry = CLIENTS["codex"].entry([sys.executable, *AS_MODULE], variables=passed_on(os.environ))
     words = [find_codex(), *with_settings(args.words, settings(entry))]
     if sys.platform == "win32":
-        # Replacing the process there would hand the terminal back to the shell at once.
+        # On Windows, replacing the process would return to the shell at once.
         status = subprocess.call(words)
         return CommandResult(value={"status": status}, status=status)
     try:

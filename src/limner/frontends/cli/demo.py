@@ -11,8 +11,8 @@ from limner.frontends.cli.generate import draw
 from limner.frontends.cli.output import CommandResult
 from limner.frontends.cli.terminal import wait_for
 from limner.models.registry import EYES
-from limner.tools.image_generate import GenerateArguments
-from limner.tools.inspect_image import as_value
+from limner.tools.built_in.image_generate import GenerateArguments
+from limner.tools.built_in.inspect_image import as_value
 
 EXAMPLE = """\
 examples:

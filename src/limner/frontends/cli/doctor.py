@@ -1,4 +1,4 @@
-"""Check that everything limner needs works here, and say what to do where it does not."""
+"""Check that everything limner needs works here, and say what to do if something does not."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ examples:
   limner doctor
   limner doctor --json
 """
-# The package by which each extra is known to be there.
+# The package that shows that an extra is installed.
 EXTRAS = {
     "fast": "cykooz_resizer",
     "eyes": "rapidocr",
@@ -153,7 +153,7 @@ async def _vision(lim: Limner) -> str:
     found = lim.models.resolve()
     if found is None:
         raise NoProvider("Nothing here can look at pictures.", hint="Set OPENAI_API_KEY.")
-    unknown = "".join(f"; {name.name!r} is no model" for name in found.unknown)
+    unknown = "".join(f"; {name.name!r} is not a model" for name in found.unknown)
     return f"{found.model.name} looks at pictures{unknown}"
 
 

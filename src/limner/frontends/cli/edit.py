@@ -1,4 +1,4 @@
-"""Change a picture, or draw a new one from pictures; the original stays as it is."""
+"""Change a picture, or draw a new one from pictures; the original is not changed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from limner.frontends.cli.arguments import read_flags
 from limner.frontends.cli.generate import add_drawing_flags, draw_or_quote
 from limner.frontends.cli.output import CommandResult
-from limner.tools.image_edit import EditArguments
+from limner.tools.built_in.image_edit import EditArguments
 
 EXAMPLE = """\
 examples:

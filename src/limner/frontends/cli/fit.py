@@ -1,4 +1,4 @@
-"""Make pictures ready for models, and say what looking at them costs."""
+"""Make pictures ready for models, and say what it costs to send them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ examples:
   limner fit plan.png --region 2400,100,800,600 --out detail.png
   limner fit *.png --for openai/gpt-5.5 --out fitted/
 """
-# How many pictures are on their way at once: enough to keep the workers busy.
+# How many pictures are fitted at once: enough to keep the workers busy.
 AT_ONCE = 16
 SUFFIXES = {
     "image/png": (".png",),
@@ -50,7 +50,7 @@ class _Fit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Outcome:
-    """What became of one file that was named: a picture with its fits, or an error."""
+    """The outcome for one file: a picture with its fits, or an error."""
 
     name: str
     picture: Picture | None = None
@@ -72,7 +72,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--out",
         metavar="PATH",
-        help="write the fitted picture there; a folder where there is more than one",
+        help="write the fitted picture there; a folder if there is more than one",
     )
     parser.add_argument("--overwrite", action="store_true", help="replace existing files")
     add_flags(
@@ -113,7 +113,7 @@ async def _fit_all(args: Namespace, models: Sequence[VisionModel | None]) -> Com
 
     waiting.progress(_news(0, len(args.images), waiting))
     async with Limner() as lim, waiting.shown():
-        return _told(await asyncio.gather(*(one(lim, name) for name in args.images)))
+        return _result(await asyncio.gather(*(one(lim, name) for name in args.images)))
 
 
 async def _fit_one(
@@ -134,7 +134,7 @@ async def _fit_one(
 
 
 def _write(lim: Limner, image: FittedImage, target: Path, *, overwrite: bool) -> tuple[Path, ...]:
-    """Write a picture, and its tiles beside it under numbered names; a suffix is made true."""
+    """Write a picture, and its tiles under numbered names; the suffix follows the format."""
     written: list[Path] = []
     for number, part in enumerate((image, *image.tiles)):
         suffixes = SUFFIXES[part.mime]
@@ -146,7 +146,7 @@ def _write(lim: Limner, image: FittedImage, target: Path, *, overwrite: bool) ->
     return tuple(written)
 
 
-def _told(outcomes: Sequence[_Outcome]) -> CommandResult:
+def _result(outcomes: Sequence[_Outcome]) -> CommandResult:
     failures = [failure(outcome.error) for outcome in outcomes if outcome.error is not None]
     if len(outcomes) == len(failures) == 1:
         return failures[0]
@@ -242,7 +242,7 @@ def _fit_as_json(image: FittedImage) -> dict[str, Any]:
 
 
 def _models(names: Sequence[str] | None, *, writes: bool) -> Sequence[VisionModel | None]:
-    """Those that were named; else one of each service, or none in particular to write a file."""
+    """The named models; else one of each service, or no model if a file is written."""
     if names:
         return [vision_model(name) for name in dict.fromkeys(names)]
     if writes:

@@ -1,4 +1,4 @@
-"""Remove the pictures that nothing refers to any more.
+"""Remove the pictures that nothing refers to.
 
 A picture stays that a session names, that was paid for, or that either of those comes from. What
 came in during the last day stays too, since a program may be about to use it.
@@ -25,7 +25,7 @@ examples:
 
 def configure(parser: ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("--all", action="store_true", help="also what came in during the last day")
+    parser.add_argument("--all", action="store_true", help="also those stored during the last day")
     parser.add_argument("--dry-run", action="store_true", help="say what it would remove, and stop")
 
 

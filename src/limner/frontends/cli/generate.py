@@ -16,9 +16,9 @@ from limner.frontends.cli.output import CommandResult
 from limner.frontends.cli.preview import show, shows_pictures, unfinished
 from limner.frontends.cli.terminal import Waiting, ask, wait_for
 from limner.imaging.formats import OutputFormat
+from limner.tools.built_in.image_generate import GenerateArguments
 from limner.tools.drawing_arguments import NO_OPTIONS, CallerOptions, DrawingArguments
 from limner.tools.generation_tool import as_value
-from limner.tools.image_generate import GenerateArguments
 from limner.tools.picture_set import PictureSet
 from limner.tools.planning import Plan
 
@@ -32,7 +32,7 @@ examples:
   limner generate - < prompt.txt
   limner generate --svg poster.svg --out poster.png
 """
-# What the name of a file says about what is in it.
+# The format that the name of a file asks for.
 FORMATS: Mapping[str, OutputFormat] = {
     ".png": "png",
     ".jpg": "jpeg",
@@ -61,7 +61,7 @@ def configure(parser: ArgumentParser) -> None:
 def add_drawing_flags(
     parser: ArgumentParser, kind: type[DrawingArguments], *, without: tuple[str, ...]
 ) -> None:
-    """Add what a command takes that draws: the tool's arguments, and what a person may ask for."""
+    """Add the flags of a drawing command: the tool's arguments, and the options of a caller."""
     add_flags(parser, kind, without=without, helps=HELPS)
     add_flags(parser, CallerOptions, helps=HELPS)
     parser.set_defaults(partial_pictures=0)
@@ -80,7 +80,7 @@ def run(args: Namespace) -> CommandResult:
 
 
 def draw_or_quote(arguments: DrawingArguments, args: Namespace) -> CommandResult:
-    """Draw in front of a person, or with ``--dry-run`` say what it would cost."""
+    """Draw and show progress, or with ``--dry-run`` say what it would cost."""
     output_format = _output_format(args.output_path, args.output_format)
     options = read_flags(CallerOptions, args, output_format=output_format)
     if args.dry_run:
@@ -89,10 +89,10 @@ def draw_or_quote(arguments: DrawingArguments, args: Namespace) -> CommandResult
 
 
 def _output_format(out: str | None, chosen: OutputFormat | None) -> OutputFormat:
-    """What was chosen, or else what the file's name says.
+    """The chosen format, or else the one that the file's name asks for.
 
     Raises:
-        UserError: the name says something else than what was chosen.
+        UserError: the name asks for another format than the one that was chosen.
     """
     named = FORMATS.get(Path(out or "").suffix.lower())
     if chosen is not None and named is not None and chosen != named:
@@ -111,7 +111,7 @@ def draw(
     budget_usd: str | None = None,
     debug: bool = False,
 ) -> CommandResult:
-    """Draw in front of a person."""
+    """Draw, and show progress and the picture."""
 
     async def work() -> CommandResult:
         waiting = Waiting()
@@ -128,9 +128,9 @@ def draw(
 
 
 def _input(prompt: str | None, file: str | None) -> tuple[str, str | None]:
-    """The prompt and the SVG document; a document that comes alone is named after its file."""
+    """The prompt and the SVG document; without a prompt the file's name is the prompt."""
     if prompt is None and file is None:
-        raise UserError("say what to draw", hint='For example: limner generate "a robot"')
+        raise UserError("give a prompt", hint='For example: limner generate "a robot"')
     if prompt == "-" and file == "-":
         raise UserError("the prompt and the SVG document cannot both come from standard input")
     svg = None if file is None else _text(_read(file), "the SVG document")

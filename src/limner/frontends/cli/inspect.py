@@ -15,7 +15,7 @@ from limner.frontends.cli.arguments import add_flags, read_flags
 from limner.frontends.cli.output import CommandResult
 from limner.frontends.cli.rendering import output_view, question_preview
 from limner.frontends.cli.terminal import Waiting, ask, wait_for
-from limner.tools.inspect_image import as_value
+from limner.tools.built_in.inspect_image import as_value
 from limner.tools.inspection import Inspection, InspectRequest
 
 EXAMPLE = """\
@@ -49,22 +49,24 @@ def run(args: Namespace) -> CommandResult:
         observe = waiting.say if args.debug else None
         async with Limner(budget_usd=args.budget, observe=observe) as lim, waiting.shown():
             person = lim.person(progress=waiting.progress, ask=ask)
-            return _told(args, await lim.looking.look(request, person))
+            return _result(args, await lim.looking.inspect(request, person))
 
     return wait_for(work)
 
 
-def _told(args: Namespace, seen: Inspection) -> CommandResult:
-    details = seen.details
+def _result(args: Namespace, inspection: Inspection) -> CommandResult:
+    details = inspection.details
     footer = f"{details['model']} · {details['mimeType']}"
     notes = [details[name] for name in ("note", "stopped") if name in details]
-    if seen.cost_nano:
-        notes.append(format_usd(seen.cost_nano))
+    if inspection.cost_nano:
+        notes.append(format_usd(inspection.cost_nano))
     if not sys.stdout.isatty():
-        return CommandResult(value=as_value(seen), text=seen.text, notes=(footer, *notes))
-    view = output_view(seen.text, footer=footer, expanded=args.expanded)
+        return CommandResult(
+            value=as_value(inspection), text=inspection.text, notes=(footer, *notes)
+        )
+    view = output_view(inspection.text, footer=footer, expanded=args.expanded)
     lines = [question_preview(args.question), *view]
-    return CommandResult(value=as_value(seen), text="\n".join(lines), notes=tuple(notes))
+    return CommandResult(value=as_value(inspection), text="\n".join(lines), notes=tuple(notes))
 
 
 def _schema(file: str) -> dict[str, Any]:

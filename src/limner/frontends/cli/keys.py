@@ -34,7 +34,7 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> CommandResult:
-    """Do the one thing asked."""
+    """Run the action."""
     settings = load(env=os.environ, cwd=Path.cwd())
     keys = Keys(Home(settings.home).keys, env=os.environ)
     if args.action == "list":

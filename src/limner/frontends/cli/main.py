@@ -11,19 +11,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-# Each command is a module of this package with `configure(parser)` and `run(args) -> Answer`.
+# Each command is a module of this package: `configure(parser)`, `run(args) -> CommandResult`.
 COMMANDS = {
-    "chat": "talk with a model that draws and looks, or take one turn for a script",
+    "chat": "talk with a model that draws and looks, or run one turn for a script",
     "generate": "draw a picture from words",
     "edit": "change a picture, or draw from pictures",
     "inspect": "ask a question about pictures",
-    "fit": "make pictures ready for models, and say what looking costs",
-    "show": "what a picture is, where it comes from and what became of it",
+    "fit": "make pictures ready for models, and say what it costs to send them",
+    "show": "what a picture is, where it comes from and what was made from it",
     "models": "models that draw and look: prices, lifecycles, what is usable now",
     "spend": "what was spent, and on what",
     "sessions": "stored conversations: list, show, import, export, fork, archive, delete",
-    "gc": "remove the pictures that nothing refers to any more",
-    "jobs": "requests that were sent but not received, and how to bring them in",
+    "gc": "remove the pictures that nothing refers to",
+    "jobs": "interrupted jobs: list them, and fetch their pictures",
     "mcp": "serve these tools to an agent, or set a client up to use them",
     "app-server": "serve clients that bring their own tools, as the Codex app-server does",
     "codex": "run Codex with limner's tools, leaving its settings as they are",
@@ -44,7 +44,7 @@ INTERRUPTED_STATUS = 130
 
 
 class Parser(ArgumentParser):
-    """Tells about bad usage as every other failure is told: in JSON where the words ask for it."""
+    """Reports bad usage as every other failure: in JSON if the command line asks for it."""
 
     def __init__(self, words: list[str], **about: Any) -> None:
         # No abbreviations: one that works today is ambiguous after the next option.
@@ -52,7 +52,7 @@ class Parser(ArgumentParser):
         self._as_json = "--json" in words
 
     def error(self, message: str) -> NoReturn:
-        """End with status 2 and what was wrong."""
+        """Exit with status 2, and print what is wrong."""
         # Loaded here because only a mistake needs them.
         from limner.errors import UserError  # noqa: PLC0415
         from limner.frontends.cli.output import deliver, failure  # noqa: PLC0415
@@ -69,16 +69,16 @@ def main(argv: list[str] | None = None) -> int:
         name, rest = _split(words)
         return _overview(words) if name is None else _command(name, rest)
     except KeyboardInterrupt:
-        # While a module was being loaded: a command that runs sees to its own interruption.
+        # A module was being loaded: a command that runs handles its own interruption.
         return INTERRUPTED_STATUS
     finally:
         _flush()
 
 
 def _split(words: list[str]) -> tuple[str | None, list[str]]:
-    """The command and its words, among them each ``--config KEY=VALUE`` that stands in front.
+    """The command and its words, among them each ``--config KEY=VALUE`` before the command.
 
-    Programs that start an app-server put those there; no other command takes them.
+    Programs that start an app-server put these there; no other command takes them.
     """
     at = 0
     while words[at : at + 1] == ["--config"]:
@@ -112,8 +112,8 @@ def _command(name: str, words: list[str]) -> int:
     parser.add_argument(
         "--json", action="store_true", help="print exactly one JSON object on standard output"
     )
-    # Options may stand between pictures and question. A command that hands words on to another
-    # program reads them itself.
+    # Options may come between pictures and question. A command that passes words on to another
+    # program parses them itself.
     read = getattr(module, "read", ArgumentParser.parse_intermixed_args)
     args = read(parser, words)
     answer = import_module("limner.frontends.cli.output")
@@ -121,12 +121,12 @@ def _command(name: str, words: list[str]) -> int:
 
 
 def _prepare_streams() -> None:
-    """Make the standard streams usable however the program was started."""
+    """Make the standard streams usable, even if the parent process closed them."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # closed by the caller, as in `limner models >&-`
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
     if (reconfigure := getattr(sys.stdout, "reconfigure", None)) is not None:
-        # A path is the bytes it is and JSON is UTF-8, whatever the locale.
+        # Paths keep their bytes and JSON is UTF-8, whatever the locale.
         reconfigure(encoding="utf-8", errors="surrogateescape")
 
 

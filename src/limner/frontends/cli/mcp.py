@@ -40,14 +40,14 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--token-file",
         metavar="FILE",
-        help=f"the secret that callers must send as a bearer token (default: {TOKEN_VARIABLE})",
+        help=f"the secret that clients must send as a bearer token (default: {TOKEN_VARIABLE})",
     )
     parser.add_argument(
         "--allow-host",
         action="append",
         default=[],
         metavar="NAME",
-        help="a further name that callers may reach this machine by; may be given again",
+        help="another name that clients use for this machine; may be given again",
     )
     parser.add_argument("--oauth-issuer", metavar="URL", help="accept the tokens of this issuer")
     parser.add_argument(
@@ -56,7 +56,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--oauth-resource", metavar="URL", help="what the tokens must be for: our public address"
     )
-    # The parser knows no commands of commands: words and options may stand in any order.
+    # The parser has no subcommands here: words and options may come in any order.
     parser.add_argument(
         "action", nargs="?", choices=[*_INSTALLING], help="set up a client instead of serving"
     )
@@ -64,7 +64,7 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> CommandResult:
-    """Serve until told to stop, or set up a client."""
+    """Serve until the process is stopped, or set up a client."""
     if args.action is not None:
         return _INSTALLING[args.action](args)
     if find_spec("mcp") is None:
@@ -74,7 +74,7 @@ def run(args: Namespace) -> CommandResult:
         )
     serve = _over_standard_streams(args) if args.http is None else _over_http(args)
     server = import_module("limner.frontends.mcp.server")
-    # The token is for this door only: it is no setting, and nothing behind the door needs it.
+    # The token is for this server only: it is not a setting, and no tool needs it.
     env = {name: value for name, value in os.environ.items() if name != TOKEN_VARIABLE}
     asyncio.run(serve(server.build_server(env=env, cwd=Path.cwd())))
     return CommandResult(value={})

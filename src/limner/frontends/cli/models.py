@@ -1,4 +1,4 @@
-"""The models limner knows, those that draw and those that look, and what is usable now."""
+"""The models that draw and those that look, their prices, and which are usable now."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _USER = re.compile(r"(?<=//)[^/@]*@")
 
 
 def listing(lim: Limner) -> CommandResult:
-    """List them in the order in which the first available is looked for."""
+    """List them in the order in which limner tries them."""
     models = lim.models.known()
     used = lim.models.resolve()
     roles = _roles(lim)
@@ -57,7 +57,7 @@ def listing(lim: Limner) -> CommandResult:
 
 
 def _obstacle(lim: Limner, model: KnownModel) -> str | None:
-    """Why a model cannot be asked, or None where it can."""
+    """Why a model cannot be used, or None if it can."""
     if model.facts.is_retired(lim.clock().date()):
         return f"retired {model.facts.retired}"
     if lim.models.key(model) is None:
@@ -66,10 +66,10 @@ def _obstacle(lim: Limner, model: KnownModel) -> str | None:
 
 
 def _roles(lim: Limner) -> dict[str, dict[str, Any]]:
-    """What each role says, and the model that this is; None where it is none."""
-    told = lim.settings.model_roles
+    """What each role is set to, and the model that this names; None if it names none."""
+    settings = lim.settings.model_roles
     roles: dict[str, dict[str, Any]] = {}
-    for role, name in (("vision", told.vision), ("default", told.default)):
+    for role, name in (("vision", settings.vision), ("default", settings.default)):
         found = None if name is None else lim.models.find(name)
         roles[role] = {
             "set": name,
@@ -97,9 +97,9 @@ def _used_text(used: Resolution | None) -> str:
 
 
 def _talker(lim: Limner) -> Resolution | str:
-    """The model that a conversation is held with, or why there is none."""
+    """The model that answers in a conversation, or why there is none."""
     try:
-        return lim.models.resolve_talker()
+        return lim.models.resolve_conversation_model()
     except UserError as error:
         return f"nothing: {error.message}"
 
@@ -139,7 +139,7 @@ def _vision_json(lim: Limner, model: KnownModel) -> dict[str, Any]:
         "name": model.name,
         "title": facts.title,
         "api": model.api,
-        # Some write a password into an address.
+        # Some users write a password into an address.
         "base_url": _USER.sub("", model.base_url) or None,
         "available": obstacle is None,
         "obstacle": obstacle,
@@ -172,7 +172,7 @@ BY_NAME = "by name"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Line:
-    """One model as it stands here and today. ``obstacle`` is why it cannot be used."""
+    """One model as it is here and today. ``obstacle`` is why it cannot be used."""
 
     model: ImageModel
     status: str
@@ -182,7 +182,7 @@ class _Line:
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Which of the two kinds is listed."""
+    """Add the command's arguments."""
     parser.add_argument(
         "--vision", action="store_true", help="list the models that look at pictures instead"
     )
@@ -203,7 +203,7 @@ def run(args: Namespace) -> CommandResult:
 
 
 def _rows(spec: ProviderSpec) -> tuple[ImageModel, ...]:
-    """The models of a provider; last what stands for any other."""
+    """The models of a provider; the last row is for models that have no row."""
     return spec.models if spec.other_model is None else (*spec.models, spec.other_model)
 
 
@@ -225,7 +225,7 @@ def _line(lim: Limner, spec: ProviderSpec, model: ImageModel) -> _Line:
 
 
 def _text(line: _Line, width: int) -> str:
-    """One model in two lines: what it costs and whether it is usable, and who says so."""
+    """One model in two lines: its price, whether it is usable, and the source."""
     model = line.model
     rule = model.price.__struct_config__.tag
     usable = BY_NAME if line.named_only else "usable"

@@ -1,4 +1,4 @@
-"""What a command found out -> standard output, standard error and an exit status.
+"""The result of a command -> standard output, standard error and an exit status.
 
 Standard output is written here and nowhere else, so that it carries the result and nothing more.
 """
@@ -22,8 +22,8 @@ from limner.net.redaction import redact
 class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a command, for a program and for a person.
 
-    ``value`` is the one JSON object of ``--json``. ``text`` tells a person the same on standard
-    output, and ``notes`` are what else is worth saying, on standard error.
+    ``value`` is the one JSON object of ``--json``. ``text`` says the same to a person on standard
+    output. ``notes`` are further lines on standard error.
     """
 
     value: Mapping[str, Any]
@@ -33,7 +33,7 @@ class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def answer(command: Callable[[], CommandResult], *, as_json: bool) -> int:
-    """Run a command, print what it found or what went wrong, and return the exit status."""
+    """Run a command, print its result or its error, and return the exit status."""
     try:
         found = command()
     except LimnerError as error:
@@ -41,14 +41,14 @@ def answer(command: Callable[[], CommandResult], *, as_json: bool) -> int:
     except KeyboardInterrupt:
         found = failure(Cancelled("Interrupted."))
     except Exception as bug:
-        # The outermost frame: even now a program that asked for JSON gets JSON.
+        # The outermost frame: a program that asked for JSON gets JSON here too.
         say(redact(traceback.format_exc()).rstrip())
         found = failure(_unexpected(bug))
     return deliver(found, as_json=as_json)
 
 
 def deliver(found: CommandResult, *, as_json: bool) -> int:
-    """Print an answer and return the exit status."""
+    """Print a result and return the exit status."""
     text = _as_json(found.value) if as_json else found.text
     if sys.stdout.isatty():
         text = harmless(text)
@@ -57,7 +57,7 @@ def deliver(found: CommandResult, *, as_json: bool) -> int:
             sys.stdout.write(f"{text}\n")
             sys.stdout.flush()
     except BrokenPipeError:
-        pass  # the reader has seen enough (`| head`), which is no failure
+        pass  # the reader closed the pipe, as `| head` does: that is not a failure
     except OSError as error:
         say(f"limner: standard output cannot be written: {error.strerror}. The result is:\n{text}")
         return LimnerError.exit_status
@@ -68,19 +68,19 @@ def deliver(found: CommandResult, *, as_json: bool) -> int:
 
 
 def emit(value: Mapping[str, Any]) -> None:
-    """Print one line of JSON now, before the answer.
+    """Print one line of JSON now, before the result.
 
     Raises:
-        Cancelled: nobody reads it any more, or it cannot be written.
+        Cancelled: the reader is gone, or it cannot be written.
     """
     speak(f"{_as_json(value)}\n")
 
 
 def speak(text: str) -> None:
-    """Print part of an answer now, for somebody who follows it as it comes.
+    """Print part of a result now, for a reader that follows it.
 
     Raises:
-        Cancelled: nobody reads it any more, or it cannot be written.
+        Cancelled: the reader is gone, or it cannot be written.
     """
     try:
         sys.stdout.write(text)
@@ -90,7 +90,7 @@ def speak(text: str) -> None:
 
 
 def failure(error: LimnerError) -> CommandResult:
-    """An error as the answer of the command that it ended."""
+    """An error as the result of a command."""
     notes = [f"limner: {error.message}"]
     if error.billed:
         certainty = "may have cost" if error.cost_source == "unknown" else "cost"
@@ -115,5 +115,5 @@ def _unexpected(bug: Exception) -> LimnerError:
 
 def _as_json(value: Mapping[str, Any]) -> str:
     text = json.dumps(msgspec.to_builtins(value), ensure_ascii=False, separators=(",", ":"))
-    # Half a character, as in a file name that is not UTF-8, becomes an escape that JSON knows.
+    # A lone surrogate, as in a file name that is not UTF-8, becomes a JSON escape.
     return text.encode("utf-8", "backslashreplace").decode()

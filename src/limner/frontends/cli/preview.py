@@ -1,4 +1,4 @@
-"""A picture -> what the terminal can show of it: the picture itself, or coloured half blocks."""
+"""A picture -> what the terminal can show: the picture itself, or coloured half blocks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class CellBox(NamedTuple):
 
 
 def shows_pictures() -> bool:
-    """Whether the terminal shows real pictures, so that one is worth showing unasked."""
+    """Whether the terminal shows real pictures, so that one is shown without --show."""
     return is_live() and _protocol() != "blocks"
 
 
@@ -64,7 +64,7 @@ async def show_bytes(data: bytes, *, mime: str, size: tuple[int, int], lim: Limn
 
 @asynccontextmanager
 async def unfinished(waiting: Waiting, lim: Limner) -> AsyncGenerator[Callable[[Progress], None]]:
-    """Progress that also shows the unfinished pictures it comes with, where there is a terminal."""
+    """Progress that also shows unfinished pictures, if there is a terminal."""
     showing: set[asyncio.Task[None]] = set()
 
     async def show_one(data: bytes) -> None:
@@ -88,7 +88,7 @@ async def unfinished(waiting: Waiting, lim: Limner) -> AsyncGenerator[Callable[[
 def _protocol() -> Protocol:
     env = os.environ
     if "TMUX" in env or env.get("TERM", "").startswith(("screen", "tmux")):
-        return "blocks"  # multiplexers swallow the picture protocols
+        return "blocks"  # multiplexers drop the picture protocols
     if "KITTY_WINDOW_ID" in env or env.get("TERM", "") in {"xterm-kitty", "xterm-ghostty"}:
         return "kitty"
     if env.get("TERM_PROGRAM", "") in {"iTerm.app", "WezTerm", "mintty"}:

@@ -23,7 +23,7 @@ def question_preview(question: str) -> str:
 
 
 def output_view(text: str, *, footer: str, expanded: bool) -> list[str]:
-    """The first lines of an answer, how many more there are, and what gave it."""
+    """The first lines of an answer, the number of further lines, and the footer."""
     lines = text.splitlines()
     shown = OUTPUT_EXPANDED_LINES if expanded else OUTPUT_COLLAPSED_LINES
     view = [clipped(line, OUTPUT_LINE_WIDTH) for line in lines[:shown]]
@@ -35,7 +35,7 @@ def output_view(text: str, *, footer: str, expanded: bool) -> list[str]:
 
 
 def clipped(line: str, cells: int) -> str:
-    """A line that takes at most so many cells, with an ellipsis where something was left out."""
+    """A line of at most ``cells`` cells, with an ellipsis if it was cut."""
     clean = harmless(line.replace("\t", " " * _TAB_CELLS))
     if wcwidth.width(clean) <= cells:
         return clean

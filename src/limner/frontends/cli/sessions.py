@@ -1,6 +1,6 @@
-"""Conversations that are stored here: look at them, bring them in, take them out, put them away.
+"""Stored conversations: list, show, import, export, fork, archive and delete them.
 
-ID may be the beginning of a session's id. Pictures are kept once, however many sessions name them.
+ID may be the beginning of a session's id. Pictures are stored once, for all sessions together.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ examples:
   limner sessions export 01a1dcb7 --out talk.jsonl --inline
   limner sessions fork 01a1dcb7 --before 12                 a copy that ends before item 12
   limner sessions archive 01a1dcb7                          --undo brings it back
-  limner sessions delete 01a1dcb7                           and pictures that only it names
+  limner sessions delete 01a1dcb7                           and the pictures that only it uses
 """
 LISTED, SHOWN = 50, 50
 LINE_WIDTH, WORDS_WIDTH = 160, 100
@@ -40,7 +40,7 @@ LINE_WIDTH, WORDS_WIDTH = 160, 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Action:
-    """What may be asked for: what it takes after its name, and which options."""
+    """An action: what it takes after its name, and its options."""
 
     run: Callable[[Namespace], Awaitable[CommandResult]]
     takes: str | None
@@ -51,7 +51,7 @@ def configure(parser: ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("action", choices=[*ACTIONS])
     parser.add_argument("names", nargs="*", metavar="ID_OR_FILE", help="a session; import: files")
-    parser.add_argument("--archived", action="store_true", help="list: those put away")
+    parser.add_argument("--archived", action="store_true", help="list: the archived ones")
     parser.add_argument("--limit", type=_count, metavar="N", help="list, show: how many at most")
     parser.add_argument("--from", dest="start", type=_seq, metavar="N", help="show: first item")
     parser.add_argument("--out", metavar="PATH", help="export: where to; default ./<id>.jsonl")
@@ -62,7 +62,7 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> CommandResult:
-    """Do the one thing asked."""
+    """Run the action."""
     action = ACTIONS[args.action]
     for option, value in _options(args):
         if value and option not in action.options:
@@ -71,12 +71,12 @@ def run(args: Namespace) -> CommandResult:
         raise UserError(f"sessions {args.action} takes no {args.names[0]!r}")
     if action.takes == "ID" and len(args.names) != 1:
         raise UserError(
-            f"say which session to {args.action}, by its id",
+            f"give the id of the session to {args.action}",
             hint="limner sessions list shows them",
         )
     if action.takes == "FILE" and not args.names:
         raise UserError(
-            "say which files to import",
+            "give the files to import",
             hint="Codex keeps them in ~/.codex/sessions, as rollout-….jsonl or .jsonl.zst.",
         )
     return wait_for(lambda: action.run(args))
@@ -85,12 +85,12 @@ def run(args: Namespace) -> CommandResult:
 async def _list(args: Namespace) -> CommandResult:
     limit = args.limit or LISTED
     async with Limner() as lim:
-        # One more than is shown tells whether there are more.
+        # One more than is shown, to know whether there are more.
         found = await lim.sessions.list(archived=args.archived, limit=limit + 1)
     shown, more = found[:limit], len(found) > limit
     notes = [f"There are more: --limit {limit * 2} shows them."] if more else []
     if not shown:
-        notes = ["No session is stored here. limner sessions import brings in those of Codex."]
+        notes = ["No session is stored here. limner sessions import imports those of Codex."]
     return CommandResult(
         value={"sessions": [_about_as_json(about) for about in shown], "more": more},
         text="\n".join(map(_about_line, shown)),
@@ -114,7 +114,7 @@ async def _show(args: Namespace) -> CommandResult:
             "next": after if after < about.items else None,
         },
         text="\n".join(clipped(line, LINE_WIDTH) for line in lines),
-        notes=(f"Goes on: --from {after}",) if after < about.items else (),
+        notes=(f"More: --from {after}",) if after < about.items else (),
     )
 
 
@@ -124,25 +124,27 @@ async def _export(args: Namespace) -> CommandResult:
         waiting = Waiting()
         waiting.progress(Progress(message="Exporting", elapsed_s=0.0))
         async with waiting.shown():
-            told = await lim.export_session(
+            exported = await lim.export_session(
                 session.id,
                 args.out or f"{session.id}.jsonl",
                 inline=args.inline,
                 overwrite=args.overwrite,
             )
-    where = "" if told.folder is None else f" in {told.folder}"
-    notes = [f"{_several(told.items, 'item')}, {_several(len(told.pictures), 'picture')}{where}"]
-    if told.omitted:
-        notes.append(f"{_several(len(told.omitted), 'picture')} could not be found any more.")
+    where = "" if exported.folder is None else f" in {exported.folder}"
+    notes = [
+        f"{_several(exported.items, 'item')}, {_several(len(exported.pictures), 'picture')}{where}"
+    ]
+    if exported.omitted:
+        notes.append(f"{_several(len(exported.omitted), 'picture')} could not be found.")
     return CommandResult(
         value={
-            "path": str(told.path),
-            "pictures_folder": None if told.folder is None else str(told.folder),
-            "items": told.items,
-            "pictures": sorted(told.pictures),
-            "omitted": sorted(told.omitted),
+            "path": str(exported.path),
+            "pictures_folder": None if exported.folder is None else str(exported.folder),
+            "items": exported.items,
+            "pictures": sorted(exported.pictures),
+            "omitted": sorted(exported.omitted),
         },
-        text=str(told.path),
+        text=str(exported.path),
         notes=tuple(notes),
     )
 
@@ -154,9 +156,9 @@ async def _import(args: Namespace) -> CommandResult:
         for number, name in enumerate(args.names, start=1):
             which = f" {number} of {len(args.names)}" if len(args.names) > 1 else ""
 
-            def tell(told: ImportedSession, which: str = which) -> None:
-                size = format_bytes(told.read_bytes)
-                message = f"Importing{which}: {size}, {_several(len(told.pictures), 'picture')}"
+            def tell(imported: ImportedSession, which: str = which) -> None:
+                size = format_bytes(imported.read_bytes)
+                message = f"Importing{which}: {size}, {_several(len(imported.pictures), 'picture')}"
                 waiting.progress(Progress(message=message, elapsed_s=waiting.elapsed_s))
 
             tell(ImportedSession())
@@ -164,18 +166,18 @@ async def _import(args: Namespace) -> CommandResult:
                 outcomes.append((name, await lim.import_session(name, progress=tell)))
             except LimnerError as error:
                 outcomes.append((name, error))
-    return _told_import(outcomes)
+    return _import_result(outcomes)
 
 
-def _told_import(outcomes: Sequence[tuple[str, ImportedSession | LimnerError]]) -> CommandResult:
-    failures = [failure(told) for _, told in outcomes if isinstance(told, LimnerError)]
+def _import_result(outcomes: Sequence[tuple[str, ImportedSession | LimnerError]]) -> CommandResult:
+    failures = [failure(outcome) for _, outcome in outcomes if isinstance(outcome, LimnerError)]
     if len(outcomes) == len(failures) == 1:
         return failures[0]
-    done = [(name, told) for name, told in outcomes if isinstance(told, ImportedSession)]
-    notes = [note for name, told in done for note in _import_notes(name, told)]
+    done = [(name, outcome) for name, outcome in outcomes if isinstance(outcome, ImportedSession)]
+    notes = [note for name, outcome in done for note in _import_notes(name, outcome)]
     return CommandResult(
-        value={"imports": [_outcome_as_json(name, told) for name, told in outcomes]},
-        text="\n".join(str(told.session_id) for _, told in done),
+        value={"imports": [_outcome_as_json(name, outcome) for name, outcome in outcomes]},
+        text="\n".join(str(outcome.session_id) for _, outcome in done),
         notes=(*notes, *(note for found in failures for note in found.notes)),
         status=next((found.status for found in failures), 0),
     )
@@ -247,13 +249,13 @@ def _about_line(about: SessionAbout) -> str:
 def _about_lines(about: SessionAbout) -> Iterator[str]:
     yield about.id if about.name is None else f"{about.id}  {about.name}"
     rows = {
-        "begun": f"{_when(about.created_ms)} UTC in {about.cwd or 'no folder'}",
+        "started": f"{_when(about.created_ms)} UTC in {about.cwd or 'no folder'}",
         "last used": f"{_when(about.updated_ms)} UTC",
         "items": str(about.items),
         "spent": format_usd(about.spent_nano),
         "forked from": about.forked_from,
         "archived": about.archived_ms and f"{_when(about.archived_ms)} UTC",
-        "compacted": about.sends_from and f"models are sent what follows item {about.sends_from}",
+        "compacted": about.sends_from and f"models get what follows item {about.sends_from}",
     }
     yield from (f"  {name:12}{value}" for name, value in rows.items() if value)
 
@@ -287,29 +289,29 @@ def _about_as_json(about: SessionAbout) -> dict[str, Any]:
     }
 
 
-def _outcome_as_json(name: str, told: ImportedSession | LimnerError) -> dict[str, Any]:
-    if isinstance(told, LimnerError):
-        return {"file": name, "error": told.as_json()}
+def _outcome_as_json(name: str, outcome: ImportedSession | LimnerError) -> dict[str, Any]:
+    if isinstance(outcome, LimnerError):
+        return {"file": name, "error": outcome.as_json()}
     return {
         "file": name,
-        "session": told.session_id,
-        "items": told.items,
-        "pictures": len(told.pictures),
-        "omitted": told.omitted,
-        "bad_lines": told.bad_lines,
-        "warnings": told.warnings,
+        "session": outcome.session_id,
+        "items": outcome.items,
+        "pictures": len(outcome.pictures),
+        "omitted": outcome.omitted,
+        "bad_lines": outcome.bad_lines,
+        "warnings": outcome.warnings,
     }
 
 
-def _import_notes(name: str, told: ImportedSession) -> Iterator[str]:
-    items, pictures = _several(told.items, "item"), _several(len(told.pictures), "picture")
+def _import_notes(name: str, imported: ImportedSession) -> Iterator[str]:
+    items, pictures = _several(imported.items, "item"), _several(len(imported.pictures), "picture")
     yield f"{name}: {items}, {pictures}"
-    if told.bad_lines:
-        yield f"  {_several(told.bad_lines, 'line')} could not be read and stayed out."
-    if told.omitted:
-        yield f"  {_several(told.omitted, 'picture')} could not be taken in; words say why:"
-    if told.bad_lines or told.omitted:
-        yield from (f"    {warning}" for warning in told.warnings)
+    if imported.bad_lines:
+        yield f"  {_several(imported.bad_lines, 'line')} could not be read: left out."
+    if imported.omitted:
+        yield f"  {_several(imported.omitted, 'picture')} could not be stored; a note says why:"
+    if imported.bad_lines or imported.omitted:
+        yield from (f"    {warning}" for warning in imported.warnings)
 
 
 def _several(count: int, noun: str) -> str:
@@ -322,7 +324,7 @@ def _when(moment_ms: int) -> str:
 
 def _seq(text: str) -> int:
     if not text.isdecimal() or len(text) > 9:
-        raise ArgumentTypeError("give the number of an item, as limner sessions show tells it")
+        raise ArgumentTypeError("give the number of an item, as limner sessions show prints it")
     return int(text)
 
 

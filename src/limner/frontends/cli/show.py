@@ -1,4 +1,4 @@
-"""Say what a picture is, where it comes from and what became of it; nothing is stored or sent."""
+"""Show what a picture is, where it comes from and what was made from it. Nothing is stored."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ examples:
 """
 LINE_WIDTH = 200
 STATES = {
-    "trusted": "valid, signed by someone trusted",
+    "trusted": "valid, with a trusted signature",
     "valid": "valid: unchanged since it was signed",
     "invalid": "NOT VALID: changed since it was signed, or signed wrongly",
 }
@@ -94,8 +94,8 @@ def _provenance_lines(provenance: Provenance | None) -> Iterator[str]:
             yield _row("", provenance.hint)
         return
     yield _row("C2PA", STATES[manifest.state])
-    yield _row("claimed by", manifest.claim_generator or "nobody named")
-    yield _row("signed by", " · ".join(dict.fromkeys(_signature(manifest))) or "nobody named")
+    yield _row("claimed by", manifest.claim_generator or "not named")
+    yield _row("signed by", " · ".join(dict.fromkeys(_signature(manifest))) or "not named")
     for part in manifest.ingredients:
         yield _row("made from", f"{part.title or 'something untitled'} ({part.relationship})")
     if manifest.problems:
@@ -170,11 +170,11 @@ def _provenance_as_json(provenance: Provenance | None) -> Mapping[str, Any] | No
     if provenance is None:
         return None
     manifest = provenance.manifest
-    told = {"kind": "c2pa", "of_original": provenance.of_original}
+    facts = {"kind": "c2pa", "of_original": provenance.of_original}
     if manifest is None:
-        return {**told, "state": "unread", "reason": provenance.unread, "hint": provenance.hint}
+        return {**facts, "state": "unread", "reason": provenance.unread, "hint": provenance.hint}
     return {
-        **told,
+        **facts,
         "state": manifest.state,
         "claim_generator": manifest.claim_generator,
         "signer": manifest.signer,

@@ -1,4 +1,4 @@
-"""Text -> standard error, where everything goes that is not a result, harmless to a terminal."""
+"""Text -> standard error, for everything that is not a result, with control characters escaped."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def say(text: str) -> None:
-    """Tell the person something that is not the result."""
+    """Print a line that is not the result."""
     write(f"{harmless(text)}\n")
 
 
 def harmless(text: str) -> str:
-    """Text for a terminal: what a server or a file name holds must not move the cursor."""
+    """Text for a terminal: text of a server or a file name must not move the cursor."""
     return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def write(text: str) -> None:
-    """Put text on standard error; nobody reading it is no reason to fail."""
+    """Write to standard error; if that fails, nothing happens."""
     with contextlib.suppress(OSError):
         sys.stderr.write(text)
         sys.stderr.flush()
@@ -35,7 +35,7 @@ def is_live() -> bool:
 
 
 def size() -> os.terminal_size:
-    """Columns and lines of the terminal at standard error; some do not tell theirs."""
+    """Columns and lines of the terminal at standard error, or a usual size if it reports none."""
     columns, lines = 0, 0
     with contextlib.suppress(OSError):
         columns, lines = os.get_terminal_size(sys.stderr.fileno())

@@ -12,9 +12,8 @@ from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
-from limner.errors import Cancelled
+from limner.errors import Cancelled, cancellation_cost
 from limner.frontends.cli.stderr import CLEAR_LINE, harmless, is_live, say, size, write
-from limner.money.paid_call import cancellation_cost
 from limner.pictures.request import Progress
 from limner.tools.base import Question
 
@@ -30,28 +29,28 @@ def wait_for(work: Callable[[], Awaitable[T]]) -> T:
     Raises:
         Cancelled: it was interrupted; the error says what that cost, where anybody knows.
     """
-    told: Cancelled | None = None
+    cancelled: Cancelled | None = None
 
     async def main() -> T:
-        nonlocal told
+        nonlocal cancelled
         try:
             return await work()
         except asyncio.CancelledError as stop:
-            told = cancellation_cost(stop)
+            cancelled = cancellation_cost(stop)
             raise
 
     try:
         return asyncio.run(main())
     except KeyboardInterrupt as stop:
-        if told is None:
-            told = Cancelled("Interrupted.", hint="limner spend shows what was spent.")
-        elif not told.billed:
-            told.hint = "It cost nothing."
-        raise told from stop
+        if cancelled is None:
+            cancelled = Cancelled("Interrupted.", hint="limner spend shows what was spent.")
+        elif not cancelled.billed:
+            cancelled.hint = "It cost nothing."
+        raise cancelled from stop
 
 
 async def ask(question: Question) -> bool:
-    """Put a question to the person; where nobody can be asked the answer is no."""
+    """Ask the user; without a terminal the answer is no."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     write(f"{harmless(question.text)} [y/N] ")
@@ -63,7 +62,7 @@ async def ask(question: Question) -> bool:
         except OSError:  # the terminal is gone, or belongs to another program now
             reply.set_result(b"")
 
-    # A thread that nobody waits for, so that Ctrl-C ends the program and not just the question.
+    # A daemon thread, so that Ctrl-C ends the program and not just the question.
     threading.Thread(target=read, daemon=True).start()
     line = b""
     try:
@@ -75,7 +74,7 @@ async def ask(question: Question) -> bool:
 
 
 class Waiting:
-    """What a person sees while something slow runs: the latest news and the time it takes.
+    """What a user sees while something slow runs: the latest message and the time.
 
     The line appears with the first news, so that questions asked before it have the terminal to
     themselves.
@@ -87,7 +86,7 @@ class Waiting:
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds since the first news."""
+        """Seconds since the first message."""
         return time.monotonic() - self._began
 
     def progress(self, news: Progress) -> None:
@@ -97,14 +96,14 @@ class Waiting:
         self._message = harmless(news.message)
 
     def say(self, text: str) -> None:
-        """Say something while the line is shown; it goes on below."""
+        """Print a line above the status line."""
         if is_live():
             write(CLEAR_LINE)
         say(text)
 
     @asynccontextmanager
     async def shown(self) -> AsyncGenerator[None]:
-        """Keep the line up to date; silent where standard error is no terminal."""
+        """Keep the status line up to date; silent if standard error is not a terminal."""
         if not is_live():
             yield
             return

@@ -51,9 +51,9 @@ class McpService:
         self._places = CallScopes(home=self.lim.home, cwd=where)
         toolbox = Toolbox(
             lim=self.lim,
-            works=self.works,
+            running=self.works,
             calls=self.calls,
-            finishing=CallResumer(lim=self.lim, calls=self.calls),
+            resumer=CallResumer(lim=self.lim, calls=self.calls),
         )
         # As many as may run at all: drawing has a bound of its own, and whoever waits for a
         # picture must not keep it from being drawn.

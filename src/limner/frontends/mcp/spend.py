@@ -12,8 +12,8 @@ from limner.errors import NANO_PER_USD
 from limner.money.ledger import Money
 from limner.settings import BudgetSettings
 from limner.tools.base import Outcome, Tool, ToolContext
+from limner.tools.built_in.image_recall import READS
 from limner.tools.declaration import ToolDeclaration
-from limner.tools.image_recall import READS
 
 SHOWN_MODELS = 10
 

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any, cast
 
 import anyio.to_thread
-import httpx2
 import jwt
 from mcp.server.auth.provider import AccessToken
 
 from limner.errors import UserError
-from limner.net.http import Http
+from limner.net.http import Http, HttpError
 
 logger = logging.getLogger("limner")
 
@@ -108,7 +107,7 @@ class SignedTokens:
             self._read_s = self._clock()
             try:
                 self._keys = _read_keys(await self._load())
-            except (OSError, httpx2.HTTPError, jwt.PyJWTError, ValueError) as error:
+            except (OSError, HttpError, jwt.PyJWTError, ValueError) as error:
                 logger.warning("The keys of %s cannot be read: %s", self._issuer, error)
         return self._keys.get(name)
 

@@ -12,14 +12,14 @@ from typing import Any
 import mcp_types as types
 from msgspec.structs import replace
 
-from limner.client import BUILT_IN
 from limner.frontends.mcp.image_job import IMAGE_JOB, RunningAnswer
 from limner.frontends.mcp.spend import SPEND
 from limner.tools.base import Tool
-from limner.tools.declaration import ToolDeclaration, answer_schema
+from limner.tools.built_in import declarations
+from limner.tools.built_in.image_recall import IMAGE_RECALL
+from limner.tools.declaration import ToolDeclaration, answer_schema, tool_schemas
 from limner.tools.function_tools import load_plugin_tools
 from limner.tools.image_fit import IMAGE_FIT
-from limner.tools.image_recall import IMAGE_RECALL
 from limner.wires.base import HANDLE_URL
 
 # A client's model sees no note in place of a picture, as in a conversation that is kept here.
@@ -28,17 +28,20 @@ RECALL = replace(
     description="Look again at a picture that a tool here made or found: give its handle, and the "
     "picture comes back. Free of charge.",
 )
+BUILT_IN = tuple(tool for tool in declarations().values() if not tool.in_conversation)
 DECLARED: tuple[ToolDeclaration[Any], ...] = (*BUILT_IN, IMAGE_FIT, IMAGE_JOB, RECALL, SPEND)
 # These may cost money: they outlive their caller, a repeated call joins them, and one that takes
 # long answers with a job.
-LASTING = frozenset(tool.name for tool in BUILT_IN)
+LASTING = frozenset(tool.name for tool in DECLARED if tool.keeps_books)
 
 
 @cache
 def offered() -> Mapping[str, types.Tool]:
     """Every tool by its name; those of installed packages come last."""
     plugins = load_plugin_tools(taken=[tool.name for tool in DECLARED], reports=False)
-    return {tool.name: _as_mcp(tool) for tool in (*DECLARED, *plugins)}
+    tools = (*DECLARED, *plugins)
+    schemas = tool_schemas(tools)
+    return {tool.name: _as_mcp(tool, *found) for tool, found in zip(tools, schemas, strict=True)}
 
 
 def schema_of(name: str) -> Mapping[str, Any] | None:
@@ -64,7 +67,11 @@ def templates() -> list[types.ResourceTemplate]:
     ]
 
 
-def _as_mcp(tool: ToolDeclaration[Any] | Tool) -> types.Tool:
+def _as_mcp(
+    tool: ToolDeclaration[Any] | Tool,
+    arguments: Mapping[str, Any],
+    answer: Mapping[str, Any] | None,
+) -> types.Tool:
     title = tool.title or tool.name
     annotations: dict[str, Any] = {"title": title}
     if tool.hints is not None:
@@ -78,17 +85,16 @@ def _as_mcp(tool: ToolDeclaration[Any] | Tool) -> types.Tool:
         name=tool.name,
         title=title,
         description=tool.description,
-        input_schema=dict(tool.schema),
-        output_schema=_output_schema(tool),
+        input_schema=dict(arguments),
+        output_schema=_output_schema(tool.name, answer),
         annotations=types.ToolAnnotations.model_validate(annotations),
     )
 
 
-def _output_schema(tool: ToolDeclaration[Any] | Tool) -> dict[str, Any] | None:
-    if tool.answer is None:
+def _output_schema(name: str, schema: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if schema is None:
         return None
-    schema = answer_schema(tool.answer)
-    if tool.name not in LASTING:
-        return schema
+    if name not in LASTING:
+        return dict(schema)
     running = answer_schema(RunningAnswer)["properties"]
     return {**schema, "properties": schema["properties"] | running}

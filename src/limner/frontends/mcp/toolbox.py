@@ -1,4 +1,4 @@
-"""A `Limner` -> the tools of the server, those that pay noting which call they pay for."""
+"""A `Limner` -> the tools of the server; paid tools record which call a reservation belongs to."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from limner.frontends.mcp.running_calls import RunningCall, RunningCalls
 from limner.frontends.mcp.spend import spend
 from limner.frontends.mcp.tool_list import LASTING
 from limner.tools.base import Outcome, Tool, ToolContext
+from limner.tools.built_in.image_recall import image_recall
 from limner.tools.handles import Handles
 from limner.tools.image_fit import image_fit
-from limner.tools.image_recall import image_recall
 from limner.tools.sources import SourceLoader
 
 FINISH = "finish_call"
@@ -29,9 +29,9 @@ class Toolbox(msgspec.Struct, frozen=True, kw_only=True):
     """Builds the tools of one server."""
 
     lim: Limner
-    works: RunningCalls
+    running: RunningCalls
     calls: CallStore
-    finishing: CallResumer
+    resumer: CallResumer
 
     def tools(self, *, resume: Resume) -> list[Tool]:
         """The tools of the `Limner`, then those of the server.
@@ -42,7 +42,9 @@ class Toolbox(msgspec.Struct, frozen=True, kw_only=True):
         handles = Handles(pictures=lim.pictures, known=self._known)
         own = [
             image_fit(SourceLoader(pictures=lim.pictures, handles=handles), lim.fitting),
-            image_job(self.works, resume=resume, answer_within_s=lim.settings.mcp.answer_within_s),
+            image_job(
+                self.running, resume=resume, answer_within_s=lim.settings.mcp.answer_within_s
+            ),
             image_recall(lim.pictures, handles=handles),
             spend(
                 lim.money,
@@ -60,32 +62,32 @@ class Toolbox(msgspec.Struct, frozen=True, kw_only=True):
         """A tool whose calls record their reservations, and continue the call they repeat."""
 
         async def run(arguments: Mapping[str, Any], context: ToolContext) -> Outcome:
-            work = self._work(context)
-            assert work.digest is not None, "a call that pays can be repeated"
-            earlier = await self.finishing.earlier(work.digest, but=work.id)
+            call = self._running_call(context)
+            assert call.digest is not None, "a paid call can be repeated"
+            earlier = await self.resumer.earlier(call.digest, but=call.id)
             if earlier is not None:
-                work.answers_for.add(earlier)
-                return await self.finishing.finish(earlier, progress=context.progress)
+                call.answers_for.add(earlier)
+                return await self.resumer.finish(earlier, progress=context.progress)
             followed = replace(
                 context,
-                on_reserved=partial(self._note, work, work.digest),
-                on_sending=partial(setattr, work, "sent", True),
+                on_reserved=partial(self._note, call, call.digest),
+                on_sending=partial(setattr, call, "sent", True),
             )
             return await tool.run(arguments, followed)
 
         return replace(tool, run=run)
 
-    async def _note(self, work: RunningCall, digest: str, ledger_id: int) -> None:
-        await self.calls.note(work.id, tool=work.tool, digest=digest, ledger_id=ledger_id)
-        work.answers_for.add(work.id)
+    async def _note(self, call: RunningCall, digest: str, ledger_id: int) -> None:
+        await self.calls.note(call.id, tool=call.tool, digest=digest, ledger_id=ledger_id)
+        call.answers_for.add(call.id)
 
     def _finish(self) -> Tool:
         async def run(arguments: Mapping[str, Any], context: ToolContext) -> Outcome:
-            work = self._work(context)
-            work.answers_for.add(arguments["id"])
-            # Fetching is free, but what a service hands over once must not be dropped.
-            work.sent = True
-            return await self.finishing.finish(arguments["id"], progress=context.progress)
+            call = self._running_call(context)
+            call.answers_for.add(arguments["id"])
+            # Fetching is free, but a provider may deliver a result only once: do not cancel it.
+            call.sent = True
+            return await self.resumer.finish(arguments["id"], progress=context.progress)
 
         return Tool(
             name=FINISH,
@@ -97,9 +99,9 @@ class Toolbox(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     async def _known(self, _: str | None) -> set[str]:
-        return self.works.handles()
+        return self.running.handles()
 
-    def _work(self, context: ToolContext) -> RunningCall:
-        work = self.works.get(context.call_id or "")
-        assert work is not None, "every call of the server is a work"
-        return work
+    def _running_call(self, context: ToolContext) -> RunningCall:
+        call = self.running.get(context.call_id or "")
+        assert call is not None, "every call of the server is a running call"
+        return call

@@ -9,8 +9,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from limner.agent.call_items import output_of
-from limner.agent.untrusted import quoted
+from limner.agent.call_items import output_item
+from limner.agent.untrusted import fence_items
 from limner.client import Limner
 from limner.content import Picture
 from limner.errors import ImageError, StorageError
@@ -54,7 +54,7 @@ class OutputParts:
         Text from outside is marked as untrusted, unless the model gets it ``verbatim``.
         """
         call = made.function_call(call_id=result.call_id, name=result.name, arguments="{}")
-        (item,) = quoted([output_of(call, result, verbatim=verbatim)])
+        (item,) = fence_items([output_item(call, result, verbatim=verbatim)])
         output = item["output"]
         parts = [made.text_part(output)] if isinstance(output, str) else output
         pictures = [one for one in result.content if isinstance(one, Picture)]

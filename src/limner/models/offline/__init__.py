@@ -1,4 +1,4 @@
-"""A conversation -> tool calls and words, by rule: ``limner/offline``, which needs no key.
+"""A conversation -> tool calls and text by rules: ``limner/offline``, which needs no key.
 
 Its phrases are loaded when it is first asked: a program with a key never does.
 """

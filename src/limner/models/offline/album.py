@@ -1,4 +1,4 @@
-"""The pictures that a conversation shows, names and makes -> which one is meant by "it"."""
+"""The pictures of a conversation -> the one that the user means by "it"."""
 
 from __future__ import annotations
 

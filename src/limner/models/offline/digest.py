@@ -1,4 +1,4 @@
-"""A conversation that is told to be summed up -> what was asked for, and the pictures there are.
+"""A conversation that must be summarized -> the requests of the user and the pictures.
 
 The notes about pictures are those that `hearing` reads again, so that a conversation that was
 summed up goes on with its pictures.

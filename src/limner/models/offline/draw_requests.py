@@ -1,4 +1,4 @@
-"""A person's words -> what to draw: the prompt, its shape, how many, and where it is saved."""
+"""The user's text -> what to draw: the prompt, the shape, the count and the output path."""
 
 from __future__ import annotations
 

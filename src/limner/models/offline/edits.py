@@ -1,4 +1,4 @@
-"""The words a picture was drawn from, and a change to it -> the words for the changed picture."""
+"""The prompt of a picture and a change to it -> the prompt of the changed picture."""
 
 from __future__ import annotations
 

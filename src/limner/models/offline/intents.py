@@ -1,4 +1,4 @@
-"""A person's words and the pictures at hand -> what they want, or that no rule understands it."""
+"""The user's text and the known pictures -> the intent, or that no rule matches."""
 
 from __future__ import annotations
 

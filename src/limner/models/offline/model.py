@@ -1,4 +1,4 @@
-"""A prompt -> an answer, the way every model is asked: ``limner/offline`` as one of them."""
+"""A prompt -> an answer of ``limner/offline``, with the interface of every model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from limner.errors import UserError
-from limner.models.base import DEFAULT_TIMEOUT_S, tell_nobody
+from limner.models.base import DEFAULT_TIMEOUT_S, ignore_text
 from limner.models.offline.digest import digest
 from limner.models.offline.intents import (
     ChangeIntent,
@@ -39,7 +39,7 @@ class OfflineModel:
         prompt: Prompt,
         *,
         timeout_s: float | None = DEFAULT_TIMEOUT_S,
-        on_text: Callable[[str], None] = tell_nobody,
+        on_text: Callable[[str], None] = ignore_text,
     ) -> Answer:
         """Answer with one call or with words; the same prompt always has the same answer.
 

@@ -1,4 +1,4 @@
-"""The words that people use for drawing, looking and changing, as data, and patterns made of them.
+"""The words for drawing, looking and changing, as data -> the patterns made of them.
 
 Repetitions are bounded, so that no message takes long to read, whatever is in it.
 """

@@ -1,4 +1,4 @@
-"""What tools did -> words for a person: where a picture is, what was seen, or what went wrong."""
+"""The results of tools -> text for the user: the path of a picture, an answer or an error."""
 
 from __future__ import annotations
 

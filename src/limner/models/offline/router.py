@@ -1,4 +1,4 @@
-"""A wish and the tools on offer -> the call that grants it, or the words that say why not."""
+"""An intent and the available tools -> the tool call, or the text that says why not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Items of a conversation -> who asked for what, which pictures there are, what tools have done.
+"""Items of a conversation -> the requests, the pictures and the results of tools.
 
 Only a user's own messages are requests. What tools answered is read as facts about pictures and as
 words to pass on, and never for what it asks.

@@ -1,4 +1,4 @@
-"""Params from a client -> their type; or what is wrong with them, in words that clients know."""
+"""Params from a client -> their type, or an error in upstream's words; and experimental use."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_MESSAGE_CHARS = 300
 _UNREADABLE = (msgspec.DecodeError, ValueError, RecursionError)
 
 _MISSING = re.compile(r"Object missing required field `(?P<field>[^`]*)`")
-_PLACE = re.compile(r" - at `(?P<path>[^`]*)`$")
+_PATH = re.compile(r" - at `(?P<path>[^`]*)`$")
 _STEP = re.compile(r"\.(?P<member>[^.\[\]]+)|\[(?P<index>\d+)\]")
 _WANTED = {
     "str": "a string",
@@ -33,7 +33,7 @@ _WANTED = {
 
 
 def decode_params(kind: type[P], params: msgspec.Raw | None) -> P:
-    """The params of a request, as they came over the wire, as their type.
+    """Decode the params of a request as their type.
 
     Raises:
         InputInvalid: they are missing, or not of that type; the message names the member.
@@ -48,7 +48,7 @@ def decode_params(kind: type[P], params: msgspec.Raw | None) -> P:
         raise _unreadable(error) from None
     try:
         whole = msgspec.json.decode(params)
-    except _UNREADABLE as error:  # what comes after the member that is wrong is no JSON
+    except _UNREADABLE as error:  # the JSON after the invalid member is broken
         raise _unreadable(error) from None
     raise _invalid(wrong, kind, whole)
 
@@ -90,7 +90,7 @@ def _is_null_or_false(value: msgspec.Raw) -> bool:
 
 
 def describe(value: object) -> str:
-    """A JSON value as it is named in a message: its kind, and what it is where that is short."""
+    """A JSON value for an error message: its type, and the value if it is short."""
     shown = json.dumps(value)[:MAX_SHOWN_CHARS] if isinstance(value, bool | int | float) else ""
     match value:
         case None:
@@ -106,7 +106,7 @@ def describe(value: object) -> str:
 
 
 def one_of(names: Sequence[str]) -> str:
-    """What could have been said, as it is listed in a message."""
+    """The allowed words for an error message."""
     quoted = [f"`{name}`" for name in names]
     if len(quoted) <= 2:
         return " or ".join(quoted)
@@ -114,7 +114,7 @@ def one_of(names: Sequence[str]) -> str:
 
 
 def _invalid(error: msgspec.ValidationError, kind: Any, params: object) -> InputInvalid:
-    message, field = _told(str(error), kind, params)
+    message, field = _problem(str(error), kind, params)
     return InputInvalid(f"Invalid request: {message}", field=field)
 
 
@@ -122,33 +122,33 @@ def _unreadable(error: Exception) -> InputInvalid:
     return InputInvalid(f"Invalid request: {error}"[:MAX_MESSAGE_CHARS])
 
 
-def _told(problem: str, kind: Any, params: object) -> tuple[str, str | None]:
-    """What is wrong, and the member that is."""
-    place = _PLACE.search(problem)
-    steps = list(_steps(place["path"])) if place else []
+def _problem(error_text: str, kind: Any, params: object) -> tuple[str, str | None]:
+    """The error message, and the member that is wrong."""
+    found = _PATH.search(error_text)
+    steps = list(_steps(found["path"])) if found else []
     field = "".join(f"[{s}]" if isinstance(s, int) else f".{s}" for s in steps).lstrip(".") or None
-    if (missing := _MISSING.match(problem)) is not None:
+    if (missing := _MISSING.match(error_text)) is not None:
         return f"missing field `{missing['field']}`", missing["field"]
     value = _value_at(params, steps)
     wanted = list(_types_at(inspect.type_info(kind), steps))
     where = f", in `{field}`" if field else ""
-    names = list(dict.fromkeys(name for one in wanted for name in _names(one, steps)))
+    names = list(dict.fromkeys(name for one in wanted for name in _allowed_words(one, steps)))
     if isinstance(value, str) and names and value not in names:
         return (
             f"unknown variant `{value[:MAX_SHOWN_CHARS]}`, expected {one_of(names)}{where}",
             field,
         )
-    if not problem.startswith("Expected"):
-        return (problem[: place.start()] if place else problem)[:MAX_MESSAGE_CHARS], field
-    fault = "invalid value" if isinstance(value, int) and ">=" in problem else "invalid type"
-    return f"{fault}: {describe(value)}, expected {_expectation(problem)}{where}", field
+    if not error_text.startswith("Expected"):
+        return (error_text[: found.start()] if found else error_text)[:MAX_MESSAGE_CHARS], field
+    fault = "invalid value" if isinstance(value, int) and ">=" in error_text else "invalid type"
+    return f"{fault}: {describe(value)}, expected {_expectation(error_text)}{where}", field
 
 
-def _expectation(problem: str) -> str:
-    """What msgspec wanted, in the words of the protocol."""
-    if ">=" in problem or "<=" in problem:
+def _expectation(error_text: str) -> str:
+    """What msgspec expected, in the words of the protocol."""
+    if ">=" in error_text or "<=" in error_text:
         return "u32"
-    wanted = problem.partition("`")[2].partition("`")[0].split(" | ")
+    wanted = error_text.partition("`")[2].partition("`")[0].split(" | ")
     return " or ".join(_WANTED.get(word, word) for word in wanted if word != "null")
 
 
@@ -167,7 +167,7 @@ def _value_at(value: Any, steps: Sequence[str | int]) -> object:
 
 
 def _types_at(kind: inspect.Type, steps: Sequence[str | int]) -> Iterator[inspect.Type]:
-    """The types that a value at that place may have; a tag's place is that of its object."""
+    """The types that a value at that path may have; the path of a tag is the path of its object."""
     if isinstance(kind, inspect.UnionType):
         for one in kind.types:
             yield from _types_at(one, steps)
@@ -181,8 +181,8 @@ def _types_at(kind: inspect.Type, steps: Sequence[str | int]) -> Iterator[inspec
         yield from _types_at(kind.item_type, steps[1:])
 
 
-def _names(kind: inspect.Type, steps: Sequence[str | int]) -> list[str]:
-    """The words that a value may be, where only some words are allowed."""
+def _allowed_words(kind: inspect.Type, steps: Sequence[str | int]) -> list[str]:
+    """The words that a value may be, if only some words are allowed."""
     if isinstance(kind, inspect.LiteralType):
         return [
             value for value in cast("tuple[object, ...]", kind.values) if isinstance(value, str)

@@ -1,4 +1,4 @@
-"""Approvals -> the questions that the first protocol has for them, and its answers back."""
+"""Approvals <-> the requests and responses of the first protocol."""
 
 from __future__ import annotations
 
@@ -69,15 +69,15 @@ SERVER_REQUESTS: Mapping[str, Asked] = {
 }
 
 
-def translated(params: object) -> tuple[str, Shape] | None:
-    """The method and params for a client of the first protocol; None where it knows the question.
+def to_v1_request(params: object) -> tuple[str, Shape] | None:
+    """The method and params for a client of the first protocol; None if they are the same there.
 
-    It knows calls of its own tools: they are put to it as they are.
+    Calls of a client's tools are the same in both protocols.
     """
     match params:
         case CommandExecutionRequestApprovalParams():
             command = params.command or ""
-            asked = ExecCommandApprovalParams(
+            approval = ExecCommandApprovalParams(
                 conversation_id=params.thread_id,
                 call_id=params.item_id,
                 command=tuple(command.split(" ", maxsplit=1)),
@@ -85,7 +85,7 @@ def translated(params: object) -> tuple[str, Shape] | None:
                 reason=params.reason,
                 parsed_cmd=(ParsedCommand(cmd=command),),
             )
-            return SPENDING, asked
+            return SPENDING, approval
         case FileChangeRequestApprovalParams():
             return WRITING, ApplyPatchApprovalParams(
                 conversation_id=params.thread_id,
@@ -97,8 +97,8 @@ def translated(params: object) -> tuple[str, Shape] | None:
             return None
 
 
-def old_decision(answer: msgspec.Raw) -> Decision | None:
-    """What a client of the first protocol decided; None where it is no decision."""
+def decode_v1_decision(answer: msgspec.Raw) -> Decision | None:
+    """The decision of a client of the first protocol; None if it is not a decision."""
     try:
         read = msgspec.json.decode(answer, type=ExecCommandApprovalResponse)
     except (msgspec.DecodeError, ValueError, RecursionError):

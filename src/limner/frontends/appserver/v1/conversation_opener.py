@@ -1,6 +1,6 @@
-"""`newConversation`, `resumeConversation` and `forkConversation`: conversations are opened.
+"""`newConversation`, `resumeConversation` and `forkConversation` -> an open conversation.
 
-Nobody listens to one yet: that is `addConversationListener`.
+The client does not subscribe to it yet: `addConversationListener` does that.
 """
 
 from __future__ import annotations
@@ -15,24 +15,31 @@ from limner.agent.session import Session
 from limner.errors import LimnerError
 from limner.frontends.appserver.dispatch import RpcCall
 from limner.frontends.appserver.inline_pictures import PictureInliner
+from limner.frontends.appserver.protocol.base import SandboxMode
 from limner.frontends.appserver.protocol.threads import (
     Thread,
     ThreadForkParams,
     ThreadResumeParams,
     ThreadStartParams,
 )
-from limner.frontends.appserver.rpc_errors import refusal
-from limner.frontends.appserver.stored_turns import each_once
-from limner.frontends.appserver.thread_opener import Opened, begun, continued, copied, with_history
-from limner.frontends.appserver.thread_options import MODES, agree
+from limner.frontends.appserver.rpc_errors import invalid_request
+from limner.frontends.appserver.stored_turns import without_copies
+from limner.frontends.appserver.thread_opener import (
+    OpenedThread,
+    fork_thread,
+    resume_thread,
+    start_thread,
+    start_with_history,
+)
+from limner.frontends.appserver.thread_options import MODES, resolve_options
 from limner.frontends.appserver.thread_state import ThreadState
-from limner.frontends.appserver.thread_views import opened
+from limner.frontends.appserver.thread_views import opened_view
 from limner.frontends.appserver.threads import ThreadTable
-from limner.frontends.appserver.v1.event_translation import replayed
+from limner.frontends.appserver.v1.event_translation import item_to_events
 from limner.frontends.appserver.v1.events import EventMsg, SessionConfigured, WarningEvent
 from limner.frontends.appserver.v1.history import read_history
 from limner.frontends.appserver.v1.rollout_files import RolloutFiles
-from limner.frontends.appserver.v1.subscriber import tell
+from limner.frontends.appserver.v1.subscriber import send_events
 from limner.frontends.appserver.v1.types import (
     ForkConversationParams,
     ForkConversationResponse,
@@ -49,8 +56,8 @@ NOTHING_NAMED = "either path, conversation id or non empty history must be provi
 NO_PATCHES = "includeApplyPatchTool has no effect: there is no such tool here."
 
 
-class _Shown(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation as its client is told of it."""
+class _ConversationView(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversation as its client sees it."""
 
     thread: Thread
     path: str
@@ -58,77 +65,80 @@ class _Shown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def new(threads: ThreadTable, call: RpcCall, params: NewConversationParams) -> None:
-    """Begin a conversation."""
-    wanted = ThreadStartParams(**_wishes(threads, params))
-    made = await begun(threads, call.connection, wanted)
-    shown = await _shown(threads, made)
+    """Start a conversation."""
+    thread_params = ThreadStartParams(**_options(threads, params))
+    opened = await start_thread(threads, call.connection, thread_params)
+    view = await _view(threads, opened)
     call.answer(
         NewConversationResponse(
-            conversation_id=shown.thread.id,
-            model=shown.configured.model,
-            reasoning_effort=shown.thread.reasoning_effort,
-            rollout_path=shown.path,
+            conversation_id=view.thread.id,
+            model=view.configured.model,
+            reasoning_effort=view.thread.reasoning_effort,
+            rollout_path=view.path,
         )
     )
-    _tell_opened(call, shown, made, params)
+    _send_configured(call, view, opened, params)
 
 
 async def resume(threads: ThreadTable, call: RpcCall, params: ResumeConversationParams) -> None:
-    """Go on with a conversation: of a file, else of an id, else with a history."""
-    wishes = _wishes(threads, params.overrides)
+    """Resume a conversation: by its file, else by its id, else from a history."""
+    options = _options(threads, params.overrides)
     history = None if params.history is None else read_history(params.history)
     conversation_id = await _conversation_id(threads, params)
     if conversation_id is not None:
-        await _bring_back(threads, conversation_id)
-        made = await continued(threads, ThreadResumeParams(thread_id=conversation_id, **wishes))
+        await _unarchive(threads, conversation_id)
+        opened = await resume_thread(
+            threads, ThreadResumeParams(thread_id=conversation_id, **options)
+        )
     elif params.path:
-        made = await _imported(threads, params.path, wishes)
+        opened = await _imported(threads, params.path, options)
     elif history:
-        agreed = agree(ThreadState(), ThreadStartParams(**wishes), lim=threads.limner)
-        made = await with_history(threads, agreed.kept, history), agreed.warnings
+        resolved = resolve_options(ThreadState(), ThreadStartParams(**options), lim=threads.limner)
+        thread = await start_with_history(threads, resolved.state, history)
+        opened = OpenedThread(thread, resolved.warnings)
     else:
-        raise refusal(NOTHING_NAMED)
-    thread = made[0]
-    unfinished = await threads.unfinished(thread)
-    shown = await _shown(threads, made)
-    call.answer(ResumeConversationResponse(**await _answer(threads, made, shown)))
-    _tell_opened(call, shown, made, params.overrides)
+        raise invalid_request(NOTHING_NAMED)
+    thread = opened.thread
+    unfinished = await threads.unfinished_turn(thread)
+    view = await _view(threads, opened)
+    call.answer(ResumeConversationResponse(**await _answer(threads, opened, view)))
+    _send_configured(call, view, opened, params.overrides)
     if unfinished is not None:
-        await thread.go_on(unfinished)
+        await thread.resume_turn(unfinished)
 
 
 async def fork(threads: ThreadTable, call: RpcCall, params: ForkConversationParams) -> None:
-    """Copy a conversation: of a file, else of an id."""
-    wishes = _wishes(threads, params.overrides)
+    """Copy a conversation: by its file, else by its id."""
+    options = _options(threads, params.overrides)
     conversation_id = await _conversation_id(threads, params)
     if conversation_id is None and not params.path:
-        raise refusal("either path or conversation id must be provided")
-    wanted = ThreadForkParams(
+        raise invalid_request("either path or conversation id must be provided")
+    thread_params = ThreadForkParams(
         thread_id=conversation_id or "",
         path=params.path if conversation_id is None else None,
-        **wishes,
+        **options,
     )
-    made = await copied(threads, call.connection, wanted)
-    shown = await _shown(threads, made)
-    call.answer(ForkConversationResponse(**await _answer(threads, made, shown)))
-    _tell_opened(call, shown, made, params.overrides)
+    opened = await fork_thread(threads, call.connection, thread_params)
+    view = await _view(threads, opened)
+    call.answer(ForkConversationResponse(**await _answer(threads, opened, view)))
+    _send_configured(call, view, opened, params.overrides)
 
 
-async def initial_messages(session: Session, inlining: PictureInliner) -> tuple[EventMsg, ...]:
-    """What was said in a conversation so far, with as many pictures as there is room for."""
-    stored = list(each_once([one async for one in session.items()]))
+async def initial_messages(session: Session, inliner: PictureInliner) -> tuple[EventMsg, ...]:
+    """The history of a conversation as events, with as many pictures inline as fit."""
+    stored = list(without_copies([one async for one in session.items()]))
     urls = [url for one in stored for url in image_urls(one.item) if handle_of(url) is not None]
-    loaded = await inlining.loaded(urls)
+    loaded = await inliner.load(urls)
     swaps = {url: {"type": "input_image", "image_url": data} for url, data in loaded.items()}
     return tuple(
         event
         for one in stored
-        for event in replayed(replace(one, item=replace_images(one.item, swaps)))
+        for event in item_to_events(replace(one, item=replace_images(one.item, swaps)))
     )
 
 
-def _wishes(threads: ThreadTable, params: NewConversationParams | None) -> dict[str, Any]:
-    """What is wanted, as the second protocol has it.
+def _options(threads: ThreadTable, params: NewConversationParams | None) -> dict[str, Any]:
+    """The options of a request, as members of the params of protocol v2.
 
     Raises:
         RpcError: there is no such profile.
@@ -142,7 +152,7 @@ def _wishes(threads: ThreadTable, params: NewConversationParams | None) -> dict[
         try:
             threads.limner.personalities.get(params.profile)
         except LimnerError as error:
-            raise refusal(f"invalid profile: {error.message}") from error
+            raise invalid_request(f"invalid profile: {error.message}") from error
     return {
         "model": params.model,
         "model_provider": params.model_provider,
@@ -159,9 +169,9 @@ def _wishes(threads: ThreadTable, params: NewConversationParams | None) -> dict[
 async def _conversation_id(
     threads: ThreadTable, params: ResumeConversationParams | ForkConversationParams
 ) -> str | None:
-    """The id of the conversation that is meant; None where it is a file from elsewhere, or none.
+    """The id of the conversation; None if the client names a file from elsewhere, or nothing.
 
-    A path that is empty names nothing, as in the second protocol.
+    An empty path names nothing, as in protocol v2.
     """
     files = RolloutFiles(home=threads.limner.home.folder)
     named = params.conversation_id
@@ -172,61 +182,66 @@ async def _conversation_id(
     try:
         _, about = await threads.stored(named)
     except RpcError:
-        raise refusal(f"no rollout found for conversation id {named[:80]}") from None
+        raise invalid_request(f"no rollout found for conversation id {named[:80]}") from None
     return about.id
 
 
-async def _bring_back(threads: ThreadTable, conversation_id: str) -> None:
-    """Take a conversation that was put away out again: this protocol has no other word for it."""
+async def _unarchive(threads: ThreadTable, conversation_id: str) -> None:
+    """Unarchive a conversation if it is archived: this protocol has no method for it."""
     _, about = await threads.stored(conversation_id)
     if about.archived_ms is not None:
         await threads.limner.sessions.unarchive(conversation_id)
 
 
-async def _imported(threads: ThreadTable, path: str, wishes: Mapping[str, Any]) -> Opened:
+async def _imported(threads: ThreadTable, path: str, options: Mapping[str, Any]) -> OpenedThread:
     try:
-        return await continued(threads, ThreadResumeParams(thread_id="", path=path, **wishes))
+        return await resume_thread(threads, ThreadResumeParams(thread_id="", path=path, **options))
     except LimnerError as error:
-        raise refusal(f"failed to load rollout `{path[:400]}`: {error.message}") from error
+        raise invalid_request(f"failed to load rollout `{path[:400]}`: {error.message}") from error
 
 
-async def _shown(threads: ThreadTable, made: Opened) -> _Shown:
-    thread = made[0]
-    told = await opened(thread, lim=threads.limner)
-    view: Thread = told["thread"]
-    path = await RolloutFiles(home=threads.limner.home.folder).write(view)
+async def _view(threads: ThreadTable, opened: OpenedThread) -> _ConversationView:
+    members = await opened_view(opened.thread, lim=threads.limner)
+    thread: Thread = members["thread"]
+    sandbox: SandboxMode = next(m for m, policy in MODES.items() if policy == members["sandbox"])
+    path = await RolloutFiles(home=threads.limner.home.folder).write(thread)
     configured = SessionConfigured(
-        session_id=view.id,
-        forked_from_id=view.forked_from_id,
-        thread_name=view.name,
-        model=told["model"],
-        model_provider_id=view.model_provider,
+        session_id=thread.id,
+        forked_from_id=thread.forked_from_id,
+        thread_name=thread.name,
+        model=members["model"],
+        model_provider_id=thread.model_provider,
         # Clients of this protocol know `on-failure`.
-        approval_policy=thread.kept.terms.approval or told["approval_policy"],
-        sandbox_policy={"type": next(m for m, now in MODES.items() if now == told["sandbox"])},
-        cwd=view.cwd,
-        reasoning_effort=view.reasoning_effort,
+        approval_policy=opened.thread.state.options.approval or members["approval_policy"],
+        sandbox_policy={"type": sandbox},
+        cwd=thread.cwd,
+        reasoning_effort=thread.reasoning_effort,
         rollout_path=path,
     )
-    return _Shown(thread=view, path=path, configured=configured)
+    return _ConversationView(thread=thread, path=path, configured=configured)
 
 
-async def _answer(threads: ThreadTable, made: Opened, shown: _Shown) -> dict[str, Any]:
-    messages = await initial_messages(made[0].session, threads.history.inlining)
+async def _answer(
+    threads: ThreadTable, opened: OpenedThread, view: _ConversationView
+) -> dict[str, Any]:
+    messages = await initial_messages(opened.thread.session, threads.history.inliner)
     return {
-        "conversation_id": shown.thread.id,
-        "model": shown.configured.model,
+        "conversation_id": view.thread.id,
+        "model": view.configured.model,
         "initial_messages": messages,
-        "rollout_path": shown.path,
+        "rollout_path": view.path,
     }
 
 
-def _tell_opened(
-    call: RpcCall, shown: _Shown, made: Opened, wanted: NewConversationParams | None
+def _send_configured(
+    call: RpcCall,
+    view: _ConversationView,
+    opened: OpenedThread,
+    params: NewConversationParams | None,
 ) -> None:
-    """Tell whoever asked what holds now, and what of their wishes does not."""
-    warnings = list(made[1])
-    if wanted is not None and wanted.include_apply_patch_tool:
+    """Send the options in force, and a warning for each option that has no effect."""
+    warnings = list(opened.warnings)
+    if params is not None and params.include_apply_patch_tool:
         warnings.append(NO_PATCHES)
-    told = [WarningEvent(message=warning) for warning in warnings]
-    tell(call.connection, shown.thread.id, shown.configured, *told)
+    events = [WarningEvent(message=warning) for warning in warnings]
+    send_events(call.connection, view.thread.id, view.configured, *events)

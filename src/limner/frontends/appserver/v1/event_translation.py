@@ -1,4 +1,4 @@
-"""What clients of the second protocol are told or shown -> the events that the first has for it."""
+"""The notifications and items of protocol v2 -> the events of the first protocol."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from limner.agent.session import StoredItem
-from limner.frontends.appserver.item_views import CallIndex, items_of
+from limner.frontends.appserver.item_views import CallIndex, to_thread_items
 from limner.frontends.appserver.protocol import items, notifications
 from limner.frontends.appserver.protocol.base import ImageInput, LocalImageInput, TextInput
 from limner.frontends.appserver.protocol.notifications import Notice, TokenUsageBreakdown
@@ -16,19 +16,19 @@ from limner.frontends.appserver.stored_turns import is_abort
 from limner.frontends.appserver.v1 import events
 from limner.frontends.appserver.v1.events import EventMsg
 
-# The parts of a message that an event has a word for.
-_WORDED = frozenset({"input_text", "output_text", "input_image"})
+# The types of message parts that events can carry.
+_EVENT_PARTS = frozenset({"input_text", "output_text", "input_image"})
 _HUMP = re.compile(r"(?<!^)(?=[A-Z])")
 
 
-def narrated(notice: Notice) -> Sequence[EventMsg]:
-    """What a notification says; nothing where only the second protocol has a word for it."""
-    teller = _TELLERS.get(type(notice))
-    return () if teller is None else teller(notice)
+def to_events(notice: Notice) -> Sequence[EventMsg]:
+    """The events of a notification; none if only protocol v2 has it."""
+    translate = _TRANSLATORS.get(type(notice))
+    return () if translate is None else translate(notice)
 
 
 def turn_of(notice: Notice) -> str:
-    """The id of the turn that a notification is about, empty outside one."""
+    """The id of the turn of a notification; empty outside a turn."""
     if isinstance(
         notice, notifications.TurnStartedNotification | notifications.TurnCompletedNotification
     ):
@@ -36,26 +36,28 @@ def turn_of(notice: Notice) -> str:
     return str(getattr(notice, "turn_id", ""))
 
 
-def replayed(stored: StoredItem) -> Sequence[EventMsg]:
-    """What an item of a history says; the item itself where no event says all of it."""
+def item_to_events(stored: StoredItem) -> Sequence[EventMsg]:
+    """The events of a stored item; the item itself if no event has all of it."""
     item = stored.item
     if "compaction" in item:
         return [events.ContextCompacted()]
     if is_abort(item) and isinstance(item.get("turn_id"), str):
         return [events.TurnAborted(turn_id=item["turn_id"])]
-    seen = items_of([stored], CallIndex())
-    worded = [event for one in seen if _is_worded(one, item) for event in _done(one, "")]
-    return worded or [events.RawResponseItem(item=item)]
+    seen = to_thread_items([stored], CallIndex())
+    found = [event for one in seen if _has_event(one, item) for event in _completed(one, "")]
+    return found or [events.RawResponseItem(item=item)]
 
 
-def _is_worded(seen: items.ThreadItem, item: dict[str, Any]) -> bool:
+def _has_event(seen: items.ThreadItem, item: dict[str, Any]) -> bool:
     if isinstance(seen, items.UserMessage | items.AgentMessage):
         kinds = {part.get("type") for part in item["content"]}
-        return kinds <= _WORDED and not ("input_image" in kinds and item["role"] == "assistant")
+        return kinds <= _EVENT_PARTS and not (
+            "input_image" in kinds and item["role"] == "assistant"
+        )
     return isinstance(seen, items.Reasoning)
 
 
-def _begun(item: items.ThreadItem, turn_id: str) -> Sequence[EventMsg]:
+def _started(item: items.ThreadItem, turn_id: str) -> Sequence[EventMsg]:
     match item:
         case items.DynamicToolCall():
             return [
@@ -73,40 +75,40 @@ def _begun(item: items.ThreadItem, turn_id: str) -> Sequence[EventMsg]:
             return []
 
 
-def _done(item: items.ThreadItem, turn_id: str) -> Sequence[EventMsg]:
+def _completed(item: items.ThreadItem, turn_id: str) -> Sequence[EventMsg]:
     if isinstance(item, items.DynamicToolCall):
-        return [_answered(item, turn_id)]
-    teller = _ITEM_TELLERS.get(type(item))
-    return () if teller is None else teller(item)
+        return [_tool_response(item, turn_id)]
+    translate = _ITEM_TRANSLATORS.get(type(item))
+    return () if translate is None else translate(item)
 
 
-def _said(item: items.UserMessage) -> Sequence[EventMsg]:
+def _user_message(item: items.UserMessage) -> Sequence[EventMsg]:
     given = item.content
-    told = events.UserMessageEvent(
+    event = events.UserMessageEvent(
         message="".join(one.text for one in given if isinstance(one, TextInput)),
         images=tuple(str(one.url) for one in given if isinstance(one, ImageInput)),
         local_images=tuple(one.path for one in given if isinstance(one, LocalImageInput)),
     )
-    return [told]
+    return [event]
 
 
-def _thought(item: items.Reasoning) -> Sequence[EventMsg]:
-    summed = [events.AgentReasoning(text=text) for text in item.summary]
-    return [*summed, *(events.AgentReasoningRawContent(text=text) for text in item.content)]
+def _reasoning(item: items.Reasoning) -> Sequence[EventMsg]:
+    summaries = [events.AgentReasoning(text=text) for text in item.summary]
+    return [*summaries, *(events.AgentReasoningRawContent(text=text) for text in item.content)]
 
 
-def _drawn(item: items.ImageGeneration) -> Sequence[EventMsg]:
-    told = events.ImageGenerationEnd(
+def _generated(item: items.ImageGeneration) -> Sequence[EventMsg]:
+    event = events.ImageGenerationEnd(
         call_id=item.id,
         status=item.status,
         revised_prompt=item.revised_prompt,
         result=item.result,
         saved_path=item.saved_path,
     )
-    return [told]
+    return [event]
 
 
-def _answered(item: items.DynamicToolCall, turn_id: str) -> EventMsg:
+def _tool_response(item: items.DynamicToolCall, turn_id: str) -> EventMsg:
     seconds, rest_ms = divmod(item.duration_ms or 0, 1000)
     return events.DynamicToolCallResponseEvent(
         call_id=item.id,
@@ -139,7 +141,7 @@ def _tokens(counted: TokenUsageBreakdown) -> events.TokenUsage:
     )
 
 
-def _failure(notice: notifications.ErrorNotification) -> EventMsg:
+def _error(notice: notifications.ErrorNotification) -> EventMsg:
     error, info = notice.error, _snake(notice.error.codex_error_info)
     if notice.will_retry:
         return events.StreamError(
@@ -158,29 +160,31 @@ def _end(turn: Turn) -> EventMsg:
 
 
 def _snake(info: ErrorInfo | None) -> str | dict[str, Any] | None:
-    """A word that programs know, as this protocol spells it."""
+    """A code of an error, as this protocol spells it."""
     return _HUMP.sub("_", info).lower() if isinstance(info, str) else info
 
 
-_ITEM_TELLERS: Mapping[type[items.ThreadItem], Callable[[Any], Sequence[EventMsg]]] = {
-    items.UserMessage: _said,
+_ITEM_TRANSLATORS: Mapping[type[items.ThreadItem], Callable[[Any], Sequence[EventMsg]]] = {
+    items.UserMessage: _user_message,
     items.AgentMessage: lambda item: [
         events.AgentMessageEvent(message=item.text, phase=item.phase)
     ],
-    items.Reasoning: _thought,
-    items.ImageGeneration: _drawn,
+    items.Reasoning: _reasoning,
+    items.ImageGeneration: _generated,
     items.ImageView: lambda item: [events.ViewImageToolCall(call_id=item.id, path=item.path)],
     items.ContextCompaction: lambda _: [events.ContextCompacted()],
 }
-_TELLERS: Mapping[type[Notice], Callable[[Any], Sequence[EventMsg]]] = {
-    notifications.TurnStartedNotification: lambda told: [events.TaskStarted(turn_id=told.turn.id)],
-    notifications.ItemStartedNotification: lambda told: _begun(told.item, told.turn_id),
-    notifications.ItemCompletedNotification: lambda told: _done(told.item, told.turn_id),
-    notifications.AgentMessageDeltaNotification: lambda told: [
-        events.AgentMessageDelta(delta=told.delta)
+_TRANSLATORS: Mapping[type[Notice], Callable[[Any], Sequence[EventMsg]]] = {
+    notifications.TurnStartedNotification: lambda notice: [
+        events.TaskStarted(turn_id=notice.turn.id)
     ],
-    notifications.ThreadTokenUsageUpdatedNotification: lambda told: [_count(told.token_usage)],
-    notifications.ErrorNotification: lambda told: [_failure(told)],
-    notifications.TurnCompletedNotification: lambda told: [_end(told.turn)],
-    notifications.WarningNotification: lambda told: [events.WarningEvent(message=told.message)],
+    notifications.ItemStartedNotification: lambda notice: _started(notice.item, notice.turn_id),
+    notifications.ItemCompletedNotification: lambda notice: _completed(notice.item, notice.turn_id),
+    notifications.AgentMessageDeltaNotification: lambda notice: [
+        events.AgentMessageDelta(delta=notice.delta)
+    ],
+    notifications.ThreadTokenUsageUpdatedNotification: lambda notice: [_count(notice.token_usage)],
+    notifications.ErrorNotification: lambda notice: [_error(notice)],
+    notifications.TurnCompletedNotification: lambda notice: [_end(notice.turn)],
+    notifications.WarningNotification: lambda notice: [events.WarningEvent(message=notice.message)],
 }

@@ -15,23 +15,23 @@ from limner.frontends.appserver.protocol.threads import (
     ThreadListParams,
 )
 from limner.frontends.appserver.protocol.turns import TurnStartParams
-from limner.frontends.appserver.rpc_errors import refusal
+from limner.frontends.appserver.rpc_errors import invalid_request
 from limner.frontends.appserver.thread_methods import archive as archive_thread
 from limner.frontends.appserver.thread_methods import list_threads
 from limner.frontends.appserver.threads import ThreadTable
-from limner.frontends.appserver.turn_methods import begin
+from limner.frontends.appserver.turn_methods import start_turn
 from limner.frontends.appserver.v1 import types
 from limner.frontends.appserver.v1.rollout_files import RolloutFiles
 from limner.frontends.appserver.v1.subscriber import V1Subscriber
 
-# What the second protocol calls an app-server, the first one calls so.
+# The first protocol has another word for a thread that an app-server started.
 _SOURCES = {"appServer": "mcp"}
 
 
 async def list_conversations(
     threads: ThreadTable, params: types.ListConversationsParams
 ) -> types.ListConversationsResponse:
-    """Some conversations, the newest first; those in which nothing was said are left out."""
+    """One page of conversations, the newest first; those without an item are left out."""
     wanted = ThreadListParams(
         cursor=params.cursor, limit=params.page_size, model_providers=params.model_providers
     )
@@ -46,23 +46,25 @@ async def list_conversations(
 async def archive(
     threads: ThreadTable, call: RpcCall, params: types.ArchiveConversationParams
 ) -> None:
-    """Put a conversation away; a path that comes with it has to be its own."""
+    """Archive a conversation; a path that comes with it has to be its own."""
     named, path = params.conversation_id, params.rollout_path
     if path is not None and not Path(path).name.endswith(f"{named}.jsonl"):
-        raise refusal(f"rollout path `{path[:400]}` does not match conversation id {named[:80]}")
+        raise invalid_request(
+            f"rollout path `{path[:400]}` does not match conversation id {named[:80]}"
+        )
     await archive_thread(threads, call, ThreadArchiveParams(thread_id=named))
 
 
 async def send_message(
     threads: ThreadTable, call: RpcCall, params: types.SendUserMessageParams
 ) -> None:
-    """Begin a turn like those before, or join the one that is under way."""
+    """Start a turn with the current options, or add the input to the running turn."""
     wanted = TurnStartParams(thread_id=params.conversation_id, input=_inputs(params.items))
-    await begin(threads, wanted, begun=lambda _: call.answer(Empty()))
+    await start_turn(threads, wanted, on_started=lambda _: call.answer(Empty()))
 
 
 async def send_turn(threads: ThreadTable, call: RpcCall, params: types.SendUserTurnParams) -> None:
-    """Begin a turn, and change what is to be different from now on."""
+    """Start a turn with new options, or add the input to the running turn."""
     wanted = TurnStartParams(
         thread_id=params.conversation_id,
         input=_inputs(params.items),
@@ -74,17 +76,17 @@ async def send_turn(threads: ThreadTable, call: RpcCall, params: types.SendUserT
         summary=params.summary,
         output_schema=params.output_schema,
     )
-    await begin(threads, wanted, begun=lambda _: call.answer(Empty()))
+    await start_turn(threads, wanted, on_started=lambda _: call.answer(Empty()))
 
 
 async def interrupt(
     threads: ThreadTable,
     params: types.InterruptConversationParams,
 ) -> types.InterruptConversationResponse:
-    """End the turn that is under way, and answer when it has ended."""
+    """Interrupt the running turn, and respond when it has ended."""
     thread = threads.get(params.conversation_id)
     if thread.turn_id is None:
-        raise refusal("no active turn to interrupt")
+        raise invalid_request("no active turn to interrupt")
     thread.interrupt()
     await thread.ended()
     return types.InterruptConversationResponse()
@@ -93,32 +95,32 @@ async def interrupt(
 async def add_listener(
     threads: ThreadTable, call: RpcCall, params: types.AddConversationListenerParams
 ) -> None:
-    """Let a connection hear of a conversation from now on."""
+    """Subscribe a connection to a conversation."""
     thread, client, name = threads.get(params.conversation_id), call.connection, new_id()
     listener = V1Subscriber(client, thread.id, wants_items=params.experimental_raw_events)
 
-    def leave() -> None:
-        _dismiss(threads, name)
+    def remove() -> None:
+        _remove_listener(threads, name)
 
     call.answer(types.AddConversationSubscriptionResponse(subscription_id=name))
-    thread.audience.attend(name, listener)
-    client.on_close(leave)
+    thread.subscribers.add_foreign(name, listener)
+    client.on_close(remove)
 
 
 async def remove_listener(
     threads: ThreadTable,
     params: types.RemoveConversationListenerParams,
 ) -> Empty:
-    """Let a connection hear no more of a conversation."""
-    if not _dismiss(threads, params.subscription_id):
-        raise refusal(f"subscription not found: {params.subscription_id[:80]}")
+    """Unsubscribe a connection from a conversation."""
+    if not _remove_listener(threads, params.subscription_id):
+        raise invalid_request(f"subscription not found: {params.subscription_id[:80]}")
     return Empty()
 
 
-def _dismiss(threads: ThreadTable, name: str) -> bool:
+def _remove_listener(threads: ThreadTable, name: str) -> bool:
     for thread in threads.live.values():
-        if thread.audience.dismiss(name):
-            threads.rest(thread)
+        if thread.subscribers.remove_foreign(name):
+            threads.unload_later(thread)
             return True
     return False
 

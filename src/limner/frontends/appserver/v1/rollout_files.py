@@ -1,7 +1,7 @@
-"""A conversation -> the path that clients of the first protocol know it by, and back.
+"""A conversation <-> the rollout path that clients of the first protocol know it by.
 
-There is a file at that path, and it names the conversation. What was said is in the store, which
-has it once, with its pictures: `limner sessions export` writes it all.
+The file at that path only names the conversation. Its items and pictures are in the store;
+`limner sessions export` writes all of them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from limner import __version__
-from limner.agent.rollout import line
+from limner.agent.rollout import encode_line
 from limner.agent.session_import import ORIGINATOR
 from limner.errors import OutputExists
 from limner.frontends.appserver.protocol.threads import Thread
@@ -33,36 +33,38 @@ class RolloutFiles(msgspec.Struct, frozen=True, kw_only=True):
     home: Path
 
     async def write(self, thread: Thread) -> str:
-        """The path of a conversation, where there is a file now if there was none.
+        """The path of a conversation; the file is written if it is missing.
 
         Raises:
             StorageError: the disk is full.
         """
-        begun = datetime.fromtimestamp(thread.created_at, UTC)
-        path = self._folder / f"rollout-{begun:%Y-%m-%dT%H-%M-%S}-{thread.id}.jsonl"
+        created = datetime.fromtimestamp(thread.created_at, UTC)
+        path = self._folder / f"rollout-{created:%Y-%m-%dT%H-%M-%S}-{thread.id}.jsonl"
         if not await asyncio.to_thread(path.is_file):
-            first = line("session_meta", _meta(thread, begun), at_ms=thread.created_at * 1000)
+            first = encode_line(
+                "session_meta", _meta(thread, created), at_ms=thread.created_at * 1000
+            )
             with suppress(OutputExists):  # another process was faster
                 await asyncio.to_thread(write_new, path, first, mode=0o600)
         return str(path)
 
     def conversation_at(self, path: Path) -> str | None:
-        """The id of the conversation whose file that is, whether the file is still there or not."""
+        """The id of the conversation of a path; the file itself need not exist."""
         found = _NAME.fullmatch(path.name)
         return None if found is None or path.parent != self._folder else found["id"]
 
     @property
     def _folder(self) -> Path:
-        # The home may lie behind a symlink, and what is written below must not.
+        # The home may be a symlink; the paths of files that are written must not contain one.
         return self.home.resolve() / FOLDER
 
 
-def _meta(thread: Thread, begun: datetime) -> Mapping[str, Any]:
+def _meta(thread: Thread, created: datetime) -> Mapping[str, Any]:
     return {
         "id": thread.id,
-        "timestamp": begun.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "timestamp": created.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "cwd": thread.cwd,
         "originator": ORIGINATOR,
         "cli_version": __version__,
-        "note": f"limner keeps the conversation: limner sessions export {thread.id}",
+        "note": f"limner stores the conversation: limner sessions export {thread.id}",
     }

@@ -1,27 +1,27 @@
-"""What happens and is asked in a thread -> one client that listens by the first protocol."""
+"""The notifications and requests of a thread -> one subscriber that speaks the first protocol."""
 
 from __future__ import annotations
 
 from limner.frontends.appserver.connection import ClientConnection
 from limner.frontends.appserver.protocol.notifications import Notice
-from limner.frontends.appserver.v1.approvals import translated
-from limner.frontends.appserver.v1.event_translation import narrated, turn_of
+from limner.frontends.appserver.v1.approvals import to_v1_request
+from limner.frontends.appserver.v1.event_translation import to_events, turn_of
 from limner.frontends.appserver.v1.events import Event, EventMsg, RawResponseItem
 from limner.net.jsonrpc_peer import PendingRequest
 from limner.wires.items import Item
 
 
-def tell(
-    client: ClientConnection, conversation_id: str, *happened: EventMsg, turn_id: str = ""
+def send_events(
+    client: ClientConnection, conversation_id: str, *messages: EventMsg, turn_id: str = ""
 ) -> None:
-    """Tell one client what happened in a conversation."""
-    for msg in happened:
+    """Send events of a conversation to one client."""
+    for msg in messages:
         event = Event(id=turn_id, msg=msg, conversation_id=conversation_id)
         client.notify(event.method, event)
 
 
 class V1Subscriber:
-    """A client that listens to a conversation, and maybe wants every item as it is kept."""
+    """A client that subscribes to a conversation; ``wants_items`` asks for every stored item."""
 
     def __init__(
         self, client: ClientConnection, conversation_id: str, *, wants_items: bool
@@ -29,16 +29,17 @@ class V1Subscriber:
         self.client = client
         self._conversation_id, self._wants_items = conversation_id, wants_items
 
-    def hear(self, notice: Notice) -> None:
-        """Tell the client what others are told."""
-        tell(self.client, self._conversation_id, *narrated(notice), turn_id=turn_of(notice))
+    def notify(self, notice: Notice) -> None:
+        """Send a notification as events."""
+        events = to_events(notice)
+        send_events(self.client, self._conversation_id, *events, turn_id=turn_of(notice))
 
-    def hear_item(self, item: Item, *, turn_id: str) -> None:
-        """Show the client an item that was kept, if it wants to see them."""
+    def send_item(self, item: Item, *, turn_id: str) -> None:
+        """Send a stored item, if the client wants them."""
         if self._wants_items:
-            kept = RawResponseItem(item=dict(item))
-            tell(self.client, self._conversation_id, kept, turn_id=turn_id)
+            raw = RawResponseItem(item=dict(item))
+            send_events(self.client, self._conversation_id, raw, turn_id=turn_id)
 
-    def ask(self, question: PendingRequest) -> None:
-        """Put a question to the client."""
-        question.send_to(self.client, translated=translated(question.params))
+    def request(self, request: PendingRequest) -> None:
+        """Send a request of the server."""
+        request.send_to(self.client, translated=to_v1_request(request.params))

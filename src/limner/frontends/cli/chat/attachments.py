@@ -1,4 +1,4 @@
-"""Words as people type, paste and drop them -> the picture files that are named in them."""
+"""A message as a user types, pastes or drops it -> the picture files that it names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from limner.errors import ReachDenied
 from limner.tools.base import ToolContext
 from limner.tools.file_lookup import find_file
 
-# A name is a hint that is cheap to check; whether it is a picture, its bytes decide.
+# A suffix is cheap to check. The bytes decide later whether it is a picture.
 SUFFIXES = frozenset(
     {".png", ".jpg", ".jpeg", ".jfif", ".gif", ".webp", ".avif", ".bmp"}
     | {".heic", ".heif", ".ico", ".pdf", ".svg", ".tif", ".tiff"}
@@ -26,31 +26,31 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
-_AROUND = "`'\"“”‘’()[]<>,.;:!?…"  # noqa: RUF001 - the quotes that people write
+_AROUND = "`'\"“”‘’()[]<>,.;:!?…"  # noqa: RUF001 - quotes of several languages
 
 
-def pictures_in(words: str, context: ToolContext) -> list[Path]:
-    """The picture files that words name, each once, in their order."""
-    alone = named_picture(words, context)
+def find_pictures(message: str, context: ToolContext) -> list[Path]:
+    """The picture files that a message names, each once, in order."""
+    alone = find_picture(message, context)
     if alone is not None:
         return [alone]
-    found = (named_picture(token, context) for token in _tokens(words))
+    found = (find_picture(token, context) for token in _tokens(message))
     return list(dict.fromkeys(path for path in found if path is not None))
 
 
-def is_alone(words: str, context: ToolContext) -> bool:
-    """Whether words are the paths of pictures, and nothing else."""
-    if named_picture(words, context) is not None:
+def is_only_pictures(message: str, context: ToolContext) -> bool:
+    """Whether a message is paths of pictures and nothing else."""
+    if find_picture(message, context) is not None:
         return True
-    tokens = [match[0] for match in _TOKEN.finditer(words)]
-    return bool(tokens) and all(named_picture(token, context) is not None for token in tokens)
+    tokens = [match[0] for match in _TOKEN.finditer(message)]
+    return bool(tokens) and all(find_picture(token, context) is not None for token in tokens)
 
 
-def named_picture(text: str, context: ToolContext) -> Path | None:
-    """The picture file of a path as it is written, quoted, escaped or as a file URL."""
+def find_picture(text: str, context: ToolContext) -> Path | None:
+    """The picture file of a path: plain, quoted, escaped or a file URL."""
     name = _unquoted(text.strip())
     if name.startswith("file://"):
-        name = _of_url(name)
+        name = _url_path(name)
     if os.path.splitext(name)[1].lower() not in SUFFIXES:  # noqa: PTH122 - any text, not a path
         return None
     try:
@@ -60,9 +60,9 @@ def named_picture(text: str, context: ToolContext) -> Path | None:
         return None
 
 
-def _tokens(words: str) -> Iterator[str]:
-    """The pieces of words that may be paths, and each without the punctuation around it."""
-    for match in _TOKEN.finditer(words):
+def _tokens(message: str) -> Iterator[str]:
+    """The pieces of a message that may be paths, each also without its punctuation."""
+    for match in _TOKEN.finditer(message):
         if match["bare"] is None:
             yield match["single"] or match["double"]
             continue
@@ -76,7 +76,7 @@ def _unquoted(text: str) -> str:
     return text[1:-1] if is_quoted else text
 
 
-def _of_url(url: str) -> str:
+def _url_path(url: str) -> str:
     try:
         parts = urlsplit(url)
     except ValueError:

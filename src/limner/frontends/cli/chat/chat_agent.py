@@ -1,4 +1,4 @@
-"""What a person asked for -> the other side of the conversation: a session, and who answers."""
+"""The options of the command line -> the agent of a chat: its session and its model."""
 
 from __future__ import annotations
 
@@ -19,93 +19,93 @@ LATEST = ""
 
 
 class ChatOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What the command line asks for.
+    """The options of the command line.
 
     Attributes:
-        terms: who answers, and how far they may go.
-        session: the session to continue, or ``LATEST``; None begins one.
-        cwd: the folder to work in; None is this one, or the session's own.
+        session_options: the model and its limits.
+        session: the session to continue, or ``LATEST``; None starts one.
+        cwd: the folder to work in; None means this one, or the session's own.
     """
 
-    terms: SessionOptions = SessionOptions()
+    session_options: SessionOptions = SessionOptions()
     session: str | None = None
     cwd: Path | None = None
 
 
 class ChatAgent:
-    """The other side. Nothing is stored before something is said.
+    """The agent of a chat, which can change. Nothing is stored before the first message.
 
     Args:
-        lim: whose sessions they are.
-        wishes: what was asked for.
-        ask: decides what only a person can decide.
+        lim: has the sessions.
+        options: the options of the command line.
+        ask: asks the user for approval.
     """
 
     def __init__(
-        self, lim: Limner, wishes: ChatOptions, *, ask: Callable[[Question], Awaitable[bool]]
+        self, lim: Limner, options: ChatOptions, *, ask: Callable[[Question], Awaitable[bool]]
     ) -> None:
-        self._lim, self._wishes, self._ask = lim, wishes, ask
-        self.agent = self._agent(None)
+        self._lim, self._options, self._ask = lim, options, ask
+        self.current = self._make_agent(None)
 
     @property
     def session_id(self) -> str | None:
-        """The session, once there is one."""
-        return self.agent.session_id
+        """The id of the session, once there is one."""
+        return self.current.session_id
 
-    async def begin(self) -> KnownModel:
-        """Take up the session that was asked for, if any, and tell who answers.
+    async def open(self) -> KnownModel:
+        """Open the session of the options, if any; returns the model that will answer.
 
         Raises:
             UserError: there is no such session, personality or model, or no key for it.
         """
-        session = self._wishes.session
+        session = self._options.session
         if session is not None:
-            self.agent = self._agent(await self._latest() if session == LATEST else session)
-            await self.agent.conversation()
+            self.current = self._make_agent(await self._latest() if session == LATEST else session)
+            await self.current.conversation()
         return await self.model()
 
     async def model(self) -> KnownModel:
-        """Who answers the next message.
+        """The model that answers the next message.
 
         Raises:
             UserError: there is no such personality or model, or no key for it.
         """
-        return self._answering(await self.terms())
+        return self._find_model(await self.session_options())
 
-    async def terms(self) -> SessionOptions:
-        """What holds from the next message on."""
+    async def session_options(self) -> SessionOptions:
+        """The options that apply to the next message."""
         if self.session_id is None:
-            return self._wishes.terms
-        return (await self.agent.conversation()).terms
+            return self._options.session_options
+        return (await self.current.conversation()).options
 
     async def change(self, changes: SessionOptions) -> KnownModel:
-        """Let something else hold from the next message on, and tell who answers then.
+        """Change options from the next message on; returns the model that answers then.
 
         Raises:
             UserError: there is no such personality or model, or no key for it.
         """
-        model = self._answering(_changed(await self.terms(), changes))
-        self._wishes = msgspec.structs.replace(
-            self._wishes, terms=_changed(self._wishes.terms, changes)
+        model = self._find_model(_merge(await self.session_options(), changes))
+        self._options = msgspec.structs.replace(
+            self._options, session_options=_merge(self._options.session_options, changes)
         )
         if self.session_id is None:
-            self.agent = self._agent(None)
+            self.current = self._make_agent(None)
         else:
-            conversation = await self.agent.conversation()
+            conversation = await self.current.conversation()
             await self._lim.conversations.change(conversation, changes)
         return model
 
     async def about(self) -> SessionAbout | None:
-        """What is known of the session, once there is one."""
+        """The description of the session, once there is one."""
         if self.session_id is None:
             return None
-        return await (await self.agent.conversation()).session.about()
+        return await (await self.current.conversation()).session.about()
 
     async def resume(self, session_id: str) -> None:
-        """Go on with another session, under the terms it has.
+        """Continue another session, with its own options.
 
         Raises:
-            UserError: somebody else is talking in it.
+            UserError: another process uses it.
             InputInvalid: there is no such session, or there are several.
         """
         session = await self._lim.sessions.open(session_id)
@@ -113,49 +113,49 @@ class ChatAgent:
             return
         agent = Agent(self._lim, session=session.id, ask=self._ask)
         await agent.conversation()
-        await self.agent.aclose()
-        self.agent = agent
+        await self.current.aclose()
+        self.current = agent
 
     async def fork(self) -> None:
-        """Go on in a copy of this session; the other stays as it is.
+        """Continue in a copy of this session; the original is unchanged.
 
         Raises:
-            UserError: nothing was said yet.
+            UserError: there is no message yet.
         """
         if self.session_id is None:
-            raise UserError("There is nothing to copy yet.", hint="Say something first.")
+            raise UserError("There is nothing to copy yet.", hint="Send a message first.")
         await self.resume((await self._lim.sessions.fork(self.session_id)).id)
 
-    async def renew(self) -> None:
-        """Begin a new session with the next message."""
-        await self.agent.aclose()
-        self.agent = self._agent(None)
+    async def start_over(self) -> None:
+        """Start a new session with the next message."""
+        await self.current.aclose()
+        self.current = self._make_agent(None)
 
     async def _latest(self) -> str:
         for about in await self._lim.sessions.list(limit=1):
             return about.id
-        raise UserError("No session is stored here yet.", hint="Begin one: limner chat")
+        raise UserError("No session is stored here yet.", hint="Start one: limner chat")
 
-    def _answering(self, terms: SessionOptions) -> KnownModel:
-        standings = self._lim.conversations.standings
-        return standings.of(terms, session_id="", cwd=self._lim.cwd).found.model
+    def _find_model(self, options: SessionOptions) -> KnownModel:
+        turn_configs = self._lim.conversations.turn_configs
+        return turn_configs.build(options, session_id="", cwd=self._lim.cwd).found.model
 
-    def _agent(self, session: str | None) -> Agent:
-        terms = self._wishes.terms
+    def _make_agent(self, session: str | None) -> Agent:
+        options = self._options.session_options
         return Agent(
             self._lim,
             session=session,
-            model=terms.model,
-            personality=terms.personality,
-            sandbox=terms.sandbox,
-            approval=terms.approval,
-            budget_usd=terms.budget_usd,
-            cwd=self._wishes.cwd,
+            model=options.model,
+            personality=options.personality,
+            sandbox=options.sandbox,
+            approval=options.approval,
+            budget_usd=options.budget_usd,
+            cwd=self._options.cwd,
             ask=self._ask,
         )
 
 
-def _changed(terms: SessionOptions, changes: SessionOptions) -> SessionOptions:
+def _merge(options: SessionOptions, changes: SessionOptions) -> SessionOptions:
     fields = {name: getattr(changes, name) for name in changes.__struct_fields__}
-    asked = {name: value for name, value in fields.items() if value is not None}
-    return msgspec.structs.replace(terms, **asked)
+    given = {name: value for name, value in fields.items() if value is not None}
+    return msgspec.structs.replace(options, **given)

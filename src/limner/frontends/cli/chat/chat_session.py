@@ -1,4 +1,4 @@
-"""Words and pictures of a person -> turns that are watched, steered and interrupted."""
+"""Messages and pictures of a user -> turns that the user watches, steers and interrupts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from limner.agent.events import Event
 from limner.client import Limner
 from limner.errors import Cancelled, LimnerError
-from limner.frontends.cli.chat.attachments import is_alone, named_picture, pictures_in
+from limner.frontends.cli.chat.attachments import find_picture, find_pictures, is_only_pictures
 from limner.frontends.cli.chat.chat_agent import ChatAgent, ChatOptions
 from limner.frontends.cli.chat.input_history import InputHistory
 from limner.frontends.cli.chat.interrupts import interrupts
@@ -23,13 +23,13 @@ from limner.models.registry import OFFLINE, KnownModel
 from limner.tools.file_lookup import find_file
 
 OFFLINE_NOTE = (
-    f"This is {OFFLINE}: rules that draw and look, and no language model.\n"
-    "Set OPENAI_API_KEY, or another key, to talk with one."
+    f"This is {OFFLINE}: rules that draw and look, not a language model.\n"
+    "Set OPENAI_API_KEY, or another key, to use one."
 )
 
 
 class Leave(Exception):
-    """The person leaves; the status is that of the program."""
+    """The user leaves the chat; ``status`` is the exit status."""
 
     def __init__(self, status: int) -> None:
         super().__init__()
@@ -37,73 +37,73 @@ class Leave(Exception):
 
 
 class ChatSession:
-    """A person at a terminal, and who they talk with.
+    """A user at a terminal, and the agent that answers.
 
     Args:
-        lim: whose pictures, ledger and settings are used.
-        wishes: what the command line asks for.
+        lim: has the pictures, the ledger and the settings.
+        options: the options of the command line.
     """
 
-    def __init__(self, lim: Limner, wishes: ChatOptions) -> None:
+    def __init__(self, lim: Limner, options: ChatOptions) -> None:
         self.lim = lim
-        self.screen = Screen(lim, speak=write, shows_pictures=is_live())
+        self.screen = Screen(lim, write_text=write, shows_pictures=is_live())
         self.keyboard = Keyboard(self.screen, InputHistory(lim.home.chat_history))
-        self.partner = ChatAgent(lim, wishes, ask=self.keyboard.ask)
+        self.agent = ChatAgent(lim, options, ask=self.keyboard.ask)
         self.queue: deque[str] = deque()
         self._attached: list[Path] = []
         self._steering: set[asyncio.Task[None]] = set()
 
     async def attach(self, name: str) -> None:
-        """Take in a picture for the next message.
+        """Attach a picture to the next message.
 
         Raises:
-            LimnerError: it is no picture, or out of reach.
+            LimnerError: it is not a picture, or out of reach.
         """
         context = self.lim.person()
-        path = named_picture(name, context) or find_file(name, context)
-        taken = await self.lim.take(path)
+        path = find_picture(name, context) or find_file(name, context)
+        picture = await self.lim.take(path)
         if path not in self._attached:
             self._attached.append(path)
-        self.screen.line(f"Attached: {path} ({taken.width}x{taken.height})", dim=True)
+        self.screen.line(f"Attached: {path} ({picture.width}x{picture.height})", dim=True)
 
-    async def hear(self, words: str) -> None:
-        """Take a turn about what a person said; paths alone are pictures for the next one.
+    async def send(self, message: str) -> None:
+        """Run a turn for a message; paths alone are pictures for the next message.
 
         Raises:
-            LimnerError: the turn could not begin.
-            Left: the person pressed Ctrl-C twice.
+            LimnerError: the turn could not start.
+            Leave: the user pressed Ctrl-C twice.
         """
         context = self.lim.person()
-        for path in pictures_in(words, context):
+        for path in find_pictures(message, context):
             try:
                 await self.attach(str(path))
             except LimnerError as error:
                 self.screen.line(f"Not attached: {path}: {error.message}")
-        if is_alone(words, context):
-            self.screen.line("Now say what about it.", dim=True)
+        if is_only_pictures(message, context):
+            self.screen.line("Now write a message about it.", dim=True)
             return
         images, self._attached = self._attached, []
         try:
-            await self.watch(lambda: self.partner.agent.run(words, images=images))
+            await self.watch(lambda: self.agent.current.run(message, images=images))
         except LimnerError:
             self._attached = images
             raise
 
     async def watch(self, start: Callable[[], AsyncGenerator[Event]]) -> None:
-        """Watch a turn to its end; Ctrl-C ends it, and twice ends the program.
+        """Show a turn to its end; Ctrl-C ends the turn, a second Ctrl-C the program.
 
         Raises:
-            LimnerError: the turn could not begin.
-            Left: the person pressed Ctrl-C twice.
+            LimnerError: the turn could not start.
+            Leave: the user pressed Ctrl-C twice.
         """
-        has_begun, presses = False, 0
+        has_started, presses = False, 0
 
         async def follow() -> None:
-            nonlocal has_begun
-            listening = self.keyboard.listening(self._typed, hung_up=self._stop)
+            nonlocal has_started
+            listening = self.keyboard.listening(self._on_line, on_hangup=self._stop)
             async with self.screen.watched(), listening, aclosing(start()) as events:
                 async for event in events:
-                    has_begun = True
+                    has_started = True
                     await self.screen.show(event)
 
         turn = asyncio.ensure_future(follow())
@@ -112,7 +112,7 @@ class ChatSession:
             nonlocal presses
             presses = pressed
             self.keyboard.drop()
-            if pressed == 1 and has_begun:
+            if pressed == 1 and has_started:
                 self._stop()
                 self.screen.line("Stopping. Ctrl-C again leaves.", dim=True)
             else:
@@ -126,45 +126,45 @@ class ChatSession:
                     raise Leave(Cancelled.exit_status) from None
                 self.screen.line("Interrupted.")
             finally:
-                await self._settle_steering()
+                await self._wait_for_steering()
 
     def greet(self, model: KnownModel) -> None:
-        """Say who is talked with."""
+        """Show which model answers."""
         self.screen.line(f"{model.name}. /help lists the commands.", dim=True)
         if model.name == OFFLINE:
             self.screen.line(OFFLINE_NOTE, dim=True)
 
-    async def recall(self) -> None:
-        """Say which session is gone on with, and where it was."""
-        about = await self.partner.about()
+    async def show_session(self) -> None:
+        """Show which session is continued."""
+        about = await self.agent.about()
         if about is None:
             return
-        told = f"Session {about.id}: {about.name or about.preview or 'nothing said yet'}"
-        self.screen.line(clipped(told, max(size().columns - 1, 12)), dim=True)
+        title = f"Session {about.id}: {about.name or about.preview or 'no message yet'}"
+        self.screen.line(clipped(title, max(size().columns - 1, 12)), dim=True)
 
     def _stop(self) -> None:
-        self.partner.agent.interrupt()
+        self.agent.current.interrupt()
 
-    def _typed(self, line: str) -> None:
-        """A line in the middle of a turn steers it; a command waits for its end."""
-        if line.lstrip().startswith("/") and not pictures_in(line, self.lim.person()):
+    def _on_line(self, line: str) -> None:
+        """Steer the turn with a line; a command waits for the end of the turn."""
+        if line.lstrip().startswith("/") and not find_pictures(line, self.lim.person()):
             self.queue.append(line)
-            self.screen.line("That waits for the end of this turn.", dim=True)
+            self.screen.line("The command will run after this turn.", dim=True)
             return
         task = asyncio.ensure_future(self._steer(line))
         self._steering.add(task)
 
-    async def _steer(self, words: str) -> None:
-        images = pictures_in(words, self.lim.person())
+    async def _steer(self, message: str) -> None:
+        images = find_pictures(message, self.lim.person())
         try:
-            await self.partner.agent.steer(words, images=images)
+            await self.agent.current.steer(message, images=images)
         except LimnerError as error:
             if error.code not in ("NO_TURN", "TURN_IS_OVER"):
                 self.screen.fail(error)
                 return
-            self.queue.append(words)  # it came too late, and is the next message
+            self.queue.append(message)  # too late for this turn: it is the next message
 
-    async def _settle_steering(self) -> None:
+    async def _wait_for_steering(self) -> None:
         if self._steering:
             await asyncio.wait(self._steering)
             self._steering.clear()

@@ -1,4 +1,4 @@
-"""What a person typed <-> a file that only they can read, one JSON text on each line."""
+"""What a user typed <-> a file that only they can read, one JSON text on each line."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from limner.errors import LimnerError
 from limner.storage.files import write_new
 
 KEPT = 1_000
-# Rewriting is for a file that has outgrown what is kept, not for every start.
-_MOST_BYTES = 1024 * 1024
+# The file is rewritten only if it is much larger than what is kept, not at every start.
+_MAX_BYTES = 1024 * 1024
 
 
 class InputHistory:
-    """The messages of earlier conversations. Losing them is no reason to fail."""
+    """The messages of earlier chats. If the file cannot be read or written, nothing fails."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def load(self) -> list[str]:
-        """The last messages, oldest first; what is not readable is left out."""
+        """Load the last messages, oldest first; lines that cannot be decoded are left out."""
         try:
             data = self._path.read_bytes()
         except OSError:
             return []
         lines = data.splitlines()[-KEPT:]
-        if len(data) > _MOST_BYTES:
+        if len(data) > _MAX_BYTES:
             self._rewrite(lines)
-        return [text for line in lines if (text := _decoded(line))]
+        return [text for line in lines if (text := _decode(line))]
 
     def add(self, message: str) -> None:
-        """Keep one more message."""
+        """Append a message."""
         line = json.dumps(message).encode() + b"\n"
         with suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -44,12 +44,12 @@ class InputHistory:
                 os.close(file)
 
     def _rewrite(self, lines: list[bytes]) -> None:
-        kept = b"".join(line + b"\n" for line in lines)[-_MOST_BYTES:]
+        kept = b"".join(line + b"\n" for line in lines)[-_MAX_BYTES:]
         with suppress(LimnerError, OSError):
             write_new(self._path.resolve(), kept, overwrite=True, mode=0o600)
 
 
-def _decoded(line: bytes) -> str:
+def _decode(line: bytes) -> str:
     try:
         text = json.loads(line)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""A person at a terminal -> a conversation, from the first prompt until they leave."""
+"""A user at a terminal -> a chat, from the first prompt until the user leaves."""
 
 from __future__ import annotations
 
@@ -9,48 +9,48 @@ from limner.client import Limner
 from limner.errors import Cancelled, LimnerError, UserError
 from limner.frontends.cli.chat.chat_agent import ChatOptions
 from limner.frontends.cli.chat.chat_session import ChatSession, Leave
-from limner.frontends.cli.chat.commands import is_command, obey
+from limner.frontends.cli.chat.commands import is_command, run_command
 from limner.frontends.cli.output import CommandResult
 from limner.frontends.cli.stderr import write
 
 
-def converse(wishes: ChatOptions, *, words: str, images: list[str]) -> CommandResult:
-    """Talk until the person leaves.
+def converse(options: ChatOptions, *, message: str, images: list[str]) -> CommandResult:
+    """Chat until the user leaves.
 
     Args:
-        wishes: who is talked with, and how far they may go.
-        words: the first message, if there is one.
-        images: pictures for it.
+        options: the model and its limits.
+        message: the first message, may be empty.
+        images: its pictures.
 
     Raises:
-        UserError: nobody is at a terminal; or there is no such session, model or personality.
+        UserError: this is not a terminal; or there is no such session, model or personality.
     """
     if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
         raise UserError(
-            "limner chat talks with a person at a terminal, and this is none.",
+            "limner chat needs a terminal.",
             hint='In a script: limner chat -p "…"; limner chat -p - reads standard input.',
         )
-    lim = Limner(cwd=wishes.cwd)
-    # The loop stands still while the prompt waits, so that Ctrl-C there is an ordinary one.
+    lim = Limner(cwd=options.cwd)
+    # The event loop does not run while the prompt waits, so Ctrl-C there raises as usual.
     with asyncio.Runner() as runner:
         try:
-            talk = ChatSession(lim, wishes)
-            status = _hold(talk, runner, words=words, images=images)
-            return _farewell(talk.partner.session_id, status)
+            chat = ChatSession(lim, options)
+            status = _run(chat, runner, message=message, images=images)
+            return _result(chat.agent.session_id, status)
         finally:
             runner.run(lim.aclose())
 
 
-def _hold(talk: ChatSession, runner: asyncio.Runner, *, words: str, images: list[str]) -> int:
-    """Hold the conversation; the exit status."""
+def _run(chat: ChatSession, runner: asyncio.Runner, *, message: str, images: list[str]) -> int:
+    """Run the chat; returns the exit status."""
     try:
-        runner.run(_begin(talk, images))
-        if words.strip():
-            talk.queue.append(words)
+        runner.run(_start(chat, images))
+        if message.strip():
+            chat.queue.append(message)
         while True:
-            line = talk.queue.popleft() if talk.queue else talk.keyboard.prompt()
+            line = chat.queue.popleft() if chat.queue else chat.keyboard.prompt()
             if line.strip():
-                runner.run(_take(talk, line))
+                runner.run(_handle(chat, line))
     except Leave as left:
         return left.status
     except EOFError:
@@ -61,21 +61,21 @@ def _hold(talk: ChatSession, runner: asyncio.Runner, *, words: str, images: list
         return Cancelled.exit_status
 
 
-async def _begin(talk: ChatSession, images: list[str]) -> None:
-    talk.greet(await talk.partner.begin())
-    await talk.recall()
+async def _start(chat: ChatSession, images: list[str]) -> None:
+    chat.greet(await chat.agent.open())
+    await chat.show_session()
     for image in images:
-        await talk.attach(image)
+        await chat.attach(image)
 
 
-async def _take(talk: ChatSession, line: str) -> None:
-    """One message or command; what goes wrong is told, and the conversation goes on."""
+async def _handle(chat: ChatSession, line: str) -> None:
+    """Handle a message or a command; an error is shown, and the chat goes on."""
     try:
-        await (obey if is_command(line) else ChatSession.hear)(talk, line)
+        await (run_command if is_command(line) else ChatSession.send)(chat, line)
     except LimnerError as error:
-        talk.screen.fail(error)
+        chat.screen.fail(error)
 
 
-def _farewell(session_id: str | None, status: int) -> CommandResult:
-    notes = () if session_id is None else (f"To come back: limner chat --resume {session_id}",)
+def _result(session_id: str | None, status: int) -> CommandResult:
+    notes = () if session_id is None else (f"To resume: limner chat --resume {session_id}",)
     return CommandResult(value={"session": session_id}, notes=notes, status=status)

@@ -1,4 +1,4 @@
-"""Ctrl-C -> a call in the event loop that says how often it was pressed."""
+"""Ctrl-C -> a call in the event loop with the number of times it was pressed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import FrameType
 
 @contextmanager
 def interrupts(stop: Callable[[int], None]) -> Generator[None]:
-    """Let ``stop`` decide what Ctrl-C does while something runs; it is told 1, 2, 3 and so on."""
+    """Call ``stop`` with 1, 2, 3 and so on each time the user presses Ctrl-C."""
     loop, pressed = asyncio.get_running_loop(), 0
 
     # Not `loop.add_signal_handler`, which Windows lacks.

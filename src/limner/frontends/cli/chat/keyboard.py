@@ -1,7 +1,7 @@
-"""A person's keys -> messages at the prompt, and lines and answers while a turn runs.
+"""A user's keys -> messages at the prompt, and lines and answers while a turn runs.
 
-While a turn runs the terminal sends each key at once and echoes none. So what is typed has a line
-to itself, and whatever happens meanwhile is shown when that line is done.
+While a turn runs, the terminal sends each key at once and echoes none. The typed text has a line
+of its own, and the output of the turn waits until that line is done.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from limner.tools.base import Question
 try:
     import readline
     import termios
-except ImportError:  # Windows: a plain prompt, and nothing is heard while a turn runs
+except ImportError:  # Windows: a plain prompt, and no input while a turn runs
     readline = termios = None
 
 PROMPT, CONTINUED = "> ", "  "
@@ -36,43 +36,43 @@ _READ_BYTES = 4096
 
 
 class Keyboard:
-    """What a person types, at the prompt and in the middle of a turn.
+    """Reads what a user types, at the prompt and during a turn.
 
     Args:
-        screen: leaves the terminal to whoever types.
-        history: the messages of earlier conversations.
+        screen: pauses its output while the user types.
+        history: the messages of earlier chats.
     """
 
     def __init__(self, screen: Screen, history: InputHistory) -> None:
         self._screen, self._history = screen, history
         self._draft = LineEditor()
         self._decoder = codecs.getincrementaldecoder("utf-8")("ignore")
-        self._heard: Callable[[str], None] | None = None
-        self._hung_up: Callable[[], None] = lambda: None
+        self._on_line: Callable[[str], None] | None = None
+        self._on_hangup: Callable[[], None] = lambda: None
         self._asking = asyncio.Lock()
         self._reply: asyncio.Future[str] | None = None
         self._is_typing = False
         if (reconfigure := getattr(sys.stdin, "reconfigure", None)) is not None:
-            # Half a character must not end the conversation.
+            # Half a character must not end the chat.
             reconfigure(errors="replace")
         if readline is not None:
-            # Python turns it off for its own prompt; libedit knows no such thing, and ignores it.
+            # Python turns it off for its own prompt; libedit ignores the setting.
             readline.parse_and_bind("set enable-bracketed-paste on")
             readline.set_auto_history(False)
             for message in history.load():
                 readline.add_history(message)
 
     def prompt(self) -> str:
-        """Wait for a message; a line that ends in a backslash goes on in the next.
+        """Wait for a message; a line that ends in a backslash continues on the next.
 
         Raises:
             EOFError: Ctrl-D, or the terminal is gone.
             KeyboardInterrupt: Ctrl-C.
         """
-        lines = [_edited(PROMPT, begun=self._draft.take())]
+        lines = [_edit_line(PROMPT, draft=self._draft.take())]
         while lines[-1].endswith("\\"):
             lines[-1] = lines[-1][:-1]
-            lines.append(_edited(CONTINUED))
+            lines.append(_edit_line(CONTINUED))
         message = "\n".join(lines)
         if message.strip():
             self._history.add(message)
@@ -82,31 +82,31 @@ class Keyboard:
 
     @asynccontextmanager
     async def listening(
-        self, heard: Callable[[str], None], *, hung_up: Callable[[], None]
+        self, on_line: Callable[[str], None], *, on_hangup: Callable[[], None]
     ) -> AsyncGenerator[None]:
-        """Hear each line that is typed while a turn runs; an unfinished one is kept."""
+        """Pass on each line that the user types during a turn; an unfinished one is kept."""
         if termios is None:
             yield
             return
         loop, keys = asyncio.get_running_loop(), sys.stdin.fileno()
-        self._heard, self._hung_up = heard, hung_up
-        with _each_key(keys):
+        self._on_line, self._on_hangup = on_line, on_hangup
+        with _unbuffered(keys):
             loop.add_reader(keys, self._read)
             try:
                 yield
             finally:
                 loop.remove_reader(keys)
-                self._heard = None
+                self._on_line = None
                 self._stop_typing()
 
     async def ask(self, question: Question) -> bool:
-        """Put a question to the person, one at a time; the answer is no unless it is yes."""
-        if self._heard is None:
+        """Ask the user one question at a time; any answer but yes is no."""
+        if self._on_line is None:
             return await terminal.ask(question)
         async with self._asking:
-            # Whatever is being typed now was not meant as an answer.
-            await self._screen.freed()
-            self._screen.give()
+            # What the user is typing now is not meant as an answer.
+            await self._screen.wait_free()
+            self._screen.pause()
             write(f"{harmless(question.text)}\n{ANSWER}")
             self._reply = asyncio.get_running_loop().create_future()
             is_answered = False
@@ -118,11 +118,11 @@ class Keyboard:
                 self._draft.take()
                 if not is_answered:
                     write("\n")
-                self._screen.take_back()
+                self._screen.resume()
         return reply.strip().lower() in {"y", "yes"}
 
     def drop(self) -> None:
-        """Forget what is being typed."""
+        """Discard what the user is typing."""
         self._draft.take()
         if self._reply is None:
             self._stop_typing()
@@ -134,22 +134,22 @@ class Keyboard:
             data = b""
         if not data:
             asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
-            self._hung_up()
+            self._on_hangup()
             return
         for line in self._draft.feed(self._decoder.decode(data)):
-            self._entered(line)
+            self._enter(line)
         self._redraw()
 
-    def _entered(self, line: str) -> None:
+    def _enter(self, line: str) -> None:
         if self._reply is not None:
             write(f"{CLEAR_LINE}{ANSWER}{_one_line(line)}\n")
             if not self._reply.done():
                 self._reply.set_result(line)
-        elif line.strip() and self._heard is not None:
+        elif line.strip() and self._on_line is not None:
             self._start_typing()
             write(f"{CLEAR_LINE}{STEERING}{_one_line(line)}\n")
             self._stop_typing(is_clear=True)
-            self._heard(line)
+            self._on_line(line)
 
     def _redraw(self) -> None:
         text = self._draft.text
@@ -164,7 +164,7 @@ class Keyboard:
 
     def _start_typing(self) -> None:
         if not self._is_typing:
-            self._screen.give()
+            self._screen.pause()
             self._is_typing = True
 
     def _stop_typing(self, *, is_clear: bool = False) -> None:
@@ -172,23 +172,23 @@ class Keyboard:
             if not is_clear:
                 write(CLEAR_LINE)
             self._is_typing = False
-            self._screen.take_back()
+            self._screen.resume()
 
 
 @contextmanager
-def _each_key(keys: int) -> Generator[None]:
-    """Have the terminal send each key at once, without showing it; Ctrl-C still interrupts."""
+def _unbuffered(keys: int) -> Generator[None]:
+    """Make the terminal send each key at once and not show it; Ctrl-C still interrupts."""
     assert termios is not None
     try:
         before = termios.tcgetattr(keys)
-    except termios.error:  # not a terminal any more: the next read says so
+    except termios.error:  # the terminal is gone: the next read says so
         yield
         return
     mode: list[Any] = [*before[:6], [*before[6]]]
     mode[0] &= ~termios.ICRNL
     mode[3] &= ~(termios.ECHO | termios.ICANON)
     mode[6][termios.VMIN], mode[6][termios.VTIME] = 1, 0
-    # Not TCSAFLUSH: what was typed ahead is meant for somebody.
+    # Not TCSAFLUSH: what the user typed ahead is kept.
     termios.tcsetattr(keys, termios.TCSADRAIN, mode)
     write(_PASTING)
     try:
@@ -199,12 +199,12 @@ def _each_key(keys: int) -> Generator[None]:
             termios.tcsetattr(keys, termios.TCSADRAIN, before)
 
 
-def _edited(prompt: str, *, begun: str = "") -> str:
-    """A line that a person edits, some of which they may have typed before."""
+def _edit_line(prompt: str, *, draft: str = "") -> str:
+    """Let the user edit a line, of which they may have typed a part before."""
     if readline is None:
         return input(prompt)
     insert = readline.insert_text
-    readline.set_startup_hook((lambda: insert(begun)) if begun else None)
+    readline.set_startup_hook((lambda: insert(draft)) if draft else None)
     return input(prompt)
 
 
@@ -212,9 +212,9 @@ def _one_line(text: str) -> str:
     return harmless(text.replace("\n", "⏎").replace("\t", " "))
 
 
-def _tail(text: str, taken: int) -> str:
-    """As much of the end of a text as fits on a line of which some is taken."""
+def _tail(text: str, used: int) -> str:
+    """As much of the end of a text as fits on a line of which some cells are used."""
     shown = _one_line(text)
-    room = max(size().columns - taken - 1, 1)
+    room = max(size().columns - used - 1, 1)
     width = wcwidth.width(shown)
     return shown if width <= room else wcwidth.clip(shown, width - room, width)

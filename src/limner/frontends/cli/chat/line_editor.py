@@ -1,4 +1,4 @@
-"""Keys that were pressed -> the lines they make; no terminal is touched."""
+"""Keys -> the lines they make, without a terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DELETE_WORD, _DELETE_LINE = "\x17", "\x15"
 
 
 class LineEditor:
-    """A line that is being typed. What is pasted in one piece is part of one line."""
+    """The line that a user is typing. Pasted text stays in one line."""
 
     def __init__(self) -> None:
         self.text = ""
@@ -22,7 +22,7 @@ class LineEditor:
         self._is_pasting = False
 
     def feed(self, keys: str) -> list[str]:
-        """Take the next keys, and tell the lines that they end."""
+        """Add the next keys; returns the lines that they end."""
         self._unread += keys
         lines: list[str] = []
         while key := self._next_key():
@@ -33,18 +33,18 @@ class LineEditor:
         return lines
 
     def take(self) -> str:
-        """What has been typed so far, which is then no longer here."""
+        """Return what was typed so far, and clear it."""
         text, self.text = self.text, ""
         return text
 
     def _next_key(self) -> str:
-        """The next key that is there whole, or nothing."""
+        """The next complete key, or nothing."""
         if not self._unread.startswith("\x1b"):
             return self._cut(1)
         if (sequence := _SEQUENCE.match(self._unread)) is not None:
             return self._cut(sequence.end())
-        is_begun = self._unread[1:2] in ("", "[", "O") and len(self._unread) < _LONGEST_SEQUENCE
-        return "" if is_begun else self._cut(1)
+        is_partial = self._unread[1:2] in ("", "[", "O") and len(self._unread) < _LONGEST_SEQUENCE
+        return "" if is_partial else self._cut(1)
 
     def _cut(self, count: int) -> str:
         key, self._unread = self._unread[:count], self._unread[count:]

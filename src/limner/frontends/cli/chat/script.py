@@ -1,4 +1,4 @@
-"""One message of a script -> one turn: its words or its JSON on standard output."""
+"""One message of a script -> one turn: its text or its JSON on standard output."""
 
 from __future__ import annotations
 
@@ -25,50 +25,50 @@ from limner.frontends.cli.terminal import wait_for
 from limner.models.registry import OFFLINE
 from limner.tools.base import Question
 
-# What a script can say beforehand, where nobody is there to be asked.
+# The flags with which a script answers questions in advance.
 MONEY_FLAGS = (
-    "--budget USD sets money aside for the session; --approval never leaves the rest to it."
+    "--budget USD sets a budget for the session; with --approval never the budget decides."
 )
-PATH_FLAGS = "--sandbox says what may be written; --approval on-request asks only outside of it."
+PATH_FLAGS = "--sandbox sets where the model may write; --approval on-request asks only outside."
 
 
 class OutputForm(msgspec.Struct, frozen=True, kw_only=True):
-    """How a turn is told: as words, as one JSON object, or as a line of JSON for each event."""
+    """How a turn is printed: as text, as one JSON object, or as a line of JSON for each event."""
 
     as_json: bool = False
     is_streamed: bool = False
 
 
-def take_turn(
-    wishes: ChatOptions, *, words: str, images: list[str], form: OutputForm
+def run_turn(
+    options: ChatOptions, *, message: str, images: list[str], form: OutputForm
 ) -> CommandResult:
-    """Say one thing and tell what came of it.
+    """Send one message and return its result.
 
     Raises:
-        LimnerError: the turn could not begin. What goes wrong in the turn is in the answer.
+        LimnerError: the turn could not start. If it fails later, the result says so.
     """
-    return wait_for(lambda: _take(wishes, words, images, form))
+    return wait_for(lambda: _run(options, message, images, form))
 
 
-async def _take(
-    wishes: ChatOptions, words: str, images: list[str], form: OutputForm
+async def _run(
+    options: ChatOptions, message: str, images: list[str], form: OutputForm
 ) -> CommandResult:
-    async with Limner(cwd=wishes.cwd) as lim:
-        asking = _Asking()
-        partner = ChatAgent(lim, wishes, ask=asking.ask)
-        model = await partner.begin()
+    async with Limner(cwd=options.cwd) as lim:
+        approval = _Approval()
+        agent = ChatAgent(lim, options, ask=approval.ask)
+        model = await agent.open()
         if model.name == OFFLINE and not form.as_json:
             say(OFFLINE_NOTE)
-        screen = asking.screen = _screen(lim, form)
+        screen = approval.screen = _make_screen(lim, form)
         summary = TurnSummary()
-        events = partner.agent.run(words, images=images)
-        with interrupts(_stopper(partner)):
+        events = agent.current.run(message, images=images)
+        with interrupts(_stopper(agent)):
             try:
                 await _follow(events, summary, screen, form)
             except asyncio.CancelledError:
                 hint = "limner spend shows what was spent."
                 raise Cancelled("Interrupted.", hint=hint) from None
-        return _told(summary, asking, form, session=partner.session_id, model=model.name)
+        return _result(summary, approval, form, session=agent.session_id, model=model.name)
 
 
 async def _follow(
@@ -84,69 +84,69 @@ async def _follow(
                 await screen.show(event)
 
 
-class _Asking:
-    """Puts questions to whoever is at the keyboard, and remembers that nobody was."""
+class _Approval:
+    """Asks the user at the terminal, and remembers the questions if there is no terminal."""
 
     def __init__(self) -> None:
         self.screen: Screen | None = None
         self.unasked: list[Question] = []
-        self._one_at_a_time = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     async def ask(self, question: Question) -> bool:
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
             self.unasked.append(question)
             return False
-        async with self._one_at_a_time:
+        async with self._lock:
             if self.screen is None:
                 return await terminal.ask(question)
-            self.screen.give()
+            self.screen.pause()
             try:
                 return await terminal.ask(question)
             finally:
-                self.screen.take_back()
+                self.screen.resume()
 
 
-def _screen(lim: Limner, form: OutputForm) -> Screen | None:
-    """Who watches: with JSON, only a person at a terminal."""
+def _make_screen(lim: Limner, form: OutputForm) -> Screen | None:
+    """Show the turn; with JSON, only at a terminal."""
     if form.as_json:
-        return Screen(lim, speak=None, shows_pictures=False) if is_live() else None
-    streams = sys.stdout.isatty()
-    return Screen(lim, speak=speak if streams else None, shows_pictures=shows_pictures())
+        return Screen(lim, write_text=None, shows_pictures=False) if is_live() else None
+    write_text = speak if sys.stdout.isatty() else None
+    return Screen(lim, write_text=write_text, shows_pictures=shows_pictures())
 
 
-def _stopper(partner: ChatAgent) -> Callable[[int], None]:
+def _stopper(agent: ChatAgent) -> Callable[[int], None]:
     task = asyncio.current_task()
     assert task is not None
 
     def stop(pressed: int) -> None:
-        partner.agent.interrupt()
+        agent.current.interrupt()
         if pressed > 1:
             task.cancel()
 
     return stop
 
 
-def _told(
-    summary: TurnSummary, asking: _Asking, form: OutputForm, *, session: str | None, model: str
+def _result(
+    summary: TurnSummary, approval: _Approval, form: OutputForm, *, session: str | None, model: str
 ) -> CommandResult:
     ended = summary.ended
     assert ended is not None
     notes: list[str] = []
-    for question in asking.unasked:
+    for question in approval.unasked:
         flags = PATH_FLAGS if question.amount_nano is None else MONEY_FLAGS
-        notes += [f"Nobody could be asked: {question.text}", f"  {flags}"]
+        notes += [f"Not asked, since this is not a terminal: {question.text}", f"  {flags}"]
         if isinstance(ended.error, ApprovalDenied):
             ended.error.hint = flags
     value = summary.as_json(session=session, model=model)
-    if asking.unasked:
-        value["unasked"] = [question.text for question in asking.unasked]
+    if approval.unasked:
+        value["unasked"] = [question.text for question in approval.unasked]
     status = Cancelled.exit_status if ended.status == "interrupted" else 0
     if ended.error is not None:
         status = ended.error.exit_status
     return CommandResult(
         value={"type": "result", **value} if form.is_streamed else value,
-        # What a terminal was told already is not told again.
+        # A terminal has shown the text already.
         text="" if sys.stdout.isatty() else ended.text,
-        notes=(*notes, f"To go on: limner chat --resume {session}"),
+        notes=(*notes, f"To resume: limner chat --resume {session}"),
         status=status,
     )

@@ -1,4 +1,4 @@
-"""A tool call and what became of it -> the line a person reads first, and the lines behind it."""
+"""A tool call and its result -> one line, or that line and its details."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from limner.frontends.cli.rendering import (
 )
 from limner.tools.base import ToolCall, ToolResult
 
-# What a call is about, in the words of the tools that limner has.
+# The main arguments of limner's own tools.
 _MAIN = ("prompt", "question", "path", "image", "handle")
-_LEAST_CELLS = 12
+_MIN_CELLS = 12
 
 
 def title(call: ToolCall) -> str:
-    """A call in a few words: the tool, and what it is about."""
+    """A call in short: the tool and its main argument."""
     argument = main_argument(call.arguments)
     return f"{call.name}  {argument}" if argument else call.name
 
 
 def main_argument(arguments: Mapping[str, Any]) -> str:
-    """The argument that says most about a call, on one line."""
+    """The main argument of a call, on one line."""
     named = (arguments.get(name) for name in _MAIN)
     for value in (*named, *arguments.values()):
         if isinstance(value, str) and value.strip():
@@ -39,36 +39,38 @@ def main_argument(arguments: Mapping[str, Any]) -> str:
 
 
 def collapsed(done: ToolFinished, *, columns: int) -> list[str]:
-    """The one line of a call, and why it failed where it did."""
+    """The one line of a call, and its error if it failed."""
     result = done.result
     cost, seconds = format_usd(result.cost_nano), done.duration_ms / 1000
     facts = f" · {cost} · {seconds:.1f} s"
-    room = max(columns - wcwidth.width(facts), _LEAST_CELLS)
+    room = max(columns - wcwidth.width(facts), _MIN_CELLS)
     lines = [clipped(f"{'✓' if result.ok else '✗'} {title(done.call)}", room) + facts]
     if not result.ok:
-        lines.append(clipped(f"  {failure_of(result)}", max(columns, _LEAST_CELLS)))
+        lines.append(clipped(f"  {failure_of(result)}", max(columns, _MIN_CELLS)))
     return lines
 
 
 def expanded(done: ToolFinished, *, columns: int) -> list[str]:
-    """The same line, what the tool was given, and what it answered."""
-    width = max(min(columns, OUTPUT_LINE_WIDTH), _LEAST_CELLS)
-    given = [f"  {_shown(name)}: {_shown(value)}" for name, value in done.call.arguments.items()]
-    answered = [f"  {line}" for line in _answer_lines(done.result)]
-    shown = answered[:OUTPUT_EXPANDED_LINES]
-    if more := len(answered) - len(shown):
+    """The same line, the arguments, and the result."""
+    width = max(min(columns, OUTPUT_LINE_WIDTH), _MIN_CELLS)
+    arguments = [
+        f"  {_shown(name)}: {_shown(value)}" for name, value in done.call.arguments.items()
+    ]
+    result = [f"  {line}" for line in _result_lines(done.result)]
+    shown = result[:OUTPUT_EXPANDED_LINES]
+    if more := len(result) - len(shown):
         shown.append(f"  … {more} more {'line' if more == 1 else 'lines'}")
-    lines = [*given, *(["  ->", *shown] if shown else [])]
+    lines = [*arguments, *(["  ->", *shown] if shown else [])]
     return [*collapsed(done, columns=columns), *(clipped(line, width) for line in lines)]
 
 
 def failure_of(result: ToolResult) -> str:
     """Why a call failed, on one line."""
-    said = result.error or "The tool says that it failed."
-    return " ".join(" ".join(part for part in (said, result.hint) if part).split())
+    error = result.error or "The tool says that it failed."
+    return " ".join(" ".join(part for part in (error, result.hint) if part).split())
 
 
-def _answer_lines(result: ToolResult) -> Iterator[str]:
+def _result_lines(result: ToolResult) -> Iterator[str]:
     value = decoded(result.value)
     if isinstance(value, str):
         yield from value.splitlines()
@@ -81,7 +83,7 @@ def _answer_lines(result: ToolResult) -> Iterator[str]:
 
 
 def decoded(text: str) -> Any:
-    """What a tool's answer holds: JSON, or the text itself where it is none."""
+    """Decode the result of a tool: JSON, or the text itself if it is not JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -1,0 +1,58 @@
+"""A folder with one module per tool -> the tools of every `Limner`, in the order a model sees them.
+
+A new tool is a new module here, named like the tool. It has the tool's declaration under its name
+in capitals, and a function ``build`` that makes the tool from `ToolParts`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+# A program that needs one tool loads the modules of that tool alone.
+if TYPE_CHECKING:
+    from limner.pictures.take import Pictures
+    from limner.tools.base import Tool
+    from limner.tools.declaration import ToolDeclaration
+    from limner.tools.drawing_arguments import DrawingDefaults
+    from limner.tools.generation import ImageGenerator
+    from limner.tools.handles import Handles
+    from limner.tools.inspection import Inspector
+
+# The main tools come first, the others by name.
+_FIRST = ("image_generate", "image_edit", "inspect_image")
+
+
+class ToolParts(msgspec.Struct, frozen=True, kw_only=True):
+    """What the tools work with."""
+
+    generator: ImageGenerator
+    inspector: Inspector
+    defaults: DrawingDefaults
+    pictures: Pictures
+    handles: Handles
+
+
+@cache
+def declarations() -> dict[str, ToolDeclaration[Any]]:
+    """The declaration of every tool, by name."""
+    found = {module.name for module in iter_modules(__path__)}
+    names = [*_FIRST, *sorted(found - set(_FIRST))]
+    return {name: getattr(_module(name), name.upper()) for name in names}
+
+
+def built_in_tools(parts: ToolParts, *, in_conversation: bool = False) -> list[Tool]:
+    """The tools; ``in_conversation`` adds those that need a conversation stored by limner."""
+    return [
+        _module(name).build(parts)
+        for name, declaration in declarations().items()
+        if in_conversation or not declaration.in_conversation
+    ]
+
+
+def _module(name: str) -> Any:
+    return import_module(f"{__name__}.{name}")

@@ -1,0 +1,144 @@
+"""Turns that end early, are cancelled, or are started twice: no input is lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.agent.talking import Talk, ending, happened, of, talk
+from tests.servers.scripted import TALKERS, calls, says
+from tests.servers.wire import Gate, Reply
+
+from limner.agent.events import InputAdded, TextDelta, ToolFinished
+from limner.errors import InputInvalid
+from limner.tools.base import Outcome, Tool, ToolContext
+
+
+@pytest.fixture(params=TALKERS)
+def at(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Talk]:
+    with talk(request.param, tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def openai(tmp_path: Path) -> Iterator[Talk]:
+    """One wire, where it makes no difference which."""
+    with talk("openai/gpt-5.4", tmp_path) as made:
+        yield made
+
+
+async def test_the_input_of_an_interrupted_turn_is_sent_in_the_next(
+    openai: Talk,
+) -> None:
+    gate = Gate()
+    openai.script(says("Red it is.", gate=gate))
+    agent, events = openai.agent(), []
+    async for event in agent.run("A red one."):
+        events.append(event)
+        if isinstance(event, TextDelta):
+            await agent.steer("Green!")
+            agent.interrupt()
+    gate.open()
+    assert ending(events).status == "interrupted"
+    assert len(of(InputAdded, events)) == 2
+    openai.script(says("Green it is."))
+    await happened(agent, "Go on.")
+    sent = openai.asked[-1]
+    assert sent.index("A red one.") < sent.index("Green!") < sent.index("turn_aborted")
+
+
+async def test_the_input_of_a_failed_turn_is_sent_in_the_next(openai: Talk) -> None:
+    agent, events = openai.agent(), []
+    told = asyncio.Event()
+
+    openai.script(Reply(status=400, pieces=(b'{"error": {"message": "no"}}',)))
+    async for event in agent.run("A red one."):
+        events.append(event)
+        if isinstance(event, InputAdded) and not told.is_set():
+            told.set()
+            await agent.steer("Green!")
+    assert ending(events).status == "failed"
+    openai.script(says("Green it is."))
+    await happened(agent, "Go on.")
+    assert "Green!" in openai.asked[-1]
+
+
+async def test_who_leaves_a_turn_can_begin_the_next_one_at_once(openai: Talk) -> None:
+    gate = Gate()
+    openai.script(says("I would say", gate=gate), says("Hello again."))
+    agent = openai.agent()
+    async with aclosing(agent.run("Speak.")) as events:
+        async for event in events:
+            if isinstance(event, TextDelta):
+                break
+    gate.open()
+    assert ending(await happened(agent, "And now?")).text == "Hello again."
+
+
+async def test_two_first_turns_at_once_are_one_session_and_one_turn(openai: Talk) -> None:
+    openai.script(says("Hello."))
+    lim = openai.limner()
+    agent = openai.agent(lim)
+    ends = await asyncio.gather(
+        happened(agent, "One."), happened(agent, "Two."), return_exceptions=True
+    )
+    assert [getattr(end, "code", None) for end in ends].count("TURN_UNDER_WAY") == 1
+    assert len(await lim.sessions.list()) == 1
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"approval": "nevr"},
+        {"sandbox": "readonly"},
+        {"budget_usd": "lots"},
+        {"budget_usd": -1},
+        {"budget_usd": "nan"},
+    ],
+)
+async def test_terms_that_are_none_are_refused_before_anything_is_kept(
+    openai: Talk, wrong: dict[str, Any]
+) -> None:
+    lim = openai.limner()
+    with pytest.raises(InputInvalid):
+        openai.agent(lim, **wrong)
+    assert await lim.sessions.list() == []
+
+
+async def test_an_answer_of_nothing_is_no_reason_to_end_the_conversation(at: Talk) -> None:
+    at.script(says(""), says("Something."))
+    agent = at.agent()
+    ended = ending(await happened(agent, "Hello."))
+    assert (ended.status, ended.text) == ("completed", "")
+    assert ending(await happened(agent, "Hello?")).text == "Something."
+
+
+async def test_a_call_with_a_used_id_gets_a_new_one(at: Talk) -> None:
+    async def run(arguments: Any, context: ToolContext) -> Outcome:
+        return Outcome(value={"number": len(at.asked)})
+
+    tool = Tool(
+        name="count",
+        description="Counts.",
+        schema={"type": "object", "properties": {}},
+        run=run,
+        toolset="test",
+        max_result_chars=100,
+    )
+    at.script(calls(("count", "{}")), calls(("count", "{}")), says("Twice."))
+    agent = at.agent(tools=[tool])
+    finished = of(ToolFinished, await happened(agent, "Count to two."))
+    assert len({event.call.call_id for event in finished}) == 2
+    at.script(says("I counted to two."))
+    await agent.aclose()
+    again = at.agent(session=agent.session_id)
+    assert ending(await happened(again, "And?")).text == "I counted to two."
+    assert all(event.item["output"].strip("{}") in _plain(at.asked[-1]) for event in finished)
+
+
+def _plain(request: str) -> str:
+    return request.replace("\\", "")

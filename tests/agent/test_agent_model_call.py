@@ -1,0 +1,134 @@
+"""A service refuses one picture, over a real socket: the conversation continues without it."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.agent.agent_pictures import model, seen, take, text, turn, unique, user
+from tests.servers.anthropic_server import AnthropicServer
+from tests.servers.chat_server import ChatServer
+from tests.servers.gemini_server import GeminiServer
+from tests.servers.model_server import TEXT, ModelServer
+from tests.servers.responses_server import ResponsesServer
+from tests.servers.samples import KEY
+from tests.servers.wire import Reply, Seen, json_reply
+
+from limner.agent.picture_slots import REFUSED
+from limner.client import Limner
+from limner.errors import ProviderBadRequest, ProviderError
+from limner.models.remote import RemoteModel
+from limner.net.http import Http
+from limner.wires.base import Prompt
+
+# What each vendor says of a picture it does not like.
+SERVICES: dict[str, tuple[type[ModelServer], str, Any]] = {
+    "openai/gpt-5.5": (
+        ResponsesServer,
+        "OPENAI",
+        {
+            "message": "The image data you provided does not represent a valid image.",
+            "type": "invalid_request_error",
+            "param": "input",
+            "code": "invalid_value",
+        },
+    ),
+    "ollama/llava": (ChatServer, "OLLAMA", {"message": "illegal base64 data", "code": None}),
+    "anthropic/claude-opus-4-8": (
+        AnthropicServer,
+        "ANTHROPIC",
+        {"type": "invalid_request_error", "message": "Could not process image"},
+    ),
+    "google/gemini-3.8-flash": (
+        GeminiServer,
+        "GEMINI",
+        {"code": 400, "message": "Provided image is not valid.", "status": "INVALID_ARGUMENT"},
+    ),
+}
+
+
+@pytest.fixture(params=SERVICES)
+def name(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+def server(name: str) -> Iterator[Any]:
+    kind, _, error = SERVICES[name]
+
+    class Picky(kind):
+        """Refuses every request with that picture in it."""
+
+        bad = b"nothing"
+
+        def objection(self, seen: Seen) -> Reply | None:
+            if base64.b64encode(self.bad) in seen.body:
+                return json_reply({"error": error}, status=400)
+            return super().objection(seen)
+
+    with Picky() as picky:
+        yield picky
+
+
+@pytest.fixture
+def lim(tmp_path: Path, name: str, server: Any) -> Iterator[Limner]:
+    variable = SERVICES[name][1]
+    env = {f"{variable}_API_KEY": KEY, f"{variable}_BASE_URL": server.base_url}
+    made = Limner(env={"LIMNER_HOME": str(tmp_path / "home"), **env}, cwd=tmp_path)
+    yield made
+    asyncio.run(made.aclose())
+
+
+async def answered(lim: Limner, name: str, items: list[Any]) -> str:
+    """Ask until there is an answer, each time without what was refused."""
+    known = model(lim, name)
+    http = Http()
+    asked = RemoteModel(known, http=http.client(), key=lim.models.key(known) or "", kind="test")
+    try:
+        while True:
+            ready = await lim.requests.build(Prompt(items=items), known)
+            try:
+                answer = await asked.ask(ready.prompt)
+            except ProviderError as error:
+                if not await lim.quarantine.refused(error, ready.sent, model=known.name):
+                    raise
+            else:
+                await lim.quarantine.accepted(ready.sent, model=known.name)
+                return answer.text
+    finally:
+        await http.aclose()
+
+
+async def test_one_bad_picture_never_ends_a_conversation(
+    lim: Limner, name: str, server: Any
+) -> None:
+    good, bad = unique(), unique()
+    fox, owl = await take(lim, good), await take(lim, bad, prompt="an owl")
+    server.bad = bad
+    items = [user(text("Look."), seen(fox))]
+    assert await answered(lim, name, items) == TEXT
+    items += [*turn(1, text("here"), seen(owl)), user(text("And this?"))]
+    assert await answered(lim, name, items) == TEXT
+    items += [user(text("Thanks."))]
+    assert await answered(lim, name, items) == TEXT
+    # Asked once each, and once more where the picture was refused.
+    assert len(server.requests) == 4
+    for request in server.requests[2:]:
+        assert base64.b64encode(good) in request.body
+        assert REFUSED.encode() in request.body
+
+
+async def test_a_refusal_that_is_not_about_new_pictures_is_raised(
+    lim: Limner, name: str, server: Any
+) -> None:
+    good = unique()
+    fox = await take(lim, good)
+    items = [user(text("Look."), seen(fox))]
+    await answered(lim, name, items)
+    server.bad = good
+    with pytest.raises(ProviderBadRequest):
+        await answered(lim, name, items)

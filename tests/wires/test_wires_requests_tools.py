@@ -1,0 +1,378 @@
+"""A turn with two parallel calls whose outputs have pictures, in each API's own JSON."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+from tests.wires.wire_prompts import (
+    ALL_WIRES,
+    DRAW,
+    FOX,
+    OWL,
+    call,
+    image,
+    output,
+    prompt,
+    said,
+    text,
+    user,
+)
+
+FOX64 = base64.b64encode(b"\x89PNG fox").decode()
+OWL64 = base64.b64encode(b"\xff\xd8 owl").decode()
+FOX_NAME, OWL_NAME = f"picture limner://image/{FOX}", f"picture limner://image/{OWL}"
+
+DRAWN = prompt(
+    user(text("Draw both.")),
+    said("At once."),
+    call("c1"),
+    call("c2", "not JSON"),
+    output("c1", text("A fox:"), image(FOX)),
+    output("c2", image(OWL), text("too dark"), success=False),
+    user(text("Thanks.")),
+    tools=[DRAW],
+)
+
+
+def body(api: str, model: str = "m") -> dict[str, Any]:
+    return json.loads(ALL_WIRES[api].request(model, DRAWN).body)
+
+
+def test_responses() -> None:
+    sent = body("openai-responses")
+    assert sent["tools"] == [
+        {
+            "type": "function",
+            "name": "image_generate",
+            "description": "Draw a picture.",
+            "parameters": DRAW.schema,
+            "strict": False,
+        }
+    ]
+    assert sent["input"][1:6] == [
+        {"type": "message", "role": "assistant", "content": "At once."},
+        {
+            "type": "function_call",
+            "call_id": "c1",
+            "name": "image_generate",
+            "arguments": '{"prompt": "a fox"}',
+        },
+        {
+            "type": "function_call",
+            "call_id": "c2",
+            "name": "image_generate",
+            "arguments": "not JSON",
+        },
+        {
+            "type": "function_call_output",
+            "call_id": "c1",
+            "output": [
+                {"type": "input_text", "text": "A fox:"},
+                {
+                    "type": "input_image",
+                    "image_url": f"data:image/png;base64,{FOX64}",
+                    "detail": "auto",
+                },
+            ],
+        },
+        {
+            "type": "function_call_output",
+            "call_id": "c2",
+            "output": [
+                {
+                    "type": "input_image",
+                    "image_url": f"data:image/jpeg;base64,{OWL64}",
+                    "detail": "high",
+                },
+                {"type": "input_text", "text": "too dark"},
+            ],
+        },
+    ]
+
+
+def test_chat_shows_the_pictures_in_one_message_after_all_tools() -> None:
+    sent = body("openai-chat")
+    assert sent["tools"] == [
+        {
+            "type": "function",
+            "function": {
+                "name": "image_generate",
+                "description": "Draw a picture.",
+                "parameters": DRAW.schema,
+            },
+        }
+    ]
+    assert sent["messages"][1:] == [
+        {
+            "role": "assistant",
+            "content": [{"type": "text", "text": "At once."}],
+            "tool_calls": [
+                {
+                    "id": "c1",
+                    "type": "function",
+                    "function": {"name": "image_generate", "arguments": '{"prompt":"a fox"}'},
+                },
+                {
+                    "id": "c2",
+                    "type": "function",
+                    "function": {"name": "image_generate", "arguments": '{"input":"not JSON"}'},
+                },
+            ],
+        },
+        {"role": "tool", "tool_call_id": "c1", "content": f"A fox:\n[{FOX_NAME}]"},
+        {"role": "tool", "tool_call_id": "c2", "content": f"[{OWL_NAME}]\ntoo dark"},
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": f"{FOX_NAME}, returned by image_generate (c1):"},
+                {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{FOX64}"}},
+                {"type": "text", "text": f"{OWL_NAME}, returned by image_generate (c2):"},
+                {
+                    "type": "image_url",
+                    "image_url": {"url": f"data:image/jpeg;base64,{OWL64}", "detail": "high"},
+                },
+            ],
+        },
+        {"role": "user", "content": [{"type": "text", "text": "Thanks."}]},
+    ]
+
+
+def test_anthropic_has_them_in_the_results_and_takes_turns() -> None:
+    sent = body("anthropic-messages")
+    assert sent["tools"] == [
+        {
+            "name": "image_generate",
+            "description": "Draw a picture.",
+            "input_schema": DRAW.schema,
+        }
+    ]
+    name = {"type": "tool_use", "name": "image_generate"}
+    fox = {"type": "base64", "media_type": "image/png", "data": FOX64}
+    owl = {"type": "base64", "media_type": "image/jpeg", "data": OWL64}
+    assert sent["messages"][1:] == [
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "text", "text": "At once."},
+                {**name, "id": "c1", "input": {"prompt": "a fox"}},
+                {**name, "id": "c2", "input": {"input": "not JSON"}},
+            ],
+        },
+        {
+            "role": "user",
+            "content": [
+                {
+                    "type": "tool_result",
+                    "tool_use_id": "c1",
+                    "content": [
+                        {"type": "text", "text": "A fox:"},
+                        {"type": "image", "source": fox},
+                    ],
+                },
+                {
+                    "type": "tool_result",
+                    "tool_use_id": "c2",
+                    "content": [
+                        {"type": "image", "source": owl},
+                        {"type": "text", "text": "too dark"},
+                    ],
+                    "is_error": True,
+                },
+                {"type": "text", "text": "Thanks."},
+            ],
+        },
+    ]
+
+
+FOX_BLOB = {"inlineData": {"mimeType": "image/png", "data": FOX64}}
+OWL_BLOB = {"inlineData": {"mimeType": "image/jpeg", "data": OWL64}}
+
+
+def test_gemini_has_them_in_the_responses() -> None:
+    sent = body("gemini-generate-content", "gemini-3.8-flash")
+    declared = {
+        "name": "image_generate",
+        "description": "Draw a picture.",
+        "parametersJsonSchema": DRAW.schema,
+    }
+    assert sent["tools"] == [{"functionDeclarations": [declared]}]
+    one = {"id": "c1", "name": "image_generate"}
+    two = {"id": "c2", "name": "image_generate"}
+    assert sent["contents"][1:3] == [
+        {
+            "role": "model",
+            "parts": [
+                {"text": "At once."},
+                {
+                    "functionCall": {**one, "args": {"prompt": "a fox"}},
+                    "thoughtSignature": "skip_thought_signature_validator",
+                },
+                {"functionCall": {**two, "args": {"input": "not JSON"}}},
+            ],
+        },
+        {
+            "role": "user",
+            "parts": [
+                {
+                    "functionResponse": {
+                        **one,
+                        "response": {"output": f"A fox:\n[{FOX_NAME}]"},
+                        "parts": [FOX_BLOB],
+                    }
+                },
+                {
+                    "functionResponse": {
+                        **two,
+                        "response": {"error": f"[{OWL_NAME}]\ntoo dark"},
+                        "parts": [OWL_BLOB],
+                    }
+                },
+            ],
+        },
+    ]
+
+
+@pytest.mark.parametrize("model", ["gemini-2.5-flash", "gemini-1.5-pro", "gemma-3-27b-it"])
+def test_older_geminis_have_them_beside_the_responses(model: str) -> None:
+    sent = body("gemini-generate-content", model)
+    name = {"name": "image_generate"}
+    assert sent["contents"][1:3] == [
+        {
+            "role": "model",
+            "parts": [
+                {"text": "At once."},
+                {"functionCall": {**name, "args": {"prompt": "a fox"}}},
+                {"functionCall": {**name, "args": {"input": "not JSON"}}},
+            ],
+        },
+        {
+            "role": "user",
+            "parts": [
+                {"functionResponse": {**name, "response": {"output": f"A fox:\n[{FOX_NAME}]"}}},
+                {"functionResponse": {**name, "response": {"error": f"[{OWL_NAME}]\ntoo dark"}}},
+                {"text": f"{FOX_NAME}, returned by image_generate (c1):"},
+                FOX_BLOB,
+                {"text": f"{OWL_NAME}, returned by image_generate (c2):"},
+                OWL_BLOB | {"mediaResolution": {"level": "MEDIA_RESOLUTION_HIGH"}},
+            ],
+        },
+    ]
+
+
+FOX_IMAGE = {"image": {"format": "png", "source": {"bytes": FOX64}}}
+OWL_IMAGE = {"image": {"format": "jpeg", "source": {"bytes": OWL64}}}
+
+
+def test_converse_has_them_in_the_results_of_models_that_see_there() -> None:
+    sent = body("bedrock-converse", "eu.anthropic.claude-sonnet-5-5-v1:0")
+    schema = {"json": DRAW.schema}
+    spec = {"name": "image_generate", "description": "Draw a picture.", "inputSchema": schema}
+    assert sent["toolConfig"] == {"tools": [{"toolSpec": spec}]}
+    use = {"name": "image_generate"}
+    assert sent["messages"][1:] == [
+        {
+            "role": "assistant",
+            "content": [
+                {"text": "At once."},
+                {"toolUse": {**use, "toolUseId": "c1", "input": {"prompt": "a fox"}}},
+                {"toolUse": {**use, "toolUseId": "c2", "input": {"input": "not JSON"}}},
+            ],
+        },
+        {
+            "role": "user",
+            "content": [
+                {
+                    "toolResult": {
+                        "toolUseId": "c1",
+                        "content": [{"text": "A fox:"}, FOX_IMAGE],
+                        "status": "success",
+                    }
+                },
+                {
+                    "toolResult": {
+                        "toolUseId": "c2",
+                        "content": [OWL_IMAGE, {"text": "too dark"}],
+                        "status": "error",
+                    }
+                },
+                {"text": "Thanks."},
+            ],
+        },
+    ]
+
+
+def test_converse_has_them_beside_the_results_of_other_models() -> None:
+    sent = body("bedrock-converse", "meta.llama4-maverick-17b")
+    assert sent["messages"][2]["content"] == [
+        {
+            "toolResult": {
+                "toolUseId": "c1",
+                "content": [{"text": f"A fox:\n[{FOX_NAME}]"}],
+                "status": "success",
+            }
+        },
+        {
+            "toolResult": {
+                "toolUseId": "c2",
+                "content": [{"text": f"[{OWL_NAME}]\ntoo dark"}],
+                "status": "error",
+            }
+        },
+        {"text": f"{FOX_NAME}, returned by image_generate (c1):"},
+        FOX_IMAGE,
+        {"text": f"{OWL_NAME}, returned by image_generate (c2):"},
+        OWL_IMAGE,
+        {"text": "Thanks."},
+    ]
+
+
+def test_a_conversation_with_calls_lists_the_called_tools() -> None:
+    asked = prompt(user(text("x")), call("c1"), output("c1", text("y")))
+    sent = json.loads(ALL_WIRES["anthropic-messages"].request("m", asked).body)
+    assert sent["tools"] == [{"name": "image_generate", "input_schema": {"type": "object"}}]
+    assert sent["tool_choice"] == {"type": "none"}
+    sent = json.loads(ALL_WIRES["bedrock-converse"].request("m", asked).body)
+    (tool,) = sent["toolConfig"]["tools"]
+    assert tool["toolSpec"]["name"] == "image_generate"
+
+
+@pytest.mark.parametrize(
+    ("api", "place"),
+    [
+        ("anthropic-messages", lambda sent: sent["system"]),
+        ("gemini-generate-content", lambda sent: sent["systemInstruction"]["parts"][0]["text"]),
+        ("bedrock-converse", lambda sent: sent["system"][0]["text"]),
+    ],
+)
+def test_opening_instructions_join_the_system_prompt_and_later_ones_stay(
+    api: str, place: Any
+) -> None:
+    orders = [
+        {"type": "message", "role": role, "content": [text(words)]}
+        for role, words in [("developer", "Two."), ("system", "Three."), ("developer", "Four.")]
+    ]
+    asked = prompt(*orders[:2], user(text("x")), orders[2], instructions="One.")
+    sent = json.loads(ALL_WIRES[api].request("m", asked).body)
+    assert place(sent) == "One.\n\nTwo.\n\nThree."
+    said_later = sent["messages" if "messages" in sent else "contents"]
+    assert "Four." in json.dumps(said_later)
+    assert {turn["role"] for turn in said_later} == {"user"}
+
+
+def test_chat_has_a_picture_of_instructions_in_a_message_after_them() -> None:
+    order = {"type": "message", "role": "developer", "content": [text("Like this:"), image(FOX)]}
+    asked = prompt(order, user(text("x")))
+    sent = json.loads(ALL_WIRES["openai-chat"].request("m", asked).body)
+    assert sent["messages"][:2] == [
+        {"role": "system", "content": f"Like this:\n[{FOX_NAME}]"},
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": f"{FOX_NAME}:"},
+                {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{FOX64}"}},
+            ],
+        },
+    ]
