@@ -9,6 +9,7 @@ import threading
 from concurrent.futures import CancelledError
 
 import pytest
+from tests.servers.components import starts_late_threads
 
 from limner.thread_pool import ThreadPool
 
@@ -66,6 +67,7 @@ def test_waiting_functions_can_be_cancelled_with_the_pool() -> None:
         waiting.result()
 
 
+@starts_late_threads
 def test_a_pool_takes_functions_after_the_end_of_the_main_thread() -> None:
     code = """
         def late():
@@ -83,6 +85,7 @@ def test_a_pool_takes_functions_after_the_end_of_the_main_thread() -> None:
     assert after_the_main_thread(code) == ("used\nfresh\ninteger division or modulo by zero\n")
 
 
+@starts_late_threads
 def test_one_worker_is_one_at_a_time_after_the_end_of_the_main_thread_too() -> None:
     code = """
         def late():
@@ -100,6 +103,7 @@ def test_one_worker_is_one_at_a_time_after_the_end_of_the_main_thread_too() -> N
     assert after_the_main_thread(code) == f"{{{sum(range(20_000))}}}\n"
 
 
+@starts_late_threads
 def test_shutting_down_waits_and_cancelling_counts_after_the_end_of_the_main_thread() -> None:
     code = """
         def late():

@@ -17,6 +17,7 @@ from PIL import Image
 from tests.acceptance.conftest import OPENAI_KEY, Studio, unlabelled
 from tests.acceptance.hardship import held_back, until
 from tests.imaging.imaging_samples import worker_pids
+from tests.servers.components import starts_late_threads
 from tests.servers.openai_server import OpenAIServer
 from tests.servers.replicate_server import ReplicateServer
 from tests.servers.wire import Gate
@@ -232,7 +233,13 @@ PROGRAMS = {
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only /proc tells the children")
-@pytest.mark.parametrize("code", PROGRAMS.values(), ids=PROGRAMS)
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param(code, id=name, marks=starts_late_threads if "outlive" in name else ())
+        for name, code in PROGRAMS.items()
+    ],
+)
 async def test_a_program_ends_without_a_warning_and_leaves_no_process(
     code: str, studio: Studio
 ) -> None:

@@ -80,7 +80,7 @@ def test_a_message_is_told_by_its_members(line: str, kind: object) -> None:
         (b"\xef\xbb\xbf{}", "not a JSON object: JSON is malformed: invalid character (byte 0)"),
         (b"[]", "not a JSON object: Expected `object`, got `array`"),
         (b'{"id":1', "not a JSON object: Input data was truncated"),
-        (b'{"x":' + b"[" * 9000 + b"]" * 9000 + b"}", "nested too deeply"),
+        (b'{"x":' + b"[" * 99_999 + b"]" * 99_999 + b"}", "nested too deeply"),
         (b"{}", "neither a request nor an answer"),
         (b'{"id":9}', "an id without method, result or error"),
         (b'{"id":9,"method":7}', "an id without method, result or error"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import multiprocessing
 import os
 import sqlite3
@@ -257,6 +258,17 @@ async def test_processes_that_open_a_fresh_home_at_once_all_succeed(tmp_path: Pa
         )
         await store.aclose()
         assert found == {f"p{n}" for n in range(4)}
+
+
+async def test_a_store_that_is_left_open_closes_its_file_when_it_is_collected(path: Path) -> None:
+    store = Store(path)
+    await store.write(touch)
+    connection = store._connection  # pyright: ignore[reportPrivateUsage]
+    assert connection is not None
+    del store
+    gc.collect()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed database"):
+        connection.execute("SELECT 1")
 
 
 async def test_the_version_is_the_number_of_the_last_migration(store: Store, path: Path) -> None:

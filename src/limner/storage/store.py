@@ -13,6 +13,7 @@ import os
 import re
 import sqlite3
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
@@ -253,11 +254,13 @@ class Store:
     def _connect(self) -> sqlite3.Connection:
         if self._connection is None:
             self._connection = _open(self._path)
+            # A store may also be left unclosed; then this closes the file, at the latest on exit.
+            self._close = weakref.finalize(self, _close, self._connection, self._pid)
         return self._connection
 
     def _disconnect(self) -> None:
         if self._connection is not None:
-            self._connection.close()
+            self._close()
             self._connection = None
 
 
@@ -283,6 +286,12 @@ def _open(path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _close(connection: sqlite3.Connection, pid: int) -> None:
+    # SQLite forbids a connection across a fork: there it still belongs to the parent process.
+    if pid == os.getpid():
+        connection.close()
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:
