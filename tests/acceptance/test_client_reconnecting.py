@@ -128,6 +128,7 @@ async def test_a_paid_call_outlives_the_server_and_is_paid_once(
     assert (call_id, output[1]["image_url"]) == ("call_1", data_url(picture()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_done_first", [True, False])
 async def test_the_answer_of_a_tool_reaches_the_server_that_came_after(
     side: Side, model: TalkingServer, studio: Studio, is_done_first: bool
@@ -184,6 +185,7 @@ async def test_of_two_calls_only_the_one_without_an_answer_is_put_again_however_
     assert sorted(made) == ["call_1", "call_2"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_killed", [True, False])
 async def test_a_server_that_is_restarted_where_it_was_is_found_again(
     side: Side, model: TalkingServer, studio: Studio, tmp_path: Path, is_killed: bool

@@ -99,6 +99,7 @@ async def test_who_steers_interrupts_and_leaves_is_obeyed(
     assert words == ["Paint", "In green.", "Paint again", "And again", "Are you there?"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agrees", [True, False])
 async def test_what_limners_own_tools_ask_the_user_reaches_the_client(
     model: TalkingServer, studio: Studio, tmp_path: Path, agrees: bool

@@ -406,6 +406,7 @@ async def test_an_exception_inside_the_context_comes_out_and_everything_is_close
     assert [thread.name for thread in left if thread.name.startswith("limner")] == []
 
 
+@pytest.mark.slow
 async def test_two_limners_in_one_program_share_a_home_and_its_ledger(studio: Studio) -> None:
     async with studio.open() as one, studio.open() as other:
         await asyncio.gather(*(lim.generate("a fox", size=SIZE) for lim in (one, other) * 3))

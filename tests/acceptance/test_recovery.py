@@ -267,6 +267,7 @@ async def test_an_openai_request_that_cannot_be_recovered_stays_counted(
     assert (status, [job["state"] for job in said["jobs"]]) == (0, ["unknown"])
 
 
+@pytest.mark.slow
 async def test_a_job_whose_id_never_arrived_is_found_by_its_seed(
     studio: Studio, replicate: ReplicateServer
 ) -> None:
@@ -398,6 +399,7 @@ async def test_a_service_that_is_busy_once_is_asked_again(
     assert await recover(studio) is not None
 
 
+@pytest.mark.slow
 async def test_a_picture_that_is_paid_for_but_was_never_written_is_written_by_recover(
     studio: Studio, openai: OpenAIServer
 ) -> None:

@@ -141,6 +141,7 @@ def test_ctrl_c_stops_the_turn_and_the_conversation_goes_on(
     assert SESSION.search(done.err)
 
 
+@pytest.mark.slow
 async def test_a_second_ctrl_c_leaves_while_the_turn_is_being_stopped(
     scripted: tuple[Talk, CommandLine], replicate: ReplicateServer
 ) -> None:

@@ -222,6 +222,7 @@ def test_a_result_that_cannot_be_written_is_not_lost(cli: CommandLine) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", ["<&- >&-", "2>&-"])
 def test_a_stream_that_was_closed_is_no_reason_to_fail(cli: CommandLine, closed: str) -> None:
     (cli.studio.cwd / "red.svg").write_text(RED)

@@ -40,6 +40,7 @@ def test_the_price_of_an_edit_is_told_for_free(desk: CommandLine, openai: OpenAI
     assert openai.requests == []
 
 
+@pytest.mark.slow
 def test_several_pictures_are_a_line_each(desk: CommandLine) -> None:
     done = desk.run("generate", "a fox", "--count", "3", "--out", "fox.png")
     assert done.status == 0
@@ -62,6 +63,7 @@ def test_a_shape_stands_for_a_size(desk: CommandLine) -> None:
     assert done.json["dimensions"] == {"width": 1360, "height": 768}
 
 
+@pytest.mark.slow
 def test_another_provider_draws_where_the_first_fails_for_free(
     desk: CommandLine, openai: OpenAIServer, replicate: ReplicateServer
 ) -> None:
@@ -74,6 +76,7 @@ def test_another_provider_draws_where_the_first_fails_for_free(
     assert "openai-image failed: OpenAI answered 500: Oops." in done.err
 
 
+@pytest.mark.slow
 def test_unfinished_pictures_are_shown_in_a_terminal(
     desk: CommandLine, openai: OpenAIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -64,6 +64,7 @@ def test_the_json_has_the_original_and_what_is_sent_for_each_model(cli: CommandL
     assert (gpt["model"], gpt["tokens"], gpt["bytes"]) == (GPT, 1470, haiku["bytes"])
 
 
+@pytest.mark.slow
 def test_the_table_has_a_line_for_each_model_side_by_side(cli: CommandLine) -> None:
     draw(cli.studio.cwd / "photo.png")
     done = cli.run("fit", "photo.png", "--for", HAIKU, "--for", GPT)

@@ -57,6 +57,7 @@ async def test_an_interruption_is_one_json_object_too(
     }
 
 
+@pytest.mark.slow
 async def test_interrupting_flux_calls_the_prediction_off_and_costs_nothing(
     cli: CommandLine, replicate: ReplicateServer
 ) -> None:
@@ -73,6 +74,7 @@ async def test_interrupting_flux_calls_the_prediction_off_and_costs_nothing(
     assert cli.run("spend", "--json").json["total_usd"] == 0
 
 
+@pytest.mark.slow
 async def test_a_second_interruption_does_not_wait_for_the_service(
     cli: CommandLine, replicate: ReplicateServer
 ) -> None:

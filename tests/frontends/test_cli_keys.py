@@ -40,6 +40,7 @@ def test_a_key_that_is_typed_does_not_appear_on_the_screen(cli: CommandLine) -> 
     assert OPENAI_KEY in (cli.studio.home / "keys.toml").read_text()
 
 
+@pytest.mark.slow
 def test_a_key_that_is_not_typed_is_not_stored(cli: CommandLine) -> None:
     terminal = cli.in_terminal("keys", "set", "OPENAI_API_KEY", "--json")
     terminal.wait_until("OPENAI_API_KEY: ")

@@ -70,6 +70,7 @@ def test_the_line_is_cut_to_the_width_of_the_terminal(
     assert terminal.end().status == 130
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("env", [{"TERM": "dumb"}, {"PYTHONIOENCODING": "ascii"}])
 def test_a_terminal_that_cannot_redraw_is_spared(
     cli: CommandLine, openai: OpenAIServer, env: dict[str, str]
@@ -80,6 +81,7 @@ def test_a_terminal_that_cannot_redraw_is_spared(
     assert "\x1b" not in terminal.sent
 
 
+@pytest.mark.slow
 def test_debug_lines_stand_above_the_line(cli: CommandLine, openai: OpenAIServer) -> None:
     cli.studio.connect(openai)
     terminal = cli.in_terminal(*PAID, "--debug")
@@ -150,6 +152,7 @@ def cells(line: str) -> list[tuple[str, str]]:
     ]
 
 
+@pytest.mark.slow
 def test_a_preview_in_half_blocks_shows_two_pixels_a_character(
     cli: CommandLine, openai: OpenAIServer
 ) -> None:
@@ -161,6 +164,7 @@ def test_a_preview_in_half_blocks_shows_two_pixels_a_character(
     assert (f"{summary}\n", end) == (FACTS, "")
 
 
+@pytest.mark.slow
 def test_a_preview_fits_into_the_lowest_terminal(cli: CommandLine, openai: OpenAIServer) -> None:
     openai.picture = rotated(picture())
     cli.studio.connect(openai)

@@ -266,6 +266,7 @@ def pictures(draw: st.DrawFn) -> bytes:
     return encoded(image, draw(st.sampled_from(["PNG", "WEBP"])))
 
 
+@pytest.mark.slow
 @given(
     data=pictures(),
     edge=st.integers(20, 400),

@@ -24,6 +24,7 @@ UNPUBLISHED = ("response.a_kind_from_the_future", "ping")
 BODY = {"model": "m", "stream": True, "stream_options": {"include_usage": True}}
 
 
+@pytest.mark.slow
 async def test_openais_client_takes_the_responses_server() -> None:
     with ResponsesServer() as server:
         async with openai.AsyncOpenAI(api_key="k", base_url=server.base_url) as client:

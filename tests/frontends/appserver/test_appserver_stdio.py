@@ -227,6 +227,7 @@ def test_a_picture_of_30_megabytes_goes_both_ways(tmp_path: Path) -> None:
         assert client.server.rss_bytes < 400_000_000
 
 
+@pytest.mark.slow
 def test_a_line_without_end_is_skipped_and_refused(tmp_path: Path) -> None:
     with piped(tmp_path) as client:
         client.greet()

@@ -185,6 +185,7 @@ async def test_threads_are_listed_sorted_sifted_and_page_by_page(stage: Stage) -
         assert refused == (-32600, "invalid cursor: bad")
 
 
+@pytest.mark.slow
 async def test_a_thread_is_read_without_being_opened_and_its_parts_page_by_page(
     stage: Stage,
 ) -> None:
@@ -365,6 +366,7 @@ async def test_a_client_that_unsubscribes_gets_no_notifications_and_the_thread_r
         assert len(client.heard) == heard
 
 
+@pytest.mark.slow
 async def test_an_ephemeral_thread_is_gone_with_the_server(stage: Stage) -> None:
     async with stage.piped() as client:
         thread = await talked(client, "one", ephemeral=True)

@@ -396,6 +396,7 @@ async def test_pictures_that_are_made_and_looked_at_are_items_that_show_them(
     assert shown[1]["result"] == drawn["result"]
 
 
+@pytest.mark.slow
 async def test_a_sound_is_kept_and_shown_as_it_was_sent(stage: Stage) -> None:
     sound = {"type": "inputAudio", "audioUrl": SOUND}
     async with stage.piped() as client:

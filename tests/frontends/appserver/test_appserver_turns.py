@@ -99,6 +99,7 @@ async def test_notifications_that_a_client_does_not_want_are_not_sent(stage: Sta
     assert not set(unwanted) & set(client.methods)
 
 
+@pytest.mark.slow
 async def test_every_kind_of_input_reaches_the_model(stage: Stage, tmp_path: Path) -> None:
     (stage.cwd / "dot.png").write_bytes(PNG)
     (stage.cwd / "broken.png").write_bytes(PNG[:-40])

@@ -120,6 +120,7 @@ async def test_a_rollout_path_is_a_file_that_names_its_conversation_whatever_was
     assert len(now["thread"]["turns"]) == 2
 
 
+@pytest.mark.slow
 async def test_every_override_holds_for_what_goes_on(stage: Stage) -> None:
     folder = stage.home / "personalities" / "pirate"
     folder.mkdir(parents=True)
