@@ -10,7 +10,11 @@ from tests.fuzz import IS_LONG
 pytest_plugins = ["tests.left_out"]
 
 # A busy machine is slow, which is no fault of the code: no property test has a deadline.
-calm = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+calm = settings(
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    print_blob=True,
+)
 settings.register_profile("day", calm, max_examples=50)
 # `make fuzz` looks longer wherever a property does not set a number of its own.
 settings.register_profile("long", calm, max_examples=5_000)
