@@ -16,13 +16,6 @@ SOURCES = sorted((ROOT / "src").rglob("*.py"))
 DOCUMENTS = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
 
 # What two of the tests still find. Names only leave these lists.
-NAMES_WITH_TWO_MEANINGS = {
-    "TextDelta",
-    "ThreadOptions",
-    "ToolProgress",
-    "TurnStarted",
-    "UsageUpdated",
-}
 TRADE_WORDS = {
     *("blocking", "fitting", "imaging", "logging", "planning"),
     *("pricing", "rendering", "streaming", "testing"),
@@ -64,7 +57,7 @@ def test_a_public_class_name_has_one_meaning() -> None:
         for node in _tree(path).body
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
-    assert {name for name, times in count.items() if times > 1} <= NAMES_WITH_TWO_MEANINGS
+    assert {name for name, times in count.items() if times > 1} == set()
 
 
 def test_a_module_is_named_by_a_noun_or_a_word_of_the_trade() -> None:

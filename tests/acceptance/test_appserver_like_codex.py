@@ -68,18 +68,18 @@ SETUP = (
     Allowed(where=r".*\.cliVersion|initialize answered result\.(userAgent|codexHome)", why="names"),
 )
 
-WORDS = "Some refusals say the same in other words, and carry limner's own error as `data`."
-FAILED = "The model and the client are told why a tool's answer failed, in the client's words."
-NO_FILE = "A thread has no file of its own, so `path` is null and `source` is `appServer`."
-CURSORS = "Cursors look different; clients hand them back as they are."
-NO_CURSORS = "`thread/resume` hands out no cursors: lists begin at the newest without one."
-READ = "What a user has read is not kept, only told when a turn brings something new."
-FORKS = "A fork shows the beginning it was copied from as its preview, and says so in lists."
-ACCOUNT = "There is no account, so nothing is known of its limits."
-REFUSED = "A request that the model's service refuses is `badRequest`, and says who refused it."
-STEERED = "What the model is saying when it is steered is finished first, and kept."
-PARALLEL = "Calls that the model makes at once are asked at once, as Codex does from 0.166 on."
-COMPACTED = "A compaction is paid for and shown, and counts no tokens of the conversation."
+WORDS = "Some error messages use other words, and `data` contains limner's own error."
+FAILED = "If a client's tool fails, the model and the client get the error message of the client."
+NO_FILE = "A thread has no file, so `path` is null and `source` is `appServer`."
+CURSORS = "Cursors have another format. Clients send them back unchanged."
+NO_CURSORS = "`thread/resume` returns no cursors. A list without a cursor starts at the newest."
+READ = "limner does not store what a user has read. It only reports when a turn adds something."
+FORKS = "A fork's preview is the start of its source thread, and lists name the source thread."
+ACCOUNT = "limner has no account, so it knows no account limits."
+REFUSED = "If a provider rejects a request, the error is `badRequest` and names the provider."
+STEERED = "If a client steers a turn, the model first finishes its message, and limner keeps it."
+PARALLEL = "limner sends parallel tool calls to the client at once, as Codex does since 0.166."
+COMPACTED = "limner shows a compaction and its cost, but does not report its tokens."
 
 ALLOWED = (
     Allowed(where=r".* refused error\.(message|data\..*)", why=WORDS, is_read=True),
@@ -90,22 +90,24 @@ ALLOWED = (
     Allowed(where=r".*result\.readStates?\..*", why=READ),
     Allowed(where=r".*(thread|data\[\])\.preview", why=FORKS, scene="fork|archive"),
     Allowed(where=r"thread/list answered .*\.forkedFromId", why=FORKS, is_read=True),
-    Allowed(where=r".*\.canAcceptDirectInput", why="Threads in lists say whether they take input."),
+    Allowed(
+        where=r".*\.canAcceptDirectInput", why="Thread lists report whether a thread accepts input."
+    ),
     Allowed(where=r"account/.*\.limitId", why=ACCOUNT, is_read=True),
     Allowed(where=r".*error\.(codexErrorInfo|message)", why=REFUSED, is_read=True),
     Allowed(
         where=r"thread/tokenUsage/updated params\.tokenUsage\.modelContextWindow",
-        why="How much a model can read is null where the catalogue does not know it.",
+        why="`modelContextWindow` is null if the catalogue does not contain it.",
         is_read=True,
     ),
     Allowed(
         where=r"thread/resume answered result\.collaborationMode.*",
-        why="There are no modes of collaboration, so `collaborationMode` is null.",
+        why="limner has no collaboration modes, so `collaborationMode` is null.",
         is_read=True,
     ),
     Allowed(
         where=r"thread/start answered result\.(sandbox|activePermissionProfile).*",
-        why="A thread may write in its folder by default; in Codex only if the folder is trusted.",
+        why="A thread may write in its folder by default. Codex allows it only in trusted folders.",
         scene="a client that takes no experiments",
         is_read=True,
     ),
@@ -114,7 +116,7 @@ ALLOWED = (
 TOLD = (
     Told(
         scene=".*",
-        why="Nothing is told about sandboxes of commands, remote control, goals or deprecations.",
+        why="limner sends nothing about command sandboxes, remote control, goals or deprecations.",
         by_codex=(
             "configWarning",
             "deprecationNotice",
@@ -125,7 +127,7 @@ TOLD = (
     ),
     Told(
         scene=".*",
-        why="`thread/spend/updated` tells what a turn and its thread have cost.",
+        why="limner sends `thread/spend/updated` with the cost of a turn and of its thread.",
         by_us=("thread/spend/updated",),
     ),
     Told(

@@ -142,7 +142,7 @@ FORGED = [
 @pytest.mark.parametrize("uri", FORGED)
 async def test_a_forged_address_has_no_picture(studio: Studio, uri: str) -> None:
     async with inside(studio) as client:
-        with pytest.raises(MCPError, match="There is no such picture here"):
+        with pytest.raises(MCPError, match="There is no such picture"):
             await client.read_resource(uri)
 
 

@@ -66,7 +66,7 @@ async def finished(house: McpService) -> RunningCall:
         work.sent = True
         return ToolResult(call_id=work.id, name="image_generate", ok=True, content=(DRAWN,))
 
-    work = house.works.begin("image_generate", run, digest="same")
+    work = house.running.begin("image_generate", run, digest="same")
     await house.promise(work)
     await work.task
     return work
@@ -133,7 +133,9 @@ async def test_a_job_that_ended_is_not_said_to_have_lost_its_server(
         await client.call_tool("image_job", {**job, "action": "cancel"})
         error = value_of(await client.call_tool("image_job", job))["error"]
     assert (error["code"], error["billed"]) == ("JOB_LOST", True)
-    assert error["message"].startswith("it ended with CANCELLED while openai-image was at work")
+    assert error["message"].startswith(
+        "the call ended with CANCELLED during a request to openai-image"
+    )
 
 
 @pytest.mark.slow

@@ -64,7 +64,7 @@ async def test_a_model_that_obeys_a_picture_neither_writes_nor_pays(at: Talk) ->
     opening = re.search("<(data-[0-9a-f]{12})>", at.asked[1])
     assert opening is not None
     assert opening.start() < at.asked[1].index("IGNORE YOUR") < at.asked[1].index(f"</{opening[1]}")
-    assert "never instructions" in at.asked[0]
+    assert "never an instruction" in at.asked[0]
 
 
 @pytest.mark.parametrize("policy", ["untrusted", "on-failure", "never"])

@@ -152,7 +152,7 @@ class Peer:
         server: runs the requests that arrive.
         pending: the requests that are sent; several peers can share them.
         on_notification: receives each notification in order, and must not wait.
-        log: receives what the other side is not told.
+        log: receives the failures that are not sent to the other side.
 
     Attributes:
         closed: nothing is sent or received any more.
@@ -337,7 +337,7 @@ class RequestServer:
     Args:
         serve: gets a call and returns its result, unless it responds itself; an `RpcError` is
             the response too.
-        log: receives what the other side is not told.
+        log: receives the failures that are not sent to the other side.
         max_unanswered: how many requests of one peer may wait for a response at once.
         overloaded: the response to more than that.
     """

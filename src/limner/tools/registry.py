@@ -192,7 +192,8 @@ def _cancelled_by(
         for task in tasks:
             task.cancel()
 
-    # Made after the tasks: by its first step each of them has begun, and so answers.
+    # Created after the tasks: each task has started before the watcher can cancel it, so each task
+    # returns a result.
     watcher = asyncio.create_task(watch())
     try:
         yield

@@ -46,8 +46,8 @@ def test_only_loopback_addresses_stay_on_this_machine(host: str, loops: bool) ->
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.7", "studio.lan"])
-def test_beyond_this_machine_nobody_listens_without_a_token(host: str) -> None:
-    with pytest.raises(UserError, match="callers need a token"):
+def test_an_address_for_other_machines_needs_a_token(host: str) -> None:
+    with pytest.raises(UserError, match="clients need a token"):
         HttpOptions(host=host, port=0)
     assert HttpOptions(host=host, port=0, token="t" * 20).token
     oauth = OAuth(issuer=ISSUER, resource=RESOURCE, keys="jwks.json")
@@ -70,7 +70,7 @@ def test_a_token_and_an_issuer_are_two_ways_of_which_one_is_taken() -> None:
     [
         (["--http", "8790"], "is not HOST:PORT"),
         (["--http", "127.0.0.1:99999"], "is not HOST:PORT"),
-        (["--http", "0.0.0.0:0"], "callers need a token"),
+        (["--http", "0.0.0.0:0"], "clients need a token"),
         (["--token-file", "token"], "are for --http"),
         (["--allow-host", "studio.lan"], "are for --http"),
         (["--http", "127.0.0.1:0", "--token-file", "missing"], "cannot be read"),

@@ -368,8 +368,8 @@ def test_a_path_that_moved_is_corrected_and_the_users_additions_stay(user: User)
     [
         ("cursor", '{\n  "mcpServers": {\n', "line 3, column 1"),
         ("codex", "model = gpt\n", "line 1, column 9"),
-        ("codex", "mcp_servers = { a = { command = 'a' } }\n", "leaves no place"),
-        ("gemini-cli", '{"mcpServers": 5}', "'mcpServers' is no table of names"),
+        ("codex", "mcp_servers = { a = { command = 'a' } }\n", "does not allow the entry"),
+        ("gemini-cli", '{"mcpServers": 5}', "'mcpServers' is not a table"),
     ],
 )
 def test_a_file_that_cannot_be_edited_is_left_and_the_entry_shown(
@@ -388,7 +388,7 @@ def test_a_file_that_cannot_be_edited_is_left_and_the_entry_shown(
 def test_bytes_that_are_no_text_and_folders_are_left(user: User) -> None:
     file = user.has(".cursor/mcp.json", "")
     file.write_bytes("{}".encode("utf-16"))
-    with pytest.raises(SettingsError, match="is not UTF-8 at byte 0"):
+    with pytest.raises(SettingsError, match="is not valid UTF-8 at byte 0"):
         user.install("cursor")
     (user.home / ".claude.json").mkdir()
     with pytest.raises(StorageError):
@@ -399,7 +399,9 @@ def test_an_entry_of_somebody_else_keeps_its_name(user: User) -> None:
     content = '{"mcpServers": {"limner": {"command": "npx", "args": ["limner-brushes"]}}}'
     file = user.has(".cursor/mcp.json", content)
     for change in (user.install, user.uninstall):
-        with pytest.raises(InputInvalid, match="named 'limner' already, and it is not limner"):
+        with pytest.raises(
+            InputInvalid, match="named 'limner' exists already, and it does not start"
+        ):
             change("cursor")
     assert file.read_text() == content
     user.install("cursor", "--name", "limner-2")
@@ -463,7 +465,7 @@ def test_a_file_that_changes_meanwhile_is_not_written_over(user: User) -> None:
     file = ConfigFile(user.has(".cursor/mcp.json", "{}"))
     text = file.read()
     file.path.write_text('{"theirs": 1}')
-    with pytest.raises(StorageError, match="changed by another program"):
+    with pytest.raises(StorageError, match="Another program has just changed"):
         file.write('{"ours": 1}', over=text)
     assert file.path.read_text() == '{"theirs": 1}'
 

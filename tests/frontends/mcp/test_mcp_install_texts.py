@@ -163,20 +163,20 @@ def test_a_toml_entry_is_found_however_it_is_spelled(before: str, after: str) ->
     [
         (config_json, '{"a": 1', "line 1, column 8: Expecting ',' delimiter"),
         (config_json, '{\n  "a": nul\n}', "line 2, column 8: Expecting value"),
-        (config_json, "[]", "line 1: the whole file must be one object, in braces"),
-        (config_json, '{"a": NaN}', "NaN is no JSON"),
+        (config_json, "[]", "line 1: the file must contain one JSON object"),
+        (config_json, '{"a": NaN}', "NaN is not JSON"),
         (config_json, "{,}", None),
         (config_json, '{"a": 1 /* }', None),
-        (config_json, '{"mcpServers": []}', "'mcpServers' is no table of names"),
-        (config_json, '{"mcpServers": null}', "'mcpServers' is no table of names"),
+        (config_json, '{"mcpServers": []}', "'mcpServers' is not a table"),
+        (config_json, '{"mcpServers": null}', "'mcpServers' is not a table"),
         (config_json, "[" * 100_000, None),
         (config_toml, "a = \nb = 1", "Invalid value (at line 1, column 5)"),
         (config_toml, "a = " + "[" * 100_000, None),
-        (config_toml, "mcp_servers = 3\n", "'mcp_servers' is no table of names"),
+        (config_toml, "mcp_servers = 3\n", "'mcp_servers' is not a table"),
         (
             config_toml,
             "mcp_servers = { x = { command = 'x' } }\n",
-            "its arrangement leaves no place for the entry",
+            "its layout does not allow the entry to be added",
         ),
     ],
 )
@@ -198,7 +198,7 @@ def test_a_file_that_cannot_be_edited_safely_is_refused_with_the_place(
 )
 def test_an_entry_that_cannot_be_taken_out_alone_is_left(syntax: Syntax, text: str) -> None:
     keys = JSON if syntax is config_json else TOML
-    with pytest.raises(Malformed, match="without changing something else"):
+    with pytest.raises(Malformed, match="without another change"):
         without_entry(syntax, text, keys, before=None)
 
 

@@ -130,7 +130,7 @@ async def test_only_so_many_answers_are_kept() -> None:
 async def test_a_call_knows_its_latest_news_and_its_pictures() -> None:
     works, call = RunningCalls(), Held(answer())
     work = works.begin("image_generate", call)
-    work.tell(Progress(message="half way", elapsed_s=1.0))
+    work.update(Progress(message="half way", elapsed_s=1.0))
     assert (work.message, work.result, works.handles()) == ("half way", None, set())
     call.go.set()
     await work.task

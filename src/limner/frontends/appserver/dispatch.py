@@ -56,7 +56,7 @@ class Dispatcher(RequestServer):
     Args:
         methods: the table.
         pending: the requests that the clients are sent; their responses go there.
-        log: receives what no client is told.
+        log: receives the failures that are not sent to a client.
     """
 
     def __init__(

@@ -29,7 +29,7 @@ from limner.frontends.appserver.protocol.turns import Turn
 from limner.frontends.appserver.rpc_errors import invalid_request
 from limner.frontends.appserver.thread import NO_TOKENS, LiveThread, UnfinishedTurn
 from limner.frontends.appserver.thread_history import ThreadHistory, read_turns
-from limner.frontends.appserver.thread_options import ThreadOptions, resolve_options
+from limner.frontends.appserver.thread_options import ResolvedOptions, resolve_options
 from limner.frontends.appserver.thread_state import ThreadState
 from limner.frontends.appserver.thread_views import opened_view
 from limner.frontends.appserver.threads import ThreadTable
@@ -179,7 +179,7 @@ async def resume_thread(threads: ThreadTable, params: ThreadResumeParams) -> Ope
         return OpenedThread(thread, resolved.warnings)
     session, _ = await find_session(threads, params.thread_id, params.path)
     thread = await threads.load(session)
-    resolved = ThreadOptions(state=thread.state)
+    resolved = ResolvedOptions(state=thread.state)
     if thread.turn_id is None:
         resolved = resolve_options(thread.state, params, lim=threads.limner)
         if resolved.state != thread.state:

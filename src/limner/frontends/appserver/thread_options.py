@@ -71,14 +71,14 @@ class ModelChoice(msgspec.Struct, frozen=True, kw_only=True):
     effort: str | None = None
 
 
-class ThreadOptions(msgspec.Struct, frozen=True, kw_only=True):
+class ResolvedOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The new state of a thread, and a warning for each option that has no effect."""
 
     state: ThreadState
     warnings: tuple[str, ...] = ()
 
 
-def resolve_options(state: ThreadState, params: Opening, *, lim: Limner) -> ThreadOptions:
+def resolve_options(state: ThreadState, params: Opening, *, lim: Limner) -> ResolvedOptions:
     """Apply the options of a request that starts, resumes or forks a thread.
 
     Raises:
@@ -114,7 +114,7 @@ def resolve_options(state: ThreadState, params: Opening, *, lim: Limner) -> Thre
         state = state.with_extras(cwd=str(lim.cwd / params.cwd))
     if params.dynamic_tools is not None:
         state = replace(state, tools=read_specs(params.dynamic_tools)).with_extras(found=())
-    return ThreadOptions(state=state, warnings=tuple(warnings))
+    return ResolvedOptions(state=state, warnings=tuple(warnings))
 
 
 def resolve_turn_options(

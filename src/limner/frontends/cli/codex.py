@@ -23,8 +23,8 @@ examples:
   limner codex -- exec "what does plan.png say?"
   limner codex -- exec -c 'mcp_servers.limner.default_tools_approval_mode="approve"' "draw a fox"
 
-Everything after -- goes to Codex as it is. Codex asks before it calls a tool that draws; exec,
-where nobody can be asked, calls it only with the setting in the last example.
+limner passes everything after -- to Codex unchanged. Codex asks the user before it calls a tool
+that draws. exec cannot ask, so it calls such a tool only with the setting in the last example.
 """
 SEPARATOR = "--"
 

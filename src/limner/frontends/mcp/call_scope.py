@@ -1,8 +1,8 @@
 """The folder of the server and the roots of a client -> what a call may read and write.
 
-A client's model chooses the paths. It gets what every model gets: the generated folder, the temp
-folder, and the folder it works in. That folder is the one the server was started in, unless that
-is the top or somebody's home; each root that the client names is another.
+A client's model chooses the paths. It may use what every model may use: the folder of generated
+pictures, the temp folder, and the folder it works in. That is the folder in which the server was
+started, unless it is the root folder or a user's home. Each root of the client is allowed too.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ MAX_ROOTS = 16
 
 
 class CallScope(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a call works: what relative paths are relative to, and how far it may go."""
+    """The folder that relative paths start from, and the files that a call may use."""
 
     cwd: Path
     reach: Reach
 
 
 class CallScopes:
-    """The places of one server's clients; looked up once, since the floor takes some finding."""
+    """The scopes of one server's clients. They are cached, since a lookup reads the disk."""
 
     def __init__(self, *, home: Home, cwd: Path) -> None:
         self._home, self._cwd = home, cwd
         self._known: dict[tuple[Path, ...], CallScope] = {}
 
     def of(self, roots: tuple[Path, ...]) -> CallScope:
-        """The place of a client with these roots."""
+        """Return the scope of a client with these roots."""
         if roots not in self._known:
             if len(self._known) >= MAX_ROOTS:
                 self._known.clear()
@@ -57,7 +57,7 @@ class CallScopes:
 
 
 def folders_of(uris: Iterable[str]) -> tuple[Path, ...]:
-    """The roots that are folders on this machine."""
+    """Return the roots that are folders on this machine."""
     found = [path for uri in uris if (path := _folder(uri)) is not None]
     return tuple(dict.fromkeys(found))[:MAX_ROOTS]
 

@@ -1,8 +1,8 @@
-"""One request of a client -> what it can be asked and told while its call runs.
+"""One request of a client -> the questions and notifications that its call sends to the client.
 
-The two eras of the protocol differ here and nowhere else. A session of the older one can be asked
-in the middle of a call. A stateless request cannot: the call ends with what must be decided, and
-the client makes it again with the answers.
+Only this module knows that the two generations of the protocol differ. In a session of the older
+one, the server can ask the client during a call. With stateless requests it cannot: the call ends
+with the open questions, and the client repeats it with the answers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from limner.frontends.mcp.server import TASKS
 from limner.tools.base import Question
 
 ROOTS_TIMEOUT_S = 5.0
-# Accepting is the answer: a form without fields is a yes or no in every client.
+# Every client shows a form without fields as yes or no: to accept it means yes.
 _YES_OR_NO: Mapping[str, Any] = {"type": "object", "properties": {}}
 
 
@@ -43,56 +43,56 @@ class Caller:
 
     @property
     def takes_tasks(self) -> bool:
-        """Whether it polls for the answer of a slow call by itself."""
+        """Whether the client polls for the result of a slow call by itself."""
         return self._is_stateless and TASKS in (self._can.extensions or {})
 
-    async def ask(self, question: Question, work: RunningCall) -> bool:
-        """Put a question to the user; no where there is no way to."""
+    async def ask(self, question: Question, call: RunningCall) -> bool:
+        """Ask the user; the answer is no if the client cannot ask."""
         if not _asks_by_form(self._can.elicitation):
             return False
         if not self._is_stateless:
-            return await self._ask_now(question, work)
+            return await self._ask_now(question, call)
         key = hashlib.sha256(question.text.encode()).hexdigest()[:16]
         if (answer := self._answers.get(key)) is not None:
             return isinstance(answer, types.ElicitResult) and answer.action == "accept"
-        work.questions[key] = question
+        call.questions[key] = question
         return False
 
-    async def tell(self, work: RunningCall) -> None:
-        """Say how long it has taken, and the latest news."""
+    async def report_progress(self, call: RunningCall) -> None:
+        """Send a progress notification: the elapsed time and the latest message."""
         await self._session.report_progress(
-            round(work.elapsed_s, 1), message=work.message or f"{work.tool} is at work"
+            round(call.elapsed_s, 1), message=call.message or f"{call.tool} is running"
         )
 
     async def roots(self) -> tuple[Path, ...]:
-        """The folders that the client works in, where it tells them."""
+        """Return the folders that the client works in, if it lists them."""
         if self._is_stateless or self._can.roots is None:
             return ()
         with suppress(MCPError, ValidationError):
-            told = await self._session.send_request(
+            listed = await self._session.send_request(
                 types.ListRootsRequest(),
                 types.ListRootsResult,
                 request_read_timeout_seconds=ROOTS_TIMEOUT_S,
                 metadata=ServerMessageMetadata(related_request_id=self._context.request_id),
             )
-            return folders_of(str(root.uri) for root in told.roots)
+            return folders_of(str(root.uri) for root in listed.roots)
         return ()
 
-    async def _ask_now(self, question: Question, work: RunningCall) -> bool:
-        work.asking = True
+    async def _ask_now(self, question: Question, call: RunningCall) -> bool:
+        call.asking = True
         try:
             answer = await self._session.elicit_form(
                 question.text, dict(_YES_OR_NO), related_request_id=self._context.request_id
             )
-        except (MCPError, ValidationError):  # it cannot after all, or has gone
+        except (MCPError, ValidationError):  # the client cannot ask, or has disconnected
             return False
         finally:
-            work.asking = False
+            call.asking = False
         return answer.action == "accept"
 
 
 def to_decide(questions: Mapping[str, Question]) -> types.InputRequiredResult:
-    """What the user must decide before the call is made again."""
+    """Return the questions that the user must answer before the client repeats the call."""
     return types.InputRequiredResult(
         input_requests={
             key: types.ElicitRequest(
@@ -106,5 +106,5 @@ def to_decide(questions: Mapping[str, Question]) -> types.InputRequiredResult:
 
 
 def _asks_by_form(offered: types.ElicitationCapability | None) -> bool:
-    # Clients of the first revision with elicitation say nothing of modes: they have forms.
+    # Clients of the first revision with elicitation declare no modes: they have forms.
     return offered is not None and (offered.form is not None or offered.url is None)

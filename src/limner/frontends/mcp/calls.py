@@ -1,4 +1,4 @@
-"""The record of calls in the store: a call's id -> what it paid for, after whatever crash."""
+"""The record of calls in the store: a call's id -> what it paid for, even after a crash."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from limner.errors import CostSource
 from limner.money.records import State
 from limner.storage.store import Store
 
-# A client that gave up asks again within minutes; a person who wants another picture may ask for
-# the same words tomorrow.
+# A client that timed out repeats its call within minutes. A user who wants another picture may send
+# the same prompt tomorrow.
 SAME_CALL_S = 1800.0
 
 
 class CallRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing a call reserved money for; without ``ledger_id`` it had come to none."""
+    """One reservation of a call; without ``ledger_id`` the call had not reserved money yet."""
 
     tool: str
     created_ms: int
@@ -38,9 +38,9 @@ class CallRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def digest_of(tool: str, arguments: Mapping[str, Any], *, cwd: Path) -> str:
-    """What a call and its repetition have in common, in whatever order the arguments come.
+    """Return a digest that a call shares with its repetitions; the order of arguments is ignored.
 
-    The folder is part of it: the same words elsewhere name other files.
+    The folder is part of it: the same relative paths name other files in another folder.
     """
     encoded = msgspec.json.encode([tool, str(cwd), arguments], order="deterministic")
     return hashlib.sha256(encoded).hexdigest()
@@ -53,7 +53,7 @@ class CallStore(msgspec.Struct, frozen=True, kw_only=True):
     clock: Callable[[], datetime]
 
     async def note(self, call_id: str, *, tool: str, digest: str, ledger_id: int | None) -> None:
-        """Write down that a row of the ledger is the call's, or that the call was promised."""
+        """Record that a ledger row belongs to the call, or that the client has the call's id."""
         await self.store.write(
             lambda tx: tx.run(
                 "call_note",
@@ -66,18 +66,18 @@ class CallStore(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     async def delivered(self, call_id: str) -> None:
-        """Write down that somebody got the answer; an error is none while there may be more."""
+        """Record that a client received the result, unless its picture can still be fetched."""
         await self.store.write(
             lambda tx: tx.run("call_delivered", call_id=call_id, now_ms=self._now_ms())
         )
 
     async def rows(self, call_id: str) -> list[CallRow]:
-        """What the call reserved money for; nothing where there was no such call."""
+        """Return the reservations of the call; nothing if there was no such call."""
         rows = await self.store.read(lambda tx: tx.all("call_rows", call_id=call_id))
         return [CallRow(**row) for row in rows]
 
     async def undelivered(self, digest: str, *, but: str) -> str | None:
-        """An earlier call of the same kind that was paid for and whose answer was never fetched."""
+        """Return an earlier call with this digest that was paid for and never delivered."""
         row = await self.store.read(
             lambda tx: tx.one(
                 "call_undelivered",

@@ -1,4 +1,4 @@
-"""An environment -> the names in it that limner reads, for clients that hide all others."""
+"""An environment -> the variables that limner reads, for clients that pass on no others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from limner.client import Limner
 
 
 def passed_on(environment: Collection[str]) -> set[str]:
-    """The names of limner's own variables, and of keys and addresses of services, that are set.
+    """Return the variables that are set: limner's own, and keys and base URLs of providers.
 
     Raises:
         SettingsError: the settings are wrong.

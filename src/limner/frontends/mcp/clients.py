@@ -1,7 +1,7 @@
-"""A client's name -> where it keeps its configuration on this machine, and limner's entry there.
+"""A client's name -> the path of its configuration file, and limner's entry in it.
 
-Read in November 2026 from each client's documentation. Time limits are set wherever a client has
-a key for them: pictures take longer than the 10 and 60 seconds that clients like to allow.
+Source: each client's documentation, November 2026. The entry sets a timeout if the client has a
+key for it: pictures take longer than the usual timeouts of 10 and 60 seconds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Scope = Literal["user", "project"]
 HOME = "LIMNER_HOME"
 STARTUP_S = 60
 TOOL_S = 600
-# How Python starts limner. -P: a folder named limner, where this happens to run, is not meant.
+# How Python starts limner. -P: do not import a folder named limner in the current folder.
 AS_MODULE = ("-P", "-m", "limner")
 _STDIO: Mapping[str, Any] = MappingProxyType({"type": "stdio"})
 _TIMEOUT_MS: Mapping[str, Any] = MappingProxyType({"timeout": TOOL_S * 1000})
@@ -43,13 +43,13 @@ class ClientSetup:
         return cls(system=sys.platform, env=os.environ, home=user_home(), cwd=Path.cwd())
 
     def variable(self, name: str) -> Path | None:
-        """A folder named by a variable, or None where that is not set."""
+        """Return the folder that a variable names, or None if it is not set."""
         value = self.env.get(name, "").strip()
         return self.cwd / Path(value).expanduser() if value else None
 
     @property
     def programs(self) -> Path:
-        """Where desktop programs keep their settings."""
+        """The folder in which desktop programs keep their settings."""
         if self.system == "win32":
             return self.variable("APPDATA") or self.home / "AppData" / "Roaming"
         if self.system == "darwin":
@@ -59,9 +59,9 @@ class ClientSetup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpClient:
-    """A program that starts MCP servers: its files by scope, and how it spells an entry.
+    """A program that starts MCP servers: its files by scope, and the form of an entry.
 
-    One that ``hides_variables`` gives a server those of its environment that the entry names.
+    One that ``hides_variables`` passes on only the environment variables that the entry names.
     """
 
     title: str
@@ -73,7 +73,7 @@ class McpClient:
     hides_variables: bool = False
 
     def keys(self, name: str) -> Keys:
-        """Where the entry of a server stands."""
+        """Return the keys of a server's entry."""
         return (self.table, name)
 
     def entry(
@@ -83,15 +83,15 @@ class McpClient:
         home: Path | None = None,
         variables: Collection[str] = (),
     ) -> dict[str, Any]:
-        """How the client is told to start limner's server.
+        """Return the entry that makes the client start limner's server.
 
         Args:
-            command: the words that start limner.
-            home: limner's folder, where it is not the usual one.
-            variables: the names of those that the server is to have of the client's own.
+            command: the command line that starts limner.
+            home: limner's home folder, if it is not the default.
+            variables: the environment variables that the client passes on to the server.
         """
-        program, *words = command
-        entry = {**self.kind, "command": program, "args": [*words, "mcp"]}
+        program, *arguments = command
+        entry = {**self.kind, "command": program, "args": [*arguments, "mcp"]}
         if home is not None:
             entry["env"] = {HOME: str(home)}
         named = sorted(name for name in variables if name not in entry.get("env", {}))
@@ -100,7 +100,7 @@ class McpClient:
         return {**entry, **self.limits}
 
     def snippet(self, name: str, entry: Mapping[str, Any]) -> str:
-        """A whole configuration with nothing but this entry."""
+        """Return a complete configuration that contains only this entry."""
         return self.syntax.document(self.keys(name), entry, newline="\n")
 
 
@@ -108,7 +108,7 @@ def _claude_desktop(place: ClientSetup) -> Path:
     name = "claude_desktop_config.json"
     local = place.variable("LOCALAPPDATA")
     if place.system == "win32" and local is not None:
-        # A program from the Windows store sees a copy of this folder of its own.
+        # A program from the Windows store has its own copy of this folder.
         for folder in sorted(local.glob("Packages/Claude_*/LocalCache/Roaming/Claude")):
             return folder / name
     return place.programs / "Claude" / name

@@ -1,4 +1,4 @@
-"""A client's configuration <-> the same with limner among its servers, or without it."""
+"""A client's configuration <-> the same configuration with limner's entry, or without it."""
 
 from __future__ import annotations
 
@@ -10,50 +10,50 @@ from typing import Any, cast
 from limner.errors import InputInvalid
 from limner.frontends.mcp.config_syntax import Keys, Malformed, Syntax, look_up, put, read, remove
 
-# However it is started: the script, `python -m`, or `uvx --from 'limner[mcp]' limner`.
+# All ways to start limner: the script, `python -m`, or `uvx --from 'limner[mcp]' limner`.
 _PROGRAM = re.compile(r"(?:.*[/\\])?limner(?:\.exe|\[.*\]|(?:\.\w+)+)?", re.IGNORECASE)
-# What must be ours for the entry to work; the rest of it belongs to the user, once it is there.
+# limner sets these keys. The user owns all other keys of an existing entry.
 _ESSENTIAL = ("command", "args")
-# A list that both have a word in: keys that are set by now are added to those that were.
+# Both limner and the user add to this list: new names are appended to the existing ones.
 _SHARED = "env_vars"
 
 
 def with_entry(syntax: Syntax, text: str, keys: Keys, entry: Mapping[str, Any]) -> str:
-    """The text with our entry in it; what the user added to an entry of ours stays.
+    """Return the text with limner's entry; what the user added to that entry stays.
 
     Raises:
         InputInvalid: the name is taken by an entry that does not start limner.
-        Malformed: the text cannot be read, or leaves no place for the entry.
+        Malformed: the text cannot be parsed, or the entry cannot be added.
     """
     existing = look_up(read(syntax, text), keys)
     if existing is None:
         return put(syntax, text, keys, dict(entry))
     _check_ours(existing, keys[-1])
     for key, value in entry.items():
-        due = _due(key, existing, value)
-        if key not in existing or existing[key] != due:
-            text = put(syntax, text, (*keys, key), due)
+        wanted = _wanted_value(key, existing, value)
+        if key not in existing or existing[key] != wanted:
+            text = put(syntax, text, (*keys, key), wanted)
     return text
 
 
 def without_entry(syntax: Syntax, text: str, keys: Keys, *, before: str | None) -> str | None:
-    """The text without our entry; None where there was no file before it.
+    """Return the text without limner's entry; None if there was no file before it.
 
     Args:
-        syntax: how the text is spelled.
-        text: the configuration as it is now.
-        keys: where the entry stands.
-        before: the configuration as it was before ours was put in, where that is known.
+        syntax: the syntax of the text.
+        text: the current configuration.
+        keys: the keys of the entry.
+        before: the configuration before limner's entry was added, if it is known.
 
     Raises:
         InputInvalid: the entry does not start limner.
-        Malformed: the text cannot be read, or the entry cannot be taken out alone.
+        Malformed: the text cannot be parsed, or the entry cannot be removed alone.
     """
     existing = look_up(read(syntax, text), keys)
     if existing is None:
         return text
     _check_ours(existing, keys[-1])
-    if _makes(syntax, before or "", keys, existing, text):
+    if _is_only_change(syntax, before or "", keys, existing, text):
         return before
     return remove(syntax, text, keys)
 
@@ -79,8 +79,8 @@ def is_ours(entry: Any) -> bool:
     )
 
 
-def _due(key: str, existing: Mapping[str, Any], value: Any) -> Any:
-    """What an entry of ours should have under a key."""
+def _wanted_value(key: str, existing: Mapping[str, Any], value: Any) -> Any:
+    """Return the value that limner's entry should have for a key."""
     if key in _ESSENTIAL or key not in existing:
         return value
     found = existing[key]
@@ -92,14 +92,14 @@ def _due(key: str, existing: Mapping[str, Any], value: Any) -> Any:
 def _check_ours(entry: Any, name: str) -> None:
     if not is_ours(entry):
         raise InputInvalid(
-            f"There is a server named {name!r} already, and it is not limner.",
+            f"A server named {name!r} exists already, and it does not start limner.",
             field="name",
             hint="Choose another name with --name.",
         )
 
 
-def _makes(syntax: Syntax, before: str, keys: Keys, entry: Any, text: str) -> bool:
-    """Whether putting the entry into the text before is all that happened since."""
+def _is_only_change(syntax: Syntax, before: str, keys: Keys, entry: Any, text: str) -> bool:
+    """Whether adding the entry to the earlier text gives exactly the current text."""
     try:
         return look_up(read(syntax, before), keys) is None and (
             put(syntax, before, keys, entry) == text

@@ -15,20 +15,20 @@ _NEW_FILE_MODE = 0o666
 
 
 class ConfigFile:
-    """One file, which need not be there; a symlink stands for the file it points to.
+    """One file, which may not exist; a symlink is followed.
 
     Args:
-        path: where the client looks for it.
+        path: the path that the client reads.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        # People keep such files in a repository of their own and link to them.
+        # Users keep such files in their own repository and link to them.
         self._real = Path(os.path.realpath(path))
         self.backup = self._real.with_name(f"{self._real.name}.limner-backup")
 
     def read(self) -> str | None:
-        """The text, or None where there is no file.
+        """Return the text, or None if there is no file.
 
         Raises:
             SettingsError: it is not UTF-8, or too large for a configuration.
@@ -37,11 +37,11 @@ class ConfigFile:
         return _read(self._real)
 
     def read_backup(self) -> str | None:
-        """The text of the backup, or None where there is none. Raises as ``read``."""
+        """Return the text of the backup, or None if there is no backup. Raises as ``read``."""
         return _read(self.backup)
 
     def keep_backup(self) -> None:
-        """Copy the file beside itself, over an earlier copy.
+        """Copy the file to the backup path and replace an earlier backup.
 
         Raises:
             StorageError: it cannot be written.
@@ -52,24 +52,24 @@ class ConfigFile:
         write_new(self.backup, content, overwrite=True, mode=mode)
 
     def drop_backup(self) -> None:
-        """Remove the backup, which the file equals again."""
+        """Remove the backup; the file has the same content again."""
         with disk_errors(doing="remove", path=self.backup):
             self.backup.unlink(missing_ok=True)
 
     def write(self, text: str | None, *, over: str | None) -> None:
-        """Replace the file in one step, keeping its mode; None removes it.
+        """Replace the file atomically and keep its mode; None removes it.
 
         Args:
-            text: what the file is to hold.
-            over: what it held when it was read.
+            text: the new content.
+            over: the content when the file was read.
 
         Raises:
             SettingsError: the text cannot be written as UTF-8.
-            StorageError: it cannot be written, or changed since it was read.
+            StorageError: the file cannot be written, or has changed since it was read.
         """
         if self.read() != over:
             raise StorageError(
-                f"{str(self.path)!r} was changed by another program just now.",
+                f"Another program has just changed {str(self.path)!r}.",
                 hint="Nothing was written. Run the command again.",
                 retryable=True,
             )
@@ -81,7 +81,7 @@ class ConfigFile:
         write_new(self._real, _encoded(text, self.path), overwrite=True, mode=mode)
         if over is not None:
             with disk_errors(doing="write", path=self._real):
-                self._real.chmod(mode)  # a new file has less of it where the umask says so
+                self._real.chmod(mode)  # the umask may have removed bits from a new file
 
     def _mode(self) -> int:
         try:
@@ -104,7 +104,7 @@ def _read(path: Path) -> str | None:
     try:
         return content.decode()
     except UnicodeDecodeError as error:
-        raise SettingsError(f"{str(path)!r} is not UTF-8 at byte {error.start}.") from None
+        raise SettingsError(f"{str(path)!r} is not valid UTF-8 at byte {error.start}.") from None
 
 
 def _encoded(text: str, path: Path) -> bytes:
@@ -112,6 +112,6 @@ def _encoded(text: str, path: Path) -> bytes:
         return text.encode()
     except UnicodeEncodeError:
         raise SettingsError(
-            f"Nothing was written to {str(path)!r}: limner's own path is not UTF-8.",
-            hint="Install limner in a folder with an ordinary name.",
+            f"Nothing was written to {str(path)!r}: limner's own path is not valid UTF-8.",
+            hint="Install limner in a folder whose path is valid UTF-8.",
         ) from None

@@ -1,7 +1,7 @@
-"""JSON with comments and trailing commas <-> the same text with one member put in or taken out.
+"""JSON with comments and trailing commas <-> the same text with one member added or removed.
 
-New members follow the members beside them: on lines of their own with the same indentation, or on
-the same line.
+A new member has the layout of its neighbours: its own line with the same indentation, or the same
+line.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from limner.frontends.mcp.config_syntax import Data, Keys, Malformed, nested, ne
 _STRING = r'"(?:[^"\\\r\n]|\\.)*"'
 _COMMENT = r"//[^\r\n]*|/\*.*?\*/"
 _STRINGS_AND_COMMENTS = re.compile(f"{_STRING}|{_COMMENT}", re.DOTALL)
-# A comma straight after a bracket is a mistake, and is left for the parser to find.
+# A comma directly after a bracket is an error: it stays, so that the parser reports it.
 _TRAILING_COMMAS = re.compile(rf"{_STRING}|[{{\[][ \t\r\n]*,|,(?=[ \t\r\n]*[}}\]])", re.DOTALL)
 _COMMENTS_ON_LINE = re.compile(rf"(?:[ \t]*(?:{_COMMENT}))*", re.DOTALL)
 _BLANK = re.compile(r"[ \t\r\n]*")
@@ -26,10 +26,10 @@ _DEFAULT_INDENTATION = "  "
 
 
 def parse(text: str) -> Data:
-    """All data of a text.
+    """Parse a text.
 
     Raises:
-        Malformed: it is no JSON, or no object.
+        Malformed: it is not JSON, or not an object.
     """
     try:
         data: object = json.loads(
@@ -40,18 +40,18 @@ def parse(text: str) -> Data:
     except (ValueError, RecursionError) as error:
         raise Malformed(str(error)) from None
     if not isinstance(data, dict):
-        raise Malformed("line 1: the whole file must be one object, in braces")
+        raise Malformed("line 1: the file must contain one JSON object")
     return cast("Data", data)
 
 
 def document(keys: Keys, value: Any, *, newline: str) -> str:
-    """A text that holds this value alone."""
+    """Return a text that contains only this value."""
     text = _pretty(nested(keys, value), _DEFAULT_INDENTATION)
     return f"{text}\n".replace("\n", newline)
 
 
 def put(text: str, keys: Keys, value: Any) -> str:
-    """The text with a member added, or its value replaced."""
+    """Return the text with a member added, or with its value replaced."""
     source = _Source(text)
     owner = source.root
     for depth, key in enumerate(keys):
@@ -63,7 +63,7 @@ def put(text: str, keys: Keys, value: Any) -> str:
 
 
 def remove(text: str, keys: Keys) -> str:
-    """The text without the member."""
+    """Return the text without the member."""
     source = _Source(text)
     owner = source.root
     for key in keys[:-1]:
@@ -73,7 +73,7 @@ def remove(text: str, keys: Keys) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """Where a member stands in the text: from ``start`` to ``end``, its value from ``value``."""
+    """The position of a member: from ``start`` to ``end``, its value from ``value``."""
 
     start: int
     value: int
@@ -81,10 +81,10 @@ class _Member:
 
 
 class _Source:
-    """A valid text, and copies of the same length that ordinary JSON tools can walk through.
+    """A valid text, and copies of the same length that an ordinary JSON parser accepts.
 
-    ``bare`` has blanks for comments, ``plain`` also for trailing commas: a place in one is the
-    same place in all.
+    ``bare`` has blanks instead of comments, ``plain`` also instead of trailing commas. A position
+    is the same in all three.
     """
 
     def __init__(self, text: str) -> None:
@@ -98,13 +98,13 @@ class _Source:
         self._unit = indented[1] if indented else _DEFAULT_INDENTATION
 
     def members(self, owner: _Member) -> dict[str, _Member]:
-        """The members of an object in their order; of several with one name, the one that counts.
+        """Return the members of an object in order; the last one of each name.
 
         Raises:
-            Malformed: the owner is no object.
+            Malformed: the owner is not an object.
         """
         if self.plain[owner.value] != "{":
-            raise Malformed("there is something else where the entry belongs")
+            raise Malformed("the parent of the entry is not an object")
         decoder = json.JSONDecoder()
         found: dict[str, _Member] = {}
         at = _after(_BLANK, self.plain, owner.value + 1)
@@ -147,7 +147,7 @@ class _Source:
         return self._spliced((member.value, member.end, new))
 
     def remove(self, owner: _Member, key: str) -> str:
-        """Take a member out, with the comma and the line that were there for its sake."""
+        """Remove a member with its comma and its line."""
         members = self.members(owner)
         member = members[key]
         comma = self._comma_after(member)
@@ -186,12 +186,12 @@ class _Source:
         return at if self.bare[at] == "," else None
 
     def _own_line(self, at: int) -> str | None:
-        """The indentation of what begins its line; None where something stands before it."""
+        """Return the indentation of the line; None if other text precedes the position on it."""
         head = self.text[self.text.rfind("\n", 0, at) + 1 : at]
         return None if head.strip() else head
 
     def _cut_from(self, member: _Member, end: int, *, is_last: bool) -> int:
-        """Where a member begins, with the blanks or the line break that were for its sake."""
+        """Return where to cut: the start of a member with the blanks or line break before it."""
         if self._own_line(member.start) is None:
             return len(self.text[: member.start].rstrip(" \t")) if is_last else member.start
         line = self.text.rfind("\n", 0, member.start)
@@ -205,7 +205,7 @@ class _Source:
         )
         kept = self.text[member.end : end].removesuffix(",") + self.text[end:]
         rest = kept.partition("\n")[0]
-        # What follows on our line must not become part of a comment on the line before.
+        # The rest of this line must not become part of the comment on the previous line.
         return member.start if after_comment and rest.strip() else line
 
     def _member(self, key: str, value: Any, indentation: str) -> str:
@@ -237,7 +237,7 @@ def _without_commas(text: str) -> str:
 
 def _after(pattern: re.Pattern[str], text: str, at: int) -> int:
     match = pattern.match(text, at)
-    assert match is not None, "a pattern of nothing but optional parts"
+    assert match is not None, "the pattern also matches the empty string"
     return match.end()
 
 
@@ -250,4 +250,4 @@ def _text(value: Any) -> str:
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not JSON")

@@ -1,7 +1,7 @@
-"""A configuration text <-> the same text with one value put in or taken out, nothing else touched.
+"""A configuration text <-> the same text with one value added or removed and no other change.
 
-A syntax edits text, since parsing and writing back would lose comments and formatting. Whatever it
-did is checked here by reading the result again: the data may differ in that one value alone.
+A syntax edits the text, since parsing and serializing would lose comments and formatting. This
+module checks each edit by parsing the result: the data may differ only in that one value.
 """
 
 from __future__ import annotations
@@ -15,49 +15,49 @@ BOM = "\ufeff"
 
 
 class Malformed(Exception):
-    """The text breaks its syntax, or has something else where the value belongs; says where."""
+    """The text is invalid, or the value cannot be added or removed; the message says where."""
 
 
 class Syntax(Protocol):
-    """What each syntax can do. Texts come without a byte order mark and are not blank."""
+    """The operations of a syntax. Texts have no byte order mark and are not blank."""
 
     def parse(self, text: str) -> Data:
-        """All data of a text; numbers with fractions stay as they are spelled."""
+        """Parse a text; floats stay strings, so that their spelling is compared."""
         ...
 
     def document(self, keys: Keys, value: Any, *, newline: str) -> str:
-        """A text that holds this value alone."""
+        """Return a text that contains only this value."""
         ...
 
     def put(self, text: str, keys: Keys, value: Any) -> str:
-        """The text with a value added, or replaced where one has these keys."""
+        """Return the text with a value added, or replaced if the keys exist."""
         ...
 
     def remove(self, text: str, keys: Keys) -> str:
-        """The text without the value that has these keys."""
+        """Return the text without the value of these keys."""
         ...
 
 
 def read(syntax: Syntax, text: str) -> Data:
-    """The data of a text; a blank one has none.
+    """Parse a text; a blank one gives no data.
 
     Raises:
-        Malformed: the text breaks its syntax.
+        Malformed: the text is invalid.
     """
     _, body = _split(text)
     return syntax.parse(body) if body.strip() else {}
 
 
 def look_up(data: Data, keys: Keys) -> Any:
-    """The value with these keys, or None.
+    """Return the value of these keys, or None.
 
     Raises:
-        Malformed: something on the way is no table of names.
+        Malformed: a parent of the value is not a table.
     """
     found: Any = data
     for depth, key in enumerate(keys):
         if not isinstance(found, dict):
-            raise Malformed(f"{'.'.join(keys[:depth])!r} is no table of names")
+            raise Malformed(f"{'.'.join(keys[:depth])!r} is not a table")
         if key not in found:
             return None
         found = cast("Data", found)[key]
@@ -65,10 +65,10 @@ def look_up(data: Data, keys: Keys) -> Any:
 
 
 def put(syntax: Syntax, text: str, keys: Keys, value: Any) -> str:
-    """The text with a value added or replaced.
+    """Return the text with a value added or replaced.
 
     Raises:
-        Malformed: the text breaks its syntax, or is arranged so that the value cannot be put in.
+        Malformed: the text is invalid, or its layout does not allow the value to be added.
     """
     mark, body = _split(text)
     expected = deepcopy(read(syntax, text))
@@ -85,29 +85,29 @@ def put(syntax: Syntax, text: str, keys: Keys, value: Any) -> str:
 
 
 def remove(syntax: Syntax, text: str, keys: Keys) -> str:
-    """The text without a value that it has.
+    """Return the text without a value that it contains.
 
     Raises:
-        Malformed: the text is arranged so that the value cannot be taken out alone.
+        Malformed: the layout of the text does not allow the value to be removed alone.
     """
     mark, body = _split(text)
     expected = deepcopy(read(syntax, text))
     table = look_up(expected, keys[:-1])
     del table[keys[-1]]
     allowed = [expected]
-    if not table:  # which may go with its last entry
+    if not table:  # an empty table may be removed too
         allowed.append({key: expected[key] for key in expected if key != keys[0]})
     return mark + _checked(syntax, syntax.remove(body, keys), *allowed)
 
 
 def newline_of(text: str) -> str:
-    """How the lines of a text end."""
+    """Return the line ending of a text."""
     first, found, _ = text.partition("\n")
     return "\r\n" if found and first.endswith("\r") else "\n"
 
 
 def nested(keys: Keys, value: Any) -> Any:
-    """A value inside one table for each key."""
+    """Wrap a value in one table for each key."""
     for key in reversed(keys):
         value = {key: value}
     return value
@@ -122,7 +122,7 @@ def _checked(syntax: Syntax, edited: str, *expected: Data) -> str:
     try:
         found = read(syntax, edited)
     except Malformed as error:
-        raise Malformed("its arrangement leaves no place for the entry") from error
+        raise Malformed("its layout does not allow the entry to be added") from error
     if found not in expected:
-        raise Malformed("the entry cannot be changed without changing something else")
+        raise Malformed("the entry cannot be changed without another change")
     return edited

@@ -1,7 +1,7 @@
-"""TOML <-> the same text with one table, or one key of it, put in or taken out.
+"""TOML <-> the same text with one table, or one key of it, added or removed.
 
-The text is cut into statements (a header, or a key with its value), each of which the standard
-parser reads alone to say which keys it is about.
+The text is split into statements (a header, or a key with its value). The standard parser parses
+each statement alone to find its keys.
 """
 
 from __future__ import annotations
@@ -36,30 +36,30 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def parse(text: str) -> Data:
-    """All data of a text.
+    """Parse a text.
 
     Raises:
-        Malformed: it is no TOML.
+        Malformed: it is not TOML.
     """
     try:
-        # As it is spelled: nan would differ from itself.
+        # Floats stay strings: nan would differ from itself.
         return tomllib.loads(text, parse_float=str)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise Malformed(str(error)) from None
 
 
 def document(keys: Keys, value: Any, *, newline: str) -> str:
-    """A text that holds this table alone."""
+    """Return a text that contains only this table."""
     return newline.join([*_table(keys, value), ""])
 
 
 def put(text: str, keys: Keys, value: Any) -> str:
-    """The text with a table added at the end, or a key of a table set."""
+    """Return the text with a table added at the end, or with a key of a table set."""
     newline = newline_of(text)
     if isinstance(value, Mapping):
         body = text.rstrip(" \t\r\n")
         table = newline.join(_table(keys, cast("Mapping[str, Any]", value)))
-        # What ended the file still does, so that taking the table out leaves what was there.
+        # Keep the end of the file, so that removing the table restores the original text.
         return body + 2 * newline + table + text[len(body) :]
     line = f"{_key(keys[-1])} = {_value(value)}"
     header: _Statement | None = None
@@ -71,16 +71,16 @@ def put(text: str, keys: Keys, value: Any) -> str:
         elif list(statement.data) == [keys[-1]]:
             return text[: statement.start] + line + text[statement.end :]
     if header is None:
-        raise Malformed(f"{'.'.join(keys[:-1])!r} has no header of its own")
+        raise Malformed(f"{'.'.join(keys[:-1])!r} has no header")
     at = _end(_REST_OF_LINE, text, header.end)
     return text[:at] + newline + line + text[at:]
 
 
 def remove(text: str, keys: Keys) -> str:
-    """The text without the table, its sub-tables, or the keys that spell it."""
+    """Return the text without the table, its sub-tables and its dotted keys."""
     for first, last in reversed(list(_runs(text, keys))):
         end = _end(_COMMENT_ON_LINE, text, last.end)
-        # A blank line was put before a header, and goes with it.
+        # The blank line before a header is removed with it.
         lines = (_LINES_BEFORE if first.is_header else _LINE_BEFORE).search(text, 0, first.start)
         if lines is not None and text[: lines.start()].strip():
             text = text[: lines.start()] + text[end:]
@@ -100,7 +100,7 @@ class _Statement:
     is_header: bool
 
     def is_about(self, keys: Keys) -> bool:
-        """Whether it says anything at or below these keys."""
+        """Whether it sets a value at or below these keys."""
         if self.table[: len(keys)] == keys:
             return True
         found: Any = self.data
@@ -139,7 +139,7 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _only_path(header: Data) -> Keys:
-    """The keys of a header, out of the empty table that it makes."""
+    """Return the keys of a header from the empty table that it defines."""
     path: list[str] = []
     found: Any = header
     while found:
@@ -152,7 +152,7 @@ def _only_path(header: Data) -> Keys:
 
 
 def _runs(text: str, keys: Keys) -> Iterator[tuple[_Statement, _Statement]]:
-    """The first and last of each run of statements about these keys."""
+    """Yield the first and last statement of each run about these keys."""
     statements = list(_statements(text))
     about = [False, *(statement.is_about(keys) for statement in statements), False]
     edges = [at for at, (here, there) in enumerate(pairwise(about)) if here != there]
@@ -173,11 +173,11 @@ def _value(value: Any) -> str:
     if isinstance(value, Mapping):
         items = cast("Mapping[str, Any]", value).items()
         return f"{{ {', '.join(f'{_key(key)} = {_value(item)}' for key, item in items)} }}"
-    # Strings, whole numbers and lists of them are spelled as in JSON.
+    # Strings, integers and lists of them have the same syntax as in JSON.
     return json.dumps(value, ensure_ascii=False)
 
 
 def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
     match = pattern.match(text, at)
-    assert match is not None, "a pattern of nothing but optional parts"
+    assert match is not None, "the pattern also matches the empty string"
     return match.end()

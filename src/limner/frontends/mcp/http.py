@@ -1,7 +1,7 @@
-"""Streamable HTTP as the transport: who may come in, from where, and with how much.
+"""Streamable HTTP -> the MCP server: checks hosts, origins and tokens, and limits sizes.
 
-On this machine anyone may call, but no web page: Host and Origin must name this machine. From
-elsewhere a token is needed. Bodies, connections and sessions are bounded.
+Every program on this machine may call the server, but no web page may: Host and Origin must name
+this machine. Callers on other machines need a token. Bodies, connections and sessions are limited.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ MAX_CONNECTIONS = 512
 GRACE_S = 5
 BACKLOG = 1024
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-_EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - asked for by the user, and only with a token
+_EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - the user chose it, and it requires a token
 
 
 class OAuth(msgspec.Struct, frozen=True, kw_only=True):
-    """A server of ours behind somebody's issuer: who signs, for which address, with which keys."""
+    """The issuer that signs tokens, the address they are for, and the issuer's keys."""
 
     issuer: str
     resource: str
@@ -45,14 +45,14 @@ class OAuth(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpOptions:
-    """Where to listen, and for whom.
+    """The address to listen on, and the authentication of callers.
 
     Attributes:
-        host: an address of this machine, or a name for one.
-        port: 0 takes any that is free.
-        token: a secret that callers must know.
-        oauth: an issuer whose tokens callers must have.
-        names: further names that this machine is called by.
+        host: an address or host name of this machine.
+        port: 0 means any free port.
+        token: a secret that callers must send.
+        oauth: the issuer whose tokens callers must send.
+        names: more host names of this machine.
     """
 
     host: str
@@ -66,13 +66,13 @@ class HttpOptions:
             raise UserError("give a token or an issuer, not both")
         if not (is_loopback(self.host) or self.token or self.oauth):
             raise UserError(
-                f"{self.host} can be reached from other machines, so callers need a token",
-                hint="Set LIMNER_MCP_TOKEN, or give --token-file, or --oauth-issuer and its keys.",
+                f"{self.host} can be reached from other machines, so clients need a token",
+                hint="Set LIMNER_MCP_TOKEN, or use --token-file, or --oauth-issuer with its keys.",
             )
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address."""
+    """Whether an address can be reached only from this machine."""
     if host == "localhost":
         return True
     try:
@@ -82,10 +82,10 @@ def is_loopback(host: str) -> bool:
 
 
 async def serve(server: Server[McpFrontend], listening: HttpOptions) -> None:
-    """Serve clients until the process is told to stop.
+    """Serve clients until the process receives a signal to stop.
 
     Raises:
-        UserError: the address is taken, or is none of this machine.
+        UserError: the address is in use, or does not belong to this machine.
     """
     bound = _bind(listening)
     port = bound.getsockname()[1]
@@ -97,14 +97,14 @@ async def serve(server: Server[McpFrontend], listening: HttpOptions) -> None:
         server_header=False,
         ws="none",
     )
-    # Said when it is true: whoever waits for this line may connect.
+    # The socket listens already: a program that waits for this line can connect.
     sys.stderr.write(f"limner mcp: http://{_in_url(listening.host)}:{port}{PATH}\n")
     sys.stderr.flush()
     await uvicorn.Server(config).serve(sockets=[bound])
 
 
 def build_app(server: Server[McpFrontend], listening: HttpOptions, *, port: int) -> ASGIApp:
-    """The server as an ASGI application."""
+    """Return the server as an ASGI application."""
     app = server.streamable_http_app(
         streamable_http_path=PATH,
         max_request_body_size=MAX_BODY_BYTES,
@@ -113,16 +113,16 @@ def build_app(server: Server[McpFrontend], listening: HttpOptions, *, port: int)
         token_verifier=_verifier(listening),
     )
 
-    async def hang_up_on_floods(scope: Scope, receive: Receive, send: Send) -> None:
+    async def close_after_too_large_body(scope: Scope, receive: Receive, send: Send) -> None:
         async def answer(message: Message) -> None:
             if message.get("status") == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-                # Otherwise the rest of the body would be read to its end, though for nothing.
+                # Otherwise the server would read the rest of the body for nothing.
                 message["headers"] = [*message["headers"], (b"connection", b"close")]
             await send(message)
 
         await app(scope, receive, answer)
 
-    return hang_up_on_floods
+    return close_after_too_large_body
 
 
 def _names(listening: HttpOptions, port: int) -> TransportSecuritySettings:
@@ -179,6 +179,6 @@ def _bind(listening: HttpOptions) -> socket.socket:
     except OSError as error:
         raise UserError(
             f"cannot listen on {listening.host}:{listening.port}: {error.strerror}",
-            hint="Choose another port, or 0 for any that is free.",
+            hint="Choose another port, or 0 for any free port.",
         ) from error
     return bound

@@ -1,4 +1,4 @@
-"""The tool `image_job`: the id of a slow call in, how far it is or what came of it out."""
+"""The tool `image_job`: the id of a slow call -> its progress or its result."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from limner.tools.base import Outcome, Tool, ToolContext, ToolHints
 from limner.tools.declaration import ToolDeclaration
 from limner.tools.generation_tool import DrawingAnswer
 
-JobId = Annotated[str, Meta(description="The call goes on; image_job has its result.")]
+JobId = Annotated[str, Meta(description="The call is still running; image_job returns its result.")]
 
 
 class RunningAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What a tool answers with if its call takes long: the job that goes on."""
+    """The value of a tool whose call takes long: the job that is still running."""
 
     job: JobId
     status: str
@@ -30,13 +30,13 @@ class JobArguments(msgspec.Struct, frozen=True, kw_only=True):
     """The arguments of `image_job`."""
 
     id: Annotated[
-        str, Meta(description="The job that the call answered with.", max_length=MAX_ID_CHARS)
+        str, Meta(description="The job id that the call returned.", max_length=MAX_ID_CHARS)
     ]
     action: Literal["status", "wait", "cancel"] = "wait"
 
 
 class JobAnswer(DrawingAnswer, frozen=True, kw_only=True):
-    """The value of `image_job`: the state of the call, and the picture if it is there."""
+    """The value of `image_job`: the state of the call, and the picture once it is there."""
 
     job: JobId
     status: str
@@ -47,11 +47,11 @@ class JobAnswer(DrawingAnswer, frozen=True, kw_only=True):
 
 IMAGE_JOB = ToolDeclaration(
     name="image_job",
-    title="What became of a slow call",
-    description="What became of a call that answered with a job instead of a picture. `status` "
-    "answers at once, `wait` when it is done or after a while, `cancel` stops it; what was sent "
-    "may still be charged. Works after a restart too, and never pays again. Once done, it returns "
-    "the picture.",
+    title="Result of a slow call",
+    description="The result of a call that returned a job instead of a picture. `status` returns "
+    "at once, `wait` returns when the call is done or after a while, `cancel` stops the call; a "
+    "request that was sent may still be charged. Works after a restart too, and never pays again. "
+    "Once the call is done, it returns the picture.",
     arguments=JobArguments,
     answer=JobAnswer,
     hints=ToolHints(read_only=False, destructive=True, idempotent=True, open_world=True),
@@ -59,62 +59,62 @@ IMAGE_JOB = ToolDeclaration(
 )
 
 Resume = Callable[[str], RunningCall]
-"""Begins to bring in what a call of an earlier process paid for."""
+"""Starts to fetch the result of a call of an earlier process."""
 
 
-def image_job(works: RunningCalls, *, resume: Resume, answer_within_s: float) -> Tool:
-    """The tool, for the calls of this process and, through ``resume``, of those before it."""
+def image_job(running_calls: RunningCalls, *, resume: Resume, answer_within_s: float) -> Tool:
+    """Build the tool for the calls of this process and, with ``resume``, of earlier processes."""
 
     async def run(arguments: JobArguments, context: ToolContext) -> Outcome:
         call_id, action = arguments.id.strip(), arguments.action
-        work = works.get(call_id)
-        if work is None or _may_have_more(work):
-            work = resume(call_id)
+        call = running_calls.get(call_id)
+        if call is None or _may_have_more(call):
+            call = resume(call_id)
         if action == "cancel":
-            work.cancel.set()
-        # What ends at once, a lookup that finds nothing say, need not be asked about twice.
+            call.cancel.set()
+        # A call that ends at once, like a failed lookup, is reported in the first response.
         limit_s = answer_within_s if action != "status" else min(answer_within_s, 1.0)
-        await asyncio.wait({work.task}, timeout=limit_s)
-        asked_by = works.get(context.call_id or "")
-        return _outcome(work, answering=asked_by)
+        await asyncio.wait({call.task}, timeout=limit_s)
+        asked_by = running_calls.get(context.call_id or "")
+        return _outcome(call, answering=asked_by)
 
-    # Waiting has an end of its own.
+    # `wait` has its own timeout.
     return IMAGE_JOB.tool(run, timeout_s=answer_within_s + 60)
 
 
-def running(work: RunningCall) -> dict[str, Any]:
-    """What is told of a call that goes on."""
+def running(call: RunningCall) -> dict[str, Any]:
+    """Return the value for a call that is still running."""
     return {
-        "job": work.id,
+        "job": call.id,
         "status": "running",
-        "tool": work.tool,
-        "elapsed_s": round(work.elapsed_s, 1),
-        "message": work.message,
-        "hint": f'It goes on and is not lost: call {IMAGE_JOB.name} with {{"id": "{work.id}"}} for '
-        "the picture. Making the same call again joins it and pays nothing more.",
+        "tool": call.tool,
+        "elapsed_s": round(call.elapsed_s, 1),
+        "message": call.message,
+        "hint": f'The call is still running: call {IMAGE_JOB.name} with {{"id": "{call.id}"}} for '
+        "the picture. If you repeat the same call, you join this one and pay nothing more.",
     }
 
 
-def _may_have_more(work: RunningCall) -> bool:
-    """Whether it ended without a picture that is perhaps to be had by now."""
-    result = work.result
-    if result is None or result.ok or not work.answers_for:
+def _may_have_more(call: RunningCall) -> bool:
+    """Whether it ended without a picture that may be available by now."""
+    result = call.result
+    if result is None or result.ok or not call.answers_for:
         return False
     is_elsewhere = result.domain_code == ELSEWHERE
     return is_elsewhere or (result.billed and result.cost_source == "unknown")
 
 
-def _outcome(work: RunningCall, *, answering: RunningCall | None) -> Outcome:
-    result = work.result
+def _outcome(call: RunningCall, *, answering: RunningCall | None) -> Outcome:
+    result = call.result
     if result is None:
-        return Outcome(value=running(work))
+        return Outcome(value=running(call))
     if answering is not None:
-        answering.answers_for |= {work.id, *work.answers_for}
-    about = {"job": work.id, "status": "done" if result.ok else "failed", "tool": work.tool}
+        answering.answers_for |= {call.id, *call.answers_for}
+    summary = {"job": call.id, "status": "done" if result.ok else "failed", "tool": call.tool}
     if result.value:
         return Outcome(
-            value=about | json.loads(result.value), content=result.content, success=result.ok
+            value=summary | json.loads(result.value), content=result.content, success=result.ok
         )
     if result.domain_code == "CANCELLED":
-        about["status"] = "cancelled"
-    return Outcome(value=about | {"error": error_json(result)}, success=False)
+        summary["status"] = "cancelled"
+    return Outcome(value=summary | {"error": error_json(result)}, success=False)

@@ -1,6 +1,6 @@
-"""`limner mcp install` and `uninstall` -> the module that does it, loaded only then.
+"""`limner mcp install` and `uninstall` -> `installer`, which is imported only for them.
 
-A client that starts the server waits for every module that is loaded beside it.
+Every module that the server imports delays the client that starts it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ CLIENTS = ("claude-code", "claude-desktop", "codex", "cursor", "vscode", "gemini
 
 def configure(parser: ArgumentParser) -> None:
     """Add the arguments that ``install`` and ``uninstall`` share."""
-    parser.add_argument("client", nargs="?", choices=CLIENTS, help="the program to set up")
+    parser.add_argument("client", nargs="?", choices=CLIENTS, help="the client to configure")
     parser.add_argument(
         "--scope",
         choices=["user", "project"],
@@ -24,15 +24,15 @@ def configure(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--name", default="limner", help="the server's name there (limner)")
     parser.add_argument(
-        "--dry-run", action="store_true", help="show what would change, and change nothing"
+        "--dry-run", action="store_true", help="show the changes without making them"
     )
 
 
 def run_install(args: Namespace) -> CommandResult:
-    """Let a client start limner's server."""
+    """Add limner's server to a client."""
     return import_module("limner.frontends.mcp.installer").install(args)
 
 
 def run_uninstall(args: Namespace) -> CommandResult:
-    """Take limner's server out of a client again."""
+    """Remove limner's server from a client."""
     return import_module("limner.frontends.mcp.installer").uninstall(args)

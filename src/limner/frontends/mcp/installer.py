@@ -1,7 +1,7 @@
-"""The words of `limner mcp install` -> one entry in a client's own configuration file.
+"""The arguments of `limner mcp install` -> one entry in a client's own configuration file.
 
-The file is edited as text: comments, other servers and odd formatting stay byte for byte. Nothing
-here needs the MCP SDK.
+The file is edited as text: comments, other servers and odd formatting stay byte for byte. This
+module does not need the MCP SDK.
 """
 
 from __future__ import annotations
@@ -32,12 +32,14 @@ T = TypeVar("T")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _SHOWN_COLUMNS = 200
 NEEDS_EXTRA = "The server itself is not installed yet: pip install 'limner[mcp]'"
-KEYS_HINT = "Keys in your shell may not reach it: limner keys set OPENAI_API_KEY stores one."
+KEYS_HINT = (
+    "The client may not pass on keys of your shell: limner keys set OPENAI_API_KEY stores one."
+)
 
 
 def install(args: Namespace) -> CommandResult:
-    """Let a client start limner's server."""
-    task = _Task.of(args, passes_on=True)
+    """Add limner's server to a client."""
+    task = _Task.of(args, with_variables=True)
     text = task.file.read()
     edited = task.edited(partial(with_entry, entry=task.entry), text or "")
     changed = edited != text
@@ -45,28 +47,32 @@ def install(args: Namespace) -> CommandResult:
         task.keep_backup(text)
         task.file.write(edited, over=text)
     if not changed:
-        said = f"{task.client.title} has limner already: {task.file.path}"
+        summary = f"{task.client.title} has limner already: {task.file.path}"
     elif task.dry_run:
-        said = f"{task.client.title} would have limner: {task.file.path}"
+        summary = f"{task.client.title} would have limner: {task.file.path}"
     else:
-        said = f"{task.client.title} has limner now; restart it to use it: {task.file.path}"
+        summary = f"{task.client.title} has limner now; restart it to use it: {task.file.path}"
     warnings = () if find_spec("mcp") else (NEEDS_EXTRA,)
     hints = (KEYS_HINT,) if changed else ()
-    return task.answer(said, text, edited, warnings=warnings, hints=hints)
+    return task.answer(summary, text, edited, warnings=warnings, hints=hints)
 
 
 def uninstall(args: Namespace) -> CommandResult:
-    """Take limner's server out of a client again."""
-    task = _Task.of(args, passes_on=False)
+    """Remove limner's server from a client."""
+    task = _Task.of(args, with_variables=False)
     text = task.file.read()
     if text is None:
-        return task.answer(f"{task.client.title} has no such file: {task.file.path}", text, text)
+        return task.answer(
+            f"{task.client.title} has no configuration file: {task.file.path}", text, text
+        )
     before = task.file.read_backup()
     edited = task.edited(partial(without_entry, before=before), text)
     if edited == text:
         return task.answer(f"{task.client.title} has no limner: {task.file.path}", text, text)
     if task.dry_run:
-        return task.answer(f"{task.client.title} would lose limner: {task.file.path}", text, edited)
+        return task.answer(
+            f"{task.client.title} would no longer have limner: {task.file.path}", text, edited
+        )
     if edited != before:
         task.keep_backup(text)
     task.file.write(edited, over=text)
@@ -77,7 +83,7 @@ def uninstall(args: Namespace) -> CommandResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Task:
-    """What the command line asks for: whose configuration, which file, what entry."""
+    """The client, file and entry that the command line selects."""
 
     client_name: str
     client: McpClient
@@ -88,14 +94,14 @@ class _Task:
     dry_run: bool
 
     @classmethod
-    def of(cls, args: Namespace, *, passes_on: bool) -> _Task:
+    def of(cls, args: Namespace, *, with_variables: bool) -> _Task:
         if args.client is None:
             raise UserError(f"say which client: {', '.join(CLIENTS)}")
         if _NAME.fullmatch(args.name) is None:
             raise InputInvalid(
                 f"{args.name[:80]!r} cannot be a server's name.",
                 field="name",
-                hint="Letters, digits, - and _ are known to every client.",
+                hint="Use letters, digits, - and _.",
             )
         client, place = CLIENTS[args.client], ClientSetup.here()
         if args.scope not in client.files:
@@ -113,7 +119,9 @@ class _Task:
             entry=client.entry(
                 _launcher(),
                 home=place.variable(HOME),
-                variables=(_passed_on(place.env) if passes_on and client.hides_variables else ()),
+                variables=(
+                    _passed_on(place.env) if with_variables and client.hides_variables else ()
+                ),
             ),
             dry_run=args.dry_run,
         )
@@ -122,20 +130,20 @@ class _Task:
         """Edit the text.
 
         Raises:
-            SettingsError: the file cannot be edited; the hint has what to paste.
+            SettingsError: the file cannot be edited; the hint contains the entry.
         """
         try:
             return edit(self.client.syntax, text, self.client.keys(self.name))
         except Malformed as problem:
             snippet = self.client.snippet(self.name, self.entry)
             raise SettingsError(
-                f"{str(self.file.path)!r} was left as it is: {problem}.",
+                f"{str(self.file.path)!r} was not changed: {problem}.",
                 hint=f"Correct it, or edit it by hand. limner's entry is:\n\n{snippet}",
                 extras={"path": str(self.file.path), "snippet": snippet},
             ) from None
 
     def keep_backup(self, text: str | None) -> None:
-        """Keep the file as it is, unless the backup is from before limner was in it."""
+        """Back up the file, unless the backup already has the state before limner was added."""
         if text is None:
             return
         table = (self.client.table,)
@@ -145,14 +153,14 @@ class _Task:
 
     def answer(
         self,
-        said: str,
+        summary: str,
         before: str | None,
         after: str | None,
         *,
         warnings: tuple[str, ...] = (),
         hints: tuple[str, ...] = (),
     ) -> CommandResult:
-        """What was found and done."""
+        """Return the result of the command."""
         diff = _diff(before, after, self.file.path)
         backup = str(self.file.backup) if self.file.backup.is_file() else None
         kept = (f"Backup: {backup}",) if backup is not None and diff and not self.dry_run else ()
@@ -167,18 +175,18 @@ class _Task:
                 "backup": backup,
                 "warnings": list(warnings),
             },
-            text=said,
+            text=summary,
             notes=(*((diff,) if diff else ()), *kept, *warnings, *hints),
         )
 
 
 def _passed_on(environment: Mapping[str, str]) -> set[str]:
-    # Who reads what is known to the providers and models, which take a while to load.
+    # Only providers and models know their variables, and they take a while to import.
     return import_module("limner.frontends.mcp.client_env").passed_on(environment)
 
 
 def _launcher() -> list[str]:
-    """The words that start this installation of limner from anywhere."""
+    """Return the command line that starts this installation of limner from any folder."""
     try:
         files = distribution("limner").files or []
     except PackageNotFoundError:
@@ -192,7 +200,7 @@ def _launcher() -> list[str]:
 
 
 def _diff(before: str | None, after: str | None, path: Path) -> str:
-    """What changes, and not the lines around it: those hold the keys of other servers."""
+    """Return the changed lines without context, which may contain the keys of other servers."""
     lines = unified_diff(
         (before or "").splitlines(),
         (after or "").splitlines(),

@@ -1,25 +1,25 @@
-"""Clients that need the same answer in another shape -> what to leave out for them."""
+"""A client that needs another form of a result -> the result without the parts it misreads."""
 
 from __future__ import annotations
 
 import mcp_types as types
 from mcp.server.session import ServerSession
 
-# Where a result has a structure, Codex shows its model that and drops the pictures beside it.
+# If a result has structured content, Codex shows its model only that and drops the pictures.
 SHOWS_STRUCTURE_ONLY = frozenset({"codex-mcp-client"})
 
 
 def takes_structure(session: ServerSession) -> bool:
-    """Whether a client shows its model the pictures of a result that has a structure too."""
-    about = session.client_params
-    return about is None or about.client_info.name not in SHOWS_STRUCTURE_ONLY
+    """Whether a client shows its model the pictures of a result with structured content."""
+    params = session.client_params
+    return params is None or params.client_info.name not in SHOWS_STRUCTURE_ONLY
 
 
 def without_structure(result: types.CallToolResult) -> types.CallToolResult:
-    """A result whose text says what its structure did."""
+    """Return the result without structured content; its text has the same value."""
     return types.CallToolResult(content=result.content, is_error=result.is_error)
 
 
 def without_output_schema(tool: types.Tool) -> types.Tool:
-    """A tool that promises no structure."""
+    """Return the tool without an output schema."""
     return tool.model_copy(update={"output_schema": None})

@@ -1,4 +1,4 @@
-"""A request that needs the program -> its answer, in the shape that the client understands."""
+"""A request that needs a `Limner` -> its response, in the form that the client understands."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from limner.tools.base import ToolResult
 
 
 class RequestHandler:
-    """Answers for one house.
+    """Handles the requests of one server.
 
     Raises:
         SettingsError: the settings are wrong.
     """
 
     def __init__(self, *, env: Mapping[str, str], cwd: Path) -> None:
-        self.house = McpService(env=env, cwd=cwd)
-        self.tasks = Tasks(house=self.house)
+        self.service = McpService(env=env, cwd=cwd)
+        self.tasks = Tasks(service=self.service)
 
     async def call(
         self, context: ServerRequestContext[Any, Any], params: types.CallToolRequestParams
     ) -> HandlerResult:
-        """What a tool answers; a failure is an answer too.
+        """Call a tool; a failed call is a result too.
 
         Raises:
             MCPError: there is no such tool.
@@ -44,33 +44,33 @@ class RequestHandler:
             raise MCPError(code=types.INVALID_PARAMS, message=f"Unknown tool: {params.name[:80]!r}")
         caller = Caller(context, params)
         try:
-            work = await self.house.begin(params.name, params.arguments or {}, caller)
-            result = await self.house.attend(work, caller)
+            call = await self.service.begin(params.name, params.arguments or {}, caller)
+            result = await self.service.attend(call, caller)
             if result is None:
-                return await self._goes_on(work, caller)
-            return await self._ended(work, result)
+                return await self._still_running(call, caller)
+            return await self._ended(call, result)
         except LimnerError as error:
             return failure(error)
 
     async def read(self, uri: str) -> types.ReadResourceResult:
-        """A picture by its address.
+        """Read a picture by its URI.
 
         Raises:
-            MCPError: there is none.
+            MCPError: there is no such picture.
         """
-        return await resources.read(uri, self.house.lim.pictures)
+        return await resources.read(uri, self.service.lim.pictures)
 
     async def aclose(self) -> None:
-        """Wait for what may be paid for, and close."""
-        await self.house.aclose()
+        """Wait for calls that may be paid for, and close."""
+        await self.service.aclose()
 
-    async def _goes_on(self, work: RunningCall, caller: Caller) -> HandlerResult:
-        await self.house.promise(work)
-        return created(work) if caller.takes_tasks else as_result(running(work))
+    async def _still_running(self, call: RunningCall, caller: Caller) -> HandlerResult:
+        await self.service.promise(call)
+        return created(call) if caller.takes_tasks else as_result(running(call))
 
-    async def _ended(self, work: RunningCall, result: ToolResult) -> HandlerResult:
-        if work.questions and not result.ok:
-            return to_decide(work.questions)
-        written = await self.house.results.write(result)
-        await self.house.deliver(work)
-        return written
+    async def _ended(self, call: RunningCall, result: ToolResult) -> HandlerResult:
+        if call.questions and not result.ok:
+            return to_decide(call.questions)
+        encoded = await self.service.results.write(result)
+        await self.service.deliver(call)
+        return encoded

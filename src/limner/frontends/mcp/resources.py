@@ -1,4 +1,4 @@
-"""``limner://image/<handle>`` -> the bytes of a picture of this home, whole or of a given width."""
+"""``limner://image/<handle>`` -> the bytes of a picture of this home, full size or scaled."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from limner.wires.base import HANDLE_URL
 
 MAX_WIDTH = 8192
 MAX_BYTES = 16_000_000
-# One way to write each address; nothing in it can become part of a path.
+# Each picture has one URI, and no part of it can escape into a path.
 _ADDRESS = re.compile(re.escape(HANDLE_URL) + r"([0-9a-f]{64})(?:\?width=([1-9][0-9]{0,3}))?")
 
 
-class _Asked(NamedTuple):
+class _PictureUri(NamedTuple):
     handle: str
     width: int | None
 
 
 async def read(uri: str, pictures: Pictures) -> types.ReadResourceResult:
-    """The picture at an address.
+    """Read the picture of a URI.
 
     Raises:
-        MCPError: it is no address of a picture, or no picture of this home has it.
+        MCPError: it is not the URI of a picture, or this home has no such picture.
     """
-    asked = _parse(uri)
+    parsed = _parse(uri)
     try:
-        picture = await pictures.recall(asked.handle)
-        mime, data = await _loaded(picture, asked.width, pictures)
+        picture = await pictures.recall(parsed.handle)
+        mime, data = await _loaded(picture, parsed.width, pictures)
     except LimnerError as error:
         raise _not_found(uri) from error
     contents = types.BlobResourceContents(uri=uri, mime_type=mime, blob=b64encode(data).decode())
@@ -45,24 +45,24 @@ async def read(uri: str, pictures: Pictures) -> types.ReadResourceResult:
 async def _loaded(picture: Picture, width: int | None, pictures: Pictures) -> tuple[str, bytes]:
     if width is None or width >= picture.width:
         return picture.mime, await pictures.original(picture)
-    # Only the width is asked for: a tall picture stays tall.
+    # The URI limits only the width: the height is not limited.
     height = max(picture.height, width)
     request = FitRequest(mode="fast", max_width=width, max_height=height, max_bytes=MAX_BYTES)
     fitted, data = await pictures.give(picture, request)
     return fitted.mime, data
 
 
-def _parse(uri: str) -> _Asked:
+def _parse(uri: str) -> _PictureUri:
     found = _ADDRESS.fullmatch(uri)
     width = None if found is None or found[2] is None else int(found[2])
     if found is None or (width is not None and width > MAX_WIDTH):
         raise _not_found(uri)
-    return _Asked(found[1], width)
+    return _PictureUri(found[1], width)
 
 
 def _not_found(uri: str) -> MCPError:
     return MCPError(
         code=types.INVALID_PARAMS,
-        message="There is no such picture here.",
+        message="There is no such picture.",
         data={"uri": uri[:200]},
     )

@@ -1,7 +1,7 @@
-"""What a tool answered -> the result of an MCP call: its JSON, pictures to see, links to the whole.
+"""A tool's result -> the result of an MCP call: JSON, image blocks, links to the full pictures.
 
-The text is the tool's value and nothing else. Pictures travel in image blocks only, so that no
-client counts one as text, and at a size that every model behind a client takes.
+The text is only the tool's value. Pictures are sent only in image blocks, so that no client counts
+them as text, and at a size that the model of every client accepts.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from limner.tools.image_fit import IMAGE_FIT
 from limner.wires import items, mcp_content
 from limner.wires.base import HANDLE_URL, ModelPicture
 
-# What the strictest of the models behind today's clients takes, in a request with many pictures.
+# The limits of the strictest model of today's clients, for a request with many pictures.
 MAX_EDGE = 2000
 MAX_BYTES = 3_750_000
-# Every model reads these, and none of them moves.
+# Every model accepts these formats, without animation.
 FORMATS = ("image/png", "image/jpeg", "image/webp")
 BLOCKED = "the setting images.block_images keeps pictures from models"
 _FOR_BOTH: Mapping[str, Any] = {"audience": ["user", "assistant"]}
 
 
 class Results(msgspec.Struct, frozen=True, kw_only=True):
-    """Writes results with the pictures of one home; with ``block_images`` a model sees none."""
+    """Encodes results with the pictures of one home; ``block_images`` leaves the pictures out."""
 
     pictures: Pictures
     block_images: bool
 
     async def write(self, result: ToolResult) -> types.CallToolResult:
-        """The result of a call; where a picture cannot be shown, it says so in its place."""
+        """Encode the result of a call; a note replaces a picture that cannot be shown."""
         if not result.value:
             return as_result({"error": error_json(result)}, is_error=True)
         shown = [part for part in result.content if isinstance(part, Picture)]
-        # What the engine has just made for a model is upright and of a type that models read.
-        as_they_are = FORMATS if result.name == IMAGE_FIT.name else ("image/png",)
-        blocks = await self._blocks(shown, as_they_are)
+        # `image_fit` has just made these pictures for a model: upright and in a format it accepts.
+        unchanged_formats = FORMATS if result.name == IMAGE_FIT.name else ("image/png",)
+        blocks = await self._blocks(shown, unchanged_formats)
         return as_result(
             json.loads(result.value),
             text=result.value,
@@ -54,32 +54,34 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     async def _blocks(
-        self, shown: Sequence[Picture], as_they_are: Collection[str]
+        self, shown: Sequence[Picture], unchanged_formats: Collection[str]
     ) -> list[dict[str, Any]]:
-        sights: dict[str, ModelPicture] = {}
-        left_out: dict[str, str] = {}
+        encoded: dict[str, ModelPicture] = {}
+        omitted: dict[str, str] = {}
         for one in shown:
             if self.block_images:
-                left_out[one.handle] = BLOCKED
+                omitted[one.handle] = BLOCKED
                 continue
             try:
-                sights[one.handle] = await self._sight(one, as_they_are, among=len(shown))
+                encoded[one.handle] = await self._encode_picture(
+                    one, unchanged_formats, among=len(shown)
+                )
             except (ImageError, StorageError) as error:
-                left_out[one.handle] = reason_of(error)
+                omitted[one.handle] = reason_of(error)
         parts = [items.image_part(one.handle) for one in shown]
-        blocks = mcp_content.write(parts, sights, omitted=left_out)
+        blocks = mcp_content.write(parts, encoded, omitted=omitted)
         return [{**block, "annotations": _FOR_BOTH} for block in blocks]
 
-    async def _sight(
-        self, picture: Picture, as_they_are: Collection[str], *, among: int
+    async def _encode_picture(
+        self, picture: Picture, unchanged_formats: Collection[str], *, among: int
     ) -> ModelPicture:
-        """The picture as it is where every model takes that, else a smaller one.
+        """Return the picture unchanged if every model accepts it, else a smaller one.
 
-        A PNG has no other way up than the one it has; a JPEG may, and not every model knows.
+        A JPEG may have an EXIF orientation that some models ignore; a PNG is always upright.
         """
         most = MAX_BYTES // among
         edge = max(picture.width, picture.height)
-        if picture.mime in as_they_are and edge <= MAX_EDGE and picture.size_bytes <= most:
+        if picture.mime in unchanged_formats and edge <= MAX_EDGE and picture.size_bytes <= most:
             return ModelPicture(mime=picture.mime, data=await self.pictures.original(picture))
         request = FitRequest(
             mode="fast",
@@ -99,7 +101,7 @@ def as_result(
     more: Sequence[Mapping[str, Any]] = (),
     is_error: bool = False,
 ) -> types.CallToolResult:
-    """A value as the result of a call, in words and as the structure it is."""
+    """Encode a value as the result of a call: as text and as structured content."""
     written = json.dumps(value, ensure_ascii=False, separators=(",", ":")) if text is None else text
     return types.CallToolResult.model_validate(
         {
@@ -111,12 +113,12 @@ def as_result(
 
 
 def failure(error: LimnerError) -> types.CallToolResult:
-    """An error outside of any tool, told as one of a tool is."""
+    """Encode an error outside of any tool like the error of a tool."""
     return as_result({"error": error.as_json()}, is_error=True)
 
 
 def error_json(result: ToolResult) -> dict[str, Any]:
-    """A failure as every door tells it."""
+    """Encode a failure as every front end does."""
     named = {} if result.field is None else {"field": result.field}
     return {
         "code": result.domain_code,
@@ -135,7 +137,7 @@ def _link(picture: Picture) -> dict[str, Any]:
         "type": "resource_link",
         "uri": f"{HANDLE_URL}{picture.handle}",
         "name": f"{picture.handle[:12]}.{picture.mime.rpartition('/')[2]}",
-        "title": f"The whole picture, {picture.width}x{picture.height}",
+        "title": f"The full picture, {picture.width}x{picture.height}",
         "mimeType": picture.mime,
         "size": picture.size_bytes,
         "annotations": _FOR_BOTH,

@@ -1,4 +1,4 @@
-"""A call whose process is gone -> its pictures, fetched without paying again, or what is known."""
+"""A call of a process that ended -> its pictures, fetched without a new payment, or an error."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ JOB_LOST = "JOB_LOST"
 
 
 class CallResumer(msgspec.Struct, frozen=True, kw_only=True):
-    """Brings calls of earlier processes to their end."""
+    """Completes calls of earlier processes."""
 
     lim: Limner
     calls: CallStore
 
     async def earlier(self, digest: str, *, but: str) -> str | None:
-        """A call of a process that died which this one repeats, if that one was paid for."""
+        """Return the paid call of a dead process that has this digest, if there is one."""
         await self.lim.money.conclude_dead_calls()
         call_id = await self.calls.undelivered(digest, but=but)
         if call_id is None:
@@ -42,17 +42,17 @@ class CallResumer(msgspec.Struct, frozen=True, kw_only=True):
         for row in await self.calls.rows(call_id):
             job = None if row.job_id is None else await self.lim.money.job(row.job_id)
             if job is not None and job.in_flight:
-                return None  # its process is alive, and answers for it
+                return None  # its process is alive and will deliver it
         return call_id
 
     async def finish(self, call_id: str, *, progress: Callable[[Progress], None]) -> Outcome:
-        """What the call would have answered.
+        """Return the result that the call would have had.
 
         Raises:
             UserError: there was no such call (NO_SUCH_JOB).
-            LimnerError: it has nothing to show; the error carries what it cost.
+            LimnerError: there is no picture; the error contains the cost.
         """
-        # Whoever was at it may have died since this process began.
+        # The process of the call may have died since this process started.
         await self.lim.money.conclude_dead_calls()
         if call_id.startswith("job_"):
             rows = await self._row_of_job(call_id)
@@ -60,27 +60,27 @@ class CallResumer(msgspec.Struct, frozen=True, kw_only=True):
             rows = await self.calls.rows(call_id)
         if not rows:
             raise UserError(
-                f"there is no job {call_id[:80]!r} here",
+                f"there is no job {call_id[:80]!r}",
                 code=NO_SUCH_JOB,
-                hint="Give the id that the call answered with.",
+                hint="Use the job id that the call returned.",
             )
         spent = [row for row in rows if row.state not in (None, "released")]
         if not spent:
             raise LimnerError(
-                "it ended before anything was paid for",
+                "the call ended before it sent a paid request",
                 code=JOB_ENDED,
                 retryable=True,
-                hint="It cost nothing: make the same call again.",
+                hint="It cost nothing: repeat the same call.",
             )
-        return _outcome([await self._bring(row, progress) for row in spent])
+        return _outcome([await self._fetch(row, progress) for row in spent])
 
     async def _row_of_job(self, job_id: str) -> list[CallRow]:
-        """The same for a request by the id that the ledger gave it."""
+        """Return the row of a job by the id in the ledger."""
         job = await self.lim.money.job(job_id)
         if job is None:
             return []
         bought = await self.lim.money.purchases(job.picture) if job.picture else ()
-        written = next((row.path for row in bought if row.id == job.ledger_id), None)
+        path = next((row.path for row in bought if row.id == job.ledger_id), None)
         return [
             CallRow(
                 tool=job.tool,
@@ -94,17 +94,17 @@ class CallResumer(msgspec.Struct, frozen=True, kw_only=True):
                 cost_source=job.cost_source,
                 error_code=None,
                 picture=job.picture,
-                path=written,
+                path=path,
                 job_id=job.id,
             )
         ]
 
-    async def _bring(
+    async def _fetch(
         self, row: CallRow, progress: Callable[[Progress], None]
     ) -> GeneratedImage | LimnerError:
         job = None if row.job_id is None else await self.lim.money.job(row.job_id)
         if job is None:
-            # Rows of the dead have left these states by now.
+            # Rows of dead processes are no longer in these states.
             return _elsewhere() if row.state in ("reserved", "sent") else _lost(row)
         try:
             return await self._of_job(job, row, progress)
@@ -115,7 +115,7 @@ class CallResumer(msgspec.Struct, frozen=True, kw_only=True):
         self, job: JobRow, row: CallRow, progress: Callable[[Progress], None]
     ) -> GeneratedImage:
         if job.state == "settled" and job.picture is not None and row.path is not None:
-            return await self._written(job, row.path)
+            return await self._saved_image(job, row.path)
         if job.in_flight:
             raise _elsewhere()
         if job.state == "settled" and job.picture is None:
@@ -130,7 +130,7 @@ class CallResumer(msgspec.Struct, frozen=True, kw_only=True):
             raise _lost(row)
         return drawn
 
-    async def _written(self, job: JobRow, path: str) -> GeneratedImage:
+    async def _saved_image(self, job: JobRow, path: str) -> GeneratedImage:
         request = decode_entry(job).request
         return GeneratedImage(
             path=Path(path),
@@ -143,16 +143,16 @@ class CallResumer(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     async def _picture_at(self, path: str, master: str) -> Picture:
-        """The picture in the file, which may be a conversion of the one that was bought."""
+        """Return the picture in the file, which may be converted from the purchased one."""
         try:
             return await self.lim.pictures.take_file(Path(path))
         except (ImageError, ReachDenied, StorageError):
             return await self.lim.pictures.recall(master)
 
 
-def _outcome(brought: Sequence[GeneratedImage | LimnerError]) -> Outcome:
-    images = tuple(one for one in brought if isinstance(one, GeneratedImage))
-    failures = tuple(one for one in brought if isinstance(one, LimnerError))
+def _outcome(fetched: Sequence[GeneratedImage | LimnerError]) -> Outcome:
+    images = tuple(one for one in fetched if isinstance(one, GeneratedImage))
+    failures = tuple(one for one in fetched if isinstance(one, LimnerError))
     if not images:
         first = failures[0]
         first.charge(sum(error.cost_nano for error in failures), first.cost_source)
@@ -168,23 +168,23 @@ def _outcome(brought: Sequence[GeneratedImage | LimnerError]) -> Outcome:
 
 def _elsewhere() -> LimnerError:
     return LimnerError(
-        "it is still being worked on, by a process that is alive",
+        "another process is still running this call",
         code=ELSEWHERE,
         retryable=True,
-        hint="Ask again in a while.",
+        hint="Try again later.",
     )
 
 
 def _lost(row: CallRow) -> LimnerError:
-    """Nobody can say what became of it, or it was an answer in words that is gone."""
+    """Return the error for a request whose result is unknown or was not stored."""
     settled = row.state == "settled"
     why = row.error_code
-    ended = "the server stopped" if why in (None, OWNER_DIED) else f"it ended with {why}"
+    ended = "the server stopped" if why in (None, OWNER_DIED) else f"the call ended with {why}"
     error = LimnerError(
-        f"{ended} while {row.provider} was at work, and that cannot be asked what became of it; "
-        "it " + ("was billed." if settled else "may have been billed."),
+        f"{ended} during a request to {row.provider}, and the result cannot be fetched later; "
+        "the call " + ("was billed." if settled else "may have been billed."),
         code=JOB_LOST,
-        hint="Making the same call again is a new payment.",
+        hint="If you repeat the same call, you pay again.",
     )
     cost = row.cost_nano if settled else row.quoted_nano
     error.charge(cost or 0, "table" if settled else "unknown")

@@ -1,4 +1,4 @@
-"""Calls that outlive whoever made them: begun once, joined by repetitions, waited for by anyone."""
+"""A call -> a task that continues after its client leaves, and that repeated calls join."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from limner.tools.base import Question, ToolResult
 
 MAX_RUNNING = 256
 MAX_KEPT = 1000
-# Longer than any id that was ever given out; what clients call theirs is kept for a while.
+# Longer than any id of limner. It limits the size of the ids that clients send.
 MAX_ID_CHARS = 64
 BUSY = "SERVER_BUSY"
 ELSEWHERE = "JOB_RUNNING_ELSEWHERE"
 
 
 class RunningCall:
-    """One call on its way, or just ended.
+    """One call that is running or has ended.
 
     Attributes:
-        id: what names it to the client, and in the record of calls.
+        id: its id for the client and in the record of calls.
         tool: the tool that was called.
-        digest: what a repetition of the call has in common with it; None where it has none.
-        task: what does it.
-        cancel: once set, it stops.
-        questions: what only the user can decide and nobody has been asked yet, by key.
-        answers_for: the recorded calls whose answer this is, itself included once it is recorded.
-        message: the latest news.
-        asking: the user is being asked right now, and nobody counts the seconds.
-        sent: a service was asked for something: it may be paid for.
-        delivered: somebody got the answer.
-        waiting: how many callers wait for it.
+        digest: the same for every repetition of the call; None if calls are not joined.
+        task: the task that runs it.
+        cancel: stops the call once it is set.
+        questions: the questions that the user has not been asked yet, by key.
+        answers_for: the ids of the recorded calls that have this result, its own id included.
+        message: the latest progress message.
+        asking: the user is being asked now; this time does not count.
+        sent: a request was sent to a provider, so it may be billed.
+        delivered: a client received the result.
+        waiting: how many clients wait for it.
     """
 
     def __init__(
@@ -59,22 +59,22 @@ class RunningCall:
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds since it began."""
+        """Seconds since it started."""
         return time.monotonic() - self._began_s
 
     @property
     def result(self) -> ToolResult | None:
-        """What came of it; None while it runs."""
+        """The result; None while the call runs."""
         return self.task.result() if self.task.done() else None
 
-    def tell(self, news: Progress) -> None:
-        """Take the latest news."""
-        self.message, self.changed_at_s = news.message, time.time()
+    def update(self, progress: Progress) -> None:
+        """Store the latest progress."""
+        self.message, self.changed_at_s = progress.message, time.time()
 
     def is_worth_joining(self) -> bool:
-        """Whether a repetition of the call gets this answer instead of paying for another.
+        """Whether a repeated call gets this result instead of paying again.
 
-        What ended without costing anything is simply done again.
+        A call that ended without a cost is run again.
         """
         if not self.task.done():
             return not self.cancel.is_set()
@@ -83,16 +83,16 @@ class RunningCall:
 
 
 class RunningCalls:
-    """The calls of one server process; results are small, since pictures in them are handles.
+    """The calls of one server process. Results are small: they contain handles of pictures.
 
     Args:
         max_running: how many may run at once.
-        max_kept: how many that have ended are remembered.
+        max_kept: how many ended calls are kept.
     """
 
     def __init__(self, *, max_running: int = MAX_RUNNING, max_kept: int = MAX_KEPT) -> None:
         self._max_running, self._max_kept = max_running, max_kept
-        self._works: dict[str, RunningCall] = {}
+        self._calls: dict[str, RunningCall] = {}
 
     def begin(
         self,
@@ -102,36 +102,36 @@ class RunningCalls:
         digest: str | None = None,
         call_id: str | None = None,
     ) -> RunningCall:
-        """Start a call in a task of its own, or join the one it repeats.
+        """Start a call in its own task, or join the call that it repeats.
 
         Raises:
-            LimnerError: too many calls are running (SERVER_BUSY); nothing was begun.
+            LimnerError: too many calls are running (SERVER_BUSY); nothing was started.
         """
-        for work in self._works.values():
-            if digest is not None and work.digest == digest and work.is_worth_joining():
-                return work
+        for call in self._calls.values():
+            if digest is not None and call.digest == digest and call.is_worth_joining():
+                return call
         self._make_room()
-        named = call_id or f"call_{secrets.token_hex(16)}"
-        work = RunningCall(named, run, tool=tool, digest=digest)
-        self._works[work.id] = work
-        return work
+        call_id = call_id or f"call_{secrets.token_hex(16)}"
+        call = RunningCall(call_id, run, tool=tool, digest=digest)
+        self._calls[call.id] = call
+        return call
 
     def get(self, call_id: str) -> RunningCall | None:
-        """The call of that id, running or ended, if this process made it."""
-        return self._works.get(call_id)
+        """Return the call with that id, running or ended, if this process has it."""
+        return self._calls.get(call_id)
 
-    def abandon(self, work: RunningCall) -> None:
-        """A caller gives up waiting. What may be paid for goes on; what is not yet sent stops.
+    def abandon(self, call: RunningCall) -> None:
+        """Handle a client that stops waiting: cancel the call if it has not sent a paid request.
 
-        Whether the user pressed a key or a client's time ran out cannot be told apart, so a
-        picture that is being drawn is not thrown away.
+        The server cannot distinguish a cancelled call from a timeout of the client, so a call
+        that may be billed continues.
         """
-        if not work.sent and work.waiting <= 1:
-            work.cancel.set()
+        if not call.sent and call.waiting <= 1:
+            call.cancel.set()
 
     def handles(self) -> set[str]:
-        """The pictures that calls of this process have shown."""
-        results = [work.result for work in self._works.values()]
+        """Return the handles of the pictures in the results of this process."""
+        results = [call.result for call in self._calls.values()]
         return {
             part.handle
             for result in results
@@ -141,30 +141,30 @@ class RunningCalls:
         }
 
     async def aclose(self) -> None:
-        """Stop what is not sent, and wait for the rest: it may be paid for."""
-        for work in self._works.values():
-            if not work.sent:
-                work.cancel.set()
-        if running := [work.task for work in self._works.values() if not work.task.done()]:
+        """Cancel calls that sent no paid request, and wait for the others."""
+        for call in self._calls.values():
+            if not call.sent:
+                call.cancel.set()
+        if running := [call.task for call in self._calls.values() if not call.task.done()]:
             await asyncio.wait(running)
 
     def _make_room(self) -> None:
-        ended = [work for work in self._works.values() if work.task.done()]
-        if len(self._works) - len(ended) >= self._max_running:
+        ended = [call for call in self._calls.values() if call.task.done()]
+        if len(self._calls) - len(ended) >= self._max_running:
             raise LimnerError(
-                f"{self._max_running} calls are running already",
+                f"{self._max_running} calls are already running",
                 code=BUSY,
                 retryable=True,
-                hint="Wait until some of them have ended.",
+                hint="Wait until one of them has ended.",
             )
-        for work in ended[: max(0, len(ended) - self._max_kept)]:
-            del self._works[work.id]
+        for call in ended[: max(0, len(ended) - self._max_kept)]:
+            del self._calls[call.id]
 
 
 async def _ended(
-    work: RunningCall, run: Callable[[RunningCall], Awaitable[ToolResult]]
+    call: RunningCall, run: Callable[[RunningCall], Awaitable[ToolResult]]
 ) -> ToolResult:
     try:
-        return await run(work)
+        return await run(call)
     finally:
-        work.changed_at_s = time.time()
+        call.changed_at_s = time.time()

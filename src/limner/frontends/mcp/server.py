@@ -1,4 +1,4 @@
-"""Requests of MCP clients -> answers; what is heavy loads with the first call that needs it."""
+"""Requests of MCP clients -> responses; heavy modules load with the first request."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 INSTRUCTIONS = (
     "limner draws pictures, changes them and answers questions about them. Results carry the "
     "picture itself, its path and its handle; the handle names it in later calls. A slow call "
-    "answers with a job: image_job has the picture. Costs are in dollars; spend shows them."
+    "returns a job: image_job returns its picture. Costs are in dollars; spend shows them."
 )
 REQUEST_HANDLER = "limner.frontends.mcp.request_handler"
 TASKS = "io.modelcontextprotocol/tasks"
@@ -34,68 +34,70 @@ _HOUR = CacheHint(ttl_ms=3_600_000, scope="public")
 
 
 class McpFrontend:
-    """Opens when somebody comes in, so that a server starts as fast as an empty one.
+    """Creates the request handler on the first request, so that the server starts fast.
 
     Args:
-        env: where settings, keys and base addresses come from.
-        cwd: the folder the server was started in.
+        env: contains settings, keys and base URLs.
+        cwd: the folder in which the server was started.
     """
 
     def __init__(self, *, env: Mapping[str, str], cwd: Path) -> None:
         self._env, self._cwd = env, cwd
-        self._inside: RequestHandler | None = None
+        self._handler: RequestHandler | None = None
 
     @property
-    def inside(self) -> RequestHandler:
-        """What is behind the door.
+    def handler(self) -> RequestHandler:
+        """The request handler, created on first use.
 
         Raises:
-            MCPError: the settings are wrong; whoever called is told how.
+            MCPError: the settings are wrong; the message says how.
         """
-        inside = self._inside
-        if inside is None:
+        handler = self._handler
+        if handler is None:
             try:
-                inside = import_module(REQUEST_HANDLER).RequestHandler(env=self._env, cwd=self._cwd)
+                handler = import_module(REQUEST_HANDLER).RequestHandler(
+                    env=self._env, cwd=self._cwd
+                )
             except LimnerError as error:
                 raise MCPError(
                     code=types.INTERNAL_ERROR,
                     message=" ".join(filter(None, (error.message, error.hint))),
                     data=error.as_json(),
                 ) from error
-            self._inside = inside
-        return inside
+            self._handler = handler
+        return handler
 
     async def aclose(self) -> None:
-        """Wait for what may be paid for, and close."""
-        if self._inside is not None:
-            await self._inside.aclose()
+        """Wait for calls that may be paid for, and close."""
+        if self._handler is not None:
+            await self._handler.aclose()
 
 
 Context: TypeAlias = ServerRequestContext[McpFrontend, Any]
 
 
 class TaskParams(types.RequestParams):
-    """What names a task."""
+    """The id of a task."""
 
     task_id: str
 
 
 class RefusedParams(types.RequestParams):
-    """Why a message was not even read."""
+    """The reason why a message was rejected unread."""
 
     why: str
 
 
 def build_server(*, env: Mapping[str, str], cwd: Path) -> Server[McpFrontend]:
-    """The server, for any transport."""
+    """Build the server for any transport."""
 
     @asynccontextmanager
     async def lifespan(_: Server[McpFrontend]) -> AsyncGenerator[McpFrontend]:
-        door = McpFrontend(env=env, cwd=cwd)
+        frontend = McpFrontend(env=env, cwd=cwd)
         try:
-            yield door
+            yield frontend
         finally:
-            await door.aclose()
+            await frontend.aclose()
 
     server = Server(
         "limner",
@@ -131,7 +133,7 @@ async def _list_tools(
 async def _list_resources(
     _: Context, __: types.PaginatedRequestParams | None
 ) -> types.ListResourcesResult:
-    # Who knows a handle has seen the picture. Nobody is told the handles of others.
+    # A client knows only the handles in its own results, so the server lists none.
     return types.ListResourcesResult(resources=[])
 
 
@@ -144,26 +146,26 @@ async def _list_templates(
 async def _read_resource(
     context: Context, params: types.ReadResourceRequestParams
 ) -> types.ReadResourceResult:
-    return await context.lifespan_context.inside.read(params.uri)
+    return await context.lifespan_context.handler.read(params.uri)
 
 
 async def _call_tool(context: Context, params: types.CallToolRequestParams) -> HandlerResult:
-    answer = await context.lifespan_context.inside.call(context, params)
+    answer = await context.lifespan_context.handler.call(context, params)
     if isinstance(answer, types.CallToolResult) and not takes_structure(context.session):
         return without_structure(answer)
     return answer
 
 
 async def _get_task(context: Context, params: TaskParams) -> HandlerResult:
-    return await context.lifespan_context.inside.tasks.get(params.task_id)
+    return await context.lifespan_context.handler.tasks.get(params.task_id)
 
 
 async def _cancel_task(context: Context, params: TaskParams) -> HandlerResult:
-    return context.lifespan_context.inside.tasks.cancel(params.task_id)
+    return context.lifespan_context.handler.tasks.cancel(params.task_id)
 
 
 async def _update_task(context: Context, params: TaskParams) -> HandlerResult:
-    return context.lifespan_context.inside.tasks.update(params.task_id)
+    return context.lifespan_context.handler.tasks.update(params.task_id)
 
 
 async def _refuse(_: Context, params: RefusedParams) -> HandlerResult:

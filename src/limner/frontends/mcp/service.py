@@ -1,4 +1,4 @@
-"""Calls of clients -> calls of the tools of one `Limner`, each begun, attended and delivered."""
+"""Calls of clients -> calls of the tools of one `Limner`: start, wait, deliver."""
 
 from __future__ import annotations
 
@@ -25,38 +25,38 @@ from limner.settings import load
 from limner.tools.base import Question, ToolCall, ToolContext, ToolResult
 from limner.tools.registry import ToolRegistry
 
-FIRST_NEWS_S = 0.5
-NEWS_EVERY_S = 2.0
+FIRST_PROGRESS_S = 0.5
+PROGRESS_EVERY_S = 2.0
 
 Ask = Callable[[Question, RunningCall], Awaitable[bool]]
 
 
 class McpService:
-    """Everything behind the door.
+    """Runs the calls of all clients of one server.
 
     Args:
-        env: where settings, keys and base addresses come from.
-        cwd: the folder the server was started in.
+        env: contains settings, keys and base URLs.
+        cwd: the folder in which the server was started.
     """
 
     def __init__(self, *, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> None:
-        where = Path.cwd() if cwd is None else cwd
-        found = os.environ if env is None else env
-        self.lim = Limner(load(env=found, cwd=where), env=found, cwd=where)
-        self.works = RunningCalls()
+        folder = Path.cwd() if cwd is None else cwd
+        variables = os.environ if env is None else env
+        self.lim = Limner(load(env=variables, cwd=folder), env=variables, cwd=folder)
+        self.running = RunningCalls()
         self.calls = CallStore(store=self.lim.store, clock=self.lim.clock)
         self.results = Results(
             pictures=self.lim.pictures, block_images=self.lim.settings.images.block_images
         )
-        self._places = CallScopes(home=self.lim.home, cwd=where)
+        self._scopes = CallScopes(home=self.lim.home, cwd=folder)
         toolbox = Toolbox(
             lim=self.lim,
-            running=self.works,
+            running=self.running,
             calls=self.calls,
             resumer=CallResumer(lim=self.lim, calls=self.calls),
         )
-        # As many as may run at all: drawing has a bound of its own, and whoever waits for a
-        # picture must not keep it from being drawn.
+        # Twice the maximum of calls: a call that waits for a picture must not block the call that
+        # draws it. Drawing has its own limit.
         self._registry = ToolRegistry(
             toolbox.tools(resume=self.resume),
             concurrency=2 * MAX_RUNNING,
@@ -64,99 +64,98 @@ class McpService:
         )
 
     async def begin(self, tool: str, arguments: Mapping[str, Any], caller: Caller) -> RunningCall:
-        """Start a call, or join the one it repeats.
+        """Start a call, or join the call that it repeats.
 
         Raises:
             LimnerError: too many calls are running.
         """
-        place = self._places.of(await caller.roots())
-        digest = digest_of(tool, arguments, cwd=place.cwd) if tool in LASTING else None
-        run = partial(self._run, tool=tool, arguments=arguments, place=place, ask=caller.ask)
-        return self.works.begin(tool, run, digest=digest)
+        scope = self._scopes.of(await caller.roots())
+        digest = digest_of(tool, arguments, cwd=scope.cwd) if tool in LASTING else None
+        run = partial(self._run, tool=tool, arguments=arguments, scope=scope, ask=caller.ask)
+        return self.running.begin(tool, run, digest=digest)
 
     def resume(self, call_id: str) -> RunningCall:
-        """Start to bring in what a call of an earlier process paid for."""
-        place = self._places.of(())
-        run = partial(self._run, tool=FINISH, arguments={"id": call_id}, place=place, ask=_nobody)
-        return self.works.begin(IMAGE_JOB.name, run, call_id=call_id)
+        """Start to fetch the result of a call of an earlier process."""
+        scope = self._scopes.of(())
+        run = partial(self._run, tool=FINISH, arguments={"id": call_id}, scope=scope, ask=_decline)
+        return self.running.begin(IMAGE_JOB.name, run, call_id=call_id)
 
-    async def attend(self, work: RunningCall, caller: Caller) -> ToolResult | None:
-        """Wait for a call and tell how it goes; None where it goes on as a job."""
-        work.waiting += 1
+    async def attend(self, call: RunningCall, caller: Caller) -> ToolResult | None:
+        """Wait for a call and report its progress; None if it continues as a job."""
+        call.waiting += 1
         try:
-            return await self._attend(work, caller)
+            return await self._attend(call, caller)
         except asyncio.CancelledError:
-            self.works.abandon(work)
+            self.running.abandon(call)
             raise
         finally:
-            work.waiting -= 1
+            call.waiting -= 1
 
-    async def deliver(self, work: RunningCall) -> None:
-        """Note that the caller has the answer.
+    async def deliver(self, call: RunningCall) -> None:
+        """Record that the client has the result.
 
-        Called last: a caller who leaves before it returns has not got it, and asks again.
+        Call this last: a client that disconnects earlier has no result and repeats the call.
         """
-        for call_id in work.answers_for:
-            # The picture is there and paid for. That this cannot be written down is no reason to
-            # keep it from the caller.
+        for call_id in call.answers_for:
+            # The picture is paid for: the client gets it even if this cannot be recorded.
             with suppress(StorageError):
                 await self.calls.delivered(call_id)
-        work.delivered = True
-        for call_id in work.answers_for:
-            if (same := self.works.get(call_id)) is not None:
+        call.delivered = True
+        for call_id in call.answers_for:
+            if (same := self.running.get(call_id)) is not None:
                 same.delivered = True
 
-    async def promise(self, work: RunningCall) -> None:
-        """Make sure that the id of a call is found again, whatever becomes of this process."""
-        if work.id not in work.answers_for and work.digest is not None:
-            await self.calls.note(work.id, tool=work.tool, digest=work.digest, ledger_id=None)
-            work.answers_for.add(work.id)
+    async def promise(self, call: RunningCall) -> None:
+        """Record the id of a call, so that a later process finds it."""
+        if call.id not in call.answers_for and call.digest is not None:
+            await self.calls.note(call.id, tool=call.tool, digest=call.digest, ledger_id=None)
+            call.answers_for.add(call.id)
 
     async def aclose(self) -> None:
-        """Wait for what may be paid for, and close."""
+        """Wait for calls that may be paid for, and close."""
         try:
-            await self.works.aclose()
+            await self.running.aclose()
         finally:
             await self.lim.aclose()
 
-    async def _attend(self, work: RunningCall, caller: Caller) -> ToolResult | None:
+    async def _attend(self, call: RunningCall, caller: Caller) -> ToolResult | None:
         left_s = self.lim.settings.mcp.answer_within_s
-        news_in_s = FIRST_NEWS_S
-        while not work.task.done():
-            if left_s <= 0 and work.tool in LASTING and not work.asking:
+        progress_in_s = FIRST_PROGRESS_S
+        while not call.task.done():
+            if left_s <= 0 and call.tool in LASTING and not call.asking:
                 return None
-            step_s = min(news_in_s, left_s) if left_s > 0 else news_in_s
-            await asyncio.wait({work.task}, timeout=step_s)
-            if not work.task.done():
-                await caller.tell(work)
-            # A user who is being asked takes the time it takes.
-            left_s -= 0 if work.asking else step_s
-            news_in_s = NEWS_EVERY_S
-        return work.task.result()
+            step_s = min(progress_in_s, left_s) if left_s > 0 else progress_in_s
+            await asyncio.wait({call.task}, timeout=step_s)
+            if not call.task.done():
+                await caller.report_progress(call)
+            # The time in which the user answers a question does not count.
+            left_s -= 0 if call.asking else step_s
+            progress_in_s = PROGRESS_EVERY_S
+        return call.task.result()
 
     async def _run(
         self,
-        work: RunningCall,
+        call: RunningCall,
         *,
         tool: str,
         arguments: Mapping[str, Any],
-        place: CallScope,
+        scope: CallScope,
         ask: Ask,
     ) -> ToolResult:
-        """The whole of a work; it answers whatever happens, since others wait for it too."""
+        """Run a call. Every failure is a result, since several clients may wait for it."""
         context = ToolContext(
-            call_id=work.id,
-            cwd=place.cwd,
-            reach=place.reach,
-            cancel=work.cancel,
-            progress=work.tell,
-            ask=lambda question: ask(question, work),
+            call_id=call.id,
+            cwd=scope.cwd,
+            reach=scope.reach,
+            cancel=call.cancel,
+            progress=call.update,
+            ask=lambda question: ask(question, call),
         )
-        call = ToolCall(name=tool, arguments=arguments, call_id=work.id)
-        (result,) = await self._registry.execute_parallel([call], context)
+        tool_call = ToolCall(name=tool, arguments=arguments, call_id=call.id)
+        (result,) = await self._registry.execute_parallel([tool_call], context)
         return result
 
 
-async def _nobody(_: Question, __: RunningCall) -> bool:
-    """Nobody is asked about what was paid for long ago."""
+async def _decline(_: Question, __: RunningCall) -> bool:
+    """Decline each question: a resumed call pays nothing, so there is nothing to ask."""
     return False

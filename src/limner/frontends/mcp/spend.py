@@ -1,4 +1,4 @@
-"""The tool `spend`: what was spent here, today and in all, and what the caps leave."""
+"""The tool `spend`: the ledger -> the costs in all, today and in this session, and the budget."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHOWN_MODELS = 10
 
 
 class SpendArguments(msgspec.Struct, frozen=True, kw_only=True):
-    """The tool takes none."""
+    """`spend` takes no arguments."""
 
 
 class SpendAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,9 +36,9 @@ class SpendAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 SPEND = ToolDeclaration(
     name="spend",
-    title="What was spent",
-    description="What pictures and questions about them have cost so far, in dollars: in all, "
-    "today, and in this session, by model, with the budget that is set. Free of charge.",
+    title="Costs so far",
+    description="The costs of pictures and of questions about them, in dollars: in all, today, "
+    "in this session and by model, with the configured budget. Free of charge.",
     arguments=SpendArguments,
     answer=SpendAnswer,
     hints=READS,
@@ -49,7 +49,7 @@ SPEND = ToolDeclaration(
 def spend(
     money: Money, *, budget: BudgetSettings, session_id: str, today: Callable[[], date]
 ) -> Tool:
-    """The tool, which reads the ledger of one home."""
+    """Build the tool, which reads the ledger of one home."""
 
     async def run(_: SpendArguments, context: ToolContext) -> Outcome:
         spent = await money.spend(recent=0)

@@ -1,8 +1,7 @@
-"""Standard input and output as the transport, with a bound on what one message may weigh.
+"""Standard input and output -> the MCP server, with a limit on the size of a message.
 
-The SDK reads whole lines, however long. A line that is longer than any honest message is thrown
-away piece by piece, and a small request that is refused takes its place, so that whoever sent it
-is answered.
+The SDK reads whole lines of any length. A line over the limit is discarded in pieces. A small
+request that the server rejects replaces it, so that the client gets a response.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ _ID = re.compile(rb'"id"\s*:\s*(-?\d{1,18}|"[^"\\]{1,200}")')
 
 
 class BoundedLines(io.TextIOBase):
-    """A stream of lines; one that is too long is read to its end but never kept."""
+    """A stream of lines; a line over the limit is read and discarded."""
 
     def __init__(self, stream: BinaryIO, *, max_bytes: int = MAX_MESSAGE_BYTES) -> None:
         self._stream, self._max_bytes = stream, max_bytes
 
     def readline(self, _: int = -1, /) -> str:  # type: ignore[override] - text, for the SDK
-        """The next line, or a refusal in its place."""
+        """Return the next line, or a request that is rejected in its place."""
         line = self._stream.readline(self._max_bytes + 1)
         if len(line) <= self._max_bytes:
             return line.decode("utf-8", "replace")
@@ -48,7 +47,7 @@ class BoundedLines(io.TextIOBase):
         return self._refusal(head)
 
     def _refusal(self, head: bytes) -> str:
-        """A request in the name of the one that was refused; without an id nobody waits for it."""
+        """Return the replacement; it has the id of the discarded request, if there is one."""
         message: dict[str, object] = {
             "jsonrpc": "2.0",
             "method": REFUSE,
@@ -60,9 +59,9 @@ class BoundedLines(io.TextIOBase):
 
 
 class Input(io.RawIOBase):
-    """A file descriptor that is read until its end, or until it is told to end.
+    """A file descriptor that is read until its end, or until `end` is called.
 
-    A thread that waits in a read cannot be called back, and the program would wait for it.
+    A blocked read in a thread cannot be cancelled, and the program would wait for the thread.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -71,18 +70,18 @@ class Input(io.RawIOBase):
         self.is_ended = False
 
     def readable(self) -> bool:
-        """Yes."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
-        """Read what there is; nothing once it was told to end."""
+        """Read the available bytes; nothing after `end`."""
         ready, _, _ = select.select([self._descriptor, self._wakes], [], [])
         if self._wakes in ready:
             return 0
         return os.readv(self._descriptor, [buffer])
 
     def end(self) -> None:
-        """Let every read end, also one that waits in another thread."""
+        """End every read, also one that is blocked in another thread."""
         self.is_ended = True
         os.write(self._waker, b"!")
 
@@ -91,15 +90,15 @@ async def serve(server: Server[McpFrontend]) -> None:
     """Serve one client until it closes our standard input.
 
     Raises:
-        KeyboardInterrupt: the user pressed Ctrl-C; what may be paid for has ended by then.
+        KeyboardInterrupt: the user pressed Ctrl-C; calls that may be paid for have ended.
     """
-    # As the SDK does with its own: no child and no stray read may take what is the client's.
+    # As the SDK does: no child process and no other read may consume the client's messages.
     private = os.dup(sys.stdin.fileno())
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, sys.stdin.fileno())
     os.close(nothing)
     if sys.platform == "win32":
-        # No read can be called back there. What that loses, the store brings back.
+        # A blocked read cannot be cancelled on Windows. The store recovers interrupted calls.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         await _run(server, os.fdopen(private, "rb"))
         return

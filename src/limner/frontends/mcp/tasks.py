@@ -1,4 +1,4 @@
-"""The tasks extension: a slow call as a task that the client polls, asks to stop, and collects."""
+"""The tasks extension: a slow call -> a task that the client polls and can cancel."""
 
 from __future__ import annotations
 
@@ -16,55 +16,55 @@ from limner.frontends.mcp.service import McpService
 POLL_EVERY_MS = 2000
 
 
-def created(work: RunningCall) -> dict[str, Any]:
-    """The answer to a call that goes on as a task."""
-    return {"resultType": "task", **_task(work, "working")}
+def created(call: RunningCall) -> dict[str, Any]:
+    """Return the response to a call that continues as a task."""
+    return {"resultType": "task", **_task(call, "working")}
 
 
 class Tasks(msgspec.Struct, frozen=True, kw_only=True):
-    """The slow calls of one house, as tasks; each method raises where there is no such task."""
+    """The slow calls of one server as tasks; each method raises if there is no such task."""
 
-    house: McpService
+    service: McpService
 
     async def get(self, task_id: str) -> dict[str, Any]:
-        """How a task stands, with its result once it is done."""
-        work = self._find(task_id)
-        result = work.result
+        """Return the state of a task, with its result once it is done."""
+        call = self._find(task_id)
+        result = call.result
         if result is None:
-            return _task(work, "working")
+            return _task(call, "working")
         if result.domain_code == Cancelled.code:
-            return _task(work, "cancelled")
-        written = await self.house.results.write(result)
-        await self.house.deliver(work)
-        dumped = written.model_dump(by_alias=True, mode="json", exclude_none=True)
-        return {**_task(work, "completed"), "result": dumped}
+            return _task(call, "cancelled")
+        encoded = await self.service.results.write(result)
+        await self.service.deliver(call)
+        dumped = encoded.model_dump(by_alias=True, mode="json", exclude_none=True)
+        return {**_task(call, "completed"), "result": dumped}
 
     def cancel(self, task_id: str) -> dict[str, Any]:
-        """Ask a task to stop; what was sent may still be charged."""
+        """Cancel a task; a request that was sent may still be charged."""
         self._find(task_id).cancel.set()
         return {}
 
     def update(self, task_id: str) -> dict[str, Any]:
-        """Take answers to questions: a task has none, since all are asked before it begins."""
+        """Accept answers and ignore them: all questions are asked before a task starts."""
         self._find(task_id)
         return {}
 
     def _find(self, task_id: str) -> RunningCall:
-        work = self.house.works.get(task_id)
-        if work is not None:
-            return work
+        call = self.service.running.get(task_id)
+        if call is not None:
+            return call
         if not task_id.startswith("call_") or len(task_id) > MAX_ID_CHARS:
-            raise MCPError(code=types.INVALID_PARAMS, message="There is no such task here.")
-        return self.house.resume(task_id)
+            raise MCPError(code=types.INVALID_PARAMS, message="There is no such task.")
+        return self.service.resume(task_id)
 
 
-def _task(work: RunningCall, status: str) -> dict[str, Any]:
+def _task(call: RunningCall, status: str) -> dict[str, Any]:
     return {
-        "taskId": work.id,
+        "taskId": call.id,
         "status": status,
-        "statusMessage": work.message or f"{work.tool} is at work",
-        "createdAt": _iso(work.began_at_s),
-        "lastUpdatedAt": _iso(work.changed_at_s),
+        "statusMessage": call.message or f"{call.tool} is running",
+        "createdAt": _iso(call.began_at_s),
+        "lastUpdatedAt": _iso(call.changed_at_s),
         "ttlMs": None,
         "pollIntervalMs": POLL_EVERY_MS,
     }

@@ -1,4 +1,4 @@
-"""A bearer token -> whose it is, or nobody's: a secret of our own, or one an issuer has signed."""
+"""A bearer token -> the client it belongs to, or None: a shared secret, or a signed token."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ logger = logging.getLogger("limner")
 
 MIN_SECRET_CHARS = 16
 MAX_KEYS_BYTES = 1 << 20
-# A key that nobody has heard of is looked for this often; one that was withdrawn is trusted no
-# longer than this.
+# The keys are read again after LOOK_AGAIN_S if a key is unknown. A revoked key is accepted for at
+# most TRUST_S.
 LOOK_AGAIN_S = 60.0
 TRUST_S = 3600.0
-# Signatures that whoever checks them cannot make.
+# Only asymmetric signatures: the verifying key cannot sign.
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"]
 
 
@@ -34,7 +34,7 @@ class SharedSecret:
     """Accepts one token.
 
     Raises:
-        UserError: it is too short to be one.
+        UserError: the token is too short.
     """
 
     def __init__(self, secret: str) -> None:
@@ -46,7 +46,7 @@ class SharedSecret:
         self._secret = secret.encode()
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """Whose token it is; None for any other."""
+        """Return the client of the token; None for another token."""
         if not hmac.compare_digest(token.encode(), self._secret):
             return None
         return AccessToken(token=token, client_id="limner", scopes=[])
@@ -56,10 +56,10 @@ class SignedTokens:
     """Accepts tokens that an issuer signed for this server (JWT, keys as a JWKS document).
 
     Args:
-        issuer: who signs, word for word as in the tokens.
-        resource: what the tokens must be for: the address of this server.
-        keys: a file, or an https address.
-        clock: seconds that only grow.
+        issuer: the issuer, exactly as in the tokens.
+        resource: the audience of the tokens: the address of this server.
+        keys: the path or https URL of the JWKS document.
+        clock: a monotonic clock, in seconds.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class SignedTokens:
         self._read_s = -math.inf
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """Whose token it is; None where it is not valid here and now."""
+        """Return the client of the token; None if the token is not valid."""
         try:
             key = await self._key(jwt.get_unverified_header(token).get("kid"))
             if key is None:
@@ -108,7 +108,7 @@ class SignedTokens:
             try:
                 self._keys = _read_keys(await self._load())
             except (OSError, HttpError, jwt.PyJWTError, ValueError) as error:
-                logger.warning("The keys of %s cannot be read: %s", self._issuer, error)
+                logger.warning("Cannot read the keys of %s: %s", self._issuer, error)
         return self._keys.get(name)
 
 
@@ -120,13 +120,13 @@ def _source(keys: str) -> Callable[[], Awaitable[bytes]]:
     async def fetch() -> bytes:
         http = Http()
         try:
-            async with http.client().stream("GET", keys) as answer:
-                answer.raise_for_status()
+            async with http.client().stream("GET", keys) as response:
+                response.raise_for_status()
                 found = bytearray()
-                async for piece in answer.aiter_bytes():
+                async for piece in response.aiter_bytes():
                     found += piece
                     if len(found) > MAX_KEYS_BYTES:
-                        raise ValueError("the document of keys is too long")
+                        raise ValueError("the JWKS document is too long")
                 return bytes(found)
         finally:
             await http.aclose()
@@ -135,8 +135,8 @@ def _source(keys: str) -> Callable[[], Awaitable[bytes]]:
 
 
 def _read_keys(document: bytes) -> dict[str | None, jwt.PyJWK]:
-    read: Any = json.loads(document)
-    if not isinstance(read, dict):
-        raise ValueError("it is no document of keys")
-    found = jwt.PyJWKSet.from_dict(cast("dict[str, Any]", read))
+    data: Any = json.loads(document)
+    if not isinstance(data, dict):
+        raise ValueError("it is not a JWKS document")
+    found = jwt.PyJWKSet.from_dict(cast("dict[str, Any]", data))
     return {key.key_id: key for key in found.keys}

@@ -1,6 +1,6 @@
-"""The declarations of the tools -> what a client reads about them, in an order that never changes.
+"""The declarations of the tools -> the MCP tool list, always in the same order.
 
-The schema of an answer has no picture in it: pictures are content blocks.
+The output schemas contain no pictures: pictures are content blocks.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from limner.tools.function_tools import load_plugin_tools
 from limner.tools.image_fit import IMAGE_FIT
 from limner.wires.base import HANDLE_URL
 
-# A client's model sees no note in place of a picture, as in a conversation that is kept here.
+# The usual description mentions notes that replace pictures. Only limner's own conversations have
+# such notes.
 RECALL = replace(
     IMAGE_RECALL,
     description="Look again at a picture that a tool here made or found: give its handle, and the "
@@ -30,14 +31,14 @@ RECALL = replace(
 )
 BUILT_IN = tuple(tool for tool in declarations().values() if not tool.in_conversation)
 DECLARED: tuple[ToolDeclaration[Any], ...] = (*BUILT_IN, IMAGE_FIT, IMAGE_JOB, RECALL, SPEND)
-# These may cost money: they outlive their caller, a repeated call joins them, and one that takes
-# long answers with a job.
+# These tools may cost money: their calls continue if the client leaves, a repeated call joins them,
+# and a slow call returns a job.
 LASTING = frozenset(tool.name for tool in DECLARED if tool.keeps_books)
 
 
 @cache
 def offered() -> Mapping[str, types.Tool]:
-    """Every tool by its name; those of installed packages come last."""
+    """Return every tool by name; tools of installed packages come last."""
     plugins = load_plugin_tools(taken=[tool.name for tool in DECLARED], reports=False)
     tools = (*DECLARED, *plugins)
     schemas = tool_schemas(tools)
@@ -45,13 +46,13 @@ def offered() -> Mapping[str, types.Tool]:
 
 
 def schema_of(name: str) -> Mapping[str, Any] | None:
-    """The schema of a tool's arguments; None if the tool is not here."""
+    """Return the schema of a tool's arguments; None if there is no such tool."""
     tool = offered().get(name)
     return None if tool is None else tool.input_schema
 
 
 def templates() -> list[types.ResourceTemplate]:
-    """The addresses of pictures."""
+    """Return the URI templates of pictures."""
     return [
         types.ResourceTemplate(
             uri_template=f"{HANDLE_URL}{{handle}}",

@@ -34,7 +34,7 @@ class Toolbox(msgspec.Struct, frozen=True, kw_only=True):
     resumer: CallResumer
 
     def tools(self, *, resume: Resume) -> list[Tool]:
-        """The tools of the `Limner`, then those of the server.
+        """Return the tools of the `Limner`, then those of the server.
 
         The last one is not offered to clients: it resumes an earlier call.
         """
@@ -59,7 +59,7 @@ class Toolbox(msgspec.Struct, frozen=True, kw_only=True):
         return [self._paid(tool) if tool.name in LASTING else tool for tool in tools] + own
 
     def _paid(self, tool: Tool) -> Tool:
-        """A tool whose calls record their reservations, and continue the call they repeat."""
+        """Return a tool whose calls record reservations and continue the call they repeat."""
 
         async def run(arguments: Mapping[str, Any], context: ToolContext) -> Outcome:
             call = self._running_call(context)
@@ -68,12 +68,12 @@ class Toolbox(msgspec.Struct, frozen=True, kw_only=True):
             if earlier is not None:
                 call.answers_for.add(earlier)
                 return await self.resumer.finish(earlier, progress=context.progress)
-            followed = replace(
+            recording = replace(
                 context,
                 on_reserved=partial(self._note, call, call.digest),
                 on_sending=partial(setattr, call, "sent", True),
             )
-            return await tool.run(arguments, followed)
+            return await tool.run(arguments, recording)
 
         return replace(tool, run=run)
 
