@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import wcwidth
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from limner.frontends.cli.rendering import clipped, output_view, question_preview
@@ -66,6 +66,7 @@ def test_what_a_model_says_cannot_move_the_cursor() -> None:
     assert clipped("a\x1b[2Jb\rc", 40) == "a\\u001b[2Jb\\u000dc"
 
 
+@example("0\u1087\x1f", 3)
 @given(st.text(max_size=200), st.integers(2, 130))
 def test_nothing_is_wider_than_it_may_be(text: str, cells: int) -> None:
     assert wcwidth.width(clipped(text.replace("\n", " "), cells)) <= cells

@@ -39,4 +39,6 @@ def clipped(line: str, cells: int) -> str:
     clean = harmless(line.replace("\t", " " * _TAB_CELLS))
     if wcwidth.width(clean) <= cells:
         return clean
-    return wcwidth.clip(clean, 0, cells - 1).rstrip() + _ELLIPSIS
+    # A spacing mark at the end of the cut text may join the ellipsis and widen it by a cell.
+    cuts = (wcwidth.clip(clean, 0, end).rstrip() + _ELLIPSIS for end in range(cells - 1, 0, -1))
+    return next((cut for cut in cuts if wcwidth.width(cut) <= cells), _ELLIPSIS)
