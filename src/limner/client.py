@@ -441,7 +441,7 @@ def _as_json(value: object) -> object:
         return os.fspath(cast("os.PathLike[str]", value))
     if isinstance(value, Mapping):
         return dict(cast("Mapping[str, Any]", value))
-    raise NotImplementedError
+    raise TypeError(f"{type(value).__name__} is not a type that an argument can have")
 
 
 def create_image_tools(lim: Limner | None = None) -> list[Tool]:
