@@ -10,23 +10,37 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from limner.agent.events import TextDelta, ToolFinished, ToolStarted, TurnEnded
     from limner.agents import Agent
-    from limner.blocking import edit, fit, generate, inspect
+    from limner.blocking import (
+        BlockingPicture,
+        edit,
+        fit,
+        generate,
+        inspect,
+        picture,
+        quote,
+        spend,
+        take,
+    )
     from limner.catalogue.images import ImageModel
     from limner.catalogue.prices import FlatPrice
     from limner.catalogue.sizes import AnySize
-    from limner.client import Limner, create_image_tools, tool
+    from limner.client import Limner, StoredPicture, create_image_tools, tool
     from limner.content import Picture, Text
     from limner.errors import LimnerError
     from limner.frontends.codex import codex_thread
     from limner.frontends.remote.client import connect
     from limner.imaging.fit import Region
+    from limner.money.records import Spend
     from limner.pictures.fitting import FittedImage
     from limner.pictures.request import ImageRequest, Progress, Receipt
     from limner.providers.base import Connection, ProviderSpec
     from limner.settings import Settings
     from limner.tools.base import Question, Tool, ToolCall, ToolContext, ToolResult
+    from limner.tools.image_input import ImageInput
     from limner.tools.inspection import Inspection
     from limner.tools.output_file import GeneratedImage
+    from limner.tools.picture_info import PictureInfo
+    from limner.tools.planning import Plan
     from limner.tools.registry import ToolRegistry
 
 __version__ = "0.1.0"
@@ -34,22 +48,28 @@ __version__ = "0.1.0"
 _HOMES = {
     "Agent": "limner.agents",
     "AnySize": "limner.catalogue.sizes",
+    "BlockingPicture": "limner.blocking",
     "Connection": "limner.providers.base",
     "FittedImage": "limner.pictures.fitting",
     "FlatPrice": "limner.catalogue.prices",
     "GeneratedImage": "limner.tools.output_file",
+    "ImageInput": "limner.tools.image_input",
     "ImageModel": "limner.catalogue.images",
     "ImageRequest": "limner.pictures.request",
     "Inspection": "limner.tools.inspection",
     "Limner": "limner.client",
     "LimnerError": "limner.errors",
     "Picture": "limner.content",
+    "PictureInfo": "limner.tools.picture_info",
+    "Plan": "limner.tools.planning",
     "Progress": "limner.pictures.request",
     "ProviderSpec": "limner.providers.base",
     "Question": "limner.tools.base",
     "Receipt": "limner.pictures.request",
     "Region": "limner.imaging.fit",
     "Settings": "limner.settings",
+    "Spend": "limner.money.records",
+    "StoredPicture": "limner.client",
     "Text": "limner.content",
     "TextDelta": "limner.agent.events",
     "Tool": "limner.tools.base",
@@ -67,28 +87,38 @@ _HOMES = {
     "fit": "limner.blocking",
     "generate": "limner.blocking",
     "inspect": "limner.blocking",
+    "picture": "limner.blocking",
+    "quote": "limner.blocking",
+    "spend": "limner.blocking",
+    "take": "limner.blocking",
     "tool": "limner.client",
 }
 
 __all__ = [
     "Agent",
     "AnySize",
+    "BlockingPicture",
     "Connection",
     "FittedImage",
     "FlatPrice",
     "GeneratedImage",
+    "ImageInput",
     "ImageModel",
     "ImageRequest",
     "Inspection",
     "Limner",
     "LimnerError",
     "Picture",
+    "PictureInfo",
+    "Plan",
     "Progress",
     "ProviderSpec",
     "Question",
     "Receipt",
     "Region",
     "Settings",
+    "Spend",
+    "StoredPicture",
     "Text",
     "TextDelta",
     "Tool",
@@ -106,6 +136,10 @@ __all__ = [
     "fit",
     "generate",
     "inspect",
+    "picture",
+    "quote",
+    "spend",
+    "take",
     "tool",
 ]
 
