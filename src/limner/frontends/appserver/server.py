@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 TOKEN_VARIABLE = "LIMNER_APP_SERVER_TOKEN"  # noqa: S105 - the name of a variable
 STDIO = "stdio://"
+WARM_AFTER_S = 0.05
 CLOSE_TIMEOUT_S = 1.5
 STDERR = 2
 MAX_WAITING = 1_000
@@ -75,9 +76,12 @@ class Host:
         self.closing.push_async_callback(made.aclose)
         return made
 
-    def warm(self) -> None:
-        """Load what the first turn needs."""
-        self.threads.limner.warm()
+    def warm_soon(self) -> None:
+        """Load what the first turn needs, a moment later and unless the server ends before."""
+        timer = asyncio.get_running_loop().call_later(
+            WARM_AFTER_S, lambda: self.threads.limner.warm()
+        )
+        self.closing.callback(timer.cancel)
 
 
 def serve(listen: str, *, overrides: Iterable[str] = (), token_file: Path | None = None) -> None:
@@ -126,15 +130,16 @@ def run(
 
 async def _until_stopped(host: Host, work: Coroutine[None, None, None]) -> None:
     """Run until the end of the work or until SIGTERM."""
-    stopped = asyncio.Event()
+    loop, stopped = asyncio.get_running_loop(), asyncio.Event()
     task = asyncio.ensure_future(work)
 
     def stop() -> None:
         stopped.set()
         task.cancel()
 
-    with contextlib.suppress(NotImplementedError):  # Windows
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop)
+    # Not `loop.add_signal_handler`: Windows lacks it, and a loop that closes sets the default
+    # again, so that a late SIGTERM would end in failure what is ending in good order.
+    signal.signal(signal.SIGTERM, lambda *_: loop.call_soon_threadsafe(stop))
     try:
         await task
     except asyncio.CancelledError:
@@ -145,6 +150,7 @@ async def _until_stopped(host: Host, work: Coroutine[None, None, None]) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_TIMEOUT_S):
                 await host.closing.aclose()
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
 def read_overrides(pairs: Iterable[str]) -> dict[str, object]:
