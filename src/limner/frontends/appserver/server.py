@@ -78,10 +78,11 @@ class Host:
 
     def warm_soon(self) -> None:
         """Load what the first turn needs, a moment later and unless the server ends before."""
-        timer = asyncio.get_running_loop().call_later(
-            WARM_AFTER_S, lambda: self.threads.limner.warm()
-        )
-        self.closing.callback(timer.cancel)
+
+        def warm() -> None:
+            self.threads.limner.warm()
+
+        self.closing.callback(asyncio.get_running_loop().call_later(WARM_AFTER_S, warm).cancel)
 
 
 def serve(listen: str, *, overrides: Iterable[str] = (), token_file: Path | None = None) -> None:
