@@ -12,6 +12,7 @@ from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 from queue import SimpleQueue
+from types import FrameType
 from typing import TYPE_CHECKING, cast
 
 from limner.errors import UserError
@@ -138,9 +139,12 @@ async def _until_stopped(host: Host, work: Coroutine[None, None, None]) -> None:
         stopped.set()
         task.cancel()
 
+    def on_signal(_: int, __: FrameType | None) -> None:
+        loop.call_soon_threadsafe(stop)
+
     # Not `loop.add_signal_handler`: Windows lacks it, and a loop that closes sets the default
     # again, so that a late SIGTERM would end in failure what is ending in good order.
-    signal.signal(signal.SIGTERM, lambda *_: loop.call_soon_threadsafe(stop))
+    signal.signal(signal.SIGTERM, on_signal)
     try:
         await task
     except asyncio.CancelledError:
