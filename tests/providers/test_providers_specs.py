@@ -137,8 +137,6 @@ def test_a_plug_in_that_is_no_provider_is_named_with_the_reason(
     assert {(broken.package, broken.target): broken.reason for broken in plugins.broken} == {
         ("crate 2.1", "spec_crate:NOT_A_SPEC"): "TypeError('it is a str, not a ProviderSpec')",
         ("crate 2.1", "spec_crate:TAKEN"): "ValueError('there is another provider openai-image')",
-        ("crate 2.1", "spec_crate:EMPTY"): (
-            "ValueError('the models of empty are not one ImageModel or more')"
-        ),
+        ("crate 2.1", "spec_crate:EMPTY"): "ValueError('the provider empty has no model')",
         ("crate 2.1", "spec_crate:FINE"): "ValueError('there is another provider fine')",
     }
