@@ -80,6 +80,9 @@ async def paid_call(
 ) -> AsyncGenerator[PaidCall]:
     """Ask, reserve the quote, run the body, and decide the ledger row.
 
+    If the call fits as soon as calls in flight have ended, it waits for them. If the quote says
+    that its answer can be shortened, ``cost_nano`` of the call is what was reserved for it.
+
     Args:
         money: the ledger.
         quote: the most that the call can cost.
@@ -104,12 +107,14 @@ async def paid_call(
             provider=provider,
             model=model,
             sending=sending,
+            enough_nano=quote.enough_nano,
+            least_nano=quote.least_nano,
             **caps,
         )
 
     await payer.approve(quote.nano)
     try:
-        reservation = await reserve(session_cap_nano=payer.budget_nano)
+        reservation = await reserve(session_cap_nano=payer.budget_nano, wait_s=money.wait_s)
     except BudgetExceeded as refusal:
         if not await payer.approve_over_cap(refusal, quote.nano):
             raise
