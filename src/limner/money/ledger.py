@@ -130,6 +130,12 @@ class Money:
 
         call = {"session_id": session_id, "tool": tool, "provider": provider, "model": model}
         caps = Caps() if over_caps else self._caps.with_session(session_cap_nano)
+        return await self._reserve_when_free(work, wait_s=wait_s)
+
+    async def _reserve_when_free(
+        self, work: Callable[[Transaction], Reservation], *, wait_s: float
+    ) -> Reservation:
+        """Reserve, and wait for calls in flight if only they are in the way."""
         deadline_s = time.monotonic() + wait_s
         has_concluded = False
         while True:
