@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from PIL import Image
 from tests.frontends.cli_process import CommandLine, Done
-from tests.servers.openai_server import OpenAIServer, error_reply
-from tests.servers.wire import json_reply
 
 from limner.frontends.cli.main import COMMANDS
+from limner.testing.servers.http_server import json_reply
+from limner.testing.servers.openai_server import OpenAIServer, error_reply
 
 PAID = ["generate", "a fox", "--provider", "openai-image"]
 RED = '<svg xmlns="http://www.w3.org/2000/svg"><rect width="9" height="9" fill="red"/></svg>'
@@ -157,12 +157,12 @@ def broken_plugin(tmp_path: Path) -> dict[str, str]:
     (folder / "METADATA").write_text("Name: broken\nVersion: 1\n")
     (folder / "entry_points.txt").write_text("[limner.providers]\nbroken = broken:SPEC\n")
     (folder.parent / "broken.py").write_text(
-        "class SPEC:\n"
-        "    other_model, named_only = None, False\n"
-        "    name, key_env = 'broken', None\n"
-        "    @property\n"
-        "    def models(self): raise LookupError('token=hush-hush-hush')\n"
-        "SPEC = SPEC()\n"
+        "from msgspec.structs import asdict\n"
+        "from limner.plugins import ProviderSpec\n"
+        "from limner.providers.specs import BUILT_IN\n"
+        "class Broken(ProviderSpec, frozen=True, kw_only=True):\n"
+        "    def key(self, key_of): raise LookupError('token=hush-hush-hush')\n"
+        "SPEC = Broken(**asdict(BUILT_IN['openai-image']) | {'name': 'broken'})\n"
     )
     return {"PYTHONPATH": str(folder.parent)}
 

@@ -168,12 +168,13 @@ async def test_a_quote_of_two_is_the_price_of_two(lim: Limner, tmp_path: Path) -
     assert two.cost_usd == pytest.approx(2 * one.cost_usd) != 0
 
 
-async def test_spend_says_what_this_object_and_everything_has_cost(lim: Limner) -> None:
-    await lim.money.record_cost(2_000_000, "table", session_id=lim.session_id, tool="t")
-    await lim.money.record_cost(3_000_000, "table", session_id="other", tool="t")
+async def test_spend_says_what_this_object_and_everything_has_cost(
+    lim: Limner, tmp_path: Path
+) -> None:
+    await lim.money.record_cost(2_000_000, "table", session_id="a", tool="t")
+    async with Limner(Settings(home=tmp_path / "home"), env=lim.env, cwd=tmp_path) as other:
+        await other.money.record_cost(3_000_000, "table", session_id="b", tool="t")
     spend = await lim.spend()
     assert (spend.own_usd, spend.total_usd) == (0.002, 0.005)
-    assert {line.name: line.cost_usd for line in spend.by_session} == {
-        lim.session_id: 0.002,
-        "other": 0.003,
-    }
+    sessions = {line.name: line.cost_usd for line in spend.by_session}
+    assert sessions == {"a": 0.002, "b": 0.003}

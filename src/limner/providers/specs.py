@@ -9,19 +9,14 @@ from __future__ import annotations
 
 import logging
 from importlib import import_module
-from importlib.metadata import entry_points
-from typing import cast
 
 import msgspec
 
 from limner.catalogue.images import image_models, other_image_model
-from limner.net.failures import MAY_BE_BILLED, Vendor
-from limner.net.redaction import redact
+from limner.plugin_loader import LoadedPlugins, load_plugins
 from limner.providers.base import Connection, Provider, ProviderSpec
 
 ENTRY_POINT_GROUP = "limner.providers"
-# A program on the user's own GPU costs nothing, but a picture requested twice is drawn twice.
-MAY_STILL_DRAW = "it may be drawing all the same, and was not asked again"
 
 logger = logging.getLogger("limner")
 
@@ -36,34 +31,8 @@ class _LazyClass(msgspec.Struct, frozen=True):
         return getattr(import_module(f"limner.providers.{module}"), name)(connection)
 
 
-class BuiltInSpec(ProviderSpec, frozen=True, kw_only=True):
-    """A built-in provider, with the facts that its error messages need.
-
-    Attributes:
-        title: how messages name the service.
-        account_url: where the user sees requests and bills; None if the base URL is that place.
-        unknown_outcome: what it means that the outcome of a paid request is unknown.
-    """
-
-    title: str
-    account_url: str | None = None
-    unknown_outcome: str = MAY_BE_BILLED
-
-    def vendor(self, connection: Connection) -> Vendor:
-        """What error messages say about the service."""
-        assert self.base_url_env is not None
-        return Vendor(
-            provider=self.name,
-            title=self.title,
-            key_env=self.key_env,
-            base_url_env=self.base_url_env,
-            account_url=self.account_url or connection.base_url,
-            unknown_outcome=self.unknown_outcome,
-        )
-
-
 _ROWS = (
-    BuiltInSpec(
+    ProviderSpec(
         name="openai-dalle",
         title="OpenAI",
         key_env="OPENAI_API_KEY",
@@ -73,7 +42,7 @@ _ROWS = (
         models=image_models("openai-dalle"),
         build=_LazyClass("openai:OpenAIDalle"),
     ),
-    BuiltInSpec(
+    ProviderSpec(
         name="openai-image",
         title="OpenAI",
         key_env="OPENAI_API_KEY",
@@ -83,7 +52,7 @@ _ROWS = (
         models=image_models("openai-image"),
         build=_LazyClass("openai:OpenAIImage"),
     ),
-    BuiltInSpec(
+    ProviderSpec(
         name="replicate-flux",
         title="Replicate",
         key_env="REPLICATE_API_TOKEN",
@@ -93,7 +62,7 @@ _ROWS = (
         models=image_models("replicate-flux"),
         build=_LazyClass("replicate_flux:ReplicateFlux"),
     ),
-    BuiltInSpec(
+    ProviderSpec(
         name="gemini-image",
         title="Google",
         key_env="GEMINI_API_KEY",
@@ -103,7 +72,7 @@ _ROWS = (
         models=image_models("gemini-image"),
         build=_LazyClass("gemini_image:GeminiImage"),
     ),
-    BuiltInSpec(
+    ProviderSpec(
         name="bfl-flux",
         title="Black Forest Labs",
         key_env="BFL_API_KEY",
@@ -113,7 +82,7 @@ _ROWS = (
         models=image_models("bfl-flux"),
         build=_LazyClass("bfl_flux:BflFlux"),
     ),
-    BuiltInSpec(
+    ProviderSpec(
         name="fal",
         title="fal",
         key_env="FAL_KEY",
@@ -124,7 +93,7 @@ _ROWS = (
         other_model=other_image_model("fal"),
         build=_LazyClass("fal:Fal"),
     ),
-    BuiltInSpec(
+    ProviderSpec(
         name="openrouter",
         title="OpenRouter",
         key_env="OPENROUTER_API_KEY",
@@ -135,7 +104,7 @@ _ROWS = (
         other_model=other_image_model("openrouter"),
         build=_LazyClass("openrouter:OpenRouter"),
     ),
-    BuiltInSpec(
+    ProviderSpec(
         name="replicate",
         title="Replicate",
         key_env="REPLICATE_API_TOKEN",
@@ -147,7 +116,7 @@ _ROWS = (
         named_only=True,
         build=_LazyClass("replicate:Replicate"),
     ),
-    BuiltInSpec(
+    ProviderSpec(
         name="openai-compatible",
         title="openai-compatible",
         key_env="OPENAI_COMPATIBLE_API_KEY",
@@ -159,33 +128,31 @@ _ROWS = (
         named_only=True,
         build=_LazyClass("openai_compatible:OpenAICompatible"),
     ),
-    BuiltInSpec(
+    ProviderSpec(
         name="sd-webui",
         title="Stable Diffusion WebUI",
         key_env="SD_WEBUI_AUTH",
         key_optional=True,
         base_url_env="SD_WEBUI_BASE_URL",
         base_url="http://127.0.0.1:7860",
-        unknown_outcome=MAY_STILL_DRAW,
         models=image_models("sd-webui"),
         other_model=image_models("sd-webui")[0],
         named_only=True,
         build=_LazyClass("sd_webui:SdWebui"),
     ),
-    BuiltInSpec(
+    ProviderSpec(
         name="comfyui",
         title="ComfyUI",
         key_env=None,
         base_url_env="COMFYUI_BASE_URL",
         base_url="http://127.0.0.1:8188",
-        unknown_outcome=MAY_STILL_DRAW,
         variables=("COMFYUI_WORKFLOW", "COMFYUI_EDIT_WORKFLOW"),
         models=image_models("comfyui"),
         other_model=image_models("comfyui")[0],
         named_only=True,
         build=_LazyClass("comfyui:ComfyUI"),
     ),
-    BuiltInSpec(
+    ProviderSpec(
         name="diffusers",
         title="diffusers",
         key_env=None,
@@ -202,7 +169,7 @@ _ROWS = (
 # `auto` prefers the earlier row.
 BUILT_IN = {spec.name: spec for spec in _ROWS}
 # `auto` chooses it only if no other provider has its key.
-ILLUSTRATOR = BuiltInSpec(
+ILLUSTRATOR = ProviderSpec(
     name="illustrator",
     title="The illustrator",
     key_env=None,
@@ -215,14 +182,27 @@ ILLUSTRATOR = BuiltInSpec(
 
 def all_specs(*, embedded: bool) -> dict[str, ProviderSpec]:
     """Every provider by name, in the order in which `auto` tries them."""
-    specs: dict[str, ProviderSpec] = {**BUILT_IN}
-    for entry in entry_points(group=ENTRY_POINT_GROUP):
-        try:
-            spec = cast("ProviderSpec", entry.load())
-            specs.setdefault(spec.name, spec)
-        except Exception as error:
-            # A broken plug-in must not stop the other providers.
-            logger.warning("The provider %r cannot be loaded: %s", entry.name, redact(repr(error)))
+    plugins = load_provider_plugins()
+    for broken in plugins.broken:
+        logger.warning("The provider %r cannot be loaded: %s", broken.name, broken.reason)
+    specs = {**BUILT_IN, **{spec.name: spec for spec in plugins.usable}}
     if embedded:
         specs[ILLUSTRATOR.name] = ILLUSTRATOR
     return specs
+
+
+def load_provider_plugins() -> LoadedPlugins[ProviderSpec]:
+    """The providers of installed packages. A name can be used once."""
+    taken = {*BUILT_IN, ILLUSTRATOR.name}
+
+    def check(spec: object) -> ProviderSpec:
+        if not isinstance(spec, ProviderSpec):
+            raise TypeError(f"it is a {type(spec).__name__}, not a ProviderSpec")
+        if spec.name in taken:
+            raise ValueError(f"there is another provider {spec.name}")
+        if not spec.models:
+            raise ValueError(f"the provider {spec.name} has no model")
+        taken.add(spec.name)
+        return spec
+
+    return load_plugins(ENTRY_POINT_GROUP, check)

@@ -24,6 +24,8 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from limner.errors import StorageError
 from limner.storage.os_errors import disk_errors
+from limner.storage.owners import Ownership
+from limner.storage.temp_file import make_folder
 from limner.thread_pool import ThreadPool
 
 SQL_FOLDER = Path(__file__).with_name("sql")
@@ -127,6 +129,7 @@ class Store:
     """The database of one limner home. Making this value does not touch the disk.
 
     It has one connection on one thread, opened at the first use. Any event loop may await it.
+    ``owner`` is what it is for the rows of calls and sessions that this process holds.
     """
 
     def __init__(self, path: Path) -> None:
@@ -135,6 +138,7 @@ class Store:
         self._connection: sqlite3.Connection | None = None
         self._waiting: deque[_Job] = deque()
         self._thread = ThreadPool(1, name="limner-store")
+        self.owner = Ownership(self)
 
     async def read(self, work: Callable[[Transaction], T]) -> T:
         """Run ``work`` on a consistent view; it cannot change anything.
@@ -153,7 +157,11 @@ class Store:
         Raises:
             StorageError: the database cannot be opened or written.
         """
-        return await asyncio.wrap_future(self._submit(work, writing=True))
+        return await asyncio.wrap_future(self.submit_write(work))
+
+    def submit_write(self, work: Callable[[Transaction], T]) -> Future[T]:
+        """As `write`, for a thread without an event loop."""
+        return self._submit(work, writing=True)
 
     async def aclose(self) -> None:
         """Run all waiting jobs and close the file."""
@@ -161,6 +169,7 @@ class Store:
 
     def close(self) -> None:
         """Run all waiting jobs and close the file; the store cannot be used afterwards."""
+        self.owner.stop()
         with suppress(RuntimeError):  # closed already
             self._thread.submit(self._disconnect)
         self._thread.shutdown(wait=True)
@@ -266,7 +275,7 @@ class Store:
 
 def _open(path: Path) -> sqlite3.Connection:
     with disk_errors(doing="open the database", path=path):
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(path.parent)
         # SQLite gives its other files the mode of the database file.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     connection = sqlite3.connect(
