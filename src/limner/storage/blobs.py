@@ -14,7 +14,7 @@ from typing import Self
 
 from limner.errors import ImageTooLarge, InputInvalid, StorageError
 from limner.storage.os_errors import disk_errors, storage_error
-from limner.storage.temp_file import TempFile, sync_folder, temporary_name, write_all
+from limner.storage.temp_file import TempFile, make_folder, temporary_name, write_all
 
 _HANDLE = re.compile(r"[0-9a-f]{64}")
 _READ_BYTES = 1 << 24
@@ -85,19 +85,35 @@ class Blobs:
         """The bytes of a handle.
 
         Raises:
-            StorageError: they are not stored (``PICTURE_MISSING``), or cannot be read.
+            StorageError: they are not stored (``PICTURE_MISSING``), do not match the handle
+                (``PICTURE_DAMAGED``), or cannot be read.
         """
         path = self.path(handle)
         try:
-            return path.read_bytes()
+            data = path.read_bytes()
         except FileNotFoundError:
-            raise StorageError(
-                f"The picture {handle} is not in this home.",
-                code="PICTURE_MISSING",
-                hint="Check LIMNER_HOME, or give the picture again.",
-            ) from None
+            raise _missing(handle) from None
         except OSError as error:
             raise storage_error(error, doing="read", path=path) from error
+        if hashlib.sha256(data).hexdigest() != handle:
+            raise _damaged(handle)
+        return data
+
+    def checked_path(self, handle: str) -> Path:
+        """The path of a handle's bytes, to copy from: they are there and match the handle.
+
+        Raises:
+            StorageError: as `read`.
+        """
+        path = self.path(handle)
+        with disk_errors(doing="read", path=path):
+            try:
+                intact = digest_of(path) == handle
+            except FileNotFoundError:
+                raise _missing(handle) from None
+        if not intact:
+            raise _damaged(handle)
+        return path
 
     def remove(self, handle: str) -> bool:
         """Delete the bytes of a handle; False if they were not stored."""
@@ -264,7 +280,8 @@ class BlobWriter:
     def _is_stored(self, handle: str) -> bool:
         path = self._path / _relative(handle)
         try:
-            if path.stat().st_size != self.size_bytes:
+            # The disk may have damaged the older copy: then these bytes replace it.
+            if path.stat().st_size != self.size_bytes or digest_of(path) != handle:
                 return False
             os.utime(path)  # stored again: see `Blobs.remove_unless_stored_since`
         except FileNotFoundError:
@@ -274,9 +291,7 @@ class BlobWriter:
     def _store(self, handle: str) -> None:
         self._temp_file.sync()
         subfolder = self._path / handle[:2]
-        if not subfolder.is_dir():
-            subfolder.mkdir(mode=0o700, exist_ok=True)
-            sync_folder(self._path)
+        make_folder(subfolder)
         try:
             self._temp_file.publish_new(_relative(handle))
         except FileExistsError:
@@ -285,12 +300,35 @@ class BlobWriter:
                 self._temp_file.publish_over(_relative(handle))
 
 
+def digest_of(path: Path) -> str:
+    """The sha256 of a file, in hexadecimal digits; raises OSError."""
+    with path.open("rb", buffering=0) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _missing(handle: str) -> StorageError:
+    return StorageError(
+        f"The picture {handle} is not in this home.",
+        code="PICTURE_MISSING",
+        hint="Check LIMNER_HOME, or give the picture again.",
+    )
+
+
+def _damaged(handle: str) -> StorageError:
+    return StorageError(
+        f"The stored bytes of the picture {handle} are damaged.",
+        code="PICTURE_DAMAGED",
+        hint="limner doctor --repair restores it if a file in the generated folder still has it; "
+        "drawing or giving the same picture again does too.",
+    )
+
+
 def _relative(handle: str) -> str:
     return f"{handle[:2]}/{handle}"
 
 
 def _temp_file_in(folder: Path) -> TempFile:
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_folder(folder)
     if os.name == "nt":
         return TempFile(folder, mode=0o600)
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -213,6 +213,18 @@ def sync_folder(folder: Folder, below: str | Path = ".") -> None:
         os.close(fd)
 
 
+def make_folder(folder: Path) -> None:
+    """Make one of limner's own folders, and sync the name of each new folder to the disk."""
+    if folder.is_dir():
+        return
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except FileNotFoundError:
+        make_folder(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
+    sync_folder(folder.parent)
+
+
 def temporary_name(token: str | None = None) -> str:
     """A name for a temporary file."""
     return f".limner-{secrets.token_hex(8) if token is None else token}.tmp"
