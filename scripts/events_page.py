@@ -48,7 +48,7 @@ prints the same objects. Money is in dollars: `cost_usd` is the cost of a call o
 keep their meaning.
 """
 
-PATH = "/home/user/.limner/generated/1794718126900.png"
+PATH = "…/generated/1794718126900.png"
 HANDLE = "3f2a9c0e" * 8
 USAGE = Usage(input_tokens=1200, output_tokens=45, cache_read_tokens=1024, reasoning_tokens=20)
 CALL = ToolCall(name="image_generate", arguments={"prompt": "a fox"}, call_id="call_1")
