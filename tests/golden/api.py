@@ -17,7 +17,7 @@ import msgspec
 from tests.golden.shapes import inlined, without_words
 
 import limner
-from limner import errors, testing
+from limner import errors, plugins, testing
 
 Json = Any
 
@@ -154,12 +154,13 @@ def error_classes() -> dict[str, Any]:
 
 
 def public_api() -> dict[str, Any]:
-    """Every public name of `limner` and `limner.testing`, with signatures and fields."""
+    """Every public name of the public modules, with signatures and fields."""
     with tempfile.TemporaryDirectory() as folder:
         parts = vars(limner.Limner(env=_environment(folder), cwd=Path(folder)))
     return {
         "limner": {name: _described(getattr(limner, name)) for name in limner.__all__},
         "attributes of a Limner": sorted(name for name in parts if name[0] != "_"),
+        "limner.plugins": {name: _described(getattr(plugins, name)) for name in plugins.__all__},
         "limner.testing": {name: _described(getattr(testing, name)) for name in testing.__all__},
     }
 
