@@ -13,9 +13,9 @@ from PIL import Image
 from tests.acceptance.conftest import Studio, picture, unlabelled
 from tests.acceptance.hardship import limner
 from tests.servers.c2pa_signer import GENERATOR, ISSUER, SIGNER, signed
-from tests.servers.openai_server import OpenAIServer
 
 from limner.imaging.formats import OutputFormat
+from limner.testing.servers.openai_server import OpenAIServer
 from limner.tools.built_in.image_generate import GenerateArguments
 from limner.tools.drawing_arguments import CallerOptions
 
@@ -50,7 +50,7 @@ async def shown(studio: Studio, name: str | Path) -> dict[str, Any]:
 def forget_the_file(studio: Studio) -> None:
     """As if the process had died between writing the file and noting so."""
     with closing(sqlite3.connect(studio.home / "limner.db")) as database, database:
-        database.execute("UPDATE ledger SET path = NULL, owner_boot = 'another boot'")
+        database.execute("UPDATE ledger SET path = NULL, owner = 'ended'")
 
 
 @pytest.mark.slow

@@ -12,9 +12,6 @@ import pytest
 from msgspec.structs import replace
 from tests.acceptance.conftest import SPRING, Studio, picture, unlabelled
 from tests.acceptance.hardship import full_disk, held_back, kill, limner, start
-from tests.servers.openai_server import OpenAIServer
-from tests.servers.replicate_server import ReplicateServer, error_reply
-from tests.servers.wire import Gate, Reply, bytes_reply, html_reply, json_reply
 
 from limner import GeneratedImage, Limner, LimnerError
 from limner.errors import (
@@ -27,6 +24,9 @@ from limner.errors import (
 )
 from limner.money.records import JobRow, LedgerRow
 from limner.testing import FakeClock
+from limner.testing.servers.http_server import Gate, Reply, bytes_reply, html_reply, json_reply
+from limner.testing.servers.openai_server import OpenAIServer
+from limner.testing.servers.replicate_server import ReplicateServer, error_reply
 
 FLUX_NANO = 3_000_000
 
@@ -414,7 +414,7 @@ async def test_a_picture_that_is_paid_for_but_was_never_written_is_written_by_re
             await drawing
     # As if the process had died there.
     with closing(sqlite3.connect(studio.home / "limner.db")) as database, database:
-        database.execute("UPDATE ledger SET owner_boot = 'another boot'")
+        database.execute("UPDATE ledger SET owner = 'ended'")
     target.unlink()
     _, said = await limner("jobs", "recover", env=studio.env, cwd=studio.cwd)
     assert [(one["state"], one["path"], one["cost_usd"]) for one in said["jobs"]] == [

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import sqlite3
+import subprocess
+import sys
+import tempfile
+import textwrap
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, date, datetime
@@ -41,7 +46,7 @@ async def sessions(home: Home) -> int:
 
 
 async def fill(home: Home, *, count: int = 3, closed: bool = True) -> None:
-    """Write some rows; without ``closed`` they stay in the -wal file, as a killed process leaves it."""
+    """Write some rows; without ``closed`` they stay in the -wal file, as after `kill -9`."""
     store = Store(home.database)
     for number in range(count):
         await store.write(lambda tx, number=number: touch(tx, f"s{number}"))
@@ -51,7 +56,7 @@ async def fill(home: Home, *, count: int = 3, closed: bool = True) -> None:
         mark = home.mark.read_bytes()
         await store.aclose()
         for end in ("", "-wal"):
-            os.replace(f"{home.folder}/kept{end}", f"{home.database}{end}")
+            Path(f"{home.folder}/kept{end}").replace(f"{home.database}{end}")
         home.mark.write_bytes(mark)
     else:
         await store.aclose()
@@ -174,7 +179,7 @@ async def test_a_zeroed_page_of_a_small_database_stops_every_use(home: Home) -> 
     assert await sessions(home) == 3
 
 
-async def test_nobody_opens_a_home_that_is_being_repaired(home: Home) -> None:
+async def test_a_home_is_used_or_repaired_but_not_both(home: Home) -> None:
     await fill(home)
     store = Store(home.database)
     await store.open()
@@ -222,6 +227,46 @@ async def test_damage_that_the_daily_copy_finds_stops_the_next_process(home: Hom
     assert daily_copies(home) == []
     # A process that does not read that page cannot know it.
     home.database.write_bytes(whole)
-    with pytest.raises(StorageError, match="is damaged: the daily check found '.*Page ") as caught:
+    with pytest.raises(StorageError, match=r"is damaged: the daily check found '.*Page ") as caught:
         await sessions(home)
     assert caught.value.hint == REPAIR_HINT
+
+
+READER = """
+    import asyncio, os, sys
+    from pathlib import Path
+    from limner.errors import StorageError
+    from limner.storage.store import Store
+    if os.geteuid() == 0:
+        os.seteuid(65534)  # permissions do not bind root
+
+    async def main():
+        store = Store(Path(sys.argv[1]))
+        print(len(await store.read(lambda tx: tx.all("session_recent", limit=9))))
+        print(await store.open())
+        try:
+            await store.write(lambda tx: tx.run("session_touch", id="x", now_ms=1, cwd="/"))
+        except StorageError as error:
+            print(error.code)
+        await store.aclose()
+
+    asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("closed", [True, False])
+async def test_a_read_only_home_is_read_and_left_as_it_is(home: Home, closed: bool) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "home"
+        await fill(home, closed=closed)
+        shutil.copytree(home.folder, folder)
+        files = {file.name: file.read_bytes() for file in folder.iterdir()}
+        for file in folder.iterdir():
+            file.chmod(0o444)
+        folder.chmod(0o555)
+        folder.parent.chmod(0o755)
+        command = [sys.executable, "-c", textwrap.dedent(READER), str(folder / "limner.db")]
+        done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True)
+        assert done.stdout.split() == ["3", "False", "HOME_READ_ONLY"], done.stderr
+        assert {file.name: file.read_bytes() for file in folder.iterdir()} == files
+        folder.chmod(0o755)

@@ -30,11 +30,17 @@ MAX_TOKENS = 1_000_000
 
 
 class Quote(msgspec.Struct, frozen=True, kw_only=True):
-    """The price before the request. If it is not exact, it is an upper bound."""
+    """The price before the request. If it is not exact, it is an upper bound.
+
+    An answer in words can be shortened to fit a budget. ``enough_nano`` is the bound for an answer
+    of the usual length, and ``least_nano`` for the shortest useful one.
+    """
 
     nano: int
     source: CostSource
     exact: bool
+    enough_nano: int | None = None
+    least_nano: int | None = None
 
 
 class PriceRequest(msgspec.Struct, frozen=True, kw_only=True):

@@ -112,7 +112,7 @@ def open_database(path: Path) -> Database:
     home = Home(path.parent)
     with disk_errors(doing="open the database", path=path):
         check_report(home)
-        if path.is_file() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+        if path.is_file() and not (_is_writable(path) and _is_writable(path.parent)):
             return _open_copy(home)
         make_folder(path.parent)
         # In this order: another process may be making this home new at the same time.
@@ -278,6 +278,10 @@ def copy_database(source: Path, target: Path) -> None:
         copy.execute("PRAGMA synchronous = OFF")
         original.backup(copy)
         copy.execute("PRAGMA journal_mode = DELETE").fetchone()
+
+
+def _is_writable(path: Path) -> bool:
+    return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
 def _read_only(path: Path) -> str:

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 from limner.errors import StorageError
 from limner.storage.daily_copy import DailyCopier
 from limner.storage.database import SQL_FOLDER, Database, open_database, translate
+from limner.storage.owners import Ownership
 from limner.thread_pool import ThreadPool
 
 _HEADER = re.compile(r"^-- name: *(\w+) *$", re.MULTILINE)
@@ -102,6 +103,7 @@ class Store:
     """The database of one limner home. Making this value does not touch the disk.
 
     It has one connection on one thread, opened at the first use. Any event loop may await it.
+    ``owner`` is what it is for the rows of calls and sessions that this process holds.
     """
 
     def __init__(self, path: Path) -> None:
@@ -111,6 +113,7 @@ class Store:
         self._copier = DailyCopier(path)
         self._waiting: deque[_Job] = deque()
         self._thread = ThreadPool(1, name="limner-store")
+        self.owner = Ownership(self)
 
     async def read(self, work: Callable[[Transaction], T]) -> T:
         """Run ``work`` on a consistent view; it cannot change anything.
@@ -129,7 +132,11 @@ class Store:
         Raises:
             StorageError: the database cannot be opened or written.
         """
-        return await asyncio.wrap_future(self._submit(work, writing=True))
+        return await asyncio.wrap_future(self.submit_write(work))
+
+    def submit_write(self, work: Callable[[Transaction], T]) -> Future[T]:
+        """As `write`, for a thread without an event loop."""
+        return self._submit(work, writing=True)
 
     async def open(self) -> bool:
         """Open the database now if it is not open, and say whether it can be written.
@@ -146,6 +153,7 @@ class Store:
 
     def close(self) -> None:
         """Run all waiting jobs and close the file; the store cannot be used afterwards."""
+        self.owner.stop()
         with suppress(RuntimeError):  # closed already
             self._thread.submit(self._disconnect)
         self._thread.shutdown(wait=True)

@@ -252,11 +252,11 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
         views: Sequence[LoadedPicture],
         context: ToolContext,
     ) -> Inspection:
-        quote = pricing.quote(
-            model,
-            input_tokens=_input_tokens(prompt, views),
-            output_tokens=prompt.max_output_tokens,
-        )
+        tokens = {
+            "input_tokens": _input_tokens(prompt, views),
+            "output_tokens": prompt.max_output_tokens,
+        }
+        quote = pricing.quote(model, **tokens)
         payer = payer_for(
             context,
             self.approval,
@@ -274,9 +274,11 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
             cancel_message=ABORTED,
         ) as call:
             self.in_flight.check_open()
+            paid = replace(quote, nano=call.cost_nano)
+            length = pricing.answer_tokens(model, quote, reserved_nano=paid.nano, **tokens)
             await call.send(None)
-            answer = await self._answer(model, prompt, context)
-            call.received(*pricing.price(model, answer.usage, quote))
+            answer = await self._answer(model, replace(prompt, max_output_tokens=length), context)
+            call.received(*pricing.price(model, answer.usage, paid))
             await call.settle(None)
             if not (text := answer.text.strip()):
                 raise ModelBadAnswer(NO_TEXT, code="MODEL_NO_TEXT")
