@@ -56,12 +56,12 @@ from limner.tools.planning import Plan
 from limner.wires.base import HANDLE_URL
 
 if TYPE_CHECKING:
-    from limner.agent.gc import FreedSpace
     from limner.agent.session_export import ExportedSession
     from limner.agent.session_import import ImportedSession
     from limner.imaging.fit import Region
     from limner.money.records import JobRow, Spend
     from limner.pictures.fitting import FittedImage
+    from limner.pictures.gc import FreedSpace
     from limner.tools.function_tools import FunctionTool, ToolOptions
     from limner.tools.inspection import Inspection
     from limner.tools.options import EditOptions, GenerateOptions, InspectOptions
