@@ -12,7 +12,18 @@ from functools import cache, cached_property
 from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, cast, get_origin, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    ParamSpec,
+    Self,
+    TypeVar,
+    Unpack,
+    cast,
+    get_origin,
+    overload,
+)
 
 import msgspec
 from msgspec.structs import replace
@@ -60,6 +71,8 @@ if TYPE_CHECKING:
 
 S = TypeVar("S", bound=msgspec.Struct)
 T = TypeVar("T")
+P = ParamSpec("P")
+R = TypeVar("R")
 _HOOKS = ("progress", "ask")
 
 
@@ -578,16 +591,18 @@ def create_image_tools(lim: Limner | None = None) -> list[Tool]:
 
 
 @overload
-def tool(function: Callable[..., Any], /, **options: Unpack[ToolOptions]) -> FunctionTool: ...
+def tool(function: Callable[P, R], /, **options: Unpack[ToolOptions]) -> FunctionTool[P, R]: ...
 
 
 @overload
-def tool(**options: Unpack[ToolOptions]) -> Callable[[Callable[..., Any]], FunctionTool]: ...
+def tool(
+    **options: Unpack[ToolOptions],
+) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
 
 
 def tool(
-    function: Callable[..., Any] | None = None, /, **options: Unpack[ToolOptions]
-) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
+    function: Callable[P, R] | None = None, /, **options: Unpack[ToolOptions]
+) -> FunctionTool[P, R] | Callable[[Callable[P, R]], FunctionTool[P, R]]:
     """Make a tool of a typed function, as ``@limner.tool`` or with the options of `function_tool`.
 
     A model reads the signature and the docstring. The function may return words, a picture (a
@@ -603,7 +618,7 @@ def tool(
 
     from limner.tools.function_tools import function_tool
 
-    def decorate(function: Callable[..., Any]) -> FunctionTool:
+    def decorate(function: Callable[P, R]) -> FunctionTool[P, R]:
         return function_tool(function, pictures=lambda: _of_this_program().pictures, **options)
 
     return decorate if function is None else decorate(function)
