@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from limner.money.ledger import Caps, Money
-from limner.storage.store import Store, migrations, statements
+from limner.storage.database import migrations, statements
+from limner.storage.store import Store
 
 ROWS = {"few": 1_000, "many": 1_000_000}
 SESSIONS = 1_000
@@ -48,7 +49,8 @@ async def _measure(folder: Path, rows: dict[str, int], rounds: int) -> None:
     stores: dict[str, Store] = {}
     ledgers: dict[str, Money] = {}
     for name, count in rows.items():
-        path = folder / f"{name}.db"
+        path = folder / name / "limner.db"
+        path.parent.mkdir()
         _fill(path, count)
         stores[name] = Store(path)
         ledgers[name] = Money(stores[name], caps=caps, clock=lambda: datetime.now(UTC), program="p")
