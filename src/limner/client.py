@@ -28,7 +28,7 @@ from typing import (
 import msgspec
 from msgspec.structs import replace
 
-from limner.components import Components, utc_now
+from limner.components import Components, part, utc_now
 from limner.content import Picture
 from limner.errors import ImageError
 from limner.pictures.request import Progress
@@ -56,12 +56,12 @@ from limner.tools.planning import Plan
 from limner.wires.base import HANDLE_URL
 
 if TYPE_CHECKING:
-    from limner.agent.gc import FreedSpace
     from limner.agent.session_export import ExportedSession
     from limner.agent.session_import import ImportedSession
     from limner.imaging.fit import Region
     from limner.money.records import JobRow, Spend
     from limner.pictures.fitting import FittedImage
+    from limner.pictures.gc import FreedSpace
     from limner.tools.function_tools import FunctionTool, ToolOptions
     from limner.tools.inspection import Inspection
     from limner.tools.options import EditOptions, GenerateOptions, InspectOptions
@@ -76,10 +76,10 @@ R = TypeVar("R")
 _HOOKS = ("progress", "ask")
 
 
-def _forward(part: cached_property[T]) -> cached_property[T]:
+def _forward(of: cached_property[T]) -> cached_property[T]:
     """A part of the components as an attribute of `Limner`."""
-    get = attrgetter(f"components.{part.func.__name__}")
-    return cast("cached_property[T]", property(get, doc=part.func.__doc__))
+    get = attrgetter(f"components.{of.func.__name__}")
+    return cast("cached_property[T]", property(get, doc=of.func.__doc__))
 
 
 class StoredPicture:
@@ -157,6 +157,14 @@ class Limner:
         )
         self.env, self.cwd, self.clock = parts.env, parts.cwd, parts.clock
         self.settings, self.home, self.session_id = parts.settings, parts.home, parts.session_id
+
+    def __repr__(self) -> str:
+        return f"<Limner home={str(self.home.folder)!r} cwd={str(self.cwd)!r}>"
+
+    def __dir__(self) -> list[str]:
+        # The parts below are for the front ends; a program has no use for them.
+        parts = {name for name in vars(type(self)) if isinstance(vars(Components).get(name), part)}
+        return sorted({*super().__dir__(), *vars(self)} - parts - {"components"})
 
     conversations = _forward(Components.conversations)
     drawing = _forward(Components.drawing)
@@ -569,7 +577,9 @@ def _read(kind: type[S], given: Mapping[str, Any]) -> S:
         InputInvalid: one is missing or wrong.
     """
     own = {name: given[name] for name in kind.__struct_fields__ if given.get(name) is not None}
-    plain = msgspec.to_builtins(own, builtin_types=(bytes, bytearray), enc_hook=_as_json)
+    plain = msgspec.to_builtins(
+        own, builtin_types=(bytes, bytearray, memoryview), enc_hook=_as_json
+    )
     return read_arguments(kind, plain)
 
 
