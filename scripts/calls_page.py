@@ -128,6 +128,7 @@ CALLS = (
         functions=(Limner.spend,),
         tool="spend",
         command="spend",
+        reasons=dict.fromkeys(("limit", "after"), "a tool answers with the sums alone"),
         note="Only MCP clients have the tool: the events of a conversation say what it costs.",
     ),
     Call(

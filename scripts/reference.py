@@ -19,6 +19,7 @@ import python_options
 from app_server_page import app_server
 from calls_page import calls
 from events_page import events
+from plugins_page import plug_ins
 from python_page import python_api
 
 from limner import errors
@@ -197,6 +198,7 @@ PAGES = {
     "calls.md": calls,
     "python.md": python_api,
     "events.md": events,
+    "plug-ins.md": plug_ins,
     "app-server.md": app_server,
 }
 

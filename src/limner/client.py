@@ -56,12 +56,12 @@ from limner.tools.planning import Plan
 from limner.wires.base import HANDLE_URL
 
 if TYPE_CHECKING:
-    from limner.agent.gc import FreedSpace
     from limner.agent.session_export import ExportedSession
     from limner.agent.session_import import ImportedSession
     from limner.imaging.fit import Region
     from limner.money.records import JobRow, Spend
     from limner.pictures.fitting import FittedImage
+    from limner.pictures.gc import FreedSpace
     from limner.tools.function_tools import FunctionTool, ToolOptions
     from limner.tools.inspection import Inspection
     from limner.tools.options import EditOptions, GenerateOptions, InspectOptions
@@ -348,10 +348,15 @@ class Limner:
         """
         return StoredPicture(self, handle_of(handle))
 
-    async def spend(self) -> Spend:
-        """What was spent: by this object or scope, by session, by model, by day, and in total."""
+    async def spend(self, *, limit: int = 50, after: int | None = None) -> Spend:
+        """What was spent: by this object or scope, by session, by model, by day, and in total.
+
+        Args:
+            limit: how many days and sessions at most.
+            after: only sessions after those of another page, by its ``next_session``.
+        """
         own_nano = await self.money.spent_here()
-        return replace(await self.money.spend(), own_nano=own_nano)
+        return replace(await self.money.spend(lines=limit, after=after), own_nano=own_nano)
 
     async def heard(self, path: str | Path) -> str:
         """A sound file that a person plays to a model, as a data URL.
@@ -577,7 +582,9 @@ def _read(kind: type[S], given: Mapping[str, Any]) -> S:
         InputInvalid: one is missing or wrong.
     """
     own = {name: given[name] for name in kind.__struct_fields__ if given.get(name) is not None}
-    plain = msgspec.to_builtins(own, builtin_types=(bytes, bytearray), enc_hook=_as_json)
+    plain = msgspec.to_builtins(
+        own, builtin_types=(bytes, bytearray, memoryview), enc_hook=_as_json
+    )
     return read_arguments(kind, plain)
 
 
