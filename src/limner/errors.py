@@ -33,6 +33,7 @@ money was or may have been spent, and the exit status of the command line.
     │   ├── BudgetExceeded            BUDGET_EXCEEDED
     │   └── ApprovalDenied            APPROVAL_DENIED
     ├── StorageError                disk or database
+    ├── UnexpectedError             UNEXPECTED; another exception stopped a paid call
     ├── ToolTimeout                 TOOL_TIMEOUT
     └── Cancelled                   the user stopped it                      exit 130
 """
@@ -313,6 +314,12 @@ class StorageError(LimnerError):
     """The disk or the database failed."""
 
     code = "STORAGE_FAILED"
+
+
+class UnexpectedError(LimnerError):
+    """An exception that is no LimnerError stopped a paid call; it is the ``__cause__``."""
+
+    code = "UNEXPECTED"
 
 
 class ToolTimeout(LimnerError):

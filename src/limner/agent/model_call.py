@@ -161,7 +161,6 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
         size = measure(prompt, picture_tokens=ready.picture_tokens, clips=ready.clips)
         input_tokens = size.max_tokens if prompt_count is None else prompt_count.max_tokens(size)
         prompt, quote = await self._quote(prompt, model, input_tokens, context)
-        # Connect first: once the reservation is written as sent, a failure may count as paid.
         client = self.connect(model)
         with self.in_flight.track():
             async with paid_call(
@@ -171,9 +170,9 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
                 tool=TOOL,
                 provider=model.provider,
                 model=model.id,
-                sending=True,
             ) as call:
-                answer = await client.ask(prompt, timeout_s=None, on_text=on_text)
+                with call.announced(None):
+                    answer = await client.ask(prompt, timeout_s=None, on_text=on_text)
                 call.received(*pricing.price(model, answer.usage, quote))
                 await call.settle(None)
         usage = answer.usage

@@ -12,9 +12,11 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+import msgspec
+
 from limner.errors import BudgetExceeded, CostSource, StorageError
 from limner.money.caps import Caps, CapTotals, check_caps, remaining_under
-from limner.money.records import JobRow, LedgerRow, Reservation, Spend, SpendLine
+from limner.money.records import Delivery, JobRow, LedgerRow, Reservation, Spend, SpendLine
 from limner.storage.owners import Owner, is_alive, this_process
 from limner.storage.store import Row, Store, Transaction
 
@@ -23,6 +25,11 @@ __all__ = ["Caps", "JobRow", "Money", "Reservation", "Spend"]
 OWNER_DIED = "OWNER_DIED"
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def new_job_id() -> str:
+    """An id for a request, before it is sent."""
+    return f"job_{secrets.token_hex(8)}"
 
 
 class Money:
@@ -69,7 +76,6 @@ class Money:
         model: str,
         session_cap_nano: int | None = None,
         over_caps: bool = False,
-        sending: bool = False,
     ) -> Reservation:
         """Reserve the quote if no cap refuses it.
 
@@ -81,17 +87,13 @@ class Money:
             model: the model that draws or answers.
             session_cap_nano: a cap on that session, in addition to the others.
             over_caps: the user has agreed to exceed the caps: none is checked.
-            sending: the request is sent next and has no journal: the row is written as sent.
 
         Raises:
             BudgetExceeded: a cap leaves less; nothing was written.
         """
 
         def work(tx: Transaction) -> Reservation:
-            reservation = self._reserve(tx, quote_nano, call=call, caps=caps)
-            if sending:
-                _move(tx, reservation.ledger_id, to="sent", now_ms=self._now_ms())
-            return reservation
+            return self._reserve(tx, quote_nano, call=call, caps=caps)
 
         call = {"session_id": session_id, "tool": tool, "provider": provider, "model": model}
         caps = Caps() if over_caps else self._caps.with_session(session_cap_nano)
@@ -128,13 +130,15 @@ class Money:
         await self._conclude_dead_once()
         await self._store.write(work)
 
-    async def mark_sent(self, reservation: Reservation, *, request_json: str | None) -> str | None:
+    async def mark_sent(
+        self, reservation: Reservation, *, request_json: str | None, job_id: str | None = None
+    ) -> str | None:
         """Note that the request is sent next, and return our id for the job.
 
         Without ``request_json`` there is no job: the result of such a request cannot be fetched
-        again.
+        again. ``job_id`` is its id if it has one already: see `new_job_id`.
         """
-        job_id = None if request_json is None else f"job_{secrets.token_hex(8)}"
+        job_id = None if request_json is None else job_id or new_job_id()
 
         def work(tx: Transaction) -> str | None:
             now_ms = self._now_ms()
@@ -169,6 +173,15 @@ class Money:
 
         await self._store.write(work)
 
+    async def note_delivery(self, job_id: str, delivery: Delivery) -> None:
+        """Note that all bytes of a job are on disk."""
+        await self._store.write(lambda tx: self.write_delivery(tx, job_id, delivery))
+
+    def write_delivery(self, tx: Transaction, job_id: str, delivery: Delivery) -> None:
+        """As `note_delivery`, in a transaction of the caller."""
+        facts = msgspec.structs.asdict(delivery)
+        tx.run("job_deliver", id=job_id, now_ms=self._now_ms(), **facts)
+
     async def settle(
         self,
         reservation: Reservation,
@@ -177,20 +190,29 @@ class Money:
         cost_source: CostSource,
         picture: str | None,
         error_code: str | None = None,
+        also: Callable[[Transaction], None] | None = None,
     ) -> None:
         """Record the price, even if it is higher than the quote.
 
         ``picture`` is the handle of the picture that was bought. Without one, ``error_code`` says
-        why.
+        why. ``also`` runs in the same transaction.
         """
-        await self._advance(
-            reservation,
-            to="settled",
-            cost_nano=cost_nano,
-            cost_source=cost_source,
-            picture=picture,
-            error_code=error_code,
-        )
+
+        def work(tx: Transaction) -> None:
+            if also is not None:
+                also(tx)
+            _move(
+                tx,
+                reservation.ledger_id,
+                to="settled",
+                now_ms=self._now_ms(),
+                cost_nano=cost_nano,
+                cost_source=cost_source,
+                picture=picture,
+                error_code=error_code,
+            )
+
+        await self._store.write(work)
 
     async def release(self, reservation: Reservation, *, error_code: str | None = None) -> None:
         """Release the reservation: nothing was sent, or the provider does not charge for it."""
@@ -340,8 +362,10 @@ def _move(tx: Transaction, ledger_id: int, *, to: str, **facts: Any) -> None:
 def _job(row: Row) -> JobRow:
     facts = dict(row)
     owner = Owner(**{name: facts.pop(name) for name in ("pid", "start", "boot")})
-    # The calls of dead processes were concluded before this: none of them is `sent`.
-    in_flight = facts["state"] == "sent" or (facts["state"] == "settled" and is_alive(owner))
+    # The calls of dead processes were concluded before this: none of them is `sent`. A call that
+    # was settled with an error has ended, and left its bytes.
+    is_writing = facts["state"] == "settled" and facts["error_code"] is None and is_alive(owner)
+    in_flight = facts["state"] == "sent" or is_writing
     return JobRow(**facts, in_flight=in_flight)
 
 

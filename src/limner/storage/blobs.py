@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -14,7 +14,7 @@ from typing import Self
 
 from limner.errors import ImageTooLarge, InputInvalid, StorageError
 from limner.storage.os_errors import disk_errors, storage_error
-from limner.storage.temp_file import TempFile, sync_folder, temporary_name, write_all
+from limner.storage.temp_file import sync_folder, temp_file_in, temporary_name, write_all
 
 _HANDLE = re.compile(r"[0-9a-f]{64}")
 _READ_BYTES = 1 << 24
@@ -68,6 +68,28 @@ class Blobs:
         with self.writer(max_bytes=len(data)) as writer:
             writer.write(data)
             return writer.commit()
+
+    def adopt(self, file: Path, handle: str, parts: Callable[[], Iterator[bytes]]) -> None:
+        """Store the bytes of a file under their handle as well; ``parts`` reads them.
+
+        The file and the blob share the bytes. If the system refuses that, or other bytes have the
+        name, the blob becomes a copy.
+
+        Raises:
+            StorageError: they cannot be stored.
+        """
+        path = self.path(handle)
+        with disk_errors(doing="write", path=path):
+            _make_subfolder(path.parent)
+            try:
+                if not _is_same_file(file, path):
+                    os.link(file, path)
+                sync_folder(path.parent)
+            except OSError:
+                with temp_file_in(self._folder) as copy:
+                    copy.fill(parts())
+                    copy.sync()
+                    copy.publish_over(_relative(handle))
 
     def path(self, handle: str) -> Path:
         """The path of a handle's bytes, which need not exist.
@@ -189,7 +211,7 @@ class BlobWriter:
         # Bytes arrive on the event loop, and threads read and commit them. A discard must wait for
         # those threads: the descriptor of a closed file may already belong to another file.
         self._lock = threading.Lock()
-        self._temp_file = _temp_file_in(folder)
+        self._temp_file = temp_file_in(folder)
 
     def __enter__(self) -> Self:
         return self
@@ -273,10 +295,7 @@ class BlobWriter:
 
     def _store(self, handle: str) -> None:
         self._temp_file.sync()
-        subfolder = self._path / handle[:2]
-        if not subfolder.is_dir():
-            subfolder.mkdir(mode=0o700, exist_ok=True)
-            sync_folder(self._path)
+        _make_subfolder(self._path / handle[:2])
         try:
             self._temp_file.publish_new(_relative(handle))
         except FileExistsError:
@@ -285,16 +304,18 @@ class BlobWriter:
                 self._temp_file.publish_over(_relative(handle))
 
 
+def _make_subfolder(folder: Path) -> None:
+    if not folder.is_dir():
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        sync_folder(folder.parent)
+
+
+def _is_same_file(file: Path, path: Path) -> bool:
+    try:
+        return file.samefile(path)
+    except FileNotFoundError:
+        return False
+
+
 def _relative(handle: str) -> str:
     return f"{handle[:2]}/{handle}"
-
-
-def _temp_file_in(folder: Path) -> TempFile:
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if os.name == "nt":
-        return TempFile(folder, mode=0o600)
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        return TempFile(fd, mode=0o600)
-    finally:
-        os.close(fd)
