@@ -1,8 +1,9 @@
 #!/bin/sh
-# Programs that the slow tests drive and pip cannot bring: a terminal, and npm for the peers there.
+# Programs that the slow tests need and pip cannot install: a terminal, a tracer, and npm.
 set -eu
 missing=""
 command -v tmux >/dev/null || missing="$missing tmux"
+command -v strace >/dev/null || missing="$missing strace"
 command -v npm >/dev/null || missing="$missing nodejs npm"
 [ -z "$missing" ] && exit 0
 if ! command -v apt-get >/dev/null; then

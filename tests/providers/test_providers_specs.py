@@ -11,8 +11,8 @@ import pytest
 
 from limner.catalogue.images import image_models
 from limner.pictures.request import ImageRequest, Progress, Receipt
-from limner.providers.base import Connection, Resumable
-from limner.providers.specs import BUILT_IN, ILLUSTRATOR, BuiltInSpec, all_specs
+from limner.providers.base import Connection, ProviderSpec, Resumable
+from limner.providers.specs import BUILT_IN, ILLUSTRATOR, all_specs
 from limner.testing import FakeDesk, FakeSink
 
 
@@ -63,7 +63,7 @@ def test_the_order_of_preference_is_the_tables_and_the_embedded_one_is_last() ->
 
 
 @pytest.mark.parametrize("spec", [*BUILT_IN.values(), ILLUSTRATOR], ids=lambda spec: spec.name)
-def test_a_spec_has_the_models_of_its_catalogue(spec: BuiltInSpec) -> None:
+def test_a_spec_has_the_models_of_its_catalogue(spec: ProviderSpec) -> None:
     assert spec.models == image_models(spec.name)
     assert spec.models
 

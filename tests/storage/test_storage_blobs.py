@@ -73,11 +73,19 @@ def test_many_threads_keeping_the_same_bytes_keep_one_copy(blobs: Blobs, folder:
     assert files_in(folder) == sorted(f"{handle[:2]}/{handle}" for handle in handles)
 
 
-def test_a_damaged_copy_is_replaced_by_the_next_whole_one(blobs: Blobs) -> None:
+@pytest.mark.parametrize("damage", [b"pix", b"", b"PIXELS"])
+def test_a_damaged_copy_is_not_handed_out_and_good_bytes_replace_it(
+    blobs: Blobs, damage: bytes
+) -> None:
     handle = blobs.add(b"pixels")
-    blobs.path(handle).write_bytes(b"pix")
+    blobs.path(handle).write_bytes(damage)
+    for attempt in (blobs.read, blobs.checked_path):
+        with pytest.raises(StorageError, match=f"picture {handle} are damaged") as caught:
+            attempt(handle)
+        assert caught.value.code == "PICTURE_DAMAGED"
     assert blobs.add(b"pixels") == handle
     assert blobs.read(handle) == b"pixels"
+    assert blobs.checked_path(handle) == blobs.path(handle)
 
 
 def test_a_picture_can_be_read_before_it_is_kept(blobs: Blobs, folder: Path) -> None:
@@ -115,9 +123,10 @@ def test_removing_says_whether_there_was_something(blobs: Blobs) -> None:
     handle = blobs.add(b"pixels")
     assert blobs.remove(handle) is True
     assert blobs.remove(handle) is False
-    with pytest.raises(StorageError) as caught:
-        blobs.read(handle)
-    assert caught.value.code == "PICTURE_MISSING"
+    for attempt in (blobs.read, blobs.checked_path):
+        with pytest.raises(StorageError) as caught:
+            attempt(handle)
+        assert caught.value.code == "PICTURE_MISSING"
 
 
 def test_stray_files_are_not_handles(blobs: Blobs, folder: Path) -> None:

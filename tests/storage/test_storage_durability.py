@@ -10,6 +10,7 @@ from typing import Any
 
 from limner.storage.blobs import Blobs
 from limner.storage.files import write_new
+from limner.storage.temp_file import make_folder
 
 WATCHED: dict[Any, str] = {
     os.fsync: "fsync",
@@ -38,7 +39,14 @@ def system_calls(work: Callable[[], object]) -> list[str]:
 def test_a_blob_is_synced_before_its_name_and_the_name_before_the_answer(tmp_path: Path) -> None:
     blobs = Blobs(tmp_path / "blobs")
     calls = system_calls(lambda: blobs.add(b"x"))
-    assert calls == ["mkdir", "fsync", "mkdir", "fsync", "link", "fsync"]
+    assert calls == ["mkdir", "fsync", "fsync", "mkdir", "fsync", "link", "fsync"]
+
+
+def test_each_new_folder_is_synced_into_its_parent(tmp_path: Path) -> None:
+    calls = system_calls(lambda: make_folder(tmp_path / "a" / "b" / "c"))
+    # The first two attempts find no parent.
+    assert calls == ["mkdir", "mkdir", "mkdir", "fsync", "mkdir", "fsync", "mkdir", "fsync"]
+    assert system_calls(lambda: make_folder(tmp_path / "a" / "b" / "c")) == []
 
 
 def test_a_file_is_synced_before_its_name_and_the_name_before_the_answer(tmp_path: Path) -> None:

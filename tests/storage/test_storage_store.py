@@ -267,7 +267,7 @@ async def test_a_store_that_is_left_open_closes_its_file_when_it_is_collected(pa
     thread = store._thread  # pyright: ignore[reportPrivateUsage]
     assert connection is not None
     del store
-    # The thread may hold the last reference and close the file: two threads in one connection crash.
+    # The thread may hold the last reference: two threads in one connection crash.
     thread.shutdown(wait=True)
     gc.collect()
     with pytest.raises(sqlite3.ProgrammingError, match="closed database"):

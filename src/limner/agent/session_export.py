@@ -99,15 +99,14 @@ class _FolderWriter(msgspec.Struct, frozen=True):
     async def _copy(self, handle: str) -> None:
         try:
             picture = await self.pictures.recall(handle)
+            path = await asyncio.to_thread(self.pictures.checked_path, picture)
         except StorageError:
             self.export.omitted.add(handle)
             return
         folder = pictures_folder(self.export.path)
         suffix = _SUFFIXES.get(picture.mime, f".{picture.mime.rpartition('/')[2]}")
         with suppress(OutputExists):  # a file of that name is the same picture
-            await asyncio.to_thread(
-                write_new, folder / f"{handle}{suffix}", self.pictures.path(picture)
-            )
+            await asyncio.to_thread(write_new, folder / f"{handle}{suffix}", path)
         self.export.folder = folder
         self.export.pictures.add(handle)
 

@@ -127,7 +127,7 @@ class Service:
         sink: Sink | None = None,
         last: bool = False,
         max_json_bytes: int = MAX_JSON_BYTES,
-    ) -> Any:
+    ) -> object:
         """Send one request and parse its JSON; a picture inside it goes into the sink.
 
         ``body`` is JSON, already encoded if it is bytes; or a ``form`` is sent. If there are

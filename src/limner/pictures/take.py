@@ -174,7 +174,7 @@ class Pictures:
         """The bytes as received.
 
         Raises:
-            StorageError: they are missing.
+            StorageError: they are missing or damaged.
         """
         return await asyncio.to_thread(self._blobs.read, picture.handle)
 
@@ -222,8 +222,12 @@ class Pictures:
         )
 
     def path(self, picture: Picture) -> Path:
-        """The file with the picture's bytes, to copy from."""
+        """The file of the picture's bytes, to name to the user; it need not exist."""
         return self._blobs.path(picture.handle)
+
+    def checked_path(self, picture: Picture) -> Path:
+        """The file of the picture's bytes, to copy from; raises as `original`. It blocks."""
+        return self._blobs.checked_path(picture.handle)
 
     async def _recognize(self, path: Path) -> Picture | None:
         """The picture that limner wrote to a file, if it is still stored."""
@@ -247,7 +251,7 @@ class Pictures:
         handle, fitted = found
         try:
             data = await asyncio.to_thread(self._blobs.read, handle)
-        except StorageError:  # the bytes were deleted: make them again
+        except StorageError:  # the bytes were deleted or are damaged: make them again
             return None
         while len(self._fits) >= MAX_REMEMBERED_FITS:
             self._fits.pop(next(iter(self._fits)))

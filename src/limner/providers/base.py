@@ -13,6 +13,7 @@ import msgspec
 
 from limner.catalogue.images import ImageModel
 from limner.net.clock import Clock
+from limner.net.failures import MAY_BE_BILLED, Vendor
 from limner.net.http import HttpClient
 from limner.net.sink import Sink
 from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt, RemoteJob
@@ -21,7 +22,9 @@ from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt, Re
 class Provider(Protocol):
     """A service that draws one picture per call."""
 
-    async def generate(self, request: ImageRequest, sink: Sink, desk: ProviderCallbacks) -> Receipt:
+    async def generate(
+        self, request: ImageRequest, sink: Sink, callbacks: ProviderCallbacks, /
+    ) -> Receipt:
         """Draw one picture and write its bytes to the sink.
 
         Raises:
@@ -41,7 +44,7 @@ class Resumable(Protocol):
         ...
 
     async def resume(
-        self, job: RemoteJob, request: ImageRequest, sink: Sink, desk: ProviderCallbacks
+        self, job: RemoteJob, request: ImageRequest, sink: Sink, callbacks: ProviderCallbacks, /
     ) -> Receipt:
         """Wait for a job that was started earlier and fetch its picture; raises as generate."""
         ...
@@ -73,6 +76,9 @@ class ProviderSpec(msgspec.Struct, frozen=True, kw_only=True):
         base_url: its address.
         models: its models; the first is the default.
         build: makes the provider.
+        title: how messages name the service; empty is its name.
+        account_url: where the user sees requests and bills; None if the base URL is that place.
+        unknown_outcome: what it means that the outcome of a paid request is unknown.
         other_model: the row for a model of any other name; None if the service has no others.
         named_only: `auto` never chooses it, because it works only after the user sets it up.
         key_optional: the key is sent if it is set, and not required.
@@ -86,11 +92,25 @@ class ProviderSpec(msgspec.Struct, frozen=True, kw_only=True):
     base_url: str
     models: tuple[ImageModel, ...]
     build: Callable[[Connection], Provider]
+    title: str = ""
+    account_url: str | None = None
+    unknown_outcome: str = MAY_BE_BILLED
     other_model: ImageModel | None = None
     named_only: bool = False
     key_optional: bool = False
     variables: tuple[str, ...] = ()
     models_are_folders: bool = False
+
+    def vendor(self, connection: Connection) -> Vendor:
+        """What error messages say about the service."""
+        return Vendor(
+            provider=self.name,
+            title=self.title or self.name,
+            key_env=self.key_env,
+            base_url_env=self.base_url_env or "the base URL",
+            account_url=self.account_url or connection.base_url,
+            unknown_outcome=self.unknown_outcome,
+        )
 
     def key(self, key_of: Callable[[str], str | None]) -> str | None:
         """The key to use: empty if none is needed, None if it is missing."""

@@ -15,7 +15,6 @@ from typing import cast
 import msgspec
 
 from limner.catalogue.images import image_models, other_image_model
-from limner.net.failures import MAY_BE_BILLED, Vendor
 from limner.net.redaction import redact
 from limner.providers.base import Connection, Provider, ProviderSpec
 
@@ -36,34 +35,8 @@ class _LazyClass(msgspec.Struct, frozen=True):
         return getattr(import_module(f"limner.providers.{module}"), name)(connection)
 
 
-class BuiltInSpec(ProviderSpec, frozen=True, kw_only=True):
-    """A built-in provider, with the facts that its error messages need.
-
-    Attributes:
-        title: how messages name the service.
-        account_url: where the user sees requests and bills; None if the base URL is that place.
-        unknown_outcome: what it means that the outcome of a paid request is unknown.
-    """
-
-    title: str
-    account_url: str | None = None
-    unknown_outcome: str = MAY_BE_BILLED
-
-    def vendor(self, connection: Connection) -> Vendor:
-        """What error messages say about the service."""
-        assert self.base_url_env is not None
-        return Vendor(
-            provider=self.name,
-            title=self.title,
-            key_env=self.key_env,
-            base_url_env=self.base_url_env,
-            account_url=self.account_url or connection.base_url,
-            unknown_outcome=self.unknown_outcome,
-        )
-
-
 _ROWS = (
-    BuiltInSpec(
+    ProviderSpec(
         name="openai-dalle",
         title="OpenAI",
         key_env="OPENAI_API_KEY",
@@ -73,7 +46,7 @@ _ROWS = (
         models=image_models("openai-dalle"),
         build=_LazyClass("openai:OpenAIDalle"),
     ),
-    BuiltInSpec(
+    ProviderSpec(
         name="openai-image",
         title="OpenAI",
         key_env="OPENAI_API_KEY",
@@ -83,7 +56,7 @@ _ROWS = (
         models=image_models("openai-image"),
         build=_LazyClass("openai:OpenAIImage"),
     ),
-    BuiltInSpec(
+    ProviderSpec(
         name="replicate-flux",
         title="Replicate",
         key_env="REPLICATE_API_TOKEN",
@@ -93,7 +66,7 @@ _ROWS = (
         models=image_models("replicate-flux"),
         build=_LazyClass("replicate_flux:ReplicateFlux"),
     ),
-    BuiltInSpec(
+    ProviderSpec(
         name="gemini-image",
         title="Google",
         key_env="GEMINI_API_KEY",
@@ -103,7 +76,7 @@ _ROWS = (
         models=image_models("gemini-image"),
         build=_LazyClass("gemini_image:GeminiImage"),
     ),
-    BuiltInSpec(
+    ProviderSpec(
         name="bfl-flux",
         title="Black Forest Labs",
         key_env="BFL_API_KEY",
@@ -113,7 +86,7 @@ _ROWS = (
         models=image_models("bfl-flux"),
         build=_LazyClass("bfl_flux:BflFlux"),
     ),
-    BuiltInSpec(
+    ProviderSpec(
         name="fal",
         title="fal",
         key_env="FAL_KEY",
@@ -124,7 +97,7 @@ _ROWS = (
         other_model=other_image_model("fal"),
         build=_LazyClass("fal:Fal"),
     ),
-    BuiltInSpec(
+    ProviderSpec(
         name="openrouter",
         title="OpenRouter",
         key_env="OPENROUTER_API_KEY",
@@ -135,7 +108,7 @@ _ROWS = (
         other_model=other_image_model("openrouter"),
         build=_LazyClass("openrouter:OpenRouter"),
     ),
-    BuiltInSpec(
+    ProviderSpec(
         name="replicate",
         title="Replicate",
         key_env="REPLICATE_API_TOKEN",
@@ -147,7 +120,7 @@ _ROWS = (
         named_only=True,
         build=_LazyClass("replicate:Replicate"),
     ),
-    BuiltInSpec(
+    ProviderSpec(
         name="openai-compatible",
         title="openai-compatible",
         key_env="OPENAI_COMPATIBLE_API_KEY",
@@ -159,7 +132,7 @@ _ROWS = (
         named_only=True,
         build=_LazyClass("openai_compatible:OpenAICompatible"),
     ),
-    BuiltInSpec(
+    ProviderSpec(
         name="sd-webui",
         title="Stable Diffusion WebUI",
         key_env="SD_WEBUI_AUTH",
@@ -172,7 +145,7 @@ _ROWS = (
         named_only=True,
         build=_LazyClass("sd_webui:SdWebui"),
     ),
-    BuiltInSpec(
+    ProviderSpec(
         name="comfyui",
         title="ComfyUI",
         key_env=None,
@@ -185,7 +158,7 @@ _ROWS = (
         named_only=True,
         build=_LazyClass("comfyui:ComfyUI"),
     ),
-    BuiltInSpec(
+    ProviderSpec(
         name="diffusers",
         title="diffusers",
         key_env=None,
@@ -202,7 +175,7 @@ _ROWS = (
 # `auto` prefers the earlier row.
 BUILT_IN = {spec.name: spec for spec in _ROWS}
 # `auto` chooses it only if no other provider has its key.
-ILLUSTRATOR = BuiltInSpec(
+ILLUSTRATOR = ProviderSpec(
     name="illustrator",
     title="The illustrator",
     key_env=None,

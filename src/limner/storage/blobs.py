@@ -14,7 +14,13 @@ from typing import Self
 
 from limner.errors import ImageTooLarge, InputInvalid, StorageError
 from limner.storage.os_errors import disk_errors, storage_error
-from limner.storage.temp_file import sync_folder, temp_file_in, temporary_name, write_all
+from limner.storage.temp_file import (
+    make_folder,
+    sync_folder,
+    temp_file_in,
+    temporary_name,
+    write_all,
+)
 
 _HANDLE = re.compile(r"[0-9a-f]{64}")
 _READ_BYTES = 1 << 24
@@ -80,7 +86,7 @@ class Blobs:
         """
         path = self.path(handle)
         with disk_errors(doing="write", path=path):
-            _make_subfolder(path.parent)
+            make_folder(path.parent)
             try:
                 if not _is_same_file(file, path):
                     os.link(file, path)
@@ -107,19 +113,35 @@ class Blobs:
         """The bytes of a handle.
 
         Raises:
-            StorageError: they are not stored (``PICTURE_MISSING``), or cannot be read.
+            StorageError: they are not stored (``PICTURE_MISSING``), do not match the handle
+                (``PICTURE_DAMAGED``), or cannot be read.
         """
         path = self.path(handle)
         try:
-            return path.read_bytes()
+            data = path.read_bytes()
         except FileNotFoundError:
-            raise StorageError(
-                f"The picture {handle} is not in this home.",
-                code="PICTURE_MISSING",
-                hint="Check LIMNER_HOME, or give the picture again.",
-            ) from None
+            raise _missing(handle) from None
         except OSError as error:
             raise storage_error(error, doing="read", path=path) from error
+        if hashlib.sha256(data).hexdigest() != handle:
+            raise _damaged(handle)
+        return data
+
+    def checked_path(self, handle: str) -> Path:
+        """The path of a handle's bytes, to copy from: they are there and match the handle.
+
+        Raises:
+            StorageError: as `read`.
+        """
+        path = self.path(handle)
+        with disk_errors(doing="read", path=path):
+            try:
+                intact = digest_of(path) == handle
+            except FileNotFoundError:
+                raise _missing(handle) from None
+        if not intact:
+            raise _damaged(handle)
+        return path
 
     def remove(self, handle: str) -> bool:
         """Delete the bytes of a handle; False if they were not stored."""
@@ -286,7 +308,8 @@ class BlobWriter:
     def _is_stored(self, handle: str) -> bool:
         path = self._path / _relative(handle)
         try:
-            if path.stat().st_size != self.size_bytes:
+            # The disk may have damaged the older copy: then these bytes replace it.
+            if path.stat().st_size != self.size_bytes or digest_of(path) != handle:
                 return False
             os.utime(path)  # stored again: see `Blobs.remove_unless_stored_since`
         except FileNotFoundError:
@@ -295,7 +318,7 @@ class BlobWriter:
 
     def _store(self, handle: str) -> None:
         self._temp_file.sync()
-        _make_subfolder(self._path / handle[:2])
+        make_folder(self._path / handle[:2])
         try:
             self._temp_file.publish_new(_relative(handle))
         except FileExistsError:
@@ -304,17 +327,34 @@ class BlobWriter:
                 self._temp_file.publish_over(_relative(handle))
 
 
-def _make_subfolder(folder: Path) -> None:
-    if not folder.is_dir():
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        sync_folder(folder.parent)
-
-
 def _is_same_file(file: Path, path: Path) -> bool:
     try:
         return file.samefile(path)
     except FileNotFoundError:
         return False
+
+
+def digest_of(path: Path) -> str:
+    """The sha256 of a file, in hexadecimal digits; raises OSError."""
+    with path.open("rb", buffering=0) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _missing(handle: str) -> StorageError:
+    return StorageError(
+        f"The picture {handle} is not in this home.",
+        code="PICTURE_MISSING",
+        hint="Check LIMNER_HOME, or give the picture again.",
+    )
+
+
+def _damaged(handle: str) -> StorageError:
+    return StorageError(
+        f"The stored bytes of the picture {handle} are damaged.",
+        code="PICTURE_DAMAGED",
+        hint="limner doctor --repair restores it if a file in the generated folder still has it; "
+        "drawing or giving the same picture again does too.",
+    )
 
 
 def _relative(handle: str) -> str:

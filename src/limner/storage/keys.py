@@ -16,6 +16,7 @@ import msgspec
 from limner.errors import InputInvalid, SettingsError
 from limner.storage.files import write_new
 from limner.storage.os_errors import disk_errors
+from limner.storage.temp_file import make_folder
 
 if sys.platform != "win32":
     import fcntl
@@ -155,7 +156,7 @@ class Keys:
         """
         folder = self._path.parent
         with disk_errors(doing="write the keys in", path=folder):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_folder(folder)
             if sys.platform == "win32":
                 yield
                 return

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from limner.errors import StorageError
 from limner.storage.os_errors import disk_errors
+from limner.storage.temp_file import make_folder
 from limner.thread_pool import ThreadPool
 
 SQL_FOLDER = Path(__file__).with_name("sql")
@@ -266,7 +267,7 @@ class Store:
 
 def _open(path: Path) -> sqlite3.Connection:
     with disk_errors(doing="open the database", path=path):
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(path.parent)
         # SQLite gives its other files the mode of the database file.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     connection = sqlite3.connect(

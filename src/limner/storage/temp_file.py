@@ -211,7 +211,7 @@ class TempFile:
 
 def temp_file_in(folder: Path) -> TempFile:
     """A temporary file in a folder of limner's, which is made if it does not exist."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_folder(folder)
     if os.name == "nt":
         return TempFile(folder, mode=0o600)
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -245,6 +245,18 @@ def sync_folder(folder: Folder, below: str | Path = ".") -> None:
             raise
     finally:
         os.close(fd)
+
+
+def make_folder(folder: Path) -> None:
+    """Make one of limner's own folders, and sync the name of each new folder to the disk."""
+    if folder.is_dir():
+        return
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except FileNotFoundError:
+        make_folder(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
+    sync_folder(folder.parent)
 
 
 def temporary_name(token: str | None = None) -> str:

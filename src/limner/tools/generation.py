@@ -22,7 +22,7 @@ from limner.pictures.request import Progress, ProviderCallbacks
 from limner.pictures.take import MAX_PICTURE_BYTES
 from limner.providers.base import Provider
 from limner.providers.choice import Choice
-from limner.providers.specs import BuiltInSpec
+from limner.providers.specs import BUILT_IN
 from limner.storage.incoming_files import Incoming, IncomingFile
 from limner.tools.base import ToolContext
 from limner.tools.consent import payer_for
@@ -68,8 +68,8 @@ class ImageGenerator(msgspec.Struct, frozen=True, kw_only=True):
                     self.in_flight.check_open()
                     provider = self.connect(plan.choice)
                     entry = encode_entry(plan)
-                    if not isinstance(plan.choice.spec, BuiltInSpec):
-                        # Only the built-in providers are known to announce their paid requests.
+                    if plan.choice.spec.name not in BUILT_IN:
+                        # A plug-in may not announce its paid requests.
                         await call.send(entry)
                     with call.announced(entry):
                         callbacks = provider_callbacks(call, context.progress)

@@ -159,9 +159,9 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
         A PNG gets a label, unless it has a C2PA manifest, which signs every byte.
 
         Raises:
-            StorageError: the bytes of the picture are gone.
+            StorageError: the bytes of the picture are gone or damaged.
         """
-        path = self.pictures.path(picture)
+        path = self.pictures.checked_path(picture)
         if not self.metadata or picture.mime != PNG or _has_manifest(path):
             return OutputBytes(picture=picture, source=path)
         label = Label(

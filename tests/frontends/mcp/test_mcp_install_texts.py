@@ -31,6 +31,7 @@ thorough = settings(
 
 @thorough
 @given(json_files("mcpServers"))
+@example("{// \x1f\n}")
 def test_a_json_file_is_its_old_self_again_after_install_and_uninstall(text: str) -> None:
     installed = with_entry(config_json, text, JSON, ENTRY)
     assert with_entry(config_json, installed, JSON, ENTRY) == installed

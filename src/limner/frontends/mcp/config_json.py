@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, NoReturn, cast
 
-from limner.frontends.mcp.config_syntax import Data, Keys, Malformed, nested, newline_of
+from limner.frontends.mcp.config_syntax import BLANKS, Data, Keys, Malformed, nested, newline_of
 
 _STRING = r'"(?:[^"\\\r\n]|\\.)*"'
 _COMMENT = r"//[^\r\n]*|/\*.*?\*/"
@@ -154,7 +154,7 @@ class _Source:
         end = member.end if comma is None else comma + 1
         close = _after(_BLANK, self.bare, end)
         around = self.text[owner.value + 1 : member.start] + self.text[member.end : close]
-        if len(members) == 1 and around.strip() in ("", ","):
+        if len(members) == 1 and around.strip(BLANKS) in ("", ","):
             return self._spliced((owner.value + 1, close, ""))
         is_last = key == list(members)[-1]
         start = self._cut_from(member, end, is_last=is_last)
@@ -174,7 +174,7 @@ class _Source:
         indentation = self._own_line(owner.start)
         if indentation is None:
             return self._spliced((close, close, f"{_text(key)}: {_text(value)}"))
-        at = start + len(self.text[start:close].rstrip())
+        at = start + len(self.text[start:close].rstrip(BLANKS))
         inner = indentation + self._unit
         member = self._newline + inner + self._member(key, value, inner)
         if "\n" not in self.text[at:close]:
@@ -188,7 +188,7 @@ class _Source:
     def _own_line(self, at: int) -> str | None:
         """Return the indentation of the line; None if other text precedes the position on it."""
         head = self.text[self.text.rfind("\n", 0, at) + 1 : at]
-        return None if head.strip() else head
+        return None if head.strip(BLANKS) else head
 
     def _cut_from(self, member: _Member, end: int, *, is_last: bool) -> int:
         """Return where to cut: the start of a member with the blanks or line break before it."""
@@ -206,7 +206,7 @@ class _Source:
         kept = self.text[member.end : end].removesuffix(",") + self.text[end:]
         rest = kept.partition("\n")[0]
         # The rest of this line must not become part of the comment on the previous line.
-        return member.start if after_comment and rest.strip() else line
+        return member.start if after_comment and rest.strip(BLANKS) else line
 
     def _member(self, key: str, value: Any, indentation: str) -> str:
         return f"{_text(key)}: {self._value(value, indentation)}"

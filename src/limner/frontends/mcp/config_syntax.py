@@ -12,6 +12,8 @@ from typing import Any, Protocol, cast
 Data = dict[str, Any]
 Keys = tuple[str, ...]
 BOM = "\ufeff"
+# `str.strip` would also remove control characters, which a comment may contain.
+BLANKS = " \t\r\n"
 
 
 class Malformed(Exception):
@@ -45,7 +47,7 @@ def read(syntax: Syntax, text: str) -> Data:
         Malformed: the text is invalid.
     """
     _, body = _split(text)
-    return syntax.parse(body) if body.strip() else {}
+    return syntax.parse(body) if body.strip(BLANKS) else {}
 
 
 def look_up(data: Data, keys: Keys) -> Any:
@@ -77,7 +79,7 @@ def put(syntax: Syntax, text: str, keys: Keys, value: Any) -> str:
     for key in keys[:-1]:
         table = table.setdefault(key, {})
     table[keys[-1]] = value
-    if body.strip():
+    if body.strip(BLANKS):
         edited = syntax.put(body, keys, value)
     else:
         edited = syntax.document(keys, value, newline=newline_of(body))

@@ -1,0 +1,358 @@
+"""One failing system call at a time -> what a paid call reported, counted and kept.
+
+`make faults` runs it. Every call of the kernel that a paid call makes from its reservation to its
+exit, and every call on the home, fails once (`strace -e inject`). After each run three things must
+hold: the reported cost is the cost in the ledger; the ledger has the bill of the service; and
+every picture that the service delivered is stored here, at the latest after `limner jobs recover`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import re
+import shutil
+import sqlite3
+import sys
+import tempfile
+from asyncio.subprocess import PIPE
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.faults.services import (
+    PICTURE_BYTES,
+    Bill,
+    DrawingService,
+    PredictionService,
+    TalkingService,
+    draw_picture,
+    handle_of,
+)
+
+GUARD_S = 120.0
+BEFORE_SAMPLE = 500
+SEED = 20261116
+
+# The error that each system call can really return; the others get EIO.
+ERRORS = {
+    **dict.fromkeys(("mmap", "mremap", "brk", "mprotect", "munmap", "madvise"), "ENOMEM"),
+    **dict.fromkeys(("clone", "clone3", "fork", "vfork"), "EAGAIN"),
+    **dict.fromkeys(("pipe2", "socket", "epoll_create1", "eventfd2", "dup", "dup2"), "EMFILE"),
+    **dict.fromkeys(("futex", "epoll_wait", "poll", "wait4", "waitid"), "EINTR"),
+    **dict.fromkeys(("pwrite64", "write", "fallocate", "mkdir", "ftruncate"), "ENOSPC"),
+    **dict.fromkeys(("linkat", "link", "rename", "renameat2", "unlinkat"), "EPERM"),
+    "connect": "ECONNREFUSED",
+    "prlimit64": "EPERM",
+}
+# These cannot fail, or strace cannot change what they do.
+CANNOT_FAIL = {
+    *("exit", "exit_group", "execve", "rt_sigreturn", "restart_syscall", "getpid", "gettid"),
+    *("getuid", "geteuid", "getgid", "getegid", "getppid", "set_tid_address", "arch_prctl"),
+}
+_CALL = re.compile(r"^(\d+) +(\w+)\((.*)$")
+_RECEIVED = re.compile(r"(?:recvfrom\(\d+<TCP.*|recvfrom resumed>.*) = (\d+)$")
+
+
+class Fault(NamedTuple):
+    """The ``when``-th call of ``name`` in each thread fails."""
+
+    name: str
+    when: int
+
+    @property
+    def error(self) -> str:
+        """The error that it returns."""
+        return ERRORS.get(self.name, "EIO")
+
+    def __str__(self) -> str:
+        return f"{self.name}:{self.error}:{self.when}"
+
+
+class Points(NamedTuple):
+    """Where one kind of call can fail."""
+
+    paid: list[Fault]
+    before: list[Fault]
+
+
+class Verdict(NamedTuple):
+    """What one run came to; ``problems`` is empty if every promise held."""
+
+    fault: Fault
+    hit: bool
+    outcome: str
+    has_traceback: bool
+    problems: tuple[str, ...]
+
+
+class Home(NamedTuple):
+    """A fresh home with its environment, for one run."""
+
+    folder: Path
+    env: Mapping[str, str]
+
+    def rows(self) -> list[tuple[str, int]]:
+        """State and counted cost of each row of the ledger."""
+        with closing(sqlite3.connect(self.folder / "home" / "limner.db")) as database:
+            return database.execute("SELECT state, cost_nano FROM ledger").fetchall()
+
+    def has_blob(self, handle: str) -> bool:
+        """Whether the picture is stored."""
+        return (self.folder / "home" / "blobs" / handle[:2] / handle).exists()
+
+
+# What each kind of call types; `{}` is the number of the run, which the services know it by.
+KINDS: dict[str, list[str]] = {
+    "openai": ["generate", "picture number {}", "--provider", "openai-image"],
+    "replicate": [
+        *("generate", "picture number {}", "--provider", "replicate-flux", "--size", "512x512"),
+    ],
+    "edit": ["edit", "source.png", "picture number {}", "--provider", "openai-image"],
+    "inspect": ["inspect", "source.png", "Is this picture number {}?"],
+    "chat": ["chat", "-p", "Draw picture number {}", "--approval", "never"],
+}
+
+
+class Sweep:
+    """The services, a prepared home, and the runs of one kind of call."""
+
+    def __init__(self, kind: str, folder: Path, limner: Path) -> None:
+        self.kind, self._folder, self._limner = kind, folder, limner
+        self._numbers = iter(range(1, 1_000_000))
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Sweep:
+        self.bill = Bill()
+        drawing = self._stack.enter_context(DrawingService(self.bill))
+        predicting = self._stack.enter_context(PredictionService(self.bill))
+        talking = self._stack.enter_context(TalkingService(self.bill))
+        openai = talking if self.kind in ("inspect", "chat") else drawing
+        self._services = {
+            "OPENAI_API_KEY": "sk-test-0123456789abcdef0123456789",
+            "OPENAI_BASE_URL": openai.base_url,
+            "REPLICATE_API_TOKEN": "r8_test0123456789abcdef0123456789",
+            "REPLICATE_BASE_URL": predicting.base_url,
+            "LIMNER_MODEL_ROLES_VISION": "openai/gpt-5.4",
+            "LIMNER_MODEL_ROLES_DEFAULT": "openai/gpt-5.4",
+            "PATH": "/usr/bin:/bin",
+        }
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._stack.close()
+
+    async def prepare(self) -> None:
+        """Make the home that every run gets a copy of."""
+        self._template = self._folder / "template"
+        (self._template / "work").mkdir(parents=True)
+        (self._template / "work" / "source.png").write_bytes(draw_picture(0))
+        status, out, err = await self._run(self._home(self._template), ["spend", "--json"])
+        assert status == 0, (out, err)
+
+    async def points(self) -> Points:
+        """List the system calls of a run without a fault."""
+        home, number = self._fresh()
+        log = home.folder / "strace.log"
+        status, out, err = await self._run(
+            home, self._words(number), ["strace", "-f", "-qq", "-yy", "-s", "0", "-o", str(log)]
+        )
+        assert status == 0, (out, err)
+        return find_points(log.read_text(errors="replace").splitlines(), home.folder / "home")
+
+    async def try_fault(self, fault: Fault) -> Verdict:
+        """Make one paid call with one fault, and compare what it says with what happened."""
+        home, number = self._fresh()
+        log = home.folder / "strace.log"
+        traced = ",".join(sorted({fault.name, "recvfrom"}))
+        strace = [
+            *("strace", "-f", "-qq", "-yy", "-s", "0", "--seccomp-bpf", "-o", str(log)),
+            *("-e", f"trace={traced}", "-e", "signal=none"),
+            *("-e", f"inject={fault.name}:error={fault.error}:when={fault.when}"),
+        ]
+        status, out, err = await self._run(home, self._words(number), strace)
+        traced_lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+        verdict = Verdict(
+            fault=fault,
+            hit=any("(INJECTED)" in line for line in traced_lines),
+            outcome=f"exit {status}",
+            # Python itself prints one if it cannot read a module.
+            has_traceback="Traceback" in err,
+            problems=tuple(await self._problems(home, number, status, out, traced_lines)),
+        )
+        if not verdict.problems:
+            shutil.rmtree(home.folder)
+        return verdict
+
+    async def _problems(
+        self, home: Home, number: int, status: int | None, out: str, lines: Sequence[str]
+    ) -> list[str]:
+        problems: list[str] = []
+        if status is None:
+            problems.append("it hangs")
+        rows, billed = home.rows(), self.bill.nano(number)
+        counted = sum(cost for _, cost in rows)
+        reported = _reported_nano(out)
+        if reported is not None and reported != counted:
+            problems.append(f"it reports {reported}, the ledger counts {counted}")
+        is_settled = all(state in ("settled", "released") for state, _ in rows)
+        if counted < billed or (is_settled and counted != billed):
+            problems.append(f"the ledger counts {counted}, the service bills {billed}: {rows}")
+        if self.bill.times(number) > self._requests_of_one_call():
+            problems.append(f"it was sent {self.bill.times(number)} times")
+        if self._is_owed(number, lines) and not home.has_blob(handle_of(number)):
+            _, said, _ = await self._run(home, ["jobs", "recover", "--json"])
+            if not home.has_blob(handle_of(number)):
+                problems.append(f"the picture is lost; jobs recover: {said.strip()[:300]}")
+        return problems
+
+    def _requests_of_one_call(self) -> int:
+        return 3 if self.kind == "chat" else 1
+
+    def _is_owed(self, number: int, lines: Sequence[str]) -> bool:
+        """Whether this machine received the whole picture, or can ask for it again."""
+        if self.kind == "replicate":
+            return self.bill.nano(number) > 0
+        if not self.bill.delivered(number):
+            return False
+        # Base64 is 4/3 of the picture. What never arrived was lost by the network.
+        received = sum(int(found[1]) for line in lines if (found := _RECEIVED.search(line)))
+        return received >= PICTURE_BYTES * 4 / 3
+
+    def _words(self, number: int) -> list[str]:
+        return [*(word.format(number) for word in KINDS[self.kind]), "--json"]
+
+    def _fresh(self) -> tuple[Home, int]:
+        number = next(self._numbers)
+        folder = self._folder / str(number)
+        shutil.copytree(self._template, folder)
+        return self._home(folder), number
+
+    def _home(self, folder: Path) -> Home:
+        env = {"HOME": str(folder), "LIMNER_HOME": str(folder / "home"), **self._services}
+        return Home(folder, env)
+
+    async def _run(
+        self, home: Home, words: Sequence[str], before: Sequence[str] = ()
+    ) -> tuple[int | None, str, str]:
+        process = await asyncio.create_subprocess_exec(
+            *(*before, str(self._limner), *words),
+            env=home.env,
+            cwd=home.folder / "work",
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=PIPE,
+            stderr=PIPE,
+        )
+        try:
+            out, err = await asyncio.wait_for(process.communicate(), GUARD_S)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+            return None, "", ""
+        return process.returncode, out.decode(errors="replace"), err.decode(errors="replace")
+
+
+def find_points(lines: Sequence[str], home: Path) -> Points:
+    """Split the calls of a log: from the reservation or on the home, and the ones before it."""
+    counts: Counter[tuple[str, str]] = Counter()
+    paid: dict[Fault, None] = {}
+    before: dict[Fault, None] = {}
+    is_reserved = False
+    for thread, name, rest in _calls(lines):
+        counts[thread, name] += 1
+        fault = Fault(name, counts[thread, name])
+        is_reserved = is_reserved or (name == "pwrite64" and "limner.db-wal>" in rest)
+        if name not in CANNOT_FAIL:
+            (paid if is_reserved or str(home) in rest else before)[fault] = None
+    return Points([*paid], [fault for fault in before if fault not in paid])
+
+
+def _calls(lines: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    for line in lines:
+        if "<... " not in line and (found := _CALL.match(line)):
+            yield found[1], found[2], found[3]
+
+
+def _reported_nano(out: str) -> int | None:
+    """The cost that a command printed; None if it printed none."""
+    try:
+        said: Any = json.loads(out)
+    except ValueError:
+        return None
+    said = said.get("error", said)
+    said = said.get("details", said) if "cost_usd" not in said else said
+    cost = said.get("cost_usd")
+    return None if cost is None else round(cost * 1_000_000_000)
+
+
+async def sweep(
+    kind: str, *, limner: Path, jobs: int, sample: int | None, seed: int = SEED
+) -> tuple[Points, list[Verdict]]:
+    """Try the faults of one kind of call, all of them or a sample."""
+    rng = random.Random(seed)
+    with tempfile.TemporaryDirectory() as folder, Sweep(kind, Path(folder), limner) as runs:
+        await runs.prepare()
+        points = await runs.points()
+        before = rng.sample(points.before, min(BEFORE_SAMPLE, len(points.before)))
+        faults = [*points.paid, *before]
+        if sample is not None:
+            faults = rng.sample(faults, min(sample, len(faults)))
+        waiting = iter(faults)
+        verdicts: list[Verdict] = []
+
+        async def work() -> None:
+            for fault in waiting:
+                verdict = await runs.try_fault(fault)
+                verdicts.append(verdict)
+                if verdict.problems:
+                    print(f"{kind} {fault}: {verdict.outcome}: {'; '.join(verdict.problems)}")
+                elif len(verdicts) % 100 == 0:
+                    print(f"{kind}: {len(verdicts)} of {len(faults)}", file=sys.stderr)
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(jobs):
+                group.create_task(work())
+    return points, verdicts
+
+
+def main() -> int:
+    """Run the sweep from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("kind", nargs="*", choices=[[], *KINDS], help="default: all")
+    parser.add_argument("--sample", type=int, help="try this many faults of each kind, not all")
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--jobs", type=int, default=2)
+    args = parser.parse_args()
+    limner = Path(sys.executable).with_name("limner")
+    bad = 0
+    for kind in args.kind or KINDS:
+        points, verdicts = asyncio.run(
+            sweep(kind, limner=limner, jobs=args.jobs, sample=args.sample, seed=args.seed)
+        )
+        bad += sum(bool(verdict.problems) for verdict in verdicts)
+        print(summary(kind, points, verdicts), flush=True)
+    return 1 if bad else 0
+
+
+def summary(kind: str, points: Points, verdicts: Sequence[Verdict]) -> str:
+    """The row of one kind in RESULTS.md."""
+    exits = Counter(verdict.outcome for verdict in verdicts)
+    cells = [
+        kind,
+        len(points.paid),
+        len(points.before),
+        len(verdicts),
+        sum(verdict.hit for verdict in verdicts),
+        ", ".join(f"{count} x {outcome}" for outcome, count in exits.most_common()),
+        sum(verdict.has_traceback for verdict in verdicts),
+        sum(bool(verdict.problems) for verdict in verdicts),
+    ]
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

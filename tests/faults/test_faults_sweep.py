@@ -1,0 +1,41 @@
+"""A sample of `make faults`: one system call of a paid call fails, and nothing paid is lost."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from tests.faults.sweep import KINDS, Fault, Points, find_points, sweep
+from tests.servers.components import skipped_without
+
+LIMNER = Path(sys.executable).with_name("limner")
+SAMPLE = 12
+
+
+def test_the_calls_of_a_log_are_numbered_by_thread_and_split_at_the_reservation() -> None:
+    lines = [
+        '10 openat(AT_FDCWD, "/usr/lib/a"...) = 3</usr/lib/a>',
+        '10 read(3</usr/lib/a>, ""..., 9) = 9',
+        '10 openat(AT_FDCWD, "/h/limner.db"...) = 4</h/limner.db>',
+        "11 read(3</usr/lib/a>, <unfinished ...>",
+        "11 <... read resumed>, 9) = 9",
+        '11 pwrite64(5</h/limner.db-wal>, ""..., 32, 0) = 32',
+        '10 read(3</usr/lib/a>, ""..., 9) = 0',
+        "10 exit_group(0) = ?",
+    ]
+    assert find_points(lines, Path("/h")) == Points(
+        paid=[Fault("openat", 2), Fault("pwrite64", 1), Fault("read", 2)],
+        before=[Fault("openat", 1), Fault("read", 1)],
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@skipped_without([] if shutil.which("strace") else ["strace"])
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_system_call_that_fails_loses_no_money_and_no_picture(kind: str) -> None:
+    _, verdicts = await sweep(kind, limner=LIMNER, jobs=2, sample=SAMPLE)
+    assert [verdict for verdict in verdicts if verdict.problems] == []
+    assert sum(verdict.hit for verdict in verdicts) > SAMPLE / 2
