@@ -72,10 +72,14 @@ prices: $(DEV) ## List where our price rows and public price maps differ
 fuzz: $(DEV) ## Run the property tests and attackers for long
 	LIMNER_FUZZ=long $(PYTEST) -m "slow or not slow" -k "hypothesis or property or attacker or hostile or kill" --timeout=3600 $(ARGS)
 
+mutants: $(DEV) requirements/mutants.txt ## Change core files at random and count what the tests notice
+	$(PIP) --require-hashes --no-deps -r requirements/mutants.txt
+	$(BIN)/python scripts/mutants.py $(ARGS)
+
 faults: $(LOCAL) ## Let every system call of a paid call fail once (needs strace; takes hours)
 	$(BIN)/python -m tests.faults.sweep $(ARGS)
 
 clean: ## Remove what make made
 	rm -rf $(VENV) dist build .bench .pytest_cache .ruff_cache .hypothesis
 
-.PHONY: help setup lock demo test check format bench prices fuzz faults clean
+.PHONY: help setup lock demo test check format bench prices fuzz faults mutants clean

@@ -31,7 +31,14 @@ def main() -> None:
         picture = Path(folder, "noise.png")
         _make_picture(picture)
         server = subprocess.Popen(
-            [sys.executable, "-m", "tests.servers.openai_server", "--picture", str(picture)],
+            [
+                sys.executable,
+                "-m",
+                "tests.servers.process",
+                "openai",
+                "--picture",
+                str(picture),
+            ],
             stdout=subprocess.PIPE,
             text=True,
         )

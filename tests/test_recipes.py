@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from PIL import Image
-from tests.servers.responses_server import ResponsesServer
 from tests.servers.sd_webui_server import SdWebuiServer
-from tests.servers.wire import Reply, Seen, WireServer, json_reply
 
 from limner import __version__
+from limner.testing.servers.http_server import LocalServer, ReceivedRequest, Reply, json_reply
+from limner.testing.servers.responses_server import ResponsesServer
 
 Json = Any
 ROOT = Path(__file__).parent.parent
@@ -152,10 +152,10 @@ class Conversation:
                 return message["result"]
 
 
-class ToyServer(WireServer):
+class ToyServer(LocalServer):
     """The service of the recipe: one POST, one picture."""
 
-    def answer(self, seen: Seen) -> Reply:
+    def answer(self, seen: ReceivedRequest) -> Reply:
         file = io.BytesIO()
         Image.new("RGB", (seen.json()["width"], seen.json()["height"]), "teal").save(file, "PNG")
         return json_reply({"image": base64.b64encode(file.getvalue()).decode()})

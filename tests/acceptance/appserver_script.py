@@ -17,10 +17,11 @@ from typing import Any, Self
 from tests.acceptance.client_script import DATA_URL, green
 from tests.servers.appserver_side import Side, Talk
 from tests.servers.codex_process import MODEL
-from tests.servers.model_server import Calls, Saying
-from tests.servers.openai_server import error_reply
-from tests.servers.responses_server import ResponsesServer
-from tests.servers.wire import Reply
+
+from limner.testing.servers.http_server import Reply
+from limner.testing.servers.model_server import ModelAnswer, ScriptedCall
+from limner.testing.servers.openai_server import error_reply
+from limner.testing.servers.responses_server import ResponsesServer
 
 SCRIPT = Path(__file__).with_suffix(".jsonl")
 MAX_CHARS = 1_048_576
@@ -123,10 +124,12 @@ class Player:
         if "fails" in line:
             return error_reply(line["fails"], "The server had to think of something else.")
         called = tuple(
-            Calls(name=one["name"], arguments=json.dumps(one["arguments"]), call_id=one["id"])
+            ScriptedCall(
+                name=one["name"], arguments=json.dumps(one["arguments"]), call_id=one["id"]
+            )
             for one in line.get("calls", ())
         )
-        saying = Saying(pieces=tuple(line["says"]), calls=called)
+        saying = ModelAnswer(pieces=tuple(line["says"]), calls=called)
         return self._model.streamed(saying, {"model": MODEL})
 
 

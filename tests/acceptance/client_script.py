@@ -10,32 +10,32 @@ from pathlib import Path
 from typing import Any
 
 from PIL import Image
-from tests.servers.model_server import Calls, Saying
 from tests.servers.scripted import calls, says
 
 import limner
 from limner.agent.events import ItemAdded, TextDelta, ToolFinished, ToolStarted, UsageUpdated
 from limner.frontends.remote.client import Client
 from limner.frontends.remote.events import TurnResult
+from limner.testing.servers.model_server import ModelAnswer, ScriptedCall
 from limner.wires.base import ModelPicture
 from limner.wires.content_parts import encode_base64
 
 # What the model says to each request of the script, in its order.
-SAYINGS: Sequence[Saying] = (
-    Saying(
+SAYINGS: Sequence[ModelAnswer] = (
+    ModelAnswer(
         pieces=("Let me ", "look."),
         calls=(
-            Calls(name="screenshot", arguments='{"of":"left"}', call_id="call_1"),
-            Calls(name="screenshot", arguments='{"of":"right"}', call_id="call_2"),
+            ScriptedCall(name="screenshot", arguments='{"of":"left"}', call_id="call_1"),
+            ScriptedCall(name="screenshot", arguments='{"of":"right"}', call_id="call_2"),
         ),
     ),
-    Saying(pieces=("Both ", "are green.")),
-    Saying(pieces=("A green square.",)),
-    Saying(pieces=("Still ", "here.")),
-    Saying(pieces=("In the fork.",)),
+    ModelAnswer(pieces=("Both ", "are green.")),
+    ModelAnswer(pieces=("A green square.",)),
+    ModelAnswer(pieces=("Still ", "here.")),
+    ModelAnswer(pieces=("In the fork.",)),
 )
 # And to each request of the one who is at the wheel.
-SAYINGS_AT_THE_WHEEL: Sequence[Saying] = (
+SAYINGS_AT_THE_WHEEL: Sequence[ModelAnswer] = (
     calls(("paint", "{}"), start=1),
     says("In green, then."),
     calls(("paint", "{}"), start=2),

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 from PIL import Image
-from tests.servers.openai_server import OpenAIServer
-from tests.servers.replicate_server import ReplicateServer
 
 from limner import Limner, ToolCall, ToolContext, ToolResult
 from limner.settings import load
 from limner.storage.reach import Reach
+from limner.testing.servers.openai_server import OpenAIServer
+from limner.testing.servers.replicate_server import ReplicateServer
 from limner.wires.base import ModelPicture
 from limner.wires.content_parts import encode_base64
 

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.servers.openai_server import OpenAIServer
-from tests.servers.wire import Gate, Reply
+from limner.testing.servers.http_server import Gate, Reply
+from limner.testing.servers.openai_server import OpenAIServer
 
 LIMNER = Path(sys.executable).with_name("limner")
 GUARD_S = 60.0

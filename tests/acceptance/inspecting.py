@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from PIL import Image
 from tests.acceptance.conftest import OPENAI_KEY, Studio
-from tests.servers.responses_server import ResponsesServer
 
 from limner import Limner, ToolCall, ToolContext, ToolResult
+from limner.testing.servers.responses_server import ResponsesServer
 
 MODEL = "openai/gpt-5.5"
 FORMAT_ERROR = (

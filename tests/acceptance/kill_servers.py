@@ -14,9 +14,10 @@ from typing import Any
 
 from msgspec.structs import replace
 from PIL import Image
-from tests.servers.openai_server import USAGE, OpenAIServer
-from tests.servers.replicate_server import ReplicateServer
-from tests.servers.wire import Gate, Reply, Seen
+
+from limner.testing.servers.http_server import Gate, ReceivedRequest, Reply
+from limner.testing.servers.openai_server import USAGE, OpenAIServer
+from limner.testing.servers.replicate_server import ReplicateServer
 
 PROMPT = "picture number {}"
 FAILS_EVERY = 12
@@ -91,7 +92,7 @@ class SlowReplicate(ReplicateServer):
         super().__init__(b"")
         self.delays = delays
 
-    def answer(self, seen: Seen) -> Reply:
+    def answer(self, seen: ReceivedRequest) -> Reply:
         if self.route(seen) == "file":
             pieces = self.delays.in_two(picture_of(int(seen.path.rpartition("/")[2])))
             length = sum(len(piece) for piece in pieces if isinstance(piece, bytes))

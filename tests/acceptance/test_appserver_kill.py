@@ -19,10 +19,10 @@ import pytest
 from PIL import Image
 from tests.fuzz import IS_LONG
 from tests.servers.appserver_side import Side, Talk, limner_side
-from tests.servers.responses_server import ResponsesServer
 from tests.servers.scripted import calls, says
-from tests.servers.wire import Gate, Reply, Seen
 
+from limner.testing.servers.http_server import Gate, ReceivedRequest, Reply
+from limner.testing.servers.responses_server import ResponsesServer
 from limner.wires.base import ModelPicture
 from limner.wires.content_parts import encode_base64
 
@@ -53,7 +53,7 @@ class LookingModel(ResponsesServer):
         self.on_held: Callable[[], object] = lambda: None
         self._asked = 0
 
-    def answer(self, seen: Seen) -> Reply:
+    def answer(self, seen: ReceivedRequest) -> Reply:
         problem = self.objection(seen)
         if problem is not None:
             return problem

@@ -22,7 +22,8 @@ from tests.servers.appserver_side import KINDS, TalkingServer, side_of
 from tests.servers.codex_process import MODEL
 from tests.servers.components import needs
 from tests.servers.scripted import says
-from tests.servers.wire import Gate
+
+from limner.testing.servers.http_server import Gate
 
 pytestmark = [pytest.mark.slow, needs("openai_codex", "codex_cli_bin")]
 

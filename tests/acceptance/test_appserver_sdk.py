@@ -19,12 +19,13 @@ from tests.acceptance.conftest import REPLICATE_KEY
 from tests.servers.appserver_side import KINDS, Side, limner_side, side_of
 from tests.servers.codex_process import MODEL
 from tests.servers.components import needs
-from tests.servers.model_server import Saying
-from tests.servers.openai_server import error_reply
-from tests.servers.replicate_server import ReplicateServer
-from tests.servers.responses_server import ResponsesServer
 from tests.servers.scripted import calls, says
-from tests.servers.wire import Gate
+
+from limner.testing.servers.http_server import Gate
+from limner.testing.servers.model_server import ModelAnswer
+from limner.testing.servers.openai_server import error_reply
+from limner.testing.servers.replicate_server import ReplicateServer
+from limner.testing.servers.responses_server import ResponsesServer
 
 pytestmark = [
     pytest.mark.slow,
@@ -70,7 +71,7 @@ def side(request: pytest.FixtureRequest, tmp_path: Path, model: ResponsesServer)
     return side_of(request.param, tmp_path, model)
 
 
-def will_say(model: ResponsesServer, *sayings: Saying) -> None:
+def will_say(model: ResponsesServer, *sayings: ModelAnswer) -> None:
     model.script("ask", *(model.streamed(saying, {"model": MODEL}) for saying in sayings))
 
 

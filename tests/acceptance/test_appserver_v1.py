@@ -12,7 +12,8 @@ import pytest
 from tests.acceptance.conftest import picture
 from tests.servers.appserver_process import Client, Stage, function, staged
 from tests.servers.scripted import calls, says
-from tests.servers.wire import Gate
+
+from limner.testing.servers.http_server import Gate
 
 EVENT = "codex/event/"
 PIXELS = f"data:image/png;base64,{base64.b64encode(picture(1280, 800)).decode()}"

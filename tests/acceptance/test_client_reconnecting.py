@@ -20,16 +20,16 @@ from tests.servers.appserver_listening import listening
 from tests.servers.appserver_side import Side, TalkingServer, limner_side, side_of
 from tests.servers.codex_process import MODEL
 from tests.servers.components import needs
-from tests.servers.model_server import Saying
-from tests.servers.openai_server import OpenAIServer
 from tests.servers.relay import Relay
 from tests.servers.scripted import calls, says
-from tests.servers.wire import Gate, Reply
 
 import limner
 from limner.agent.events import ItemAdded, ToolFinished, ToolStarted
 from limner.frontends.appserver.tool_answers import CANCELLED
 from limner.frontends.remote.events import Reconnected, RemoteEvent, TurnResult
+from limner.testing.servers.http_server import Gate, Reply
+from limner.testing.servers.model_server import ModelAnswer
+from limner.testing.servers.openai_server import OpenAIServer
 from limner.tools.function_tools import FunctionTool
 
 
@@ -70,7 +70,7 @@ class Painter:
         return self._go_on.setdefault(what, asyncio.Event())
 
 
-def will_say(model: TalkingServer, *sayings: Saying) -> None:
+def will_say(model: TalkingServer, *sayings: ModelAnswer) -> None:
     """The model's next answers."""
     model.script("ask", *(model.streamed(saying, {"model": MODEL}) for saying in sayings))
 

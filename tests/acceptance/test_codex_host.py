@@ -19,16 +19,16 @@ from tests.acceptance.conftest import PRICE_NANO, Studio, data_url, picture
 from tests.acceptance.hardship import kill_child, start
 from tests.servers.codex_process import MODEL, Codex
 from tests.servers.components import needs
-from tests.servers.model_server import Calls, Saying
 from tests.servers.npm_peers import needs_npm, program
-from tests.servers.openai_server import OpenAIServer
-from tests.servers.responses_server import ResponsesServer
-from tests.servers.wire import Gate, Reply
 
 import limner
 from limner.agent.events import ToolStarted
 from limner.frontends.remote.approvals import ApprovalRequest
 from limner.frontends.remote.events import Reconnected, TurnResult
+from limner.testing.servers.http_server import Gate, Reply
+from limner.testing.servers.model_server import ModelAnswer, ScriptedCall
+from limner.testing.servers.openai_server import OpenAIServer
+from limner.testing.servers.responses_server import ResponsesServer
 
 pytestmark = [pytest.mark.slow, needs("codex_cli_bin")]
 
@@ -55,14 +55,14 @@ def paid(studio: Studio, openai: OpenAIServer) -> Studio:
     return studio.connect(openai)
 
 
-def will_say(server: ResponsesServer, *sayings: Saying) -> None:
+def will_say(server: ResponsesServer, *sayings: ModelAnswer) -> None:
     """The model's next answers."""
     server.script("ask", *(server.streamed(saying, {"model": MODEL}) for saying in sayings))
 
 
-def draws(call_id: str, **arguments: Any) -> Calls:
+def draws(call_id: str, **arguments: Any) -> ScriptedCall:
     words = json.dumps({"prompt": "a fox", **arguments})
-    return Calls(name="image_generate", arguments=words, call_id=call_id)
+    return ScriptedCall(name="image_generate", arguments=words, call_id=call_id)
 
 
 def held_until(gate: Gate, openai: OpenAIServer) -> Reply:
@@ -85,12 +85,14 @@ async def test_its_model_draws_and_then_looks_and_the_spend_is_in_our_ledger(
     look = {"path": "fox.png", "question": "What colours are there?"}
     will_say(
         server,
-        Saying(pieces=("Drawing.",), calls=(draws("call_1", output_path="fox.png"),)),
-        Saying(
+        ModelAnswer(pieces=("Drawing.",), calls=(draws("call_1", output_path="fox.png"),)),
+        ModelAnswer(
             pieces=("Looking.",),
-            calls=(Calls(name="inspect_image", arguments=json.dumps(look), call_id="call_2"),),
+            calls=(
+                ScriptedCall(name="inspect_image", arguments=json.dumps(look), call_id="call_2"),
+            ),
         ),
-        Saying(pieces=("Red and ", "blue.")),
+        ModelAnswer(pieces=("Red and ", "blue.")),
     )
     flags = {"model_roles.vision": "limner/eyes"}
     async with (
@@ -119,8 +121,8 @@ async def test_two_calls_at_once_really_run_at_once(
 ) -> None:
     gate = Gate()
     openai.script("generate", *[held_until(gate, openai)] * 2)
-    both = Saying(pieces=("Two foxes.",), calls=(draws("call_1"), draws("call_2")))
-    will_say(server, both, Saying(pieces=("Done.",)))
+    both = ModelAnswer(pieces=("Two foxes.",), calls=(draws("call_1"), draws("call_2")))
+    will_say(server, both, ModelAnswer(pieces=("Done.",)))
     newer = program(NEWER_CODEX, "codex")
     async with (
         paid.open() as lim,
@@ -145,8 +147,10 @@ async def test_the_calls_of_two_threads_run_at_once(
 ) -> None:
     gate = Gate()
     openai.script("generate", *[held_until(gate, openai)] * 2)
-    drawing = Saying(pieces=("A fox.",), calls=(draws("call_1"),))
-    will_say(server, drawing, drawing, Saying(pieces=("Done.",)), Saying(pieces=("Done.",)))
+    drawing = ModelAnswer(pieces=("A fox.",), calls=(draws("call_1"),))
+    will_say(
+        server, drawing, drawing, ModelAnswer(pieces=("Done.",)), ModelAnswer(pieces=("Done.",))
+    )
     async with (
         paid.open() as lim,
         limner.connect(codex="codex", env=codex.env, lim=lim) as client,
@@ -168,7 +172,7 @@ async def test_a_budget_holds_and_the_model_is_told(
     codex: Codex, server: ResponsesServer, paid: Studio
 ) -> None:
     calls = tuple(draws(f"call_{number}") for number in range(4))
-    will_say(server, Saying(pieces=("Four.",), calls=calls), Saying(pieces=("Some.",)))
+    will_say(server, ModelAnswer(pieces=("Four.",), calls=calls), ModelAnswer(pieces=("Some.",)))
     async with (
         paid.open() as lim,
         limner.codex_thread(cwd=codex.cwd, env=codex.env, lim=lim, budget_usd="0.03") as thread,
@@ -193,7 +197,9 @@ async def test_the_user_is_asked_before_money_is_spent(
         return agrees
 
     will_say(
-        server, Saying(pieces=("A fox.",), calls=(draws("call_1"),)), Saying(pieces=("Done.",))
+        server,
+        ModelAnswer(pieces=("A fox.",), calls=(draws("call_1"),)),
+        ModelAnswer(pieces=("Done.",)),
     )
     async with (
         paid.open(flags={"approval.policy": "untrusted"}) as lim,
@@ -216,9 +222,9 @@ async def test_a_codex_that_is_killed_is_started_again_and_the_thread_goes_on(
     openai.script("generate", Reply(hold=gate))
     will_say(
         server,
-        Saying(pieces=("Hello.",)),
-        Saying(pieces=("A fox.",), calls=(draws("call_1"),)),
-        Saying(pieces=("Back again.",)),
+        ModelAnswer(pieces=("Hello.",)),
+        ModelAnswer(pieces=("A fox.",), calls=(draws("call_1"),)),
+        ModelAnswer(pieces=("Back again.",)),
     )
     async with (
         paid.open() as lim,
@@ -250,7 +256,9 @@ async def test_another_process_takes_the_thread_up_with_its_spend_and_its_pictur
     codex: Codex, server: ResponsesServer, paid: Studio
 ) -> None:
     will_say(
-        server, Saying(pieces=("A fox.",), calls=(draws("call_1"),)), Saying(pieces=("Done.",))
+        server,
+        ModelAnswer(pieces=("A fox.",), calls=(draws("call_1"),)),
+        ModelAnswer(pieces=("Done.",)),
     )
     async with (
         paid.open() as lim,
@@ -258,8 +266,12 @@ async def test_another_process_takes_the_thread_up_with_its_spend_and_its_pictur
     ):
         await thread.run("Draw a fox")
     handle = json.loads(outputs(server)["call_1"][0]["text"])["image"]
-    recall = Calls(name="image_recall", arguments=json.dumps({"handle": handle}), call_id="call_2")
-    will_say(server, Saying(pieces=("Again.",), calls=(recall,)), Saying(pieces=("Seen.",)))
+    recall = ScriptedCall(
+        name="image_recall", arguments=json.dumps({"handle": handle}), call_id="call_2"
+    )
+    will_say(
+        server, ModelAnswer(pieces=("Again.",), calls=(recall,)), ModelAnswer(pieces=("Seen.",))
+    )
     async with (
         paid.open() as lim,
         limner.codex_thread(cwd=codex.cwd, env=codex.env, lim=lim, resume=thread.id) as resumed,
@@ -274,10 +286,14 @@ async def test_the_users_own_codex_reaches_limner_for_one_run(
     codex: Codex, server: ResponsesServer, studio: Studio
 ) -> None:
     before = (codex.home / "config.toml").read_bytes()
-    listing = Calls(
+    listing = ScriptedCall(
         name="list_mcp_resource_templates", arguments='{"server":"limner"}', call_id="call_1"
     )
-    will_say(server, Saying(pieces=("Let me see.",), calls=(listing,)), Saying(pieces=("Done.",)))
+    will_say(
+        server,
+        ModelAnswer(pieces=("Let me see.",), calls=(listing,)),
+        ModelAnswer(pieces=("Done.",)),
+    )
     # A setting of the user's own, at the place where Codex forgets those that came before.
     words = ["exec", "--skip-git-repo-check", "-c", 'model_reasoning_summary="none"', "Who draws?"]
     done = await start("codex", "--", *words, env={**studio.env, **codex.env}, cwd=codex.cwd)
@@ -294,12 +310,14 @@ async def test_the_example_draws_and_looks_with_the_codex_of_the_package(
     look = {"path": "woodcut.png", "question": "What differs?"}
     will_say(
         server,
-        Saying(pieces=("Drawing.",), calls=(draws("call_1", output_path="woodcut.png"),)),
-        Saying(
+        ModelAnswer(pieces=("Drawing.",), calls=(draws("call_1", output_path="woodcut.png"),)),
+        ModelAnswer(
             pieces=("Looking.",),
-            calls=(Calls(name="inspect_image", arguments=json.dumps(look), call_id="call_2"),),
+            calls=(
+                ScriptedCall(name="inspect_image", arguments=json.dumps(look), call_id="call_2"),
+            ),
         ),
-        Saying(pieces=("The colours.",)),
+        ModelAnswer(pieces=("The colours.",)),
     )
     env = {**codex.env, **paid.env, "LIMNER_MODEL_ROLES_VISION": "limner/eyes", "PATH": ""}
     done = await asyncio.create_subprocess_exec(

@@ -20,13 +20,13 @@ from tests.acceptance.conftest import OPENAI_KEY, Studio, picture
 from tests.acceptance.hardship import limner, until
 from tests.servers.codex_process import MODEL, Codex
 from tests.servers.components import needs
-from tests.servers.model_server import Calls, Saying
-from tests.servers.responses_server import ResponsesServer
 from tests.wires.vendor_types import assert_legal
 
 from limner import Limner
 from limner.models.remote import RemoteModel
 from limner.net.http import Http
+from limner.testing.servers.model_server import ModelAnswer, ScriptedCall
+from limner.testing.servers.responses_server import ResponsesServer
 from limner.wires.base import HANDLE_URL, Prompt
 
 pytestmark = [pytest.mark.slow, needs("codex_cli_bin")]
@@ -43,7 +43,7 @@ TOOL = {
     "description": "Takes a picture of what is on the screen.",
     "inputSchema": {"type": "object", "properties": {"target": {"type": "string"}}},
 }
-CALL = Calls(name="take_screenshot", arguments='{"target":"window"}', call_id="call_1")
+CALL = ScriptedCall(name="take_screenshot", arguments='{"target":"window"}', call_id="call_1")
 
 
 def screenshot(call: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -79,7 +79,7 @@ def server() -> Iterator[ResponsesServer]:
         yield server
 
 
-def will_say(server: ResponsesServer, *sayings: Saying) -> None:
+def will_say(server: ResponsesServer, *sayings: ModelAnswer) -> None:
     """The model's next answers."""
     server.script("ask", *(server.streamed(saying, {"model": MODEL}) for saying in sayings))
 
@@ -90,8 +90,8 @@ async def written(tmp_path: Path, server: ResponsesServer) -> AsyncIterator[Writ
     codex = Codex(tmp_path, server)
     will_say(
         server,
-        Saying(pieces=("Let me ", "look."), calls=(CALL,)),
-        Saying(pieces=("Half red, ", "half blue.")),
+        ModelAnswer(pieces=("Let me ", "look."), calls=(CALL,)),
+        ModelAnswer(pieces=("Half red, ", "half blue.")),
     )
     async with codex.app_server(on_call=screenshot) as talk:
         started = await talk.request("thread/start", cwd=str(codex.cwd), dynamicTools=[TOOL])
@@ -201,7 +201,7 @@ async def test_it_is_continued_here_and_then_by_codex_again(
     server, export = written.server, studio.cwd / "back.jsonl"
     studio.env |= {"OPENAI_API_KEY": OPENAI_KEY, "OPENAI_BASE_URL": server.base_url}
     await imported(studio, written.path)
-    will_say(server, Saying(pieces=("On the ", "left.")), Saying(pieces=("Gladly.",)))
+    will_say(server, ModelAnswer(pieces=("On the ", "left.")), ModelAnswer(pieces=("Gladly.",)))
     question = ("user", "Where is the red?")
     async with studio.open() as lim:
         await continued(lim, written.thread_id, question[1])

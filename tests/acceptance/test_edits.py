@@ -14,9 +14,9 @@ import pytest
 from PIL import Image
 from tests.acceptance.conftest import Studio, picture
 from tests.servers.openai_compatible_servers import AzureServer, LocalAIServer
-from tests.servers.openai_server import OpenAIServer, read_form
 
 from limner import ToolCall, ToolResult
+from limner.testing.servers.openai_server import OpenAIServer, read_form
 
 # What each service wants of those who speak OpenAI's language to it.
 OTHER_SERVICES: dict[str, dict[str, str]] = {

@@ -9,7 +9,8 @@ import pytest
 from PIL import Image
 from tests.acceptance.conftest import Studio
 from tests.acceptance.hardship import limner
-from tests.servers.openai_server import OpenAIServer
+
+from limner.testing.servers.openai_server import OpenAIServer
 
 MODULE = '''
 """A provider as somebody else would write it."""

@@ -10,11 +10,11 @@ from PIL import Image
 from tests.acceptance.conftest import Studio
 from tests.acceptance.hardship import limner
 from tests.imaging.imaging_samples import worker_pids
-from tests.servers.openai_server import OpenAIServer
-from tests.servers.wire import WireServer
 
 from limner import Limner, LimnerError, ToolCall
 from limner.errors import CorruptImage, ImageTooLarge, InputInvalid, UnsafeSvg
+from limner.testing.servers.http_server import LocalServer
+from limner.testing.servers.openai_server import OpenAIServer
 
 XLINK = 'xmlns:xlink="http://www.w3.org/1999/xlink"'
 ENDLESS = (
@@ -93,7 +93,7 @@ HOSTILE: dict[str, tuple[str, type[LimnerError]]] = {
 }
 
 
-class Watched(WireServer):
+class Watched(LocalServer):
     """A web server that nobody may call."""
 
 
@@ -125,7 +125,7 @@ async def test_hostile_a_document_is_refused_and_the_program_goes_on(
     refusal: type[LimnerError],
     studio: Studio,
     openai: OpenAIServer,
-    watched: WireServer,
+    watched: LocalServer,
     tmp_path: Path,
 ) -> None:
     secret = tmp_path / "secret.svg"

@@ -16,11 +16,11 @@ from tests.acceptance.inspecting import (
     size_of,
     value,
 )
-from tests.servers.anthropic_server import AnthropicServer
-from tests.servers.model_server import Saying
-from tests.servers.responses_server import ResponsesServer
 
 from limner import ToolCall
+from limner.testing.servers.anthropic_server import AnthropicServer
+from limner.testing.servers.model_server import ModelAnswer
+from limner.testing.servers.responses_server import ResponsesServer
 from limner.wires.items import user_message
 
 __all__ = ["desk", "openai"]
@@ -120,7 +120,7 @@ async def test_a_call_that_was_cut_off_counts_at_its_quote(
     desk: Studio, openai: ResponsesServer
 ) -> None:
     put(desk)
-    openai.saying = Saying(is_whole=False)
+    openai.model_answer = ModelAnswer(is_whole=False)
     result = await call(desk)
     assert (result.billed, result.cost_source) == (True, "unknown")
     async with desk.open() as lim:

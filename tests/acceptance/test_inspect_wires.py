@@ -11,12 +11,19 @@ import pytest
 from msgspec.structs import replace
 from tests.acceptance.conftest import Studio
 from tests.acceptance.inspecting import call, error, put, value
-from tests.servers.anthropic_server import AnthropicServer
 from tests.servers.chat_server import ChatServer
-from tests.servers.gemini_server import GeminiServer
-from tests.servers.model_server import TEXT, Counts, ModelServer, Saying, Trouble
-from tests.servers.responses_server import ResponsesServer
-from tests.servers.wire import Gate
+
+from limner.testing.servers.anthropic_server import AnthropicServer
+from limner.testing.servers.gemini_server import GeminiServer
+from limner.testing.servers.http_server import Gate
+from limner.testing.servers.model_server import (
+    TEXT,
+    ModelAnswer,
+    ModelServer,
+    StreamError,
+    TokenCounts,
+)
+from limner.testing.servers.responses_server import ResponsesServer
 
 QUESTION = "What is it?"
 KEY = "test-key-0123456789abcdef"
@@ -82,7 +89,9 @@ async def test_the_picture_comes_before_the_question(
 
 
 async def test_usage_becomes_a_price_where_there_is_one(desk: Studio, server: ModelServer) -> None:
-    server.saying = Saying(usage=Counts(input=1000, cached=0, output=100, reasoning=0))
+    server.model_answer = ModelAnswer(
+        usage=TokenCounts(input=1000, cached=0, output=100, reasoning=0)
+    )
     answer = value(await call(desk))
     usage = answer["details"]["usage"]
     assert (usage["input_tokens"], usage["output_tokens"]) == (1000, 100)
@@ -91,12 +100,12 @@ async def test_usage_becomes_a_price_where_there_is_one(desk: Studio, server: Mo
 
 
 async def test_an_answer_without_usage_is_an_answer(desk: Studio, server: ModelServer) -> None:
-    server.saying = Saying(usage=None)
+    server.model_answer = ModelAnswer(usage=None)
     assert value(await call(desk))["text"] == TEXT
 
 
 async def test_a_refusal_is_told_in_the_models_words(desk: Studio, server: ModelServer) -> None:
-    server.saying = Saying(pieces=(), refusal="I will not look at that.")
+    server.model_answer = ModelAnswer(pieces=(), refusal="I will not look at that.")
     result = await call(desk)
     assert result.domain_code == "MODEL_REFUSED"
     assert error(result)
@@ -105,17 +114,19 @@ async def test_a_refusal_is_told_in_the_models_words(desk: Studio, server: Model
 async def test_trouble_in_the_middle_of_an_answer_is_told(
     desk: Studio, server: ModelServer
 ) -> None:
-    server.saying = Saying(trouble=Trouble(code="server_error", message="The model fell over."))
+    server.model_answer = ModelAnswer(
+        error=StreamError(code="server_error", message="The model fell over.")
+    )
     assert error(await call(desk)) == "The model fell over."
 
 
 async def test_an_answer_that_breaks_off_failed(desk: Studio, server: ModelServer) -> None:
-    server.saying = Saying(is_whole=False)
+    server.model_answer = ModelAnswer(is_whole=False)
     assert error(await call(desk)) == "inspect_image request failed."
 
 
 async def test_an_abort_in_the_middle_ends_the_call(desk: Studio, server: ModelServer) -> None:
-    server.saying = Saying(gate=Gate())
+    server.model_answer = ModelAnswer(gate=Gate())
     cancel = asyncio.Event()
 
     def watch(news: Any) -> None:

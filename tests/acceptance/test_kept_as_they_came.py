@@ -13,9 +13,9 @@ from PIL import Image
 from tests.acceptance.conftest import Studio, picture, unlabelled
 from tests.acceptance.hardship import limner
 from tests.servers.c2pa_signer import GENERATOR, ISSUER, SIGNER, signed
-from tests.servers.openai_server import OpenAIServer
 
 from limner.imaging.formats import OutputFormat
+from limner.testing.servers.openai_server import OpenAIServer
 from limner.tools.built_in.image_generate import GenerateArguments
 from limner.tools.drawing_arguments import CallerOptions
 

@@ -31,9 +31,9 @@ from tests.acceptance.kill_servers import (
     number_of,
 )
 from tests.fuzz import IS_LONG
-from tests.servers.openai_server import USAGE
 
 from limner.catalogue.images import cost_of_usage, image_models
+from limner.testing.servers.openai_server import USAGE
 
 CALLS = 1_000 if IS_LONG else 200
 AT_ONCE = 4

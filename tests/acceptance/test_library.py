@@ -18,13 +18,13 @@ from tests.acceptance.conftest import OPENAI_KEY, Studio, unlabelled
 from tests.acceptance.hardship import held_back, until
 from tests.imaging.imaging_samples import worker_pids
 from tests.servers.components import starts_late_threads
-from tests.servers.openai_server import OpenAIServer
-from tests.servers.replicate_server import ReplicateServer
-from tests.servers.wire import Gate
 
 import limner
 from limner import Limner, ToolCall, ToolContext, ToolRegistry
 from limner.errors import InputInvalid
+from limner.testing.servers.http_server import Gate
+from limner.testing.servers.openai_server import OpenAIServer
+from limner.testing.servers.replicate_server import ReplicateServer
 
 SIZE = "64x64"
 

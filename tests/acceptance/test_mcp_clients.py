@@ -18,7 +18,8 @@ from mcp_types import methods
 from PIL import Image
 from tests.acceptance.conftest import Studio, picture
 from tests.servers.mcp_process import LEGACY, STATELESS, Mode, by_pipes, inside, listening
-from tests.servers.openai_server import OpenAIServer
+
+from limner.testing.servers.openai_server import OpenAIServer
 
 TOOLS = [
     "image_generate",

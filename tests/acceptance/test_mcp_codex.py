@@ -20,15 +20,16 @@ from tests.acceptance.conftest import Studio, picture
 from tests.servers.codex_process import MODEL, Codex
 from tests.servers.components import needs
 from tests.servers.mcp_process import WORDS
-from tests.servers.model_server import Calls, Saying
-from tests.servers.openai_server import OpenAIServer
-from tests.servers.responses_server import ResponsesServer
-from tests.servers.wire import Reply
+
+from limner.testing.servers.http_server import Reply
+from limner.testing.servers.model_server import ModelAnswer, ScriptedCall
+from limner.testing.servers.openai_server import OpenAIServer
+from limner.testing.servers.responses_server import ResponsesServer
 
 pytestmark = [pytest.mark.slow, needs("codex_cli_bin")]
 
-CALL = Calls(name="image_generate", arguments='{"prompt":"a fox"}', call_id="call_1")
-FIND = Calls(name="tool_search", arguments="{}", call_id="call_0")
+CALL = ScriptedCall(name="image_generate", arguments='{"prompt":"a fox"}', call_id="call_1")
+FIND = ScriptedCall(name="tool_search", arguments="{}", call_id="call_0")
 # Codex keeps the tools of servers back until its model has looked for them.
 SEARCHING = {
     "type": "tool_search_call",
@@ -54,7 +55,7 @@ def set_up(codex: Codex, studio: Studio) -> None:
         file.write(APPROVED)
 
 
-def streamed(model: ResponsesServer, saying: Saying) -> Reply:
+def streamed(model: ResponsesServer, saying: ModelAnswer) -> Reply:
     """An answer with calls in the words of Codex, which has more kinds of them than others."""
     reply = model.streamed(saying, {"model": MODEL})
     whole = b"".join(piece for piece in reply.pieces if isinstance(piece, bytes)).decode()
@@ -89,9 +90,9 @@ async def test_codex_shows_its_model_the_picture_that_it_asked_limner_for(
     codex = Codex(tmp_path, model)
     set_up(codex, studio)
     sayings = (
-        Saying(pieces=("Who draws?",), calls=(FIND,)),
-        Saying(pieces=("Let me draw.",), calls=(CALL,)),
-        Saying(pieces=("A fox.",)),
+        ModelAnswer(pieces=("Who draws?",), calls=(FIND,)),
+        ModelAnswer(pieces=("Let me draw.",), calls=(CALL,)),
+        ModelAnswer(pieces=("A fox.",)),
     )
     model.script("ask", *(streamed(model, saying) for saying in sayings))
     async with codex.app_server() as talk:

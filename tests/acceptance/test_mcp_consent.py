@@ -17,8 +17,9 @@ from pydantic import FileUrl
 from tests.acceptance.conftest import Studio
 from tests.acceptance.test_mcp_slow import held
 from tests.servers.mcp_process import Mode, by_pipes, inside, listening
-from tests.servers.openai_server import OpenAIServer
-from tests.servers.wire import Gate
+
+from limner.testing.servers.http_server import Gate
+from limner.testing.servers.openai_server import OpenAIServer
 
 FOX = {"prompt": "a fox"}
 TASKS = "io.modelcontextprotocol/tasks"

@@ -26,7 +26,8 @@ from tests.servers.mcp_process import (
     inside,
     listening,
 )
-from tests.servers.wire import WireServer
+
+from limner.testing.servers.http_server import LocalServer
 
 SECRET = "a-secret-of-some-length"
 GIGABYTE = 1 << 30
@@ -38,13 +39,13 @@ GREETING = (
 
 
 @pytest.fixture
-def private() -> Iterator[WireServer]:
+def private() -> Iterator[LocalServer]:
     """A service in the private network that nobody must be made to call."""
-    with WireServer() as server:
+    with LocalServer() as server:
         yield server
 
 
-def readings(studio: Studio, private: WireServer) -> list[str]:
+def readings(studio: Studio, private: LocalServer) -> list[str]:
     """Paths that no model may read: a picture lies behind each that could have one."""
     home = Path(studio.env["HOME"])
     keys = home / ".ssh"
@@ -87,7 +88,7 @@ def writings(studio: Studio) -> list[str]:
     ]
 
 
-def calls(studio: Studio, private: WireServer) -> list[tuple[str, dict[str, Any]]]:
+def calls(studio: Studio, private: LocalServer) -> list[tuple[str, dict[str, Any]]]:
     """Every path parameter of every tool, with every path."""
     (studio.cwd / "own.png").write_bytes(picture(8, 8))
     found: list[tuple[str, dict[str, Any]]] = []
@@ -111,7 +112,7 @@ def calls(studio: Studio, private: WireServer) -> list[tuple[str, dict[str, Any]
 
 @pytest.mark.slow
 async def test_no_path_parameter_of_any_tool_leads_out_of_reach(
-    studio: Studio, private: WireServer
+    studio: Studio, private: LocalServer
 ) -> None:
     attempts = calls(studio, private)
     secrets = sorted(Path(studio.env["HOME"], ".ssh").iterdir())

@@ -15,7 +15,8 @@ from tests.acceptance.conftest import Studio, picture
 from tests.acceptance.test_mcp_clients import TOOLS
 from tests.servers.mcp_process import WORDS, environment, listening
 from tests.servers.npm_peers import needs_npm, program
-from tests.servers.openai_server import OpenAIServer
+
+from limner.testing.servers.openai_server import OpenAIServer
 
 INSPECTOR = "@modelcontextprotocol/inspector@2"
 GUARD_S = 120.0

@@ -14,13 +14,13 @@ from pydantic import FileUrl
 from tests.acceptance.conftest import Studio
 from tests.acceptance.test_mcp_slow import FOX, held, ledger, value_of
 from tests.servers.mcp_process import inside, listening
-from tests.servers.openai_server import OpenAIServer
-from tests.servers.replicate_server import ReplicateServer
-from tests.servers.wire import Gate, Reply
 
 from limner.content import Picture
 from limner.frontends.mcp.running_calls import RunningCall
 from limner.frontends.mcp.service import McpService
+from limner.testing.servers.http_server import Gate, Reply
+from limner.testing.servers.openai_server import OpenAIServer
+from limner.testing.servers.replicate_server import ReplicateServer
 from limner.tools.base import ToolResult
 
 DRAWN = Picture(handle="f" * 64, mime="image/png", width=1, height=1, size_bytes=1)

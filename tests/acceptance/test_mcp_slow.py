@@ -15,9 +15,10 @@ from mcp.shared.exceptions import MCPError
 from msgspec.structs import replace
 from tests.acceptance.conftest import Studio
 from tests.servers.mcp_process import Mode, by_pipes, inside, listening
-from tests.servers.openai_server import OpenAIServer
-from tests.servers.replicate_server import ReplicateServer
-from tests.servers.wire import Gate, Reply
+
+from limner.testing.servers.http_server import Gate, Reply
+from limner.testing.servers.openai_server import OpenAIServer
+from limner.testing.servers.replicate_server import ReplicateServer
 
 FOX = {"prompt": "a fox"}
 IMPATIENT_S = 0.5

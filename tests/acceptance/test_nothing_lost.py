@@ -14,10 +14,6 @@ import pytest
 from msgspec.structs import replace
 from tests.acceptance.conftest import SPRING, Studio, picture, unlabelled
 from tests.acceptance.hardship import full_disk, held_back, until
-from tests.servers.gemini_image_server import GeminiImageServer
-from tests.servers.openai_server import OpenAIServer, error_reply
-from tests.servers.replicate_server import ReplicateServer
-from tests.servers.wire import Gate, json_reply
 
 from limner import GeneratedImage, Limner, LimnerError
 from limner.errors import (
@@ -27,6 +23,10 @@ from limner.errors import (
     StorageError,
     cancellation_cost,
 )
+from limner.testing.servers.gemini_image_server import GeminiImageServer
+from limner.testing.servers.http_server import Gate, json_reply
+from limner.testing.servers.openai_server import OpenAIServer, error_reply
+from limner.testing.servers.replicate_server import ReplicateServer
 
 FOUR_CENTS = 40_000_000
 

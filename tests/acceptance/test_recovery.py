@@ -12,9 +12,6 @@ import pytest
 from msgspec.structs import replace
 from tests.acceptance.conftest import SPRING, Studio, picture, unlabelled
 from tests.acceptance.hardship import full_disk, held_back, kill, limner, start
-from tests.servers.openai_server import OpenAIServer
-from tests.servers.replicate_server import ReplicateServer, error_reply
-from tests.servers.wire import Gate, Reply, bytes_reply, html_reply, json_reply
 
 from limner import GeneratedImage, Limner, LimnerError
 from limner.errors import (
@@ -27,6 +24,9 @@ from limner.errors import (
 )
 from limner.money.records import JobRow, LedgerRow
 from limner.testing import FakeClock
+from limner.testing.servers.http_server import Gate, Reply, bytes_reply, html_reply, json_reply
+from limner.testing.servers.openai_server import OpenAIServer
+from limner.testing.servers.replicate_server import ReplicateServer, error_reply
 
 FLUX_NANO = 3_000_000
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from PIL import Image
 from tests.acceptance.conftest import SPRING, Studio, picture, unlabelled
-from tests.servers.openai_server import OpenAIServer, error_reply
-from tests.servers.replicate_server import ReplicateServer
-from tests.servers.wire import json_reply
 
 from limner import ToolResult, create_image_tools
+from limner.testing.servers.http_server import json_reply
+from limner.testing.servers.openai_server import OpenAIServer, error_reply
+from limner.testing.servers.replicate_server import ReplicateServer
 from limner.tools.built_in.image_generate import IMAGE_GENERATE
 
 

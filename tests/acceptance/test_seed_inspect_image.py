@@ -25,12 +25,12 @@ from tests.acceptance.inspecting import (
     size_of,
     value,
 )
-from tests.servers.model_server import Counts, Saying, Trouble
-from tests.servers.openai_server import error_reply
-from tests.servers.responses_server import ResponsesServer
-from tests.servers.wire import Gate
 
 from limner import Text
+from limner.testing.servers.http_server import Gate
+from limner.testing.servers.model_server import ModelAnswer, StreamError, TokenCounts
+from limner.testing.servers.openai_server import error_reply
+from limner.testing.servers.responses_server import ResponsesServer
 from limner.tools.built_in.inspect_image import INSPECT_IMAGE
 from limner.tools.inspection import Inspector, system_prompt
 from limner.tools.picture_loader import MAX_INPUT_BYTES, UNDECODABLE
@@ -86,7 +86,7 @@ async def test_outputs_one_text_block_and_three_details(
     desk: Studio, openai: ResponsesServer
 ) -> None:
     path = put(desk)
-    openai.saying = Saying(
+    openai.model_answer = ModelAnswer(
         pieces=(
             "  A fox",
             " in the snow.\n",
@@ -117,7 +117,7 @@ async def test_output_is_single_shot_while_the_answer_streams_to_the_progress(
     desk: Studio, openai: ResponsesServer
 ) -> None:
     put(desk)
-    openai.saying = Saying(pieces=("one ", "two ", "three"))
+    openai.model_answer = ModelAnswer(pieces=("one ", "two ", "three"))
     told: list[str] = []
     context = replace(desk.context(), progress=lambda news: told.append(news.message))
     result = await call(desk, context)
@@ -286,7 +286,9 @@ async def test_flow_11_an_error_of_the_model_is_the_tools_error(
     desk: Studio, openai: ResponsesServer
 ) -> None:
     put(desk)
-    openai.saying = Saying(trouble=Trouble(code="server_error", message="The model fell over."))
+    openai.model_answer = ModelAnswer(
+        error=StreamError(code="server_error", message="The model fell over.")
+    )
     assert error(await call(desk)) == "The model fell over."
 
 
@@ -294,7 +296,7 @@ async def test_flow_12_only_text_is_concatenated_and_trimmed(
     desk: Studio, openai: ResponsesServer
 ) -> None:
     put(desk)
-    openai.saying = Saying(pieces=("\n\n A", " fox \n"))
+    openai.model_answer = ModelAnswer(pieces=("\n\n A", " fox \n"))
     assert value(await call(desk))["text"] == "A fox"
 
 
@@ -337,7 +339,7 @@ async def test_side_effect_the_caller_can_abort_the_request(
     desk: Studio, openai: ResponsesServer
 ) -> None:
     put(desk)
-    openai.saying = Saying(gate=Gate())
+    openai.model_answer = ModelAnswer(gate=Gate())
     cancel = asyncio.Event()
 
     def watch(news: Any) -> None:
@@ -353,7 +355,9 @@ async def test_side_effect_usage_and_cost_are_in_the_ledger(
     desk: Studio, openai: ResponsesServer
 ) -> None:
     put(desk)
-    openai.saying = Saying(usage=Counts(input=1000, cached=0, output=100, reasoning=0))
+    openai.model_answer = ModelAnswer(
+        usage=TokenCounts(input=1000, cached=0, output=100, reasoning=0)
+    )
     result = await call(desk)
     async with desk.open() as lim:
         spend = await lim.money.spend()
@@ -422,7 +426,7 @@ async def test_error_request_failed_when_the_provider_says_nothing(
     desk: Studio, openai: ResponsesServer
 ) -> None:
     put(desk)
-    openai.saying = Saying(is_whole=False)
+    openai.model_answer = ModelAnswer(is_whole=False)
     assert error(await call(desk)) == "inspect_image request failed."
 
 
@@ -438,7 +442,7 @@ async def test_error_the_providers_message_is_passed_through(
 
 async def test_error_no_text_output(desk: Studio, openai: ResponsesServer) -> None:
     put(desk)
-    openai.saying = Saying(pieces=(" ", "\n"))
+    openai.model_answer = ModelAnswer(pieces=(" ", "\n"))
     result = await call(desk)
     assert error(result) == "inspect_image model returned no text output."
     assert result.billed
@@ -446,7 +450,7 @@ async def test_error_no_text_output(desk: Studio, openai: ResponsesServer) -> No
 
 async def test_error_a_time_out_is_not_an_abort(desk: Studio, openai: ResponsesServer) -> None:
     put(desk)
-    openai.saying = Saying(gate=Gate())
+    openai.model_answer = ModelAnswer(gate=Gate())
     desk.env["LIMNER_TOOLS_TIMEOUT_S"] = "0.2"
     assert error(await call(desk)) == (
         "inspect_image request timed out after 0.2s. Increase tools.timeout_s or check the "

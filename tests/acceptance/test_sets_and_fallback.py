@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from tests.acceptance.conftest import Studio
-from tests.servers.openai_server import OpenAIServer, error_reply
-from tests.servers.replicate_server import ReplicateServer
-from tests.servers.wire import Gate, Reply
 
 from limner import ToolResult
+from limner.testing.servers.http_server import Gate, Reply
+from limner.testing.servers.openai_server import OpenAIServer, error_reply
+from limner.testing.servers.replicate_server import ReplicateServer
 from limner.tools.base import Question
 
 FLARE = "openai-image"

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from tests.acceptance.conftest import OPENAI_KEY, Studio, picture
 from tests.agent.talking import Talk, ending, happened, talk
-from tests.servers.model_server import Counts
-from tests.servers.responses_server import ResponsesServer
 from tests.servers.scripted import says
 
 from limner import ToolCall, ToolResult
 from limner.catalogue.rates import UNKNOWN_RATE
 from limner.catalogue.vision import vision_models
+from limner.testing.servers.model_server import TokenCounts
+from limner.testing.servers.responses_server import ResponsesServer
 from limner.tools.base import ApprovalPolicy, Question
 
 UNLISTED = "openai/gpt-of-tomorrow"
@@ -94,7 +94,7 @@ async def test_a_look_of_unknown_price_is_a_paid_call(
 
 async def test_counted_tokens_are_settled_at_the_reserved_rate(desk: Studio) -> None:
     result = await look(desk)
-    counts = Counts()
+    counts = TokenCounts()
     nano = UNKNOWN_RATE.cost(input_tokens=counts.input, output_tokens=counts.output)
     assert (result.ok, result.cost_nano, result.cost_source) == (True, nano, "unknown")
     async with desk.open() as lim:
@@ -110,13 +110,13 @@ async def test_a_cap_holds_for_a_conversation_of_unknown_price(groq: Talk) -> No
 
     agent = groq.agent(lim, budget_usd="1")
     ended = ending(await happened(agent, "Hello."))
-    counts = Counts()
+    counts = TokenCounts()
     nano = UNKNOWN_RATE.cost(input_tokens=counts.input, output_tokens=counts.output)
     assert (ended.text, ended.spent_nano) == ("Hello.", nano)
 
 
 async def test_uncounted_tokens_cost_what_was_reserved(groq: Talk) -> None:
-    groq.script(says("Hello.", usage=Counts(input=0, cached=0, output=0, reasoning=0)))
+    groq.script(says("Hello.", usage=TokenCounts(input=0, cached=0, output=0, reasoning=0)))
     lim = groq.limner()
     ended = ending(await happened(groq.agent(lim), "Hello."))
     (row,) = (await lim.money.spend()).recent

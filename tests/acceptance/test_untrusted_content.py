@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 from tests.acceptance.conftest import OPENAI_KEY, Studio, picture
-from tests.servers.openai_server import OpenAIServer
-from tests.servers.responses_server import ResponsesServer
 
 from limner import ToolCall, ToolResult
 from limner.storage.reach import Reach
+from limner.testing.servers.openai_server import OpenAIServer
+from limner.testing.servers.responses_server import ResponsesServer
 from limner.tools.base import ApprovalPolicy, Question
 from limner.tools.consent import OverCap
 

@@ -10,9 +10,13 @@ from typing import Any
 import pytest
 from PIL import Image
 from tests.acceptance.conftest import OPENAI_KEY, SPRING, Studio, picture, unlabelled
-from tests.servers.openai_server import OpenAIServer, error_reply
-from tests.servers.replicate_server import ReplicateServer
-from tests.servers.wire import (
+
+from limner import ToolCall, ToolResult
+from limner.net.download import DownloadSource
+from limner.providers.replicate_api import PICTURE_HOSTS
+from limner.storage.keys import Keys
+from limner.storage.reach import Reach
+from limner.testing.servers.http_server import (
     Gate,
     Reply,
     bytes_reply,
@@ -21,12 +25,8 @@ from tests.servers.wire import (
     html_reply,
     json_reply,
 )
-
-from limner import ToolCall, ToolResult
-from limner.net.download import DownloadSource
-from limner.providers.replicate_api import PICTURE_HOSTS
-from limner.storage.keys import Keys
-from limner.storage.reach import Reach
+from limner.testing.servers.openai_server import OpenAIServer, error_reply
+from limner.testing.servers.replicate_server import ReplicateServer
 
 
 async def spent(studio: Studio) -> float:

@@ -16,8 +16,9 @@ from tests.acceptance.hardship import LIMNER
 from tests.servers.appserver_side import TalkingServer, codex_side, limner_side
 from tests.servers.codex_process import MODEL
 from tests.servers.components import needs
-from tests.servers.model_server import Saying
 from tests.servers.scripted import calls, says
+
+from limner.testing.servers.model_server import ModelAnswer
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "which-interface.md"
 GUARD_S = 60.0
@@ -71,7 +72,7 @@ def model() -> Iterator[TalkingServer]:
         yield server
 
 
-def will_say(model: TalkingServer, *sayings: Saying) -> None:
+def will_say(model: TalkingServer, *sayings: ModelAnswer) -> None:
     """The model's next answers."""
     model.script("ask", *(model.streamed(saying, {"model": MODEL}) for saying in sayings))
 

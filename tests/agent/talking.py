@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.acceptance.conftest import AUTUMN, OPENAI_KEY, picture
-from tests.servers.openai_server import OpenAIServer
 from tests.servers.scripted import TALKERS, Line, scripted
 
 from limner.agent.events import Event, TurnEnded
 from limner.agents import Agent
 from limner.client import Limner
 from limner.settings import load
+from limner.testing.servers.openai_server import OpenAIServer
 
 TALKER_KEY = "talker-key-0123456789abcdef"
 

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 from tests.agent.talking import Talk, ending, happened, of, talk
-from tests.servers.model_server import Counts
 from tests.servers.scripted import calls, says
 
 from limner.agent.events import Compacted
 from limner.agent.session_options import SessionOptions
 from limner.agent.untrusted import RULE
 from limner.errors import UserError
+from limner.testing.servers.model_server import TokenCounts
 from limner.tools.base import Outcome, Tool, ToolContext
 
-FULL = Counts(input=10_000_000, cached=0)
+FULL = TokenCounts(input=10_000_000, cached=0)
 
 
 @pytest.fixture

@@ -10,9 +10,7 @@ from typing import Any
 
 import pytest
 from tests.agent.talking import Talk, ending, happened, of, talk
-from tests.servers.model_server import Counts
 from tests.servers.scripted import TALKERS, calls, says
-from tests.servers.wire import Gate, Reply, Seen, json_reply
 
 import limner
 from limner.agent.events import (
@@ -29,6 +27,8 @@ from limner.agent.history_repair import ABORTED
 from limner.agent.loop import INTERRUPTED
 from limner.agent.session_options import SessionOptions
 from limner.errors import UserError
+from limner.testing.servers.http_server import Gate, ReceivedRequest, Reply, json_reply
+from limner.testing.servers.model_server import TokenCounts
 from limner.tools.base import Outcome, Question, Tool, ToolContext
 from limner.wires.items import is_call
 
@@ -284,7 +284,7 @@ async def test_a_call_that_was_left_open_can_still_be_answered(at: Talk) -> None
 
 
 async def test_a_conversation_that_outgrows_the_model_is_summed_up(at: Talk) -> None:
-    at.script(calls(DRAW), says("Here is your fox.", usage=Counts(input=10_000_000, cached=0)))
+    at.script(calls(DRAW), says("Here is your fox.", usage=TokenCounts(input=10_000_000, cached=0)))
     agent = at.agent()
     await happened(agent, "Draw a fox. Take your time.")
     at.script(says("The user wanted a fox; fox.png has it."), says("As I said, fox.png."))
@@ -304,7 +304,7 @@ async def test_a_conversation_that_outgrows_the_model_is_summed_up(at: Talk) -> 
 
 
 async def test_a_service_that_finds_it_too_long_gets_a_shorter_one(openai: Talk) -> None:
-    def too_long(seen: Seen) -> Reply:
+    def too_long(seen: ReceivedRequest) -> Reply:
         error = {
             "message": "Your input exceeds the context window of this model.",
             "type": "invalid_request_error",

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from tests.agent.talking import Talk, ending, happened, of, talk
 from tests.servers.scripted import TALKERS, calls, says
-from tests.servers.wire import Gate, Reply
 
 from limner.agent.events import InputAdded, TextDelta, ToolFinished
 from limner.errors import InputInvalid
+from limner.testing.servers.http_server import Gate, Reply
 from limner.tools.base import Outcome, Tool, ToolContext
 
 

@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 from tests.agent.agent_pictures import model, seen, take, text, turn, unique, user
-from tests.servers.anthropic_server import AnthropicServer
 from tests.servers.chat_server import ChatServer
-from tests.servers.gemini_server import GeminiServer
-from tests.servers.model_server import TEXT, ModelServer
-from tests.servers.responses_server import ResponsesServer
 from tests.servers.samples import KEY
-from tests.servers.wire import Reply, Seen, json_reply
 
 from limner.agent.picture_slots import REFUSED
 from limner.client import Limner
 from limner.errors import ProviderBadRequest, ProviderError
 from limner.models.remote import RemoteModel
 from limner.net.http import Http
+from limner.testing.servers.anthropic_server import AnthropicServer
+from limner.testing.servers.gemini_server import GeminiServer
+from limner.testing.servers.http_server import ReceivedRequest, Reply, json_reply
+from limner.testing.servers.model_server import TEXT, ModelServer
+from limner.testing.servers.responses_server import ResponsesServer
 from limner.wires.base import Prompt
 
 # What each vendor says of a picture it does not like.
@@ -65,7 +65,7 @@ def server(name: str) -> Iterator[Any]:
 
         bad = b"nothing"
 
-        def objection(self, seen: Seen) -> Reply | None:
+        def objection(self, seen: ReceivedRequest) -> Reply | None:
             if base64.b64encode(self.bad) in seen.body:
                 return json_reply({"error": error}, status=400)
             return super().objection(seen)

@@ -13,9 +13,10 @@ from tests.acceptance.conftest import picture
 from tests.agent.talking import Talk
 from tests.frontends.chatting import PROMPT, Chat, chat, with_model
 from tests.frontends.cli_process import CLEAR_LINE, CommandLine
-from tests.servers.replicate_server import ReplicateServer
 from tests.servers.scripted import calls, says
-from tests.servers.wire import Gate, Reply
+
+from limner.testing.servers.http_server import Gate, Reply
+from limner.testing.servers.replicate_server import ReplicateServer
 
 DRAW = ("image_generate", '{"prompt": "a red fox"}')
 LOST = ("inspect_image", '{"path": "nowhere.png", "question": "What is it?"}')

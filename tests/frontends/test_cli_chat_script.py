@@ -13,9 +13,10 @@ from tests.acceptance.conftest import picture
 from tests.agent.talking import Talk
 from tests.frontends.chatting import with_model
 from tests.frontends.cli_process import CommandLine, Done
-from tests.servers.model_server import Trouble
 from tests.servers.scripted import calls, says
-from tests.servers.wire import Gate
+
+from limner.testing.servers.http_server import Gate
+from limner.testing.servers.model_server import StreamError
 
 DRAW = ("image_generate", '{"prompt": "a red fox", "output_path": "fox.png"}')
 LOST = ("inspect_image", '{"path": "nowhere.png", "question": "What is it?"}')
@@ -160,7 +161,7 @@ def test_a_turn_that_fails_has_the_status_of_its_error(
     scripted: tuple[Talk, CommandLine],
 ) -> None:
     model, cli = scripted
-    model.script(says("Half a", trouble=Trouble(code="server_error", message="Broke.")))
+    model.script(says("Half a", error=StreamError(code="server_error", message="Broke.")))
     done = cli.run("chat", "-p", "Hello.", "--json")
     assert (done.status, done.json["status"]) == (3, "failed")
     assert done.json["error"]["code"].startswith("MODEL_")

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from PIL import Image
 from tests.frontends.cli_process import CommandLine, Done
-from tests.servers.openai_server import OpenAIServer, error_reply
-from tests.servers.wire import json_reply
 
 from limner.frontends.cli.main import COMMANDS
+from limner.testing.servers.http_server import json_reply
+from limner.testing.servers.openai_server import OpenAIServer, error_reply
 
 PAID = ["generate", "a fox", "--provider", "openai-image"]
 RED = '<svg xmlns="http://www.w3.org/2000/svg"><rect width="9" height="9" fill="red"/></svg>'

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from PIL import Image
 from tests.frontends.cli_process import CommandLine
-from tests.servers.openai_server import OpenAIServer, error_reply, read_form
-from tests.servers.replicate_server import ReplicateServer
+
+from limner.testing.servers.openai_server import OpenAIServer, error_reply, read_form
+from limner.testing.servers.replicate_server import ReplicateServer
 
 
 @pytest.fixture

@@ -8,8 +8,9 @@ from hashlib import sha256
 import pytest
 from tests.acceptance.conftest import OPENAI_KEY, REPLICATE_KEY, picture, unlabelled
 from tests.frontends.cli_process import CommandLine, Done
-from tests.servers.openai_server import OpenAIServer, error_reply
-from tests.servers.replicate_server import ReplicateServer
+
+from limner.testing.servers.openai_server import OpenAIServer, error_reply
+from limner.testing.servers.replicate_server import ReplicateServer
 
 RED = '<svg xmlns="http://www.w3.org/2000/svg"><rect width="9" height="9" fill="red"/></svg>'
 OFFLINE_NOTE = (

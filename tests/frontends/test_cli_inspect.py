@@ -9,10 +9,11 @@ import pytest
 from PIL import Image
 from tests.acceptance.conftest import OPENAI_KEY
 from tests.frontends.cli_process import CommandLine
-from tests.servers.model_server import Saying
-from tests.servers.openai_server import error_reply
-from tests.servers.responses_server import ResponsesServer
-from tests.servers.wire import Gate
+
+from limner.testing.servers.http_server import Gate
+from limner.testing.servers.model_server import ModelAnswer
+from limner.testing.servers.openai_server import error_reply
+from limner.testing.servers.responses_server import ResponsesServer
 
 LONG = "\n".join(f"line {number}" for number in range(1, 31))
 
@@ -39,14 +40,14 @@ def draw(path: Path, width: int = 60, height: int = 40, colour: str = "red") -> 
 
 
 def test_the_answer_is_all_of_standard_output(desk: CommandLine, model: ResponsesServer) -> None:
-    model.saying = Saying(pieces=("A red ", "rectangle."))
+    model.model_answer = ModelAnswer(pieces=("A red ", "rectangle."))
     done = desk.run("inspect", "pic.png", "What is it?")
     assert (done.status, done.out) == (0, "A red rectangle.\n")
     assert done.err.splitlines()[0] == "openai/gpt-5.5 · image/png"
 
 
 def test_json_has_text_and_details(desk: CommandLine, model: ResponsesServer) -> None:
-    model.saying = Saying(pieces=("A red rectangle.",))
+    model.model_answer = ModelAnswer(pieces=("A red rectangle.",))
     done = desk.run("inspect", "pic.png", "What is it?", "--json")
     assert (done.status, done.err) == (0, "")
     assert [*done.json] == ["text", "details"]
@@ -118,7 +119,7 @@ def test_the_exit_status_says_who_failed(desk: CommandLine, model: ResponsesServ
 
 @pytest.mark.slow
 def test_a_terminal_gets_the_short_view(desk: CommandLine, model: ResponsesServer) -> None:
-    model.saying = Saying(pieces=(LONG,))
+    model.model_answer = ModelAnswer(pieces=(LONG,))
     view = on_screen(desk, "inspect", "pic.png", "What does it say?")
     assert view[:7] == [
         "What does it say?",
@@ -137,7 +138,7 @@ def test_the_answer_streams_to_the_progress_display(
     desk: CommandLine, model: ResponsesServer
 ) -> None:
     gate = Gate()
-    model.saying = Saying(pieces=("A red ", "rectangle."), gate=gate)
+    model.model_answer = ModelAnswer(pieces=("A red ", "rectangle."), gate=gate)
     terminal = desk.in_terminal("inspect", "pic.png", "What is it?")
     terminal.wait_until("openai/gpt-5.5: A red rectangle.")
     gate.open()
@@ -146,7 +147,7 @@ def test_the_answer_streams_to_the_progress_display(
 
 
 def test_ctrl_c_aborts_the_request(desk: CommandLine, model: ResponsesServer) -> None:
-    model.saying = Saying(pieces=("A red ",), gate=Gate())
+    model.model_answer = ModelAnswer(pieces=("A red ",), gate=Gate())
     terminal = desk.in_terminal("inspect", "pic.png", "What is it?")
     terminal.wait_until("openai/gpt-5.5: A red")
     terminal.interrupt()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 from tests.frontends.cli_process import CommandLine, Done
-from tests.servers.openai_server import OpenAIServer
-from tests.servers.replicate_server import ReplicateServer
-from tests.servers.wire import Gate, Reply
+
+from limner.testing.servers.http_server import Gate, Reply
+from limner.testing.servers.openai_server import OpenAIServer
+from limner.testing.servers.replicate_server import ReplicateServer
 
 FLUX = ["generate", "a fox", "--provider", "replicate-flux", "--out", "fox.png"]
 

@@ -7,9 +7,9 @@ import stat
 import pytest
 from tests.acceptance.conftest import OPENAI_KEY
 from tests.frontends.cli_process import CommandLine, Done
-from tests.servers.openai_server import OpenAIServer
 
 from limner.storage.keys import Keys
+from limner.testing.servers.openai_server import OpenAIServer
 
 STORED = Done(status=0, err="OPENAI_API_KEY is stored for this user.\n")
 

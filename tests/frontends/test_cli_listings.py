@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 from tests.frontends.cli_process import CommandLine, Done
-from tests.servers.openai_server import OpenAIServer
 
 from limner.illustrator import assets
 from limner.storage.keys import Keys
+from limner.testing.servers.openai_server import OpenAIServer
 
 
 def checks(done: Done) -> dict[str, bool]:

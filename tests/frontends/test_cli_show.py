@@ -14,9 +14,9 @@ from PIL import Image, PngImagePlugin
 from tests.acceptance.conftest import picture
 from tests.frontends.cli_process import CommandLine, Done
 from tests.servers.c2pa_signer import signed
-from tests.servers.openai_server import OpenAIServer
 
 import limner
+from limner.testing.servers.openai_server import OpenAIServer
 
 PAID = ["generate", "a fox", "--provider", "openai-image", "--seed", "7"]
 NOTHING_KNOWN = {

@@ -12,11 +12,11 @@ import pytest
 from PIL import Image
 from tests.acceptance.conftest import picture
 from tests.frontends.cli_process import CLEAR_LINE, CommandLine, Done
-from tests.servers.openai_server import OpenAIServer
-from tests.servers.wire import Gate, Reply
 
 from limner.frontends.cli import terminal as line
 from limner.pictures.request import Progress
+from limner.testing.servers.http_server import Gate, Reply
+from limner.testing.servers.openai_server import OpenAIServer
 
 PAID = ["generate", "a fox", "--provider", "openai-image"]
 ASKING = {"LIMNER_APPROVAL_POLICY": "untrusted"}

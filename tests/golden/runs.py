@@ -16,12 +16,13 @@ from typing import Any, NamedTuple
 from PIL import Image
 from tests.golden.forked import Ended, Runner
 from tests.golden.shapes import shape
-from tests.servers.model_server import Saying
-from tests.servers.openai_server import OpenAIServer, error_reply
-from tests.servers.replicate_server import ReplicateServer
-from tests.servers.responses_server import ResponsesServer
 from tests.servers.scripted import calls, says, scripted
-from tests.servers.wire import json_reply
+
+from limner.testing.servers.http_server import json_reply
+from limner.testing.servers.model_server import ModelAnswer
+from limner.testing.servers.openai_server import OpenAIServer, error_reply
+from limner.testing.servers.replicate_server import ReplicateServer
+from limner.testing.servers.responses_server import ResponsesServer
 
 KEY = "sk-golden-0123456789abcdef0123456789"
 SCHEMA = {"type": "object", "properties": {"size": {"type": "string"}}, "required": ["size"]}
@@ -281,9 +282,9 @@ def _looking(desk: Desk) -> None:
         desk(*look)
         desk.plain(*look)
         desk("inspect", "cat.png", "there.png", "Which is larger?", "--region", "0,0,32,32")
-        model.saying = Saying(pieces=('{"size": "64x48"}',))
+        model.model_answer = ModelAnswer(pieces=('{"size": "64x48"}',))
         desk(*look, "--schema", "schema.json")
-        model.saying = Saying(pieces=(" ",))
+        model.model_answer = ModelAnswer(pieces=(" ",))
         desk(*look, note="no words")
         model.script("ask", error_reply(400, "Upside down."))
         desk(*look, note="refused")

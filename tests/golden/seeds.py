@@ -19,13 +19,13 @@ from msgspec.structs import replace
 from tests.golden.forked import Runner
 from tests.golden.protocols import published
 from tests.golden.runs import KEY, desk_in, picture
-from tests.servers.model_server import Saying, Trouble
-from tests.servers.openai_server import OpenAIServer, error_reply
-from tests.servers.replicate_server import ReplicateServer
-from tests.servers.responses_server import ResponsesServer
-from tests.servers.wire import Gate, json_reply
 
 import limner
+from limner.testing.servers.http_server import Gate, json_reply
+from limner.testing.servers.model_server import ModelAnswer, StreamError
+from limner.testing.servers.openai_server import OpenAIServer, error_reply
+from limner.testing.servers.replicate_server import ReplicateServer
+from limner.testing.servers.responses_server import ResponsesServer
 
 GENERATE, INSPECT, TOOLS = "image_generate", "inspect_image", "dynamic tool output"
 MODEL = "openai/gpt-5.5"
@@ -215,20 +215,22 @@ async def _inspect_files(place: Place) -> None:
 async def _inspect_answers(place: Place) -> None:
     with ResponsesServer() as model:
         _eyes(place, model)
-        model.saying = Saying(pieces=("A fox.",))
+        model.model_answer = ModelAnswer(pieces=("A fox.",))
         result = await place.look()
         value = json.loads(result.value)
         details = list(value["details"].items())[:3]
         shown = [[name, str(text).replace(f"{place.cwd}{os.sep}", "")] for name, text in details]
         place.say(INSPECT, "Outputs: content", [part.text for part in result.content], "ToolResult")
         place.say(INSPECT, "Outputs: details, in their order", shown, "ToolResult.value")
-        model.saying = Saying(is_whole=False)
+        model.model_answer = ModelAnswer(is_whole=False)
         place.failed("The request failed without a message", await place.look())
-        model.saying = Saying(trouble=Trouble(code="server_error", message="The model fell over."))
+        model.model_answer = ModelAnswer(
+            error=StreamError(code="server_error", message="The model fell over.")
+        )
         place.failed("A message of the provider is passed through", await place.look())
-        model.saying = Saying(pieces=(" ", "\n"))
+        model.model_answer = ModelAnswer(pieces=(" ", "\n"))
         place.failed("No text output", await place.look())
-        model.saying = Saying(gate=Gate())
+        model.model_answer = ModelAnswer(gate=Gate())
         cancel = asyncio.Event()
 
         def watch(news: limner.Progress) -> None:

@@ -15,12 +15,12 @@ from imaging_samples import encoded
 from msgspec.structs import replace
 from PIL import Image
 from tests.servers.c2pa_signer import GENERATOR, ISSUER, SIGNER, signed
-from tests.servers.wire import WireServer
 
 from limner.errors import CorruptImage, ImageError
 from limner.imaging.c2pa_worker import MAX_CHARS, ManifestReader, parse_report
 from limner.imaging.pool import Imaging
 from limner.imaging.provenance import Ingredient, Manifest, has_manifest
+from limner.testing.servers.http_server import LocalServer
 
 KINDS = {"image/png": "PNG", "image/jpeg": "JPEG", "image/webp": "WEBP"}
 CLAIM = Manifest(
@@ -123,7 +123,7 @@ async def test_a_manifest_that_cannot_be_parsed_is_an_error(imaging: Imaging, da
 
 
 async def test_nothing_is_fetched_for_a_file_that_names_an_address(imaging: Imaging) -> None:
-    with WireServer() as server:
+    with LocalServer() as server:
         data = signed(picture(), told_at=f"{server.origin}/manifest.c2pa")
         assert server.origin.encode() in data
         assert not has_manifest(io.BytesIO(data))

@@ -7,17 +7,17 @@ from datetime import date
 from typing import Any
 
 import pytest
-from tests.servers.anthropic_server import AnthropicServer
 from tests.servers.chat_server import ChatServer
-from tests.servers.gemini_server import GeminiServer
-from tests.servers.model_server import ModelServer
-from tests.servers.responses_server import ResponsesServer
 from tests.servers.samples import KEY
 
 from limner.models.registry import KnownModel, Registry
 from limner.models.remote import RemoteModel
 from limner.net.http import Http
 from limner.testing import FakeClock
+from limner.testing.servers.anthropic_server import AnthropicServer
+from limner.testing.servers.gemini_server import GeminiServer
+from limner.testing.servers.model_server import ModelServer
+from limner.testing.servers.responses_server import ResponsesServer
 
 SERVERS: dict[str, tuple[type[ModelServer], str, str]] = {
     "openai-responses": (ResponsesServer, "openai/gpt-5.5", "OPENAI_BASE_URL"),

@@ -9,11 +9,8 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.servers import anthropic_server, gemini_server, openai_server
 from tests.servers.chat_server import ChatServer
-from tests.servers.model_server import TEXT, Calls, ModelServer, Saying, Trouble
 from tests.servers.samples import KEY
-from tests.servers.wire import Gate, Reply, bytes_reply, dropped, html_reply
 from tests.wires.vendor_types import assert_legal
 from tests.wires.wire_prompts import (
     DRAW,
@@ -46,13 +43,22 @@ from limner.models.pricing import cost_of
 from limner.models.registry import KnownModel
 from limner.models.remote import RemoteModel
 from limner.testing import FakeClock
+from limner.testing.servers import anthropic_server, gemini_server, openai_server
+from limner.testing.servers.http_server import Gate, Reply, bytes_reply, dropped, html_reply
+from limner.testing.servers.model_server import (
+    TEXT,
+    ModelAnswer,
+    ModelServer,
+    ScriptedCall,
+    StreamError,
+)
 from limner.wires.base import Prompt, Usage
 
 Connect = Callable[..., RemoteModel]
 BODY = {"model": "m", "stream": True, "stream_options": {"include_usage": True}}
 
 
-def said(server: ModelServer, saying: Saying, **rest: Any) -> Reply:
+def said(server: ModelServer, saying: ModelAnswer, **rest: Any) -> Reply:
     return replace(server.streamed(saying, BODY), **rest)
 
 
@@ -129,15 +135,17 @@ async def test_a_conversation_goes_back_and_forth_with_its_calls_and_pictures(
 ) -> None:
     model = connect(api, server.base_url)
     items: list[Any] = [user(text("Draw a fox."))]
-    server.saying = Saying(
-        calls=(Calls(name="image_generate", arguments='{"prompt":"a fox"}', call_id="call_a"),)
+    server.model_answer = ModelAnswer(
+        calls=(
+            ScriptedCall(name="image_generate", arguments='{"prompt":"a fox"}', call_id="call_a"),
+        )
     )
     answer = await model.ask(prompt(*items, tools=[DRAW]))
     assert answer.stop == "end"
     (called,) = (item for item in answer.items if item["type"] == "function_call")
     assert (called["name"], called["arguments"]) == ("image_generate", '{"prompt":"a fox"}')
     items += [*answer.items, output(called["call_id"], text("Done."), image(FOX))]
-    server.saying = Saying()
+    server.model_answer = ModelAnswer()
     answer = await model.ask(prompt(*items, tools=[DRAW]))
     assert answer.text == TEXT
     _, second = server.requests
@@ -166,14 +174,14 @@ async def test_a_model_that_takes_no_images_is_sent_words_for_them(connect: Conn
 async def test_an_answer_that_reached_its_limit_is_an_answer(
     api: str, server: ModelServer, connect: Connect
 ) -> None:
-    server.saying = Saying(stop="length")
+    server.model_answer = ModelAnswer(stop="length")
     assert (await connect(api, server.base_url).ask(LOOK)).stop == "length"
 
 
 async def test_a_refusal_is_raised_with_its_words_and_what_it_cost(
     api: str, server: ModelServer, connect: Connect
 ) -> None:
-    server.saying = Saying(pieces=(), refusal=f"Not {KEY} today.")
+    server.model_answer = ModelAnswer(pieces=(), refusal=f"Not {KEY} today.")
     model = connect(api, server.base_url)
     error = await failing(model, ProviderRefused)
     assert (error.code, error.retryable, error.may_be_billed) == ("MODEL_REFUSED", False, False)
@@ -258,7 +266,9 @@ async def test_googles_400_for_a_wrong_key_is_about_the_key(connect: Connect) ->
 async def test_a_failure_in_the_middle_is_known_by_its_code_and_not_resent(
     word: str, kind: type[ProviderError], api: str, server: ModelServer, connect: Connect
 ) -> None:
-    server.saying = Saying(usage=None, trouble=Trouble(code=word, message=f"Sorry, {KEY}"))
+    server.model_answer = ModelAnswer(
+        usage=None, error=StreamError(code=word, message=f"Sorry, {KEY}")
+    )
     error = await failing(connect(api, server.base_url), kind)
     assert (error.code, error.provider_message) == (kind.model_code, "Sorry, •••")
     assert error.extras["provider_code"] == word
@@ -268,7 +278,7 @@ async def test_a_failure_in_the_middle_is_known_by_its_code_and_not_resent(
 async def test_a_stream_that_just_ends_is_a_bad_answer_that_may_be_billed(
     api: str, server: ModelServer, connect: Connect
 ) -> None:
-    server.saying = Saying(is_whole=False)
+    server.model_answer = ModelAnswer(is_whole=False)
     error = await failing(connect(api, server.base_url), ModelBadAnswer)
     assert error.code == "MODEL_BAD_ANSWER"
     assert "is incomplete" in error.message
@@ -282,7 +292,7 @@ async def test_a_dropped_connection_is_not_sent_again(
     server.always("ask", dropped())
     error = await failing(connect(api, server.base_url), ProviderUnavailable)
     assert (error.code, error.may_be_billed) == ("MODEL_UNAVAILABLE", api != "openai-chat")
-    server.always("ask", said(server, Saying(is_whole=False), ending="reset"))
+    server.always("ask", said(server, ModelAnswer(is_whole=False), ending="reset"))
     error = await failing(connect(api, server.base_url), ProviderUnavailable)
     assert (error.code, error.may_be_billed) == ("MODEL_UNAVAILABLE", api != "openai-chat")
     assert len(server.requests) == 2
@@ -291,7 +301,7 @@ async def test_a_dropped_connection_is_not_sent_again(
 async def test_an_answer_that_is_whole_survives_what_happens_to_the_line_after_it(
     api: str, server: ModelServer, connect: Connect
 ) -> None:
-    server.script("ask", said(server, Saying(), ending="reset"))
+    server.script("ask", said(server, ModelAnswer(), ending="reset"))
     assert (await connect(api, server.base_url).ask(LOOK)).text == TEXT
 
 
@@ -316,7 +326,7 @@ async def test_something_else_than_events_is_a_bad_answer(
 async def test_the_time_is_up_before_the_answer_is_complete(
     api: str, server: ModelServer, connect: Connect
 ) -> None:
-    server.saying = Saying(gate=Gate())
+    server.model_answer = ModelAnswer(gate=Gate())
     pieces: list[str] = []
     model = connect(api, server.base_url)
     error = await failing(model, ModelTimeout, timeout_s=0.2, on_text=pieces.append)
@@ -328,7 +338,7 @@ async def test_the_time_is_up_before_the_answer_is_complete(
 async def test_a_silent_server_is_given_up_before_the_whole_time_is_up(
     api: str, server: ModelServer, connect: Connect
 ) -> None:
-    server.saying = Saying(gate=Gate())
+    server.model_answer = ModelAnswer(gate=Gate())
     model = connect(api, server.base_url, idle_timeout_s=0.2)
     error = await failing(model, ProviderUnavailable, timeout_s=None)
     assert "did not answer in time" in error.message
@@ -337,7 +347,7 @@ async def test_a_silent_server_is_given_up_before_the_whole_time_is_up(
 async def test_cancelling_is_no_time_out_and_closes_the_connection(
     api: str, server: ModelServer, connect: Connect
 ) -> None:
-    server.saying = Saying(gate=Gate())
+    server.model_answer = ModelAnswer(gate=Gate())
     started = asyncio.Event()
     model = connect(api, server.base_url)
     asking = asyncio.create_task(model.ask(LOOK, on_text=lambda piece: started.set()))
@@ -368,6 +378,6 @@ async def test_a_wrong_key_or_address_is_named_before_anything_is_sent(connect: 
 async def test_an_endless_answer_is_not_kept_for_ever(
     server: ModelServer, api: str, connect: Connect
 ) -> None:
-    server.saying = Saying(pieces=("x" * 1_000_000,) * 5)
+    server.model_answer = ModelAnswer(pieces=("x" * 1_000_000,) * 5)
     error = await failing(connect(api, server.base_url), ModelBadAnswer)
     assert "more than 4,000,000 characters" in error.message

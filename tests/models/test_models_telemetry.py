@@ -12,12 +12,12 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
-from tests.servers.gemini_server import GeminiServer
-from tests.servers.model_server import Saying, Trouble
 from tests.wires.wire_prompts import FULL, LOOK
 
 from limner.errors import ProviderUnavailable
 from limner.models.remote import RemoteModel
+from limner.testing.servers.gemini_server import GeminiServer
+from limner.testing.servers.model_server import ModelAnswer, StreamError
 
 EXPORTER = InMemorySpanExporter()
 
@@ -60,7 +60,9 @@ async def test_a_failure_is_told_by_its_code_and_not_by_its_words(
     spans: Callable[[], list[ReadableSpan]], connect: Callable[..., RemoteModel]
 ) -> None:
     with GeminiServer() as server:
-        server.saying = Saying(trouble=Trouble(code="UNAVAILABLE", message="secret words"))
+        server.model_answer = ModelAnswer(
+            error=StreamError(code="UNAVAILABLE", message="secret words")
+        )
         with pytest.raises(ProviderUnavailable):
             await connect("gemini-generate-content", server.base_url).ask(LOOK)
     (span,) = spans()

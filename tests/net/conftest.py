@@ -8,12 +8,12 @@ from typing import Any
 
 import httpx2
 import pytest
-from tests.servers.openai_server import OpenAIServer
 from tests.servers.samples import KEY, PICTURE
 
 from limner.net.clock import Clock
 from limner.net.http import Http
 from limner.testing import FakeClock
+from limner.testing.servers.openai_server import OpenAIServer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,19 +11,19 @@ from typing import Any
 import httpcore2
 import httpx2
 import pytest
-from tests.servers.wire import (
-    Gate,
-    Reply,
-    Seen,
-    WireServer,
-    bytes_reply,
-    cut_short,
-    dropped,
-)
 
 from limner.errors import BadProviderImage, ImageTooLarge, ProviderUnavailable
 from limner.net.download import MAX_REDIRECTS, DownloadSource, download
 from limner.net.http import Http
+from limner.testing.servers.http_server import (
+    Gate,
+    LocalServer,
+    ReceivedRequest,
+    Reply,
+    bytes_reply,
+    cut_short,
+    dropped,
+)
 
 PEM = Path(__file__).parents[1] / "servers" / "delivery.pem"
 HOST = "out.replicate.delivery"
@@ -31,14 +31,14 @@ HOSTS = ("*.replicate.delivery", "exact.example")
 PUBLIC = "93.184.215.14"
 
 
-class Files(WireServer):
+class Files(LocalServer):
     """Serves what the test puts in; the host a request came for decides nothing."""
 
     def __init__(self, **rest: Any) -> None:
         super().__init__(**rest)
         self.at: dict[str, Reply] = {}
 
-    def answer(self, seen: Seen) -> Reply:
+    def answer(self, seen: ReceivedRequest) -> Reply:
         return self.at.get(seen.path, Reply(status=404))
 
 
@@ -76,7 +76,7 @@ def resolving(*addresses: str) -> Callable[[str, int], Any]:
     return resolve
 
 
-def source(server: WireServer, **rest: Any) -> DownloadSource:
+def source(server: LocalServer, **rest: Any) -> DownloadSource:
     return DownloadSource(
         base_url=f"{server.origin}/v1",
         hosts=HOSTS,
@@ -85,7 +85,7 @@ def source(server: WireServer, **rest: Any) -> DownloadSource:
     )
 
 
-async def fetch(url: str, server: WireServer, client: httpx2.AsyncClient, **rest: Any) -> bytes:
+async def fetch(url: str, server: LocalServer, client: httpx2.AsyncClient, **rest: Any) -> bytes:
     bucket = Bucket()
     await download(url, bucket, client=client, source=source(server, **rest))
     return bucket.data
@@ -292,8 +292,8 @@ async def test_a_server_without_the_hosts_certificate_is_not_believed(
 async def test_behind_a_proxy_the_name_is_left_to_the_proxy(
     files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Proxy(WireServer):
-        def answer(self, seen: Seen) -> Reply:
+    class Proxy(LocalServer):
+        def answer(self, seen: ReceivedRequest) -> Reply:
             return Reply(status=403)
 
     with Proxy() as proxy:

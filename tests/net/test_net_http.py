@@ -7,14 +7,21 @@ from collections.abc import Iterator
 
 import httpx2
 import pytest
-from tests.servers.wire import Reply, Seen, WireServer, bytes_reply, dropped, json_reply
 
 import limner
 from limner.net.http import ChunkedBody, Http
+from limner.testing.servers.http_server import (
+    LocalServer,
+    ReceivedRequest,
+    Reply,
+    bytes_reply,
+    dropped,
+    json_reply,
+)
 
 
-class Echo(WireServer):
-    def answer(self, seen: Seen) -> Reply:
+class Echo(LocalServer):
+    def answer(self, seen: ReceivedRequest) -> Reply:
         return json_reply({"ok": True}, headers={"Set-Cookie": "a=b; Path=/"})
 
 

@@ -6,14 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.servers.openai_server import (
-    OpenAIServer,
-    Part,
-    SeenForm,
-    error_reply,
-    read_form,
-)
-from tests.servers.wire import Reply, bytes_reply, dropped
 
 from limner.errors import (
     BadProviderImage,
@@ -27,6 +19,14 @@ from limner.net.failures import Vendor
 from limner.net.http import CHUNK_BYTES, ChunkedBody, MultipartForm, Upload
 from limner.net.service import Access, Service, send_with_retries
 from limner.testing import FakeClock
+from limner.testing.servers.http_server import Reply, bytes_reply, dropped
+from limner.testing.servers.openai_server import (
+    FormFile,
+    OpenAIServer,
+    ReceivedForm,
+    error_reply,
+    read_form,
+)
 
 VENDOR = Vendor(
     provider="acme-brush",
@@ -246,12 +246,12 @@ async def test_a_form_arrives_as_it_was_filled_in(
         "POST", f"{reached.base_url}/images/edits", form=form, read_timeout_s=10.0, paid=True
     )
     (seen,) = openai_server.requests
-    assert read_form(seen) == SeenForm(
+    assert read_form(seen) == ReceivedForm(
         fields={"prompt": "a “fox”\r\n--", "n": "1", "stream": "false"},
         files=[
-            Part("image[]", "a.png", "image/png", b"\r\n--a\x00"),
+            FormFile("image[]", "a.png", "image/png", b"\r\n--a\x00"),
             # A quote in a name is written as in an address.
-            Part("image[]", "%22b%22.jpg", "image/jpeg", b""),
+            FormFile("image[]", "%22b%22.jpg", "image/jpeg", b""),
         ],
     )
 

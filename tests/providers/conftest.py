@@ -6,14 +6,14 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
-from tests.servers.openai_server import OpenAIServer
-from tests.servers.replicate_server import ReplicateServer
 from tests.servers.samples import KEY, PICTURE
 
 from limner.net.http import Http
 from limner.pictures.request import ImageRequest
 from limner.providers.base import Connection
 from limner.testing import FakeClock
+from limner.testing.servers.openai_server import OpenAIServer
+from limner.testing.servers.replicate_server import ReplicateServer
 
 
 @pytest.fixture

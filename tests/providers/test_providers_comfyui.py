@@ -17,7 +17,6 @@ from tests.providers.drawn import impatient
 from tests.servers.comfyui_server import ComfyServer, invalid_prompt, preview
 from tests.servers.samples import PICTURE
 from tests.servers.stage import LocalStage
-from tests.servers.wire import Gate, Reply, cut_short, dropped, html_reply, json_reply
 
 from limner.errors import (
     BadProviderImage,
@@ -32,6 +31,14 @@ from limner.providers import comfyui
 from limner.providers.base import Connection, Resumable
 from limner.providers.comfyui import ComfyUI
 from limner.testing import FakeClock, FakeDesk, FakeSink, ProviderContract
+from limner.testing.servers.http_server import (
+    Gate,
+    Reply,
+    cut_short,
+    dropped,
+    html_reply,
+    json_reply,
+)
 
 REQUEST = ImageRequest(prompt="a fox", model="workflow", width=1001, height=768, seed=42)
 SOURCE = SourceImage(handle="ab" * 32, mime="image/jpeg", width=64, height=64, data=b"a source")

@@ -11,8 +11,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from tests.providers.drawn import impatient
-from tests.servers.openai_server import OpenAIServer
-from tests.servers.replicate_server import ReplicateServer
 from tests.servers.stage import LocalStage
 
 from limner.net.sink import Sink
@@ -21,6 +19,8 @@ from limner.providers.openai import OpenAIImage
 from limner.providers.replicate_flux import ReplicateFlux
 from limner.providers.specs import BUILT_IN
 from limner.testing import ProviderContract
+from limner.testing.servers.openai_server import OpenAIServer
+from limner.testing.servers.replicate_server import ReplicateServer
 
 # The contract is about answers over a network; these have none.
 LOCAL = {"diffusers"}

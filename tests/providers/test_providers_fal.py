@@ -14,7 +14,6 @@ from tests.providers.drawn import Drawn, impatient, source, stopped_clock
 from tests.servers.fal_server import FalServer, error_reply
 from tests.servers.samples import KEY, PICTURE
 from tests.servers.stage import LocalStage
-from tests.servers.wire import Gate, Reply, cut_short, dropped, json_reply
 
 from limner.catalogue.images import Size, image_models
 from limner.errors import (
@@ -30,6 +29,7 @@ from limner.providers import fal
 from limner.providers.base import Connection
 from limner.providers.fal import ROUTES, Fal
 from limner.testing import FakeClock, ProviderContract
+from limner.testing.servers.http_server import Gate, Reply, cut_short, dropped, json_reply
 
 PRO = "fal-ai/flux-2-pro"
 REQUEST = ImageRequest(prompt="a fox", model=PRO, width=1024, height=768, seed=42)

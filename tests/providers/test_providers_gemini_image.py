@@ -13,11 +13,8 @@ import pytest
 from google import genai
 from google.genai import types
 from msgspec.structs import replace
-from tests.servers.gemini_image_server import USAGE, GeminiImageServer, told
-from tests.servers.gemini_server import error_reply
 from tests.servers.samples import KEY, PICTURE
 from tests.servers.stage import LocalStage
-from tests.servers.wire import Gate, Reply, bytes_reply, json_reply
 
 from limner.catalogue.images import image_models
 from limner.errors import (
@@ -32,6 +29,9 @@ from limner.pictures.request import ImageRequest, Progress, Receipt, SourceImage
 from limner.providers.base import Connection
 from limner.providers.gemini_image import ASPECT_RATIOS, SPEC, GeminiImage
 from limner.testing import FakeClock, FakeDesk, FakeSink, ProviderContract
+from limner.testing.servers.gemini_image_server import USAGE, GeminiImageServer, response_json
+from limner.testing.servers.gemini_server import error_reply
+from limner.testing.servers.http_server import Gate, Reply, bytes_reply, json_reply
 
 FOX = ImageRequest(
     prompt="a fox — “snow”", model="gemini-nano-banana-2.1", width=1024, height=1024, seed=7
@@ -217,7 +217,7 @@ async def test_a_refused_picture_is_a_refusal_with_its_reason_and_its_cost(
     types.FinishReason(reason)
     candidate = {"finishReason": reason, "finishMessage": f"Not this. {KEY}", "content": {}}
     usage = {"promptTokenCount": 11, "totalTokenCount": 211, "thoughtsTokenCount": 200}
-    reply = json_reply(told(candidate, usage))
+    reply = json_reply(response_json(candidate, usage))
     error = await failure_of(server, connect, reply, ProviderRefused)
     assert error.message == f"Google refused ({reason}): Not this. •••"
     assert error.hint == "Describe the picture in other words."
@@ -255,7 +255,7 @@ async def test_a_draft_does_not_make_up_for_a_refused_picture(
 ) -> None:
     parts = [{"inlineData": {"mimeType": "image/png", "data": "QUJD"}}]
     candidate = {"content": {"parts": parts}, "finishReason": "IMAGE_SAFETY"}
-    await failure_of(server, connect, json_reply(told(candidate)), ProviderRefused)
+    await failure_of(server, connect, json_reply(response_json(candidate)), ProviderRefused)
 
 
 @pytest.mark.parametrize(
@@ -291,7 +291,9 @@ async def test_a_draft_does_not_make_up_for_a_refused_picture(
 async def test_an_answer_without_a_picture_is_a_bad_answer(
     candidate: Any, message: str, server: GeminiImageServer, connect: Connect
 ) -> None:
-    error = await failure_of(server, connect, json_reply(told(candidate)), BadProviderImage)
+    error = await failure_of(
+        server, connect, json_reply(response_json(candidate)), BadProviderImage
+    )
     assert error.message == message
     assert error.extras["provider"] == "gemini-image"
 
@@ -300,7 +302,7 @@ async def test_an_answer_without_a_picture_costs_what_its_usage_says(
     server: GeminiImageServer, connect: Connect
 ) -> None:
     usage = {"promptTokenCount": 11, "candidatesTokenCount": 20, "totalTokenCount": 31}
-    reply = json_reply(told({"finishReason": "NO_IMAGE"}, usage))
+    reply = json_reply(response_json({"finishReason": "NO_IMAGE"}, usage))
     error = await failure_of(server, connect, reply, BadProviderImage)
     assert (error.cost_nano, error.cost_source) == (11 * 1_500 + 20 * 7_500, "computed")
 

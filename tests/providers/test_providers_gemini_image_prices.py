@@ -10,7 +10,6 @@ import pytest
 from google.genai import types
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.servers.gemini_image_server import USAGE, GeminiImageServer
 from tests.servers.samples import PICTURE
 
 from limner.catalogue.images import ImageModel, image_models
@@ -21,6 +20,7 @@ from limner.pictures.request import ImageRequest, Receipt
 from limner.providers.base import Connection
 from limner.providers.gemini_image import SPEC, TIERS, GeminiImage
 from limner.testing import FakeDesk, FakeSink
+from limner.testing.servers.gemini_image_server import USAGE, GeminiImageServer
 
 ROWS = {row.id: row for row in image_models("gemini-image")}
 EDGES = {"512": 512, "1K": 1024, "2K": 2048, "4K": 4096}

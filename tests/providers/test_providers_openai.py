@@ -12,15 +12,15 @@ import openai
 import pytest
 from openai.types.image_generate_params import ImageGenerateParamsNonStreaming
 from pydantic import TypeAdapter
-from tests.servers.openai_server import USAGE, OpenAIServer, error_reply
 from tests.servers.samples import KEY, PICTURE
-from tests.servers.wire import Gate, Reply, bytes_reply, json_reply
 
 from limner.errors import BadProviderImage, ProviderRefused, ProviderUnavailable
 from limner.pictures.request import ImageRequest, Progress, Quality, Receipt
 from limner.providers.base import Connection
 from limner.providers.openai import OpenAIDalle, OpenAIImage
 from limner.testing import FakeClock, FakeDesk, FakeSink
+from limner.testing.servers.http_server import Gate, Reply, bytes_reply, json_reply
+from limner.testing.servers.openai_server import USAGE, OpenAIServer, error_reply
 
 DALLE = ImageRequest(
     prompt="a fox — “snow”", model="dall-e-3", width=1024, height=1792, quality="hd"

@@ -8,9 +8,7 @@ from typing import Any
 
 import pytest
 from tests.servers.openai_compatible_servers import AzureServer, GatewayServer, LocalAIServer
-from tests.servers.openai_server import OpenAIServer, error_reply, read_form
 from tests.servers.samples import KEY, PICTURE
-from tests.servers.wire import dropped, json_reply
 
 from limner.catalogue.images import Needs, Size
 from limner.errors import (
@@ -27,6 +25,8 @@ from limner.providers.choice import DrawingNeeds, choose
 from limner.providers.openai_compatible import SPEC, OpenAICompatible
 from limner.providers.specs import all_specs
 from limner.testing import FakeDesk, FakeSink
+from limner.testing.servers.http_server import dropped, json_reply
+from limner.testing.servers.openai_server import OpenAIServer, error_reply, read_form
 
 SOURCE = SourceImage(handle="0" * 64, mime="image/png", width=512, height=512, data=b"source")
 AZURE_VERSION = "?api-version=2025-04-01-preview"

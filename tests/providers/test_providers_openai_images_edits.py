@@ -13,7 +13,6 @@ import pytest
 from msgspec.structs import replace
 from openai.types.image_edit_params import ImageEditParamsNonStreaming
 from pydantic import ConfigDict, TypeAdapter, with_config
-from tests.servers.openai_server import OpenAIServer, Part, SeenForm, error_reply, read_form
 from tests.servers.samples import KEY, PICTURE
 from tests.servers.test_servers_processes import serving
 
@@ -23,6 +22,13 @@ from limner.pictures.request import ImageRequest, Receipt, SourceImage
 from limner.providers.base import Connection
 from limner.providers.openai import OpenAIImage
 from limner.testing import FakeDesk, FakeSink
+from limner.testing.servers.openai_server import (
+    FormFile,
+    OpenAIServer,
+    ReceivedForm,
+    error_reply,
+    read_form,
+)
 
 # Every byte there is, line ends and a boundary's dashes among them.
 ODD_BYTES = bytes(range(256)) + b"\r\n--\r\n" + bytes(reversed(range(256)))
@@ -58,7 +64,7 @@ async def draw(
     return await provider.generate(request, sink, FakeDesk().desk), bytes(sink.data)
 
 
-def assert_legal(form: SeenForm) -> None:
+def assert_legal(form: ReceivedForm) -> None:
     """The vendor's own types know every field and take every value."""
     images = [part for part in form.files if part.field in ("image", "image[]")]
     params: dict[str, Any] = {
@@ -93,7 +99,7 @@ async def test_an_edit_is_a_form_with_the_pictures_as_they_are(
     assert seen.headers["authorization"] == f"Bearer {KEY}"
     assert int(seen.headers["content-length"]) == len(seen.body)
     form = read_form(seen)
-    assert form == SeenForm(
+    assert form == ReceivedForm(
         fields={
             "model": "gpt-image-2.5-flare",
             "prompt": "make it “blue”",
@@ -104,9 +110,9 @@ async def test_an_edit_is_a_form_with_the_pictures_as_they_are(
             "background": "opaque",
         },
         files=[
-            Part("image[]", "image-1.png", "image/png", b"first" + ODD_BYTES),
-            Part("image[]", "image-2.jpeg", "image/jpeg", b"second"),
-            Part("mask", "mask.png", "image/png", b"mask" + ODD_BYTES),
+            FormFile("image[]", "image-1.png", "image/png", b"first" + ODD_BYTES),
+            FormFile("image[]", "image-2.jpeg", "image/jpeg", b"second"),
+            FormFile("mask", "mask.png", "image/png", b"mask" + ODD_BYTES),
         ],
     )
     assert_legal(form)
@@ -193,7 +199,7 @@ async def test_pictures_are_held_once_however_large_they_are(
     large = source(bytes(8_000_000))
     request = replace(EDIT, sources=(large, large), mask=large)
     sink = FakeSink()
-    async with serving("openai_server", "--picture", str(drawn)) as origin:
+    async with serving("openai", "--picture", str(drawn)) as origin:
         provider = OpenAIImage(connect(f"{origin}/v1"))
         tracemalloc.start()
         try:

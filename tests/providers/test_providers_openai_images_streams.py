@@ -16,16 +16,8 @@ from openai.types.image_edit_stream_event import ImageEditStreamEvent
 from openai.types.image_gen_stream_event import ImageGenStreamEvent
 from openai.types.image_generate_params import ImageGenerateParamsStreaming
 from pydantic import TypeAdapter
-from tests.servers.openai_server import (
-    OpenAIServer,
-    error_reply,
-    event,
-    events_reply,
-    read_form,
-)
 from tests.servers.samples import KEY, PICTURE
 from tests.servers.test_servers_processes import serving
-from tests.servers.wire import Gate, Reply, json_reply
 
 from limner.errors import (
     BadProviderImage,
@@ -38,6 +30,14 @@ from limner.pictures.request import ImageRequest, Progress, Receipt, SourceImage
 from limner.providers.base import Connection
 from limner.providers.openai import OpenAIImage
 from limner.testing import FakeClock, FakeDesk, FakeSink
+from limner.testing.servers.http_server import Gate, Reply, json_reply
+from limner.testing.servers.openai_server import (
+    OpenAIServer,
+    error_reply,
+    event,
+    events_reply,
+    read_form,
+)
 
 SHOWN = ImageRequest(
     prompt="a fox", model="gpt-image-2.5-flare", width=1024, height=1024, partial_pictures=2
@@ -297,7 +297,7 @@ async def test_base64_is_not_held_however_large_the_picture_is(
             self.count += len(data)
 
     sink = Counter()
-    async with serving("openai_server", "--picture", str(large)) as origin:
+    async with serving("openai", "--picture", str(large)) as origin:
         provider = OpenAIImage(connect(f"{origin}/v1"))
         tracemalloc.start()
         try:

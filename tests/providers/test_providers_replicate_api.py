@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from tests.providers.drawn import stopped_clock
-from tests.servers.replicate_server import PAGE, ReplicateServer, error_reply
 from tests.servers.samples import PICTURE
-from tests.servers.wire import Gate, Reply, json_reply
 
 from limner.errors import ProviderAuth, ProviderRefused, ProviderUnavailable
 from limner.pictures.request import ImageRequest, Receipt, RemoteJob
 from limner.providers.base import Connection
 from limner.providers.replicate_flux import ReplicateFlux
 from limner.testing import FakeDesk, FakeSink
+from limner.testing.servers.http_server import Gate, Reply, json_reply
+from limner.testing.servers.replicate_server import PAGE, ReplicateServer, error_reply
 
 MODEL = "black-forest-labs/flux-schnell"
 REQUEST = ImageRequest(prompt="a fox", model=MODEL, width=1024, height=1024, seed=42)

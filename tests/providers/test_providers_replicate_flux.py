@@ -12,16 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from replicate.client import Client
-from tests.servers.replicate_server import ReplicateServer, error_reply
 from tests.servers.samples import KEY, PICTURE
-from tests.servers.wire import (
-    Reply,
-    bytes_reply,
-    cut_short,
-    dropped,
-    html_reply,
-    json_reply,
-)
 
 from limner.errors import (
     BadProviderImage,
@@ -36,6 +27,15 @@ from limner.providers.base import Connection
 from limner.providers.model_inputs import nearest_aspect_ratio
 from limner.providers.replicate_flux import ASPECT_RATIOS, ReplicateFlux
 from limner.testing import FakeClock, FakeDesk, FakeSink
+from limner.testing.servers.http_server import (
+    Reply,
+    bytes_reply,
+    cut_short,
+    dropped,
+    html_reply,
+    json_reply,
+)
+from limner.testing.servers.replicate_server import ReplicateServer, error_reply
 
 MODEL = "black-forest-labs/flux-schnell"
 REQUEST = ImageRequest(prompt="a fox", model=MODEL, width=1024, height=1792, seed=42)

@@ -14,7 +14,6 @@ from tests.providers.drawn import impatient
 from tests.servers.samples import PICTURE
 from tests.servers.sd_webui_server import SdWebuiServer, out_of_memory
 from tests.servers.stage import LocalStage
-from tests.servers.wire import Gate, Reply, Seen, dropped, html_reply, json_reply
 
 from limner.catalogue.images import Size
 from limner.errors import BadProviderImage, ProviderAuth, ProviderBadRequest, ProviderUnavailable
@@ -23,6 +22,14 @@ from limner.providers import sd_webui
 from limner.providers.base import Connection
 from limner.providers.sd_webui import MAX_PREVIEW_BYTES, SdWebui
 from limner.testing import FakeClock, FakeDesk, FakeSink, ProviderContract
+from limner.testing.servers.http_server import (
+    Gate,
+    ReceivedRequest,
+    Reply,
+    dropped,
+    html_reply,
+    json_reply,
+)
 
 REQUEST = ImageRequest(
     prompt="a fox",
@@ -264,9 +271,9 @@ async def watch(
     return drawn
 
 
-def _draw() -> Seen:
+def _draw() -> ReceivedRequest:
     target = "/sdapi/v1/txt2img"
-    return Seen(
+    return ReceivedRequest(
         method="POST", target=target, headers={}, body=b'{"prompt": "", "seed": 1, "steps": 1}'
     )
 

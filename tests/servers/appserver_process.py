@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tests.frontends.cli_process import LIMNER
-from tests.servers.responses_server import ResponsesServer
 from tests.servers.scripted import Line, scripted
 from websockets.asyncio.client import ClientConnection, connect
+
+from limner.testing.servers.responses_server import ResponsesServer
 
 MODEL = "openai/gpt-5.4"
 KEY = "talker-key-0123456789abcdef"

@@ -18,9 +18,10 @@ from typing import Any
 
 import msgspec
 from tests.servers.codex_process import MODEL, Codex
-from tests.servers.model_server import Saying, Sent
-from tests.servers.responses_server import ResponsesServer
 from tests.servers.samples import KEY
+
+from limner.testing.servers.model_server import ModelAnswer, ServerEvent
+from limner.testing.servers.responses_server import ResponsesServer
 
 GUARD_S = 60.0
 MAX_LINE_BYTES = 64 * 1024 * 1024
@@ -38,15 +39,19 @@ class TalkingServer(ResponsesServer):
         super().__init__()
         self._said = 0
 
-    def events(self, saying: Saying, body: Any) -> tuple[Sequence[Sent], Sequence[Sent]]:
+    def events(
+        self, answer: ModelAnswer, body: Any
+    ) -> tuple[Sequence[ServerEvent], Sequence[ServerEvent]]:
         self._said += 1
-        before, after = super().events(saying, body)
+        before, after = super().events(answer, body)
         return self._named(before), self._named(after)
 
-    def _named(self, events: Sequence[Sent]) -> list[Sent]:
+    def _named(self, events: Sequence[ServerEvent]) -> list[ServerEvent]:
         name = f'"msg_{self._said:08x}"'
         return [
-            Sent(name=one.name, data=json.loads(json.dumps(one.data).replace('"msg_1"', name)))
+            ServerEvent(
+                name=one.name, data=json.loads(json.dumps(one.data).replace('"msg_1"', name))
+            )
             for one in events
         ]
 

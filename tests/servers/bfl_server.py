@@ -6,7 +6,13 @@ import itertools
 from collections.abc import Mapping
 from typing import Any
 
-from tests.servers.wire import Reply, Seen, WireServer, bytes_reply, json_reply
+from limner.testing.servers.http_server import (
+    LocalServer,
+    ReceivedRequest,
+    Reply,
+    bytes_reply,
+    json_reply,
+)
 
 SOURCES = ("input_image", *(f"input_image_{number}" for number in range(2, 9)))
 COMMON = {"prompt", "seed", "output_format", "safety_tolerance", "webhook_url", "webhook_secret"}
@@ -38,7 +44,7 @@ def complaint(place: str, message: str) -> Reply:
     return error_reply(422, [{"loc": ["body", place], "msg": message, "type": "value_error"}])
 
 
-class BflServer(WireServer):
+class BflServer(LocalServer):
     """Runs tasks. Routes: "create", "look" and "file".
 
     Attributes:
@@ -68,7 +74,7 @@ class BflServer(WireServer):
     def base_url(self) -> str:
         return f"{self.origin}/v1"
 
-    def route(self, seen: Seen) -> str:
+    def route(self, seen: ReceivedRequest) -> str:
         match seen.method, seen.path.strip("/").split("/"):
             case "POST", ["v1", _]:
                 return "create"
@@ -79,7 +85,7 @@ class BflServer(WireServer):
             case _:
                 return "unknown"
 
-    def answer(self, seen: Seen) -> Reply:
+    def answer(self, seen: ReceivedRequest) -> Reply:
         route = self.route(seen)
         if route == "file":
             return self.file

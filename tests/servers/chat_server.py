@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tests.servers.model_server import Calls, Counts, ModelServer, Saying, Sent, halves
-from tests.servers.openai_server import error_reply
-from tests.servers.wire import Reply, Seen
+from limner.testing.servers.http_server import ReceivedRequest, Reply
+from limner.testing.servers.model_server import (
+    ModelAnswer,
+    ModelServer,
+    ScriptedCall,
+    ServerEvent,
+    TokenCounts,
+    halves,
+)
+from limner.testing.servers.openai_server import error_reply
 
 
 class ChatServer(ModelServer):
@@ -17,58 +24,60 @@ class ChatServer(ModelServer):
     def base_url(self) -> str:
         return f"{self.origin}/v1"
 
-    def objection(self, seen: Seen) -> Reply | None:
+    def objection(self, seen: ReceivedRequest) -> Reply | None:
         if (seen.method, seen.path) != ("POST", "/v1/chat/completions"):
             return error_reply(404, f"Invalid URL ({seen.method} {seen.path})")
         return None
 
-    def wants_stream(self, seen: Seen, body: Any) -> bool:
+    def wants_stream(self, seen: ReceivedRequest, body: Any) -> bool:
         return bool(body.get("stream"))
 
-    def whole(self, saying: Saying, body: Any) -> Any:
+    def whole(self, answer: ModelAnswer, body: Any) -> Any:
         message = {
             "role": "assistant",
-            "content": None if saying.refusal else saying.text,
-            "refusal": saying.refusal,
+            "content": None if answer.refusal else answer.text,
+            "refusal": answer.refusal,
         }
-        if saying.calls:
-            message["tool_calls"] = [_call(call) for call in saying.calls]
+        if answer.calls:
+            message["tool_calls"] = [_call(call) for call in answer.calls]
         choice = {
             "index": 0,
             "message": message,
-            "finish_reason": _reason(saying),
+            "finish_reason": _reason(answer),
             "logprobs": None,
         }
         return {
             **_head(body, "chat.completion"),
             "choices": [choice],
-            "usage": _usage(saying.usage) if saying.usage else None,
+            "usage": _usage(answer.usage) if answer.usage else None,
         }
 
-    def events(self, saying: Saying, body: Any) -> tuple[Sequence[Sent], Sequence[Sent]]:
+    def events(
+        self, answer: ModelAnswer, body: Any
+    ) -> tuple[Sequence[ServerEvent], Sequence[ServerEvent]]:
         head = _head(body, "chat.completion.chunk")
         deltas: list[dict[str, Any]] = [{"role": "assistant", "content": "", "refusal": None}]
-        deltas += [{"content": piece} for piece in saying.pieces]
-        if saying.refusal is not None:
-            deltas.append({"refusal": saying.refusal})
-        deltas += [delta for at, call in enumerate(saying.calls) for delta in _calling(at, call)]
-        before = [Sent(data=head | {"choices": [_choice(delta)]}) for delta in deltas]
-        if saying.trouble is not None:
-            trouble = saying.trouble
-            error = {"message": trouble.message, "type": "server_error", "code": trouble.code}
-            return before, [Sent(data={"error": error})]
-        after = [Sent(data=head | {"choices": [_choice({}, _reason(saying))]})]
-        if saying.usage is not None and body["stream_options"]["include_usage"]:
-            after.append(Sent(data=head | {"choices": [], "usage": _usage(saying.usage)}))
-        return before, [*after, Sent(data="[DONE]")]
+        deltas += [{"content": piece} for piece in answer.pieces]
+        if answer.refusal is not None:
+            deltas.append({"refusal": answer.refusal})
+        deltas += [delta for at, call in enumerate(answer.calls) for delta in _calling(at, call)]
+        before = [ServerEvent(data=head | {"choices": [_choice(delta)]}) for delta in deltas]
+        if answer.error is not None:
+            failure = answer.error
+            error = {"message": failure.message, "type": "server_error", "code": failure.code}
+            return before, [ServerEvent(data={"error": error})]
+        after = [ServerEvent(data=head | {"choices": [_choice({}, _reason(answer))]})]
+        if answer.usage is not None and body["stream_options"]["include_usage"]:
+            after.append(ServerEvent(data=head | {"choices": [], "usage": _usage(answer.usage)}))
+        return before, [*after, ServerEvent(data="[DONE]")]
 
 
-def _call(call: Calls) -> dict[str, Any]:
+def _call(call: ScriptedCall) -> dict[str, Any]:
     function = {"name": call.name, "arguments": call.arguments}
     return {"id": call.call_id, "type": "function", "function": function}
 
 
-def _calling(at: int, call: Calls) -> list[dict[str, Any]]:
+def _calling(at: int, call: ScriptedCall) -> list[dict[str, Any]]:
     """The first piece has the name, the others go on with the arguments."""
     first, *rest = halves(call.arguments)
     begun = _call(call) | {"index": at, "function": {"name": call.name, "arguments": first}}
@@ -76,10 +85,10 @@ def _calling(at: int, call: Calls) -> list[dict[str, Any]]:
     return [{"tool_calls": [piece]} for piece in pieces]
 
 
-def _reason(saying: Saying) -> str:
-    if saying.calls:
+def _reason(answer: ModelAnswer) -> str:
+    if answer.calls:
         return "tool_calls"
-    return "stop" if saying.stop == "end" else "length"
+    return "stop" if answer.stop == "end" else "length"
 
 
 def _head(body: Any, kind: str) -> dict[str, Any]:
@@ -90,7 +99,7 @@ def _choice(delta: dict[str, Any], reason: str | None = None) -> dict[str, Any]:
     return {"index": 0, "delta": delta, "finish_reason": reason, "logprobs": None}
 
 
-def _usage(counts: Counts) -> dict[str, Any]:
+def _usage(counts: TokenCounts) -> dict[str, Any]:
     return {
         "prompt_tokens": counts.input,
         "completion_tokens": counts.output,

@@ -15,8 +15,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.servers.responses_server import ResponsesServer
 from tests.servers.samples import KEY
+
+from limner.testing.servers.responses_server import ResponsesServer
 
 MODEL = "gpt-5.5"
 GUARD_S = 60.0

@@ -10,7 +10,13 @@ import json
 import struct
 from typing import Any
 
-from tests.servers.wire import Reply, Seen, WireServer, bytes_reply, json_reply
+from limner.testing.servers.http_server import (
+    LocalServer,
+    ReceivedRequest,
+    Reply,
+    bytes_reply,
+    json_reply,
+)
 
 CHECKPOINTS = ["sd_xl_base_1.0.safetensors", "flux/dev-fp8.safetensors"]
 WS_GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
@@ -33,7 +39,7 @@ def preview(picture: bytes) -> bytes:
     return struct.pack(">II", 1, 1) + picture
 
 
-class ComfyServer(WireServer):
+class ComfyServer(LocalServer):
     """Runs graphs.
 
     Routes: "create", "history", "list", "queue", "order", "upload", "models", "file" and "ws".
@@ -70,7 +76,7 @@ class ComfyServer(WireServer):
     def base_url(self) -> str:
         return self.origin
 
-    def route(self, seen: Seen) -> str:
+    def route(self, seen: ReceivedRequest) -> str:
         match seen.method, seen.path.strip("/").split("/"):
             case "POST", ["prompt"]:
                 return "create"
@@ -93,7 +99,7 @@ class ComfyServer(WireServer):
             case _:
                 return "unknown"
 
-    def answer(self, seen: Seen) -> Reply:
+    def answer(self, seen: ReceivedRequest) -> Reply:
         match self.route(seen):
             case "create":
                 return self._create(seen.json())
@@ -167,7 +173,7 @@ class ComfyServer(WireServer):
         return EMPTY
 
     async def _exchange(
-        self, seen: Seen, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, seen: ReceivedRequest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bool:
         if self.route(seen) != "ws" or "ws" in self._always:
             return await super()._exchange(seen, reader, writer)

@@ -6,7 +6,13 @@ import base64
 import itertools
 from typing import Any, Literal
 
-from tests.servers.wire import Reply, Seen, WireServer, bytes_reply, json_reply
+from limner.testing.servers.http_server import (
+    LocalServer,
+    ReceivedRequest,
+    Reply,
+    bytes_reply,
+    json_reply,
+)
 
 
 def error_reply(status: int, detail: Any, **headers: str) -> Reply:
@@ -14,7 +20,7 @@ def error_reply(status: int, detail: Any, **headers: str) -> Reply:
     return json_reply({"detail": detail}, status=status, headers=headers)
 
 
-class FalServer(WireServer):
+class FalServer(LocalServer):
     """Keeps a queue. Routes: "submit", "status", "result", "cancel" and "file".
 
     Attributes:
@@ -45,7 +51,7 @@ class FalServer(WireServer):
     def base_url(self) -> str:
         return self.origin
 
-    def route(self, seen: Seen) -> str:
+    def route(self, seen: ReceivedRequest) -> str:
         match seen.method, seen.path.strip("/").split("/"):
             case "POST", [_, _, *_]:
                 return "submit"
@@ -60,7 +66,7 @@ class FalServer(WireServer):
             case _:
                 return "unknown"
 
-    def answer(self, seen: Seen) -> Reply:
+    def answer(self, seen: ReceivedRequest) -> Reply:
         route = self.route(seen)
         if route == "file":
             return self.file
@@ -90,7 +96,7 @@ class FalServer(WireServer):
         told = {"response_url": base, "status_url": status_url, "cancel_url": f"{base}/cancel"}
         return told | self.addresses
 
-    def _submit(self, seen: Seen) -> Reply:
+    def _submit(self, seen: ReceivedRequest) -> Reply:
         one = self.begin()
         # A base URL may have a path of its own before the owner and the app.
         *prefix, owner, app = self._application(seen)
@@ -98,11 +104,11 @@ class FalServer(WireServer):
         answer = {"status": "IN_QUEUE", "request_id": one, "queue_position": 2}
         return json_reply(answer | self._addresses(status_url))
 
-    def _application(self, seen: Seen) -> list[str]:
+    def _application(self, seen: ReceivedRequest) -> list[str]:
         parts = seen.path.strip("/").split("/")
         return parts[:3] if parts[0] == "v1" else parts[:2]
 
-    def _status(self, seen: Seen, one: str) -> Reply:
+    def _status(self, seen: ReceivedRequest, one: str) -> Reply:
         self.places[one] += 1
         told = {"request_id": one} | self._addresses(f"{self.origin}{seen.path}")
         if self.places[one] < self.looks:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tests.servers.openai_server import OpenAIServer, error_reply
-from tests.servers.wire import Reply, Seen, json_reply
+from limner.testing.servers.http_server import ReceivedRequest, Reply, json_reply
+from limner.testing.servers.openai_server import OpenAIServer, error_reply
 
 
 class LocalAIServer(OpenAIServer):
@@ -38,7 +38,7 @@ class AzureServer(GatewayServer):
 
     prefix = "/openai/deployments/drawer"
 
-    def answer(self, seen: Seen) -> Reply:
+    def answer(self, seen: ReceivedRequest) -> Reply:
         if self.route(seen) != "file" and seen.query.get("api-version") != ["2025-04-01-preview"]:
             return json_reply(
                 {"error": {"code": "404", "message": "Resource not found"}}, status=404

@@ -1,13 +1,17 @@
-"""OpenRouter's Image API on this machine: ``python -m tests.servers.openrouter_server --help``."""
+"""OpenRouter's Image API on this machine."""
 
 from __future__ import annotations
 
 import base64
 import json
-from pathlib import Path
 from typing import Any
 
-from tests.servers.wire import Reply, Seen, WireServer, arguments, json_reply, run
+from limner.testing.servers.http_server import (
+    LocalServer,
+    ReceivedRequest,
+    Reply,
+    json_reply,
+)
 
 USAGE = {
     "prompt_tokens": 11,
@@ -30,7 +34,7 @@ def error_reply(status: int, message: str, **metadata: Any) -> Reply:
     return json_reply({"error": error, "user_id": "user_1"}, status=status)
 
 
-class OpenRouterServer(WireServer):
+class OpenRouterServer(LocalServer):
     """Draws the same picture every time. Its one route is "generate"."""
 
     def __init__(self, picture: bytes, **rest: Any) -> None:
@@ -42,10 +46,10 @@ class OpenRouterServer(WireServer):
     def base_url(self) -> str:
         return f"{self.origin}/api/v1"
 
-    def route(self, seen: Seen) -> str:
+    def route(self, seen: ReceivedRequest) -> str:
         return "generate"
 
-    def answer(self, seen: Seen) -> Reply:
+    def answer(self, seen: ReceivedRequest) -> Reply:
         if (seen.method, seen.path.removeprefix("/api")) != ("POST", "/v1/images"):
             return error_reply(404, f"No route {seen.method} {seen.path}")
         if not seen.headers.get("authorization", "").startswith("Bearer "):
@@ -64,13 +68,3 @@ class OpenRouterServer(WireServer):
             headers={"Content-Type": "application/json"},
             pieces=(before.encode(), base64.b64encode(self.picture), after.encode()),
         )
-
-
-def main() -> None:
-    args = arguments(__doc__ or "").parse_args()
-    server = OpenRouterServer(Path(args.picture).read_bytes(), port=args.port)
-    run(server, held_routes=["generate"] if args.hold else [])
-
-
-if __name__ == "__main__":
-    main()

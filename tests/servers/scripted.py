@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tests.servers.anthropic_server import AnthropicServer
 from tests.servers.chat_server import ChatServer
-from tests.servers.gemini_server import GeminiServer
-from tests.servers.model_server import Calls, ModelServer, Saying
-from tests.servers.responses_server import ResponsesServer
-from tests.servers.wire import Reply, Seen
 
-Line = Saying | Reply | Callable[[Seen], Saying | Reply]
+from limner.testing.servers.anthropic_server import AnthropicServer
+from limner.testing.servers.gemini_server import GeminiServer
+from limner.testing.servers.http_server import ReceivedRequest, Reply
+from limner.testing.servers.model_server import ModelAnswer, ModelServer, ScriptedCall
+from limner.testing.servers.responses_server import ResponsesServer
+
+Line = ModelAnswer | Reply | Callable[[ReceivedRequest], ModelAnswer | Reply]
 
 # One model for each wire: its server, and the variables that lead to it.
 TALKERS: dict[str, tuple[type[ModelServer], str]] = {
@@ -23,18 +24,18 @@ TALKERS: dict[str, tuple[type[ModelServer], str]] = {
 }
 
 
-def says(*pieces: str, **more: Any) -> Saying:
+def says(*pieces: str, **more: Any) -> ModelAnswer:
     """The model speaks."""
-    return Saying(pieces=pieces, **more)
+    return ModelAnswer(pieces=pieces, **more)
 
 
-def calls(*made: tuple[str, str], words: str = "", start: int = 1, **more: Any) -> Saying:
+def calls(*made: tuple[str, str], words: str = "", start: int = 1, **more: Any) -> ModelAnswer:
     """The model calls tools, by name and JSON arguments."""
     named = tuple(
-        Calls(name=name, arguments=arguments, call_id=f"call_{number}")
+        ScriptedCall(name=name, arguments=arguments, call_id=f"call_{number}")
         for number, (name, arguments) in enumerate(made, start=start)
     )
-    return Saying(pieces=(words,) if words else (), calls=named, **more)
+    return ModelAnswer(pieces=(words,) if words else (), calls=named, **more)
 
 
 def scripted(kind: type[ModelServer]) -> type[Any]:
@@ -48,7 +49,7 @@ def scripted(kind: type[ModelServer]) -> type[Any]:
             self.script = []
             self.turn_lines = 0
 
-        def answer(self, seen: Seen) -> Reply:
+        def answer(self, seen: ReceivedRequest) -> Reply:
             problem = self.objection(seen)
             if problem is not None:
                 return problem

@@ -6,7 +6,7 @@ import base64
 import json
 from typing import Any
 
-from tests.servers.wire import Reply, Seen, WireServer, json_reply
+from limner.testing.servers.http_server import LocalServer, ReceivedRequest, Reply, json_reply
 
 CHECKPOINTS = ("sd_xl_base_1.0.safetensors [31e35c80fc]", "flux1-dev-bnb-nf4.safetensors")
 
@@ -27,7 +27,7 @@ def out_of_memory() -> Reply:
     )
 
 
-class SdWebuiServer(WireServer):
+class SdWebuiServer(LocalServer):
     """Draws the same picture every time. Routes: "draw", "task", "progress", "interrupt", "models".
 
     Attributes:
@@ -48,7 +48,7 @@ class SdWebuiServer(WireServer):
     def base_url(self) -> str:
         return self.origin
 
-    def route(self, seen: Seen) -> str:
+    def route(self, seen: ReceivedRequest) -> str:
         routes = {
             "/sdapi/v1/txt2img": "draw",
             "/sdapi/v1/img2img": "draw",
@@ -59,7 +59,7 @@ class SdWebuiServer(WireServer):
         }
         return routes.get(seen.path, "unknown")
 
-    def answer(self, seen: Seen) -> Reply:
+    def answer(self, seen: ReceivedRequest) -> Reply:
         route = self.route(seen)
         if route == "task":
             return self._task()
@@ -81,7 +81,7 @@ class SdWebuiServer(WireServer):
     def _basic(self) -> str:
         return f"Basic {base64.b64encode((self.auth or '').encode()).decode()}"
 
-    def _draw(self, seen: Seen) -> Reply:
+    def _draw(self, seen: ReceivedRequest) -> Reply:
         asked = seen.json()
         if seen.path.endswith("img2img") and not asked.get("init_images"):
             return error_reply(404, "Init image not found")
@@ -113,7 +113,7 @@ class SdWebuiServer(WireServer):
         unsaid |= {"eta": None, "live_preview": None, "id_live_preview": -1, "textinfo": None}
         return json_reply(unsaid | state)
 
-    def _progress(self, seen: Seen) -> Reply:
+    def _progress(self, seen: ReceivedRequest) -> Reply:
         skip = seen.query["skip_current_image"] == ["true"]
         state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
         picture = None if skip else base64.b64encode(b"a preview").decode()

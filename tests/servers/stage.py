@@ -6,7 +6,7 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
-from tests.servers.wire import Gate, Reply, bytes_reply, cut_short
+from limner.testing.servers.http_server import Gate, Reply, bytes_reply, cut_short
 
 
 class LocalStage:

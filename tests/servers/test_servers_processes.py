@@ -18,12 +18,13 @@ ROOT = Path(__file__).parents[2]
 
 
 @asynccontextmanager
-async def serving(module: str, *arguments: str) -> AsyncIterator[str]:
+async def serving(service: str, *arguments: str) -> AsyncIterator[str]:
     """The origin of a server that runs for as long as the context lasts."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
-        f"tests.servers.{module}",
+        "tests.servers.process",
+        service,
         *arguments,
         cwd=ROOT,
         stdout=subprocess.PIPE,
@@ -50,7 +51,7 @@ def picture(tmp_path: Path) -> str:
 
 async def test_the_openai_server_draws_the_picture_it_was_given(picture: str) -> None:
     async with (
-        serving("openai_server", "--port", "0", "--picture", picture) as origin,
+        serving("openai", "--port", "0", "--picture", picture) as origin,
         httpx2.AsyncClient() as client,
     ):
         body = {"model": "dall-e-3", "prompt": "a fox"}
@@ -63,7 +64,7 @@ async def test_the_openai_server_draws_the_picture_it_was_given(picture: str) ->
 
 async def test_the_replicate_server_takes_as_many_looks_as_it_was_told(picture: str) -> None:
     async with (
-        serving("replicate_server", "--picture", picture, "--looks", "2") as origin,
+        serving("replicate", "--picture", picture, "--looks", "2") as origin,
         httpx2.AsyncClient(headers={"Authorization": "Bearer k"}) as client,
     ):
         started = await buy(client, f"{origin}/v1/models/a/b/predictions", {"input": {}})
@@ -74,7 +75,7 @@ async def test_the_replicate_server_takes_as_many_looks_as_it_was_told(picture: 
 
 async def test_a_held_server_takes_the_request_and_says_nothing(picture: str) -> None:
     async with (
-        serving("openai_server", "--picture", picture, "--hold") as origin,
+        serving("openai", "--picture", picture, "--hold") as origin,
         httpx2.AsyncClient() as client,
     ):
         with pytest.raises(httpx2.ReadTimeout):

@@ -13,11 +13,12 @@ from google.genai import types as genai_types
 from openai.types.chat import ChatCompletionChunk
 from openai.types.responses import ResponseStreamEvent
 from pydantic import TypeAdapter
-from tests.servers.anthropic_server import AnthropicServer
 from tests.servers.chat_server import ChatServer
-from tests.servers.gemini_server import GeminiServer
-from tests.servers.model_server import TEXT, ModelServer, Saying
-from tests.servers.responses_server import ResponsesServer
+
+from limner.testing.servers.anthropic_server import AnthropicServer
+from limner.testing.servers.gemini_server import GeminiServer
+from limner.testing.servers.model_server import TEXT, ModelAnswer, ModelServer
+from limner.testing.servers.responses_server import ResponsesServer
 
 # A kind that no client knows yet, and one that clients are told to pass over.
 UNPUBLISHED = ("response.a_kind_from_the_future", "ping")
@@ -100,11 +101,16 @@ async def test_googles_client_takes_the_gemini_server() -> None:
 )
 @pytest.mark.parametrize(
     "saying",
-    [Saying(), Saying(usage=None), Saying(stop="length"), Saying(pieces=(), refusal="No.")],
+    [
+        ModelAnswer(),
+        ModelAnswer(usage=None),
+        ModelAnswer(stop="length"),
+        ModelAnswer(pieces=(), refusal="No."),
+    ],
     ids=["whole", "uncounted", "cut", "refused"],
 )
 def test_every_event_is_one_that_the_vendor_publishes(
-    server: ModelServer, view: Any, saying: Saying
+    server: ModelServer, view: Any, saying: ModelAnswer
 ) -> None:
     adapter = TypeAdapter(view)
     before, after = server.events(saying, BODY)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from tests.servers.anthropic_server import AnthropicServer
 from tests.servers.chat_server import ChatServer
-from tests.servers.gemini_server import GeminiServer
-from tests.servers.model_server import Calls, ModelServer, Saying, Sent
-from tests.servers.responses_server import ResponsesServer
 
+from limner.testing.servers.anthropic_server import AnthropicServer
+from limner.testing.servers.gemini_server import GeminiServer
+from limner.testing.servers.model_server import ModelAnswer, ModelServer, ScriptedCall, ServerEvent
+from limner.testing.servers.responses_server import ResponsesServer
 from limner.wires.base import Answer, wire
 
 SERVERS: dict[str, type[ModelServer]] = {
@@ -20,21 +20,21 @@ SERVERS: dict[str, type[ModelServer]] = {
     "gemini-generate-content": GeminiServer,
 }
 BODY = {"model": "m", "stream": True, "stream_options": {"include_usage": True}}
-CALLING = Saying(
+CALLING = ModelAnswer(
     calls=(
-        Calls(name="image_generate", arguments='{"prompt":"a “fox”"}', call_id="call_a"),
-        Calls(name="inspect_image", arguments="{}", call_id="call_b"),
+        ScriptedCall(name="image_generate", arguments='{"prompt":"a “fox”"}', call_id="call_a"),
+        ScriptedCall(name="inspect_image", arguments="{}", call_id="call_b"),
     )
 )
 
 
-def events(api: str, saying: Saying) -> list[Sent]:
+def events(api: str, saying: ModelAnswer) -> list[ServerEvent]:
     """Everything that a server sends to say this."""
     before, after = SERVERS[api]().events(saying, BODY)
     return [*before, *after] if saying.is_whole else [*before]
 
 
-def follow(api: str, sent: Iterable[Sent]) -> tuple[list[str], Answer | None]:
+def follow(api: str, sent: Iterable[ServerEvent]) -> tuple[list[str], Answer | None]:
     """The pieces of text that come of events, and the answer."""
     reader = wire(api).reader()
     pieces = [

@@ -9,11 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from tests.servers.model_server import TEXT, Counts, Saying, Sent, Trouble
 from tests.wires.seed_schema import assert_of_schema
 from tests.wires.streams import CALLING, events, follow
 
 from limner.errors import ModelBadAnswer
+from limner.testing.servers.model_server import (
+    TEXT,
+    ModelAnswer,
+    ServerEvent,
+    StreamError,
+    TokenCounts,
+)
 from limner.wires.base import WIRES, Answer, Usage, wire
 
 MODELS = {
@@ -71,7 +77,7 @@ def usage(api: str) -> Usage:
 
 @every_api
 def test_an_answer_in_pieces_is_put_together_with_its_usage(api: str) -> None:
-    pieces, answer = follow(api, events(api, Saying()))
+    pieces, answer = follow(api, events(api, ModelAnswer()))
     assert pieces == ["A red fox — “hel", "lo” — in ", "the snow 🦊."]
     assert answer == Answer(
         text=TEXT, stop="end", model=MODELS[api], usage=usage(api), items=ITEMS[api]
@@ -80,7 +86,7 @@ def test_an_answer_in_pieces_is_put_together_with_its_usage(api: str) -> None:
 
 @every_api
 def test_an_answer_without_usage_is_an_answer(api: str) -> None:
-    _, answer = follow(api, events(api, Saying(usage=None)))
+    _, answer = follow(api, events(api, ModelAnswer(usage=None)))
     assert answer == Answer(
         text=TEXT, stop="end", model=MODELS[api], usage=_no_usage(api), items=ITEMS[api]
     )
@@ -94,14 +100,14 @@ def _no_usage(api: str) -> Usage | None:
 
 @every_api
 def test_an_answer_that_reached_its_limit_has_the_stop_length(api: str) -> None:
-    _, answer = follow(api, events(api, Saying(stop="length")))
+    _, answer = follow(api, events(api, ModelAnswer(stop="length")))
     assert answer is not None
     assert (answer.stop, answer.text) == ("length", TEXT)
 
 
 @every_api
 def test_a_refusal_keeps_its_message_and_the_usage(api: str) -> None:
-    _, answer = follow(api, events(api, Saying(pieces=(), refusal="I will not look at this.")))
+    _, answer = follow(api, events(api, ModelAnswer(pieces=(), refusal="I will not look at this.")))
     assert answer is not None
     assert (answer.stop, answer.message, answer.usage) == (
         "refusal",
@@ -112,8 +118,8 @@ def test_a_refusal_keeps_its_message_and_the_usage(api: str) -> None:
 
 @every_api
 def test_a_failure_in_the_middle_keeps_the_vendors_message_and_code(api: str) -> None:
-    trouble = Trouble(code="overloaded_error", message="Overloaded")
-    _, answer = follow(api, events(api, Saying(trouble=trouble)))
+    trouble = StreamError(code="overloaded_error", message="Overloaded")
+    _, answer = follow(api, events(api, ModelAnswer(error=trouble)))
     assert answer is not None
     assert (answer.stop, answer.text, answer.message, answer.code) == (
         "error",
@@ -125,21 +131,23 @@ def test_a_failure_in_the_middle_keeps_the_vendors_message_and_code(api: str) ->
 
 @every_api
 def test_a_stream_that_just_ends_is_not_an_answer(api: str) -> None:
-    assert follow(api, events(api, Saying(is_whole=False)))[1] is None
+    assert follow(api, events(api, ModelAnswer(is_whole=False)))[1] is None
     assert follow(api, [])[1] is None
 
 
 @every_api
 @pytest.mark.parametrize("noise", [{}, {"type": "from.the.future", "delta": 5}, {"x": [1]}])
 def test_events_of_unknown_kinds_are_passed_over(api: str, noise: Any) -> None:
-    sent = [part for event in events(api, Saying()) for part in (Sent(data=noise), event)]
-    assert follow(api, sent) == follow(api, events(api, Saying()))
+    sent = [
+        part for event in events(api, ModelAnswer()) for part in (ServerEvent(data=noise), event)
+    ]
+    assert follow(api, sent) == follow(api, events(api, ModelAnswer()))
 
 
 @pytest.mark.parametrize("api", ["openai-responses", "openai-chat", "anthropic-messages"])
 def test_the_last_word_of_chat_may_end_other_streams_too(api: str) -> None:
-    sent = [*events(api, Saying()), Sent(data="[DONE]")]
-    assert follow(api, sent) == follow(api, events(api, Saying()))
+    sent = [*events(api, ModelAnswer()), ServerEvent(data="[DONE]")]
+    assert follow(api, sent) == follow(api, events(api, ModelAnswer()))
 
 
 @every_api
@@ -173,7 +181,7 @@ def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 def test_property_a_hostile_event_is_a_bad_answer_and_nothing_worse(
     api: str, data: st.DataObject
 ) -> None:
-    saying = data.draw(st.sampled_from([Saying(), CALLING]))
+    saying = data.draw(st.sampled_from([ModelAnswer(), CALLING]))
     sent = [event for event in events(api, saying) if isinstance(event.data, dict)]
     chosen = data.draw(st.sampled_from(sent))
     damaged = json.loads(json.dumps(chosen.data))
@@ -193,11 +201,11 @@ def test_property_a_hostile_event_is_a_bad_answer_and_nothing_worse(
 
 
 @every_api
-@pytest.mark.parametrize("counts", [Counts(input=-1), Counts(output=-5)])
+@pytest.mark.parametrize("counts", [TokenCounts(input=-1), TokenCounts(output=-5)])
 def test_a_count_that_cannot_be_is_not_believed_and_does_not_cost_the_answer(
-    api: str, counts: Counts
+    api: str, counts: TokenCounts
 ) -> None:
-    sent = events(api, Saying(usage=counts))
+    sent = events(api, ModelAnswer(usage=counts))
     _, answer = follow(api, sent)
     assert answer is not None
     assert answer.text == TEXT
@@ -225,7 +233,7 @@ def test_a_count_that_cannot_be_is_not_believed_and_does_not_cost_the_answer(
 )
 def test_gemini_ends_for_many_reasons(reason: str, stop: str) -> None:
     _, answer = follow(
-        "gemini-generate-content", [Sent(data={"candidates": [{"finishReason": reason}]})]
+        "gemini-generate-content", [ServerEvent(data={"candidates": [{"finishReason": reason}]})]
     )
     code = None if stop in ("end", "length") else reason
     assert answer is not None
@@ -233,7 +241,7 @@ def test_gemini_ends_for_many_reasons(reason: str, stop: str) -> None:
 
 
 def test_gemini_may_stop_in_the_middle_for_safety() -> None:
-    saying = Saying(refusal="blocked by a filter")
+    saying = ModelAnswer(refusal="blocked by a filter")
     _, answer = follow("gemini-generate-content", events("gemini-generate-content", saying))
     assert answer is not None
     assert (answer.stop, answer.text, answer.code, answer.message) == (
@@ -256,7 +264,7 @@ def test_gemini_may_stop_in_the_middle_for_safety() -> None:
 )
 def test_claude_ends_for_many_reasons(reason: str, stop: str) -> None:
     event = {"type": "message_delta", "delta": {"stop_reason": reason}}
-    _, answer = follow("anthropic-messages", [Sent(data=event)])
+    _, answer = follow("anthropic-messages", [ServerEvent(data=event)])
     assert answer == Answer(text="", stop=stop)  # type: ignore[arg-type] # a word of the table
 
 
@@ -266,7 +274,7 @@ def test_claude_ends_for_many_reasons(reason: str, stop: str) -> None:
 )
 def test_chat_ends_for_many_reasons(reason: str, stop: str) -> None:
     chunk = {"choices": [{"delta": {"content": "x"}, "finish_reason": reason}]}
-    _, answer = follow("openai-chat", [Sent(data=chunk)])
+    _, answer = follow("openai-chat", [ServerEvent(data=chunk)])
     assert answer is not None
     assert (answer.stop, answer.text) == (stop, "x")
 
@@ -282,7 +290,7 @@ def test_chat_ends_for_many_reasons(reason: str, stop: str) -> None:
 def test_those_who_speak_chat_word_their_errors_as_they_like(
     error: Any, message: str, code: str | None
 ) -> None:
-    _, answer = follow("openai-chat", [Sent(data={"error": error})])
+    _, answer = follow("openai-chat", [ServerEvent(data={"error": error})])
     assert answer is not None
     assert (answer.stop, answer.message, answer.code) == ("error", message, code)
 
@@ -290,7 +298,7 @@ def test_those_who_speak_chat_word_their_errors_as_they_like(
 def test_responses_may_be_cut_by_a_filter() -> None:
     response = {"incomplete_details": {"reason": "content_filter"}, "model": "m"}
     event = {"type": "response.incomplete", "response": response}
-    _, answer = follow("openai-responses", [Sent(data=event)])
+    _, answer = follow("openai-responses", [ServerEvent(data=event)])
     assert answer == Answer(text="", stop="refusal", model="m")
 
 
@@ -302,18 +310,18 @@ def test_responses_may_be_cut_by_a_filter() -> None:
     ],
 )
 def test_responses_tells_of_errors_in_two_shapes(event: Any) -> None:
-    _, answer = follow("openai-responses", [Sent(data=event)])
+    _, answer = follow("openai-responses", [ServerEvent(data=event)])
     assert answer == Answer(text="", stop="error", message="Sorry", code="server_error")
 
 
 def test_a_response_that_came_in_one_piece_is_not_lost() -> None:
-    last = events("openai-responses", Saying())[-1]
+    last = events("openai-responses", ModelAnswer())[-1]
     pieces, answer = follow("openai-responses", [last])
     assert pieces == [TEXT]
     assert answer is not None
     assert answer.text == TEXT
     assert answer.items == ITEMS["openai-responses"]
-    last = events("openai-responses", Saying(pieces=(), refusal="No."))[-1]
+    last = events("openai-responses", ModelAnswer(pieces=(), refusal="No."))[-1]
     _, answer = follow("openai-responses", [last])
     assert answer is not None
     assert (answer.stop, answer.message) == ("refusal", "No.")
@@ -324,6 +332,6 @@ def test_a_response_without_item_events_has_a_message_of_its_text() -> None:
         {"type": "response.output_text.delta", "delta": "A fox."},
         {"type": "response.completed", "response": {}},
     ]
-    _, answer = follow("openai-responses", [Sent(data=event) for event in stream])
+    _, answer = follow("openai-responses", [ServerEvent(data=event) for event in stream])
     message = {**MESSAGE, "content": [{"type": "output_text", "text": "A fox."}]}
     assert answer == Answer(text="A fox.", stop="end", items=(message,))

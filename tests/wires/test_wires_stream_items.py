@@ -11,7 +11,6 @@ from google.genai.types import GenerateContentResponse
 from openai.types.chat import ChatCompletionChunk
 from openai.types.responses import ResponseStreamEvent
 from pydantic import TypeAdapter
-from tests.servers.model_server import TEXT, Sent
 from tests.wires.seed_schema import assert_of_schema
 from tests.wires.streams import CALLING, events, follow
 from tests.wires.vendor_types import assert_legal
@@ -28,6 +27,7 @@ from tests.wires.wire_prompts import (
 )
 
 from limner.errors import ModelBadAnswer
+from limner.testing.servers.model_server import TEXT, ServerEvent
 from limner.wires import stream
 from limner.wires.base import Answer, Usage
 from limner.wires.bedrock_converse import WIRE as BEDROCK
@@ -159,7 +159,7 @@ def test_reasoning_of_claude_goes_back_unchanged() -> None:
         _block(2, {"type": "tool_use", "id": "c1", "name": "t", "input": {"a": 1}}),
         {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
     ]
-    _, answer = follow("anthropic-messages", [Sent(data=event) for event in stream])
+    _, answer = follow("anthropic-messages", [ServerEvent(data=event) for event in stream])
     assert answer is not None
     asked = prompt(user(text("x")), *answer.items, output("c1", text("y")))
     body = json.loads(ALL_WIRES["anthropic-messages"].request("m", asked).body)
@@ -218,10 +218,10 @@ PARTS = {
 def test_a_signature_of_gemini_goes_back_where_it_was(name: str) -> None:
     parts, back = PARTS[name]
     chunks = [
-        Sent(data={"responseId": "r7", "candidates": [{"content": {"parts": [part]}}]})
+        ServerEvent(data={"responseId": "r7", "candidates": [{"content": {"parts": [part]}}]})
         for part in parts
     ]
-    end = Sent(data={"candidates": [{"finishReason": "STOP"}]})
+    end = ServerEvent(data={"candidates": [{"finishReason": "STOP"}]})
     _, answer = follow("gemini-generate-content", [*chunks, end])
     assert answer is not None
     outputs = [output(call["call_id"], text("y")) for call in calls(answer)]
@@ -287,7 +287,7 @@ def test_those_who_speak_chat_number_calls_as_they_like(pieces: list[dict[str, A
         }
         for piece in pieces
     ]
-    sent = [*(Sent(data=chunk) for chunk in chunks), Sent(data="[DONE]")]
+    sent = [*(ServerEvent(data=chunk) for chunk in chunks), ServerEvent(data="[DONE]")]
     _, answer = follow("openai-chat", sent)
     assert answer is not None
     assert [call["call_id"] for call in calls(answer)] == ["a", "b"]
@@ -295,7 +295,10 @@ def test_those_who_speak_chat_number_calls_as_they_like(pieces: list[dict[str, A
 
 def test_a_call_without_an_id_gets_one_of_the_answers() -> None:
     delta = {"tool_calls": [{"index": 0, "function": {"name": "t"}}]}
-    sent = [Sent(data={"id": "chatcmpl-9", "choices": [{"delta": delta}]}), Sent(data="[DONE]")]
+    sent = [
+        ServerEvent(data={"id": "chatcmpl-9", "choices": [{"delta": delta}]}),
+        ServerEvent(data="[DONE]"),
+    ]
     _, answer = follow("openai-chat", sent)
     assert answer is not None
     assert calls(answer) == [{"call_id": "call_chatcmpl-9_0", "name": "t", "arguments": "{}"}]

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from tests.acceptance.conftest import OPENAI_KEY, picture
 from tests.servers.appserver_process import Client, Stage, function, said
-from tests.servers.openai_server import OpenAIServer
 from tests.servers.scripted import calls, says
+
+from limner.testing.servers.openai_server import OpenAIServer
 
 SPENDING = "item/commandExecution/requestApproval"
 WRITING = "item/fileChange/requestApproval"

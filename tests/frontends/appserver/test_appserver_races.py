@@ -13,7 +13,6 @@ from tests.acceptance.conftest import Studio
 from tests.frontends.appserver.appserver_hall import Hall, rest, until
 from tests.servers.appserver_process import Client, Pipes, Stage, function, said
 from tests.servers.scripted import calls, says
-from tests.servers.wire import Gate
 
 from limner.agent.session import StoredItem
 from limner.frontends.appserver import thread_methods, thread_opener
@@ -30,6 +29,7 @@ from limner.frontends.appserver.thread_opener import resume_thread
 from limner.frontends.appserver.thread_state import ThreadState
 from limner.frontends.appserver.tool_specs import read_specs
 from limner.net.jsonrpc import RpcError
+from limner.testing.servers.http_server import Gate
 from limner.wires.items import message, text_part
 
 

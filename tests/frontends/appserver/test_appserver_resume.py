@@ -13,7 +13,8 @@ import pytest
 from tests.acceptance.conftest import picture
 from tests.servers.appserver_process import Client, Pipes, Stage, function, said
 from tests.servers.scripted import calls, says
-from tests.servers.wire import Gate
+
+from limner.testing.servers.http_server import Gate
 
 PNG = picture(64, 48)
 PIXELS = f"data:image/png;base64,{base64.b64encode(PNG).decode()}"

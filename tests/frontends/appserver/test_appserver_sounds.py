@@ -10,7 +10,6 @@ import pytest
 from tests.acceptance.conftest import Studio, picture
 from tests.frontends.appserver.appserver_hall import Hall
 from tests.servers.appserver_process import MODEL, Stage, function
-from tests.servers.openai_server import error_reply
 from tests.servers.scripted import calls, says
 
 from limner.frontends.appserver.inline_pictures import LEFT_OUT, PictureInliner
@@ -18,6 +17,7 @@ from limner.frontends.appserver.protocol.base import AudioInput, TextInput
 from limner.frontends.appserver.protocol.items import UserMessage
 from limner.frontends.appserver.thread_history import HistoryContext, ThreadHistory
 from limner.frontends.appserver.thread_state import ThreadState
+from limner.testing.servers.openai_server import error_reply
 
 PIXELS = f"data:image/png;base64,{base64.b64encode(picture(64, 48)).decode()}"
 WAV = b"RIFF\x04\0\0\0WAVE"

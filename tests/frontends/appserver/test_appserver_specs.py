@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.servers.codex_process import Codex
 from tests.servers.components import needs
-from tests.servers.responses_server import ResponsesServer
 
 from limner.errors import InputInvalid
 from limner.frontends.appserver.tool_specs import (
@@ -21,6 +20,7 @@ from limner.frontends.appserver.tool_specs import (
     read_specs,
     write_specs,
 )
+from limner.testing.servers.responses_server import ResponsesServer
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}}
 MIXED = "Invalid request: dynamic tools must use either canonical or legacy format consistently"

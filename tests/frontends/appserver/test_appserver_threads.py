@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from tests.servers.appserver_process import Client, Stage, function, said
 from tests.servers.scripted import calls, says
-from tests.servers.wire import Gate
+
+from limner.testing.servers.http_server import Gate
 
 UNKNOWN = "01a1dcb7-7dea-7d33-8136-def2e2c6b1c2"
 

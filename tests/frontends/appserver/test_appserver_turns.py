@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from tests.acceptance.conftest import picture
 from tests.servers.appserver_process import Client, Refused, Stage, function, said
-from tests.servers.openai_server import error_reply
 from tests.servers.scripted import calls, says
-from tests.servers.wire import Gate
+
+from limner.testing.servers.http_server import Gate
+from limner.testing.servers.openai_server import error_reply
 
 PNG = picture(64, 48)
 PIXELS = f"data:image/png;base64,{base64.b64encode(PNG).decode()}"

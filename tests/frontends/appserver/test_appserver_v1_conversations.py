@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from tests.acceptance.conftest import picture
 from tests.servers.appserver_process import Client, Stage, function, said
-from tests.servers.model_server import Trouble
-from tests.servers.replicate_server import ReplicateServer
 from tests.servers.scripted import calls, says
-from tests.servers.wire import Gate
 
 from limner.frontends.appserver.v1.approvals import SERVER_REQUESTS
 from limner.frontends.appserver.v1.events import NOTIFICATIONS
 from limner.frontends.appserver.v1.types import METHODS
+from limner.testing.servers.http_server import Gate
+from limner.testing.servers.model_server import StreamError
+from limner.testing.servers.replicate_server import ReplicateServer
 
 EVENT = "codex/event/"
 COUNTED = {
@@ -267,7 +267,7 @@ async def test_a_turn_may_change_what_holds_from_then_on(stage: Stage) -> None:
 
 
 async def test_a_turn_that_fails_is_an_error_and_then_complete(stage: Stage) -> None:
-    stage.script(says("Al", trouble=Trouble(code="server_error", message="It broke.")))
+    stage.script(says("Al", error=StreamError(code="server_error", message="It broke.")))
     async with stage.piped() as client:
         ended = await turn(client, await begin(client))
         (error,) = told(client, "error")

@@ -1,4 +1,4 @@
-"""Anthropic's Messages API on this machine."""
+"""A request of Anthropic's Messages API -> the scripted answer, as Anthropic words it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,15 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from tests.servers.model_server import Calls, Counts, ModelServer, Saying, Sent, halves
-from tests.servers.wire import Reply, Seen, json_reply
+from limner.testing.servers.http_server import ReceivedRequest, Reply, json_reply
+from limner.testing.servers.model_server import (
+    ModelAnswer,
+    ModelServer,
+    ScriptedCall,
+    ServerEvent,
+    TokenCounts,
+    halves,
+)
 
 
 def error_reply(status: int, kind: str, message: str, **more: Any) -> Reply:
@@ -23,7 +30,7 @@ class AnthropicServer(ModelServer):
     def base_url(self) -> str:
         return self.origin
 
-    def objection(self, seen: Seen) -> Reply | None:
+    def objection(self, seen: ReceivedRequest) -> Reply | None:
         if (seen.method, seen.path) != ("POST", "/v1/messages"):
             return error_reply(404, "not_found_error", f"no route {seen.path}")
         if "anthropic-version" not in seen.headers:
@@ -33,21 +40,23 @@ class AnthropicServer(ModelServer):
             return error_reply(401, "authentication_error", "x-api-key header is required")
         return None
 
-    def wants_stream(self, seen: Seen, body: Any) -> bool:
+    def wants_stream(self, seen: ReceivedRequest, body: Any) -> bool:
         return bool(body.get("stream"))
 
-    def whole(self, saying: Saying, body: Any) -> Any:
+    def whole(self, answer: ModelAnswer, body: Any) -> Any:
         return _message(body) | {
             "content": [
-                {"type": "text", "text": saying.text, "citations": None},
-                *(_use(call) | {"input": json.loads(call.arguments)} for call in saying.calls),
+                {"type": "text", "text": answer.text, "citations": None},
+                *(_use(call) | {"input": json.loads(call.arguments)} for call in answer.calls),
             ],
-            **_ending(saying),
-            "usage": _usage(saying.usage or Counts()),
+            **_ending(answer),
+            "usage": _usage(answer.usage or TokenCounts()),
         }
 
-    def events(self, saying: Saying, body: Any) -> tuple[Sequence[Sent], Sequence[Sent]]:
-        counts = saying.usage
+    def events(
+        self, answer: ModelAnswer, body: Any
+    ) -> tuple[Sequence[ServerEvent], Sequence[ServerEvent]]:
+        counts = answer.usage
         early = {"usage": _usage(counts) | {"output_tokens": 1}} if counts else {}
         before: list[dict[str, Any]] = [
             {"type": "message_start", "message": _message(body) | early},
@@ -58,22 +67,22 @@ class AnthropicServer(ModelServer):
             {"type": "content_block_stop", "index": 0},
             _started(1, {"type": "text", "text": "", "citations": None}),
         ]
-        before += [_delta(1, {"type": "text_delta", "text": piece}) for piece in saying.pieces]
-        if saying.trouble is not None:
-            error = {"type": saying.trouble.code, "message": saying.trouble.message}
+        before += [_delta(1, {"type": "text_delta", "text": piece}) for piece in answer.pieces]
+        if answer.error is not None:
+            error = {"type": answer.error.code, "message": answer.error.message}
             return _named(before), _named([{"type": "error", "error": error}])
         late = _usage(counts) if counts else {"output_tokens": 0}
         after = [
             {"type": "content_block_stop", "index": 1},
-            *(event for at, call in enumerate(saying.calls, 2) for event in _calling(at, call)),
-            {"type": "message_delta", "delta": _ending(saying), "usage": late},
+            *(event for at, call in enumerate(answer.calls, 2) for event in _calling(at, call)),
+            {"type": "message_delta", "delta": _ending(answer), "usage": late},
             {"type": "message_stop"},
         ]
         return _named(before), _named(after)
 
 
-def _named(events: Sequence[dict[str, Any]]) -> list[Sent]:
-    return [Sent(name=event["type"], data=event) for event in events]
+def _named(events: Sequence[dict[str, Any]]) -> list[ServerEvent]:
+    return [ServerEvent(name=event["type"], data=event) for event in events]
 
 
 def _started(index: int, block: dict[str, Any]) -> dict[str, Any]:
@@ -84,11 +93,11 @@ def _delta(index: int, delta: dict[str, Any]) -> dict[str, Any]:
     return {"type": "content_block_delta", "index": index, "delta": delta}
 
 
-def _use(call: Calls) -> dict[str, Any]:
+def _use(call: ScriptedCall) -> dict[str, Any]:
     return {"type": "tool_use", "id": call.call_id, "name": call.name, "input": {}}
 
 
-def _calling(at: int, call: Calls) -> list[dict[str, Any]]:
+def _calling(at: int, call: ScriptedCall) -> list[dict[str, Any]]:
     pieces = [
         _delta(at, {"type": "input_json_delta", "partial_json": piece})
         for piece in ("", *halves(call.arguments))
@@ -109,17 +118,17 @@ def _message(body: Any) -> dict[str, Any]:
     }
 
 
-def _ending(saying: Saying) -> dict[str, Any]:
-    if saying.refusal is not None:
-        details = {"type": "refusal", "category": "bio", "explanation": saying.refusal}
+def _ending(answer: ModelAnswer) -> dict[str, Any]:
+    if answer.refusal is not None:
+        details = {"type": "refusal", "category": "bio", "explanation": answer.refusal}
         return {"stop_reason": "refusal", "stop_sequence": None, "stop_details": details}
-    if saying.calls:
+    if answer.calls:
         return {"stop_reason": "tool_use", "stop_sequence": None}
-    reason = "end_turn" if saying.stop == "end" else "max_tokens"
+    reason = "end_turn" if answer.stop == "end" else "max_tokens"
     return {"stop_reason": reason, "stop_sequence": None}
 
 
-def _usage(counts: Counts) -> dict[str, Any]:
+def _usage(counts: TokenCounts) -> dict[str, Any]:
     return {
         "input_tokens": counts.input - counts.cached,
         "cache_creation_input_tokens": 0,

@@ -1,4 +1,4 @@
-"""What the local model servers share: a saying that the test chooses, told in each API's way."""
+"""The answer that a test scripted -> one API's JSON or events: what the model servers share."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 import msgspec
-from tests.servers.wire import Gate, Reply, Seen, WireServer, json_reply
+
+from limner.testing.servers.http_server import Gate, LocalServer, ReceivedRequest, Reply, json_reply
 
 TEXT = "A red fox — “hello” — in the snow 🦊."
 
 
-class Counts(msgspec.Struct, frozen=True, kw_only=True):
-    """Tokens; what the cache gave is among the input, the reasoning among the output."""
+class TokenCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """Tokens: the input includes the cached ones, the output includes reasoning."""
 
     input: int = 1200
     cached: int = 1024
@@ -22,14 +23,14 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     reasoning: int = 20
 
 
-class Trouble(msgspec.Struct, frozen=True, kw_only=True):
-    """A failure that is told in the middle of an answer."""
+class StreamError(msgspec.Struct, frozen=True, kw_only=True):
+    """A failure that the service reports in the middle of an answer."""
 
     code: str
     message: str
 
 
-class Calls(msgspec.Struct, frozen=True, kw_only=True):
+class ScriptedCall(msgspec.Struct, frozen=True, kw_only=True):
     """A tool that the model calls; ``arguments`` is JSON."""
 
     name: str
@@ -37,29 +38,35 @@ class Calls(msgspec.Struct, frozen=True, kw_only=True):
     call_id: str
 
 
-class Saying(msgspec.Struct, frozen=True, kw_only=True):
-    """What a server answers, and how that ends.
+class ModelAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model answers, and how that ends.
 
-    After the pieces the model makes its ``calls``, in parallel.
-    ``refusal`` is the model's or the service's words for not answering; ``trouble`` is told, and
-    ``gate`` waited for, after the pieces. With ``is_whole`` False the stream just ends there.
+    Attributes:
+        pieces: the text, as it is streamed.
+        usage: the tokens that the service counts; None if it does not count.
+        stop: why the answer ends: the model is done, or the limit of the output is reached.
+        refusal: the text of a refusal.
+        error: a failure that the service reports after the pieces.
+        gate: the server waits for it after the pieces.
+        is_whole: with False the stream ends after the pieces.
+        calls: the tools that the model calls after the pieces, in parallel.
     """
 
     pieces: tuple[str, ...] = ("A red fox — “hel", "lo” — in ", "", "the snow 🦊.")
-    usage: Counts | None = Counts()
+    usage: TokenCounts | None = TokenCounts()
     stop: Literal["end", "length"] = "end"
     refusal: str | None = None
-    trouble: Trouble | None = None
+    error: StreamError | None = None
     gate: Gate | None = None
     is_whole: bool = True
-    calls: tuple[Calls, ...] = ()
+    calls: tuple[ScriptedCall, ...] = ()
 
     @property
     def text(self) -> str:
         return "".join(self.pieces)
 
 
-class Sent(msgspec.Struct, frozen=True, kw_only=True):
+class ServerEvent(msgspec.Struct, frozen=True, kw_only=True):
     """One server-sent event: its name, if the API has names, and its JSON."""
 
     data: Any
@@ -71,37 +78,37 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True):
         return f"{named}data: {data}\n\n".encode()
 
 
-class ModelServer(WireServer):
-    """Says the same thing every time. The route of a question is "ask"."""
+class ModelServer(LocalServer):
+    """Gives the same answer every time. The route of a request is "ask"."""
 
-    saying = Saying()
+    model_answer = ModelAnswer()
     comments = True
 
     @property
     def base_url(self) -> str:
         return self.origin
 
-    def route(self, seen: Seen) -> str:
+    def route(self, seen: ReceivedRequest) -> str:
         return "ask"
 
-    def answer(self, seen: Seen) -> Reply:
+    def answer(self, seen: ReceivedRequest) -> Reply:
         problem = self.objection(seen)
         if problem is not None:
             return problem
         body = seen.json()
         if not self.wants_stream(seen, body):
-            return json_reply(self.whole(self.saying, body))
-        return self.streamed(self.saying, body)
+            return json_reply(self.whole(self.model_answer, body))
+        return self.streamed(self.model_answer, body)
 
-    def streamed(self, saying: Saying, body: Any) -> Reply:
+    def streamed(self, answer: ModelAnswer, body: Any) -> Reply:
         """The events over the wire, with comments in between that keep a connection alive."""
-        before, after = self.events(saying, body)
+        before, after = self.events(answer, body)
         pieces: list[bytes | Gate] = [event.encode() for event in before]
         if self.comments:
             pieces = [b": stay awake\n\n", *pieces, b":\r\n\r\n"]
-        if saying.gate is not None:
-            pieces.append(saying.gate)
-        if saying.is_whole:
+        if answer.gate is not None:
+            pieces.append(answer.gate)
+        if answer.is_whole:
             pieces += _in_halves(event.encode() for event in after)
         return Reply(
             headers={"Content-Type": "text/event-stream; charset=utf-8"},
@@ -110,19 +117,21 @@ class ModelServer(WireServer):
         )
 
     @abstractmethod
-    def objection(self, seen: Seen) -> Reply | None:
+    def objection(self, seen: ReceivedRequest) -> Reply | None:
         """Why a request is not answered: a wrong address, or no key."""
 
     @abstractmethod
-    def wants_stream(self, seen: Seen, body: Any) -> bool:
+    def wants_stream(self, seen: ReceivedRequest, body: Any) -> bool:
         """Whether the answer is wanted in pieces."""
 
     @abstractmethod
-    def whole(self, saying: Saying, body: Any) -> Any:
+    def whole(self, answer: ModelAnswer, body: Any) -> Any:
         """The answer in one piece."""
 
     @abstractmethod
-    def events(self, saying: Saying, body: Any) -> tuple[Sequence[Sent], Sequence[Sent]]:
+    def events(
+        self, answer: ModelAnswer, body: Any
+    ) -> tuple[Sequence[ServerEvent], Sequence[ServerEvent]]:
         """The answer as events: up to the last piece of text, and after it."""
 
 

@@ -1,13 +1,20 @@
-"""OpenAI's Responses API on this machine."""
+"""A request of OpenAI's Responses API -> the scripted answer, as OpenAI words it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from tests.servers.model_server import Calls, Counts, ModelServer, Saying, Sent, halves
-from tests.servers.openai_server import error_reply
-from tests.servers.wire import Reply, Seen
+from limner.testing.servers.http_server import ReceivedRequest, Reply
+from limner.testing.servers.model_server import (
+    ModelAnswer,
+    ModelServer,
+    ScriptedCall,
+    ServerEvent,
+    TokenCounts,
+    halves,
+)
+from limner.testing.servers.openai_server import error_reply
 
 
 class ResponsesServer(ModelServer):
@@ -17,22 +24,24 @@ class ResponsesServer(ModelServer):
     def base_url(self) -> str:
         return f"{self.origin}/v1"
 
-    def objection(self, seen: Seen) -> Reply | None:
+    def objection(self, seen: ReceivedRequest) -> Reply | None:
         if (seen.method, seen.path) != ("POST", "/v1/responses"):
             return error_reply(404, f"Invalid URL ({seen.method} {seen.path})")
         if not seen.headers.get("authorization", "").startswith("Bearer "):
             return error_reply(401, "Missing bearer authentication in header")
         return None
 
-    def wants_stream(self, seen: Seen, body: Any) -> bool:
+    def wants_stream(self, seen: ReceivedRequest, body: Any) -> bool:
         return bool(body.get("stream"))
 
-    def whole(self, saying: Saying, body: Any) -> Any:
-        return _response(saying, body, status=_status(saying), output=_output(saying))
+    def whole(self, answer: ModelAnswer, body: Any) -> Any:
+        return _response(answer, body, status=_status(answer), output=_output(answer))
 
-    def events(self, saying: Saying, body: Any) -> tuple[Sequence[Sent], Sequence[Sent]]:
+    def events(
+        self, answer: ModelAnswer, body: Any
+    ) -> tuple[Sequence[ServerEvent], Sequence[ServerEvent]]:
         at = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
-        started = _response(saying, body, status="in_progress", output=[])
+        started = _response(answer, body, status="in_progress", output=[])
         item = {"id": "msg_1", "type": "message", "role": "assistant"}
         before: list[tuple[str, dict[str, Any]]] = [
             ("response.created", {"response": started}),
@@ -46,32 +55,32 @@ class ResponsesServer(ModelServer):
         ]
         before += [
             ("response.output_text.delta", at | {"delta": piece, "logprobs": []})
-            for piece in saying.pieces
+            for piece in answer.pieces
         ]
-        if saying.refusal is not None:
+        if answer.refusal is not None:
             before += [
-                ("response.refusal.delta", at | {"delta": part}) for part in halves(saying.refusal)
+                ("response.refusal.delta", at | {"delta": part}) for part in halves(answer.refusal)
             ]
-        after = [*_endings(saying, at), _last(saying, body)]
+        after = [*_endings(answer, at), _last(answer, body)]
         everything = [
-            Sent(name=kind, data={"type": kind, "sequence_number": number, **fields})
+            ServerEvent(name=kind, data={"type": kind, "sequence_number": number, **fields})
             for number, (kind, fields) in enumerate([*before, *after])
         ]
         return everything[: len(before)], everything[len(before) :]
 
 
-def _endings(saying: Saying, at: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    if saying.trouble is not None:
+def _endings(answer: ModelAnswer, at: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    if answer.error is not None:
         return []
     return [
-        ("response.output_text.done", at | {"text": saying.text, "logprobs": []}),
-        ("response.content_part.done", at | {"part": _text_part(saying.text)}),
-        ("response.output_item.done", {"output_index": 0, "item": _message(saying)}),
-        *(event for at, call in enumerate(saying.calls, 1) for event in _calling(at, call)),
+        ("response.output_text.done", at | {"text": answer.text, "logprobs": []}),
+        ("response.content_part.done", at | {"part": _text_part(answer.text)}),
+        ("response.output_item.done", {"output_index": 0, "item": _message(answer)}),
+        *(event for at, call in enumerate(answer.calls, 1) for event in _calling(at, call)),
     ]
 
 
-def _calling(at: int, call: Calls) -> list[tuple[str, dict[str, Any]]]:
+def _calling(at: int, call: ScriptedCall) -> list[tuple[str, dict[str, Any]]]:
     item = _call(call)
     place = {"item_id": item["id"], "output_index": at}
     begun = item | {"arguments": "", "status": "in_progress"}
@@ -88,7 +97,7 @@ def _calling(at: int, call: Calls) -> list[tuple[str, dict[str, Any]]]:
     ]
 
 
-def _call(call: Calls) -> dict[str, Any]:
+def _call(call: ScriptedCall) -> dict[str, Any]:
     return {
         "id": f"fc_{call.call_id}",
         "type": "function_call",
@@ -99,41 +108,41 @@ def _call(call: Calls) -> dict[str, Any]:
     }
 
 
-def _output(saying: Saying) -> list[dict[str, Any]]:
-    return [_message(saying), *map(_call, saying.calls)]
+def _output(answer: ModelAnswer) -> list[dict[str, Any]]:
+    return [_message(answer), *map(_call, answer.calls)]
 
 
-def _last(saying: Saying, body: Any) -> tuple[str, dict[str, Any]]:
-    status = _status(saying)
-    output = _output(saying)
-    return f"response.{status}", {"response": _response(saying, body, status=status, output=output)}
+def _last(answer: ModelAnswer, body: Any) -> tuple[str, dict[str, Any]]:
+    status = _status(answer)
+    output = _output(answer)
+    return f"response.{status}", {"response": _response(answer, body, status=status, output=output)}
 
 
-def _status(saying: Saying) -> str:
-    if saying.trouble is not None:
+def _status(answer: ModelAnswer) -> str:
+    if answer.error is not None:
         return "failed"
-    return "completed" if saying.stop == "end" else "incomplete"
+    return "completed" if answer.stop == "end" else "incomplete"
 
 
 def _text_part(text: str) -> dict[str, Any]:
     return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
 
 
-def _message(saying: Saying) -> dict[str, Any]:
-    content: list[dict[str, Any]] = [_text_part(saying.text)]
-    if saying.refusal is not None:
-        content = [{"type": "refusal", "refusal": saying.refusal}]
+def _message(answer: ModelAnswer) -> dict[str, Any]:
+    content: list[dict[str, Any]] = [_text_part(answer.text)]
+    if answer.refusal is not None:
+        content = [{"type": "refusal", "refusal": answer.refusal}]
     return {
         "id": "msg_1",
         "type": "message",
         "role": "assistant",
-        "status": "completed" if saying.stop == "end" else "incomplete",
+        "status": "completed" if answer.stop == "end" else "incomplete",
         "content": content,
     }
 
 
-def _response(saying: Saying, body: Any, *, status: str, output: list[Any]) -> dict[str, Any]:
-    trouble, done = saying.trouble, status != "in_progress"
+def _response(answer: ModelAnswer, body: Any, *, status: str, output: list[Any]) -> dict[str, Any]:
+    failure, done = answer.error, status != "in_progress"
     return {
         "id": "resp_1",
         "object": "response",
@@ -141,7 +150,7 @@ def _response(saying: Saying, body: Any, *, status: str, output: list[Any]) -> d
         "status": status,
         "model": f"{body['model']}-2026-11-01",
         "output": output,
-        "error": {"code": trouble.code, "message": trouble.message} if trouble and done else None,
+        "error": {"code": failure.code, "message": failure.message} if failure and done else None,
         "incomplete_details": {"reason": "max_output_tokens"} if status == "incomplete" else None,
         "instructions": None,
         "metadata": {},
@@ -150,11 +159,11 @@ def _response(saying: Saying, body: Any, *, status: str, output: list[Any]) -> d
         "tool_choice": "auto",
         "tools": [],
         "top_p": 1.0,
-        "usage": _usage(saying.usage) if done and saying.usage else None,
+        "usage": _usage(answer.usage) if done and answer.usage else None,
     }
 
 
-def _usage(counts: Counts) -> dict[str, Any]:
+def _usage(counts: TokenCounts) -> dict[str, Any]:
     return {
         "input_tokens": counts.input,
         "input_tokens_details": {"cached_tokens": counts.cached, "cache_write_tokens": 0},

@@ -1,8 +1,7 @@
-"""A small HTTP/1.1 server over real sockets that does exactly what a test tells it to."""
+"""An HTTP request over a real socket -> the reply that a test scripted, byte for byte."""
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import concurrent.futures
 import contextlib
@@ -10,10 +9,9 @@ import json
 import socket
 import ssl
 import struct
-import sys
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from http import HTTPStatus
 from typing import Any, Literal, Self
 from urllib.parse import parse_qs, urlsplit
@@ -25,7 +23,7 @@ GUARD_S = 30.0
 MAX_ROUNDS = 100
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
+class ReceivedRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request as it arrived; header names are in lower case."""
 
     method: str
@@ -46,7 +44,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Gate:
-    """Holds the server back until the test opens it, from whatever thread."""
+    """The server waits for it until the test opens it, from any thread."""
 
     def __init__(self) -> None:
         self._opened: concurrent.futures.Future[None] = concurrent.futures.Future()
@@ -60,16 +58,19 @@ class Gate:
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """What the server sends back, down to the way the connection ends.
+    """What the server sends, and how the connection ends.
 
-    ``hold`` is waited for before anything is sent; a Gate among the pieces of the body is waited
-    for at that point. ``length`` is what Content-Length claims; a body that falls short of it is
-    a truncated one. ``ending`` "close" closes the connection in order, "reset" tears it down;
-    ``head`` False sends no status line at all.
+    Attributes:
+        pieces: the body; the server waits at each `Gate` between them.
+        length: the value of Content-Length, if it differs from the length of the body.
+        chunked: send the body in chunks, without Content-Length.
+        ending: "keep" leaves the connection open, "close" closes it, "reset" aborts it.
+        hold: the server waits for it before it sends anything.
+        head: with False the server sends nothing at all.
     """
 
     status: int = 200
-    headers: Mapping[str, str] = msgspec.field(default_factory=dict)
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     pieces: tuple[bytes | Gate, ...] = ()
     length: int | None = None
     chunked: bool = False
@@ -79,7 +80,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def json_reply(value: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Reply:
-    """An ordinary answer of JSON."""
+    """A reply with a JSON body."""
     return bytes_reply(
         json.dumps(value).encode(),
         status=status,
@@ -90,23 +91,23 @@ def json_reply(value: Any, *, status: int = 200, headers: Mapping[str, str] | No
 def bytes_reply(
     body: bytes, *, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> Reply:
-    """An ordinary answer of anything."""
+    """A reply with a body of any kind."""
     return Reply(status=status, headers=headers or {}, pieces=(body,))
 
 
 def html_reply(*, status: int = 200) -> Reply:
-    """What a proxy or a captive portal says instead."""
+    """The page of a proxy or a captive portal."""
     page = b'<!DOCTYPE html><html><body class="x">{"data": [1]}</body></html>'
     return bytes_reply(page, status=status, headers={"Content-Type": "text/html"})
 
 
 def dropped() -> Reply:
-    """The connection is torn down before a word is said."""
+    """The server aborts the connection before it sends anything."""
     return Reply(head=False, ending="reset")
 
 
 def cut_short(reply: Reply, *, keep: float = 0.5) -> Reply:
-    """The same answer, broken off in the middle of its body."""
+    """The same reply, but the connection closes in the middle of its body."""
     body = b"".join(piece for piece in reply.pieces if isinstance(piece, bytes))
     return Reply(
         status=reply.status,
@@ -117,14 +118,21 @@ def cut_short(reply: Reply, *, keep: float = 0.5) -> Reply:
     )
 
 
-class WireServer:
-    """Answers on 127.0.0.1, in a thread of its own; records every request.
+class LocalServer:
+    """An HTTP server on 127.0.0.1, in its own thread; it records every request.
 
-    Subclasses say what is answered in `answer`; a test may put replies before that with `script`.
+    A subclass decides its replies in `answer`. A test can script other replies with `script`.
+
+    Attributes:
+        requests: every request that arrived.
+        hangups: how many clients left before their reply was complete.
+        mount: the path of this server's root; another server passes the requests below it on.
     """
 
+    mount = ""
+
     def __init__(self, *, port: int = 0, tls: ssl.SSLContext | None = None) -> None:
-        self.requests: list[Seen] = []
+        self.requests: list[ReceivedRequest] = []
         self.hangups = 0
         self.port = port
         self._tls = tls
@@ -134,37 +142,37 @@ class WireServer:
         self._started = threading.Event()
         self._failures: list[Exception] = []
 
-    def answer(self, seen: Seen) -> Reply:
-        """What is answered where no script says otherwise."""
+    def answer(self, seen: ReceivedRequest) -> Reply:
+        """The reply to a request that has no scripted reply."""
         return json_reply({"detail": f"nothing at {seen.path}"}, status=404)
 
-    def route(self, seen: Seen) -> str:
-        """The name under which `script` knows this kind of request."""
+    def route(self, seen: ReceivedRequest) -> str:
+        """The kind of a request, as `script` and `always` name it."""
         return "any"
 
     def script(self, route: str, *replies: Reply) -> None:
-        """Answer the next requests of a kind with these, one after the other."""
+        """Set the replies to the next requests of a kind, one for each."""
         self._scripts.setdefault(route, deque()).extend(replies)
 
     def always(self, route: str, reply: Reply | None) -> None:
-        """Answer every request of a kind with this; with None, as usual."""
+        """Set the reply to every request of a kind; None removes it."""
         self._always[route] = reply
 
-    def sent(self, route: str) -> list[Seen]:
+    def sent(self, route: str) -> list[ReceivedRequest]:
         """The requests of a kind that have arrived."""
         return [seen for seen in self.requests if self.route(seen) == route]
 
     async def wait_until(self, route: str, *, count: int = 1) -> None:
-        """Wait for so many requests of a kind to have arrived."""
+        """Wait until so many requests of a kind have arrived."""
         await asyncio.to_thread(self._wait, lambda: len(self.sent(route)) >= count)
 
     async def wait_for_hangup(self) -> None:
-        """Wait for a client to have left before its answer was complete."""
+        """Wait until a client has left before its reply was complete."""
         await asyncio.to_thread(self._wait, lambda: self.hangups > 0)
 
     @property
     def origin(self) -> str:
-        return f"{'https' if self._tls else 'http'}://127.0.0.1:{self.port}"
+        return f"{'https' if self._tls else 'http'}://127.0.0.1:{self.port}{self.mount}"
 
     def __enter__(self) -> Self:
         self._thread = threading.Thread(target=self._run, name=type(self).__name__)
@@ -184,8 +192,8 @@ class WireServer:
     def _run(self) -> None:
         asyncio.run(self.serve())
 
-    async def serve(self, *, announce: Callable[[int], object] = lambda port: None) -> None:
-        """Answer until told to stop (as a thread) or interrupted (as a process)."""
+    async def serve(self, *, announce: Callable[[int], object] = lambda _: None) -> None:
+        """Serve until the context ends (in a thread) or an interrupt comes (in a process)."""
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         self._connections: set[asyncio.Task[None]] = set()
         server = await asyncio.start_server(
@@ -202,14 +210,14 @@ class WireServer:
         try:
             await self._stop.wait()
         finally:
-            # asyncio loses a connection that is half accepted when its server is closed.
+            # If a server is closed, asyncio loses a connection that is half accepted.
             for listening in server.sockets:
                 self._loop.remove_reader(listening.fileno())
             await self._hang_up()
             server.close()
 
     async def _hang_up(self) -> None:
-        """End every connection; one that was accepted a moment ago has to begin before it can."""
+        """End every connection; one that was just accepted must start before it can end."""
         for _ in range(MAX_ROUNDS):
             others = asyncio.all_tasks() - {asyncio.current_task()}
             if not others:
@@ -237,10 +245,10 @@ class WireServer:
                 await writer.wait_closed()
 
     async def _exchange(
-        self, seen: Seen, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, seen: ReceivedRequest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bool:
-        """Answer one request; whether the connection goes on."""
-        reply = self._reply_to(seen)
+        """Reply to one request; returns whether the connection stays open."""
+        reply = self.handle(seen)
         if reply.hold is not None and not await self._held(reply.hold, reader):
             return False
         if reply.head and not await _send(reply, writer, lambda gate: self._held(gate, reader)):
@@ -249,7 +257,8 @@ class WireServer:
             _reset(writer)
         return reply.ending == "keep" and seen.headers.get("connection", "") != "close"
 
-    def _reply_to(self, seen: Seen) -> Reply:
+    def handle(self, seen: ReceivedRequest) -> Reply:
+        """Record a request and choose its reply: the scripted one, or else `answer`."""
         if seen.path == "/_seen":
             return json_reply([_summary(one) for one in self.requests])
         route = self.route(seen)
@@ -267,7 +276,7 @@ class WireServer:
         return reply
 
     async def _held(self, gate: Gate, reader: asyncio.StreamReader) -> bool:
-        """Wait for the gate; False where the client leaves first."""
+        """Wait for the gate; False if the client leaves first."""
         opened = asyncio.ensure_future(gate.wait())
         gone = asyncio.ensure_future(reader.read(1))
         try:
@@ -287,7 +296,7 @@ class WireServer:
             self._changed.notify_all()
 
 
-def _summary(seen: Seen) -> dict[str, str]:
+def _summary(seen: ReceivedRequest) -> dict[str, str]:
     return {
         "method": seen.method,
         "target": seen.target,
@@ -295,7 +304,7 @@ def _summary(seen: Seen) -> dict[str, str]:
     }
 
 
-async def _read_request(reader: asyncio.StreamReader) -> Seen | None:
+async def _read_request(reader: asyncio.StreamReader) -> ReceivedRequest | None:
     try:
         head = await reader.readuntil(b"\r\n\r\n")
     except asyncio.IncompleteReadError:
@@ -308,7 +317,7 @@ async def _read_request(reader: asyncio.StreamReader) -> Seen | None:
         body = b"".join([piece async for piece in _chunks(reader)])
     else:
         body = await reader.readexactly(int(headers.get("content-length", "0")))
-    return Seen(method=method, target=target, headers=headers, body=body)
+    return ReceivedRequest(method=method, target=target, headers=headers, body=body)
 
 
 async def _chunks(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
@@ -321,7 +330,7 @@ async def _chunks(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
 async def _send(
     reply: Reply, writer: asyncio.StreamWriter, wait: Callable[[Gate], Awaitable[bool]]
 ) -> bool:
-    """Send an answer; False where the client left while it was being held."""
+    """Send a reply; False if the client left while the server waited for a gate."""
     length = sum(len(piece) for piece in reply.pieces if isinstance(piece, bytes))
     framing = (
         {"Transfer-Encoding": "chunked"}
@@ -340,7 +349,7 @@ async def _send(
         elif piece:
             writer.write(b"%x\r\n%b\r\n" % (len(piece), piece) if reply.chunked else piece)
             await writer.drain()
-    # A chunked answer that is to break off lacks its last, empty chunk.
+    # A chunked reply that breaks off has no last, empty chunk.
     if reply.chunked and reply.ending == "keep":
         writer.write(b"0\r\n\r\n")
     await writer.drain()
@@ -351,25 +360,3 @@ def _reset(writer: asyncio.StreamWriter) -> None:
     linger_none = struct.pack("ii", 1, 0)
     writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger_none)
     writer.transport.abort()
-
-
-def arguments(description: str) -> argparse.ArgumentParser:
-    """The command line that the servers share."""
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--port", type=int, default=0, help="0 chooses a free one")
-    parser.add_argument("--picture", required=True, help="the file that is drawn every time")
-    parser.add_argument("--hold", action="store_true", help="never answer the paid request")
-    return parser
-
-
-def run(server: WireServer, *, held_routes: Iterable[str] = ()) -> None:
-    """Serve as a process: the port on standard output, then until killed."""
-
-    def announce(port: int) -> None:
-        sys.stdout.write(f"{port}\n")
-        sys.stdout.flush()
-
-    for route in held_routes:
-        server.always(route, Reply(hold=Gate()))
-    with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(server.serve(announce=announce))

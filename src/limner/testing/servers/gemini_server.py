@@ -1,4 +1,4 @@
-"""Google's generateContent on this machine."""
+"""A request of Google's generateContent -> the scripted answer, as Google words it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from tests.servers.model_server import Counts, ModelServer, Saying, Sent
-from tests.servers.wire import Reply, Seen, json_reply
+from limner.testing.servers.http_server import ReceivedRequest, Reply, json_reply
+from limner.testing.servers.model_server import ModelAnswer, ModelServer, ServerEvent, TokenCounts
 
 _PATH = re.compile(r"/v1(?:beta)?/models/([^/:]+):(streamGenerateContent|generateContent)")
 
@@ -31,7 +31,7 @@ class GeminiServer(ModelServer):
     def base_url(self) -> str:
         return self.origin
 
-    def objection(self, seen: Seen) -> Reply | None:
+    def objection(self, seen: ReceivedRequest) -> Reply | None:
         if seen.method != "POST" or _PATH.fullmatch(seen.path) is None:
             return error_reply(404, "NOT_FOUND", f"no route {seen.path}")
         if "x-goog-api-key" not in seen.headers:
@@ -40,29 +40,31 @@ class GeminiServer(ModelServer):
             return error_reply(400, "INVALID_ARGUMENT", "only alt=sse here")
         return None
 
-    def wants_stream(self, seen: Seen, body: Any) -> bool:
+    def wants_stream(self, seen: ReceivedRequest, body: Any) -> bool:
         return seen.path.endswith(":streamGenerateContent")
 
-    def whole(self, saying: Saying, body: Any) -> Any:
-        parts = [{"text": saying.text}, *_calling(saying)]
-        return _chunk(parts, saying.usage, **_ending(saying))
+    def whole(self, answer: ModelAnswer, body: Any) -> Any:
+        parts = [{"text": answer.text}, *_calling(answer)]
+        return _chunk(parts, answer.usage, **_ending(answer))
 
-    def events(self, saying: Saying, body: Any) -> tuple[Sequence[Sent], Sequence[Sent]]:
-        if saying.refusal is not None and not saying.pieces:
-            feedback = {"blockReason": "PROHIBITED_CONTENT", "blockReasonMessage": saying.refusal}
-            counts = {"usageMetadata": _usage(saying.usage)} if saying.usage else {}
-            return [], [Sent(data={"promptFeedback": feedback, **counts})]
-        before = [_chunk([{"text": "Is it a fox?", "thought": True}], saying.usage)]
-        before += [_chunk([{"text": piece}], saying.usage) for piece in saying.pieces]
-        before += [_chunk([part], saying.usage) for part in _calling(saying)]
-        last = _chunk([], saying.usage, **_ending(saying))
-        if saying.trouble is not None:
-            trouble = saying.trouble
-            last = {"error": {"code": 503, "message": trouble.message, "status": trouble.code}}
-        return [Sent(data=chunk) for chunk in before], [Sent(data=last)]
+    def events(
+        self, answer: ModelAnswer, body: Any
+    ) -> tuple[Sequence[ServerEvent], Sequence[ServerEvent]]:
+        if answer.refusal is not None and not answer.pieces:
+            feedback = {"blockReason": "PROHIBITED_CONTENT", "blockReasonMessage": answer.refusal}
+            counts = {"usageMetadata": _usage(answer.usage)} if answer.usage else {}
+            return [], [ServerEvent(data={"promptFeedback": feedback, **counts})]
+        before = [_chunk([{"text": "Is it a fox?", "thought": True}], answer.usage)]
+        before += [_chunk([{"text": piece}], answer.usage) for piece in answer.pieces]
+        before += [_chunk([part], answer.usage) for part in _calling(answer)]
+        last = _chunk([], answer.usage, **_ending(answer))
+        if answer.error is not None:
+            failure = answer.error
+            last = {"error": {"code": 503, "message": failure.message, "status": failure.code}}
+        return [ServerEvent(data=chunk) for chunk in before], [ServerEvent(data=last)]
 
 
-def _calling(saying: Saying) -> list[dict[str, Any]]:
+def _calling(answer: ModelAnswer) -> list[dict[str, Any]]:
     """The calls, whole; of parallel ones only the first is signed."""
     calls = [
         {
@@ -72,24 +74,24 @@ def _calling(saying: Saying) -> list[dict[str, Any]]:
                 "args": json.loads(call.arguments),
             }
         }
-        for call in saying.calls
+        for call in answer.calls
     ]
     return [part | ({} if at else {"thoughtSignature": "c2ln"}) for at, part in enumerate(calls)]
 
 
-def _ending(saying: Saying) -> dict[str, Any]:
-    if saying.refusal is not None:
-        return {"finishReason": "SAFETY", "finishMessage": saying.refusal}
-    return {"finishReason": "STOP" if saying.stop == "end" else "MAX_TOKENS"}
+def _ending(answer: ModelAnswer) -> dict[str, Any]:
+    if answer.refusal is not None:
+        return {"finishReason": "SAFETY", "finishMessage": answer.refusal}
+    return {"finishReason": "STOP" if answer.stop == "end" else "MAX_TOKENS"}
 
 
-def _chunk(parts: list[Any], usage: Counts | None, **ending: Any) -> dict[str, Any]:
+def _chunk(parts: list[Any], usage: TokenCounts | None, **ending: Any) -> dict[str, Any]:
     candidate = {"content": {"role": "model", "parts": parts}, "index": 0, **ending}
     chunk = {"candidates": [candidate], "modelVersion": "gemini-test-001", "responseId": "r1"}
     return chunk | ({"usageMetadata": _usage(usage)} if usage else {})
 
 
-def _usage(counts: Counts) -> dict[str, Any]:
+def _usage(counts: TokenCounts) -> dict[str, Any]:
     return {
         "promptTokenCount": counts.input,
         "cachedContentTokenCount": counts.cached,

@@ -1,21 +1,18 @@
-"""Replicate's predictions on this machine: `python -m tests.servers.replicate_server --help`."""
+"""A request to Replicate -> a prediction and its picture, as Replicate words it."""
 
 from __future__ import annotations
 
 import base64
 import itertools
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Literal
 
-from tests.servers.wire import (
+from limner.testing.servers.http_server import (
+    LocalServer,
+    ReceivedRequest,
     Reply,
-    Seen,
-    WireServer,
-    arguments,
     bytes_reply,
     json_reply,
-    run,
 )
 
 PAGE = 100
@@ -27,7 +24,7 @@ def error_reply(status: int, detail: str, *, title: str = "", **headers: str) ->
     return json_reply(problem, status=status, headers=headers)
 
 
-class ReplicateServer(WireServer):
+class ReplicateServer(LocalServer):
     """Runs predictions. Routes: "create", "look", "cancel", "list", "model" and "file".
 
     Attributes:
@@ -56,7 +53,7 @@ class ReplicateServer(WireServer):
     def base_url(self) -> str:
         return f"{self.origin}/v1"
 
-    def route(self, seen: Seen) -> str:
+    def route(self, seen: ReceivedRequest) -> str:
         match seen.method, seen.path.strip("/").split("/"):
             case "POST", ["v1", "models", _, _, "predictions"] | ["v1", "predictions"]:
                 return "create"
@@ -73,7 +70,7 @@ class ReplicateServer(WireServer):
             case _:
                 return "unknown"
 
-    def answer(self, seen: Seen) -> Reply:
+    def answer(self, seen: ReceivedRequest) -> Reply:
         route = self.route(seen)
         if route == "file":
             return self.file
@@ -140,7 +137,7 @@ class ReplicateServer(WireServer):
             prediction["status"] = "canceled"
         return json_reply(prediction)
 
-    def _list(self, seen: Seen) -> Reply:
+    def _list(self, seen: ReceivedRequest) -> Reply:
         newest_first = list(reversed(self.predictions.values()))
         start = int(seen.query.get("cursor", ["0"])[0])
         more = start + PAGE < len(newest_first)
@@ -158,16 +155,3 @@ class ReplicateServer(WireServer):
         url = self.output_url or f"{self.origin}/files/out-0.png"
         data = f"data:image/png;base64,{base64.b64encode(self.picture).decode()}"
         return {"url": [url], "single url": url, "data": [data], "none": []}[self.delivery]
-
-
-def main() -> None:
-    parser = arguments(__doc__ or "")
-    parser.add_argument("--looks", type=int, default=0, help="looks before a prediction ends")
-    args = parser.parse_args()
-    server = ReplicateServer(Path(args.picture).read_bytes(), port=args.port)
-    server.looks = args.looks
-    run(server, held_routes=["create"] if args.hold else [])
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""OpenAI's images API on this machine: `python -m tests.servers.openai_server --help`."""
+"""A request of OpenAI's images API -> a picture, as OpenAI words it."""
 
 from __future__ import annotations
 
@@ -7,18 +7,15 @@ import json
 from collections.abc import Mapping
 from email import message_from_bytes
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.servers.wire import (
+from limner.testing.servers.http_server import (
     Gate,
+    LocalServer,
+    ReceivedRequest,
     Reply,
-    Seen,
-    WireServer,
-    arguments,
     bytes_reply,
     json_reply,
-    run,
 )
 
 USAGE = {
@@ -31,7 +28,7 @@ PATHS = {"/images/generations": "generate", "/images/edits": "edit"}
 CREATED = 1715600000
 
 
-class Part(NamedTuple):
+class FormFile(NamedTuple):
     """A file of a form."""
 
     field: str
@@ -40,19 +37,19 @@ class Part(NamedTuple):
     data: bytes
 
 
-class SeenForm(NamedTuple):
+class ReceivedForm(NamedTuple):
     """A form as it arrived."""
 
     fields: dict[str, str]
-    files: list[Part]
+    files: list[FormFile]
 
 
-def read_form(seen: Seen) -> SeenForm:
+def read_form(seen: ReceivedRequest) -> ReceivedForm:
     """Read ``multipart/form-data`` by the standard library's parser of MIME messages."""
     head = f"Content-Type: {seen.headers['content-type']}\r\n\r\n".encode()
     message = message_from_bytes(head + seen.body)
     assert message.get_content_type() == "multipart/form-data", seen.headers
-    form = SeenForm({}, [])
+    form = ReceivedForm({}, [])
     parts: Any = message.get_payload()
     for part in parts:
         field = part.get_param("name", header="content-disposition")
@@ -62,7 +59,7 @@ def read_form(seen: Seen) -> SeenForm:
             assert field not in form.fields, "a field twice"
             form.fields[field] = data.decode()
         else:
-            form.files.append(Part(field, filename, part.get_content_type(), data))
+            form.files.append(FormFile(field, filename, part.get_content_type(), data))
     return form
 
 
@@ -85,7 +82,7 @@ def events_reply(*pieces: bytes | Gate) -> Reply:
     )
 
 
-class OpenAIServer(WireServer):
+class OpenAIServer(LocalServer):
     """Draws the same picture every time. Routes: "generate", "edit" and "file"."""
 
     prefix = "/v1"
@@ -101,12 +98,12 @@ class OpenAIServer(WireServer):
     def base_url(self) -> str:
         return f"{self.origin}{self.prefix}"
 
-    def route(self, seen: Seen) -> str:
+    def route(self, seen: ReceivedRequest) -> str:
         if seen.path.startswith("/files/"):
             return "file"
         return PATHS.get(seen.path.removeprefix(self.prefix), "generate")
 
-    def answer(self, seen: Seen) -> Reply:
+    def answer(self, seen: ReceivedRequest) -> Reply:
         if self.route(seen) == "file":
             return self.file
         if seen.method != "POST" or seen.path.removeprefix(self.prefix) not in PATHS:
@@ -172,13 +169,3 @@ class OpenAIServer(WireServer):
     @cached_property
     def _base64(self) -> bytes:
         return base64.b64encode(self.picture)
-
-
-def main() -> None:
-    args = arguments(__doc__ or "").parse_args()
-    server = OpenAIServer(Path(args.picture).read_bytes(), port=args.port)
-    run(server, held_routes=["generate", "edit"] if args.hold else [])
-
-
-if __name__ == "__main__":
-    main()
