@@ -13,7 +13,7 @@ from typing import Any
 
 from limner.client import Limner
 from limner.dollars import format_usd
-from limner.errors import NANO_PER_USD, LimnerError, UserError
+from limner.errors import NANO_PER_USD, ImageError, LimnerError, UserError
 from limner.frontends.cli.output import CommandResult
 from limner.frontends.cli.stderr import say
 from limner.frontends.cli.terminal import Waiting, wait_for
@@ -67,7 +67,8 @@ async def _recover(args: Namespace) -> CommandResult:
                     outcome |= {"state": "received", "reason": error.message}
                 else:
                     outcome |= {"state": "failed", "error": error.as_json()}
-                    statuses.add(error.exit_status)
+                    if not (row.state == "settled" and isinstance(error, ImageError)):
+                        statuses.add(error.exit_status)  # bytes known to be broken are no news
             outcomes.append(outcome)
             # Printed at once: an interruption must not hide the jobs recovered before it.
             say(f"{row.id}: {_describe(outcome)}")
