@@ -8,7 +8,21 @@ from __future__ import annotations
 # Type checkers take this for true; importing `typing` for it would double the cost of the import.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from limner.agent.events import TextDelta, ToolFinished, ToolStarted, TurnEnded
+    from limner.agent.events import (
+        Compacted,
+        Compacting,
+        Event,
+        InputAdded,
+        ItemAdded,
+        Retrying,
+        TextDelta,
+        ToolFinished,
+        ToolProgress,
+        ToolStarted,
+        TurnEnded,
+        TurnStarted,
+        UsageUpdated,
+    )
     from limner.agents import Agent
     from limner.blocking import edit, fit, generate, inspect
     from limner.catalogue.images import ImageModel
@@ -18,7 +32,9 @@ if TYPE_CHECKING:
     from limner.content import Picture, Text
     from limner.errors import LimnerError
     from limner.frontends.codex import codex_thread
+    from limner.frontends.remote.approvals import ApprovalRequest
     from limner.frontends.remote.client import connect
+    from limner.frontends.remote.events import RawNotification, Reconnected, RemoteEvent, TurnResult
     from limner.imaging.fit import Region
     from limner.pictures.fitting import FittedImage
     from limner.pictures.request import ImageRequest, Progress, Receipt
@@ -34,21 +50,31 @@ __version__ = "0.1.0"
 _HOMES = {
     "Agent": "limner.agents",
     "AnySize": "limner.catalogue.sizes",
+    "ApprovalRequest": "limner.frontends.remote.approvals",
+    "Compacted": "limner.agent.events",
+    "Compacting": "limner.agent.events",
     "Connection": "limner.providers.base",
+    "Event": "limner.agent.events",
     "FittedImage": "limner.pictures.fitting",
     "FlatPrice": "limner.catalogue.prices",
     "GeneratedImage": "limner.tools.output_file",
     "ImageModel": "limner.catalogue.images",
     "ImageRequest": "limner.pictures.request",
+    "InputAdded": "limner.agent.events",
     "Inspection": "limner.tools.inspection",
+    "ItemAdded": "limner.agent.events",
     "Limner": "limner.client",
     "LimnerError": "limner.errors",
     "Picture": "limner.content",
     "Progress": "limner.pictures.request",
     "ProviderSpec": "limner.providers.base",
     "Question": "limner.tools.base",
+    "RawNotification": "limner.frontends.remote.events",
     "Receipt": "limner.pictures.request",
+    "Reconnected": "limner.frontends.remote.events",
     "Region": "limner.imaging.fit",
+    "RemoteEvent": "limner.frontends.remote.events",
+    "Retrying": "limner.agent.events",
     "Settings": "limner.settings",
     "Text": "limner.content",
     "TextDelta": "limner.agent.events",
@@ -56,10 +82,14 @@ _HOMES = {
     "ToolCall": "limner.tools.base",
     "ToolContext": "limner.tools.base",
     "ToolFinished": "limner.agent.events",
+    "ToolProgress": "limner.agent.events",
     "ToolRegistry": "limner.tools.registry",
     "ToolResult": "limner.tools.base",
     "ToolStarted": "limner.agent.events",
     "TurnEnded": "limner.agent.events",
+    "TurnResult": "limner.frontends.remote.events",
+    "TurnStarted": "limner.agent.events",
+    "UsageUpdated": "limner.agent.events",
     "codex_thread": "limner.frontends.codex",
     "connect": "limner.frontends.remote.client",
     "create_image_tools": "limner.client",
@@ -73,21 +103,31 @@ _HOMES = {
 __all__ = [
     "Agent",
     "AnySize",
+    "ApprovalRequest",
+    "Compacted",
+    "Compacting",
     "Connection",
+    "Event",
     "FittedImage",
     "FlatPrice",
     "GeneratedImage",
     "ImageModel",
     "ImageRequest",
+    "InputAdded",
     "Inspection",
+    "ItemAdded",
     "Limner",
     "LimnerError",
     "Picture",
     "Progress",
     "ProviderSpec",
     "Question",
+    "RawNotification",
     "Receipt",
+    "Reconnected",
     "Region",
+    "RemoteEvent",
+    "Retrying",
     "Settings",
     "Text",
     "TextDelta",
@@ -95,10 +135,14 @@ __all__ = [
     "ToolCall",
     "ToolContext",
     "ToolFinished",
+    "ToolProgress",
     "ToolRegistry",
     "ToolResult",
     "ToolStarted",
     "TurnEnded",
+    "TurnResult",
+    "TurnStarted",
+    "UsageUpdated",
     "codex_thread",
     "connect",
     "create_image_tools",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from copy import copy
 from datetime import datetime
 from decimal import Decimal
 from functools import cache, cached_property
@@ -70,7 +71,7 @@ class Limner:
 
     Args:
         settings: how it behaves; read from files and environment when left out.
-        budget_usd: a cap on everything this object spends.
+        budget_usd: a cap on everything this object spends, its agents and scopes included.
         env: where keys and base addresses come from.
         cwd: what relative paths are relative to.
         clock: the time, for prices that change and models that retire.
@@ -383,6 +384,24 @@ class Limner:
 
         # Loaded once, so that one that is broken is logged once.
         return plugin_tools(taken=declarations(), pictures=lambda: self.pictures)
+
+    def scope(self, name: str, *, budget_usd: Decimal | float | str | None = None) -> Self:
+        """A `Limner` for a part of the program, such as one user of a service.
+
+        It shares everything with this object, and needs no closing. What it and its agents spend
+        counts for the scope, and within the budget of this object. The ledger knows the scope by
+        its name: a program that starts again goes on where the budget was.
+
+        Args:
+            name: the name of the scope, the same for the same user.
+            budget_usd: a cap on everything that was ever spent in the scope.
+
+        Raises:
+            InputInvalid: this is a scope, the name is blank, or the budget is not an amount.
+        """
+        child = copy(self)
+        child.components = self.components.scoped(name, budget_usd=budget_usd)
+        return child
 
     def warm(self) -> None:
         """Do now what the first request in this event loop would wait for: read certificates."""

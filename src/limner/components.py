@@ -12,6 +12,7 @@ import threading
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
+from copy import copy
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cached_property, partial
@@ -22,6 +23,7 @@ from msgspec.structs import replace
 
 from limner import illustrator
 from limner.dollars import usd_to_nano
+from limner.errors import InputInvalid
 from limner.imaging.pool import Imaging
 from limner.money.ledger import Caps, Money
 from limner.net.http import Http
@@ -80,6 +82,11 @@ class part(cached_property[T]):  # noqa: N801 - used as a decorator, as `propert
             return cast("T", super().__get__(instance, owner))
 
 
+# The components that pay, and those that open something or remember something.
+_PAYING = ("money", "drawing", "looking", "conversations", "showing")
+_SHARED = ("store", "imaging", "sessions", "models")
+
+
 class Components:
     """The parts of one program. Building them touches neither disk nor network.
 
@@ -118,6 +125,7 @@ class Components:
             policy=approval.policy, above_nano=usd_to_nano(approval.above_usd)
         )
         self._in_flight = InFlight()
+        self._is_scope = False
         self._blobs = Blobs(self.home.blobs)
         self._incoming = Incoming(self.home.incoming, self._blobs)
 
@@ -136,7 +144,14 @@ class Components:
     @part
     def money(self) -> Money:
         """The ledger."""
-        return Money(self.store, caps=self._caps, clock=self.clock)
+        return Money(
+            self.store,
+            caps=self._caps,
+            clock=self.clock,
+            program=self.session_id,
+            # A call says that the budget is short before its time limit ends it.
+            wait_s=self.settings.tools.timeout_s * 0.9,
+        )
 
     @part
     def imaging(self) -> Imaging:
@@ -359,12 +374,37 @@ class Components:
 
     # --- the whole ---
 
+    def scoped(self, name: str, *, budget_usd: Decimal | float | str | None) -> Components:
+        """The same components, but the calls made through them count for a scope as well.
+
+        Raises:
+            InputInvalid: this is a scope, the name is blank, or the budget is not an amount.
+        """
+        if self._is_scope or not name.strip():
+            what = "A scope has no scopes." if self._is_scope else "A scope needs a name."
+            raise InputInvalid(what, field="scope")
+        money = self.money.scoped(name, cap_nano=_nano(budget_usd))
+        # Both share these, so they must exist before the copy.
+        for shared in _SHARED:
+            getattr(self, shared)
+        child = copy(self)
+        for own in _PAYING:
+            vars(child).pop(own, None)
+        vars(child)["money"] = money
+        child._is_scope = True
+        return child
+
     def warm(self) -> None:
         """Do now what the first request in this event loop would wait for: read certificates."""
         self._http.client()
 
     async def aclose(self) -> None:
-        """Wait for calls in flight, then stop the workers and close connections and database."""
+        """Wait for calls in flight, then stop the workers and close connections and database.
+
+        A scope leaves all of this to the components that it is a part of.
+        """
+        if self._is_scope:
+            return
         try:
             await self._in_flight.aclose()
         finally:
@@ -420,13 +460,14 @@ class Components:
 
 
 def _caps(settings: Settings, budget_usd: Decimal | float | str | None) -> Caps:
-    def nano(usd: Any) -> int | None:
-        return None if usd is None else usd_to_nano(usd)
-
     budget = settings.budget
-    limits = [cap for cap in (nano(budget.session_usd), nano(budget_usd)) if cap is not None]
     return Caps(
-        call_nano=nano(budget.call_usd),
-        session_nano=min(limits, default=None),
-        day_nano=nano(budget.day_usd),
+        call_nano=_nano(budget.call_usd),
+        session_nano=_nano(budget.session_usd),
+        program_nano=_nano(budget_usd),
+        day_nano=_nano(budget.day_usd),
     )
+
+
+def _nano(usd: Decimal | float | str | None) -> int | None:
+    return None if usd is None else usd_to_nano(usd)

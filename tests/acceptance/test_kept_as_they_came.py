@@ -50,7 +50,7 @@ async def shown(studio: Studio, name: str | Path) -> dict[str, Any]:
 def forget_the_file(studio: Studio) -> None:
     """As if the process had died between writing the file and noting so."""
     with closing(sqlite3.connect(studio.home / "limner.db")) as database, database:
-        database.execute("UPDATE ledger SET path = NULL, owner_boot = 'another boot'")
+        database.execute("UPDATE ledger SET path = NULL, owner = 'ended'")
 
 
 @pytest.mark.slow

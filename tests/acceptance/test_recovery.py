@@ -416,7 +416,7 @@ async def test_a_picture_that_is_paid_for_but_was_never_written_is_written_by_re
             await drawing
     # As if the process had died there.
     with closing(sqlite3.connect(studio.home / "limner.db")) as database, database:
-        database.execute("UPDATE ledger SET owner_boot = 'another boot'")
+        database.execute("UPDATE ledger SET owner = 'ended'")
     target.unlink()
     _, said = await limner("jobs", "recover", env=studio.env, cwd=studio.cwd)
     assert [(one["state"], one["path"], one["cost_usd"]) for one in said["jobs"]] == [

@@ -141,7 +141,7 @@ async def test_p14_calls_from_a_script_count_like_any_other(
     studio.connect(openai)
     async with studio.open(at=SPRING, budget_usd="0.05") as lim:
         await lim.generate("a fox")
-        with pytest.raises(Exception, match="session budget") as refused:
+        with pytest.raises(Exception, match="program budget") as refused:
             await lim.generate("a fox")
     assert getattr(refused.value, "code", None) == "BUDGET_EXCEEDED"
     assert len(openai.requests) == 1

@@ -348,18 +348,24 @@ async def test_the_cost_of_a_session_is_that_of_the_ledger(
 
     def paid(state: str, cost_nano: int, session_id: str) -> None:
         call = {"tool": "t", "provider": "p", "model": "m", "day": "2026-11-15", "now_ms": 1}
-        owner = {"owner_pid": 1, "owner_start": "", "owner_boot": ""}
+        owner = {"owner": None, "owner_pid": 1, "owner_start": "", "owner_boot": ""}
+        spender = {"program": None, "scope": None}
 
         def work(tx: Any) -> None:
             row = tx.insert(
-                "ledger_reserve", **call, **owner, quoted_nano=cost_nano, session_id=session_id
+                "ledger_reserve",
+                **call,
+                **owner,
+                **spender,
+                quoted_nano=cost_nano,
+                session_id=session_id,
             )
             tx.run("ledger_sent", id=row, now_ms=1)
             if state == "settled":
                 told = {"cost_source": "table", "picture": None, "error_code": None, "now_ms": 1}
                 tx.run("ledger_settled", id=row, cost_nano=cost_nano, **told)
 
-        return store._submit(work, writing=True).result()  # pyright: ignore[reportPrivateUsage]
+        return store.submit_write(work).result()
 
     paid("settled", 40, session.id)
     paid("sent", 7, session.id)
@@ -367,11 +373,9 @@ async def test_the_cost_of_a_session_is_that_of_the_ledger(
     assert (await session.about()).spent_nano == 40
     assert [about.spent_nano for about in await sessions.list()] == [40]
     await sessions.delete(session.id)
-    row = await store.read(
-        lambda tx: tx.one("ledger_spent_in_session", session_id=session.id, day=None)
-    )
+    row = await store.read(lambda tx: tx.one("spending_of", kind="session", name=session.id))
     assert row is not None
-    assert row["nano"] == 40
+    assert row["settled_nano"] == 40
 
 
 async def test_using_a_deleted_session_is_an_error(sessions: Sessions) -> None:

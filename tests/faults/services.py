@@ -14,18 +14,18 @@ from functools import cache
 from typing import Any
 
 from PIL import Image
-from tests.servers.model_server import Calls, Counts, Saying
-from tests.servers.openai_server import PATHS, USAGE, OpenAIServer
-from tests.servers.replicate_server import ReplicateServer
-from tests.servers.responses_server import ResponsesServer
-from tests.servers.wire import Reply, Seen
 
 from limner.catalogue.images import cost_of_usage, image_models
 from limner.catalogue.vision import vision_model
+from limner.testing.servers.http_server import ReceivedRequest, Reply
+from limner.testing.servers.model_server import ModelAnswer, ScriptedCall, TokenCounts
+from limner.testing.servers.openai_server import PATHS, USAGE, OpenAIServer
+from limner.testing.servers.replicate_server import ReplicateServer
+from limner.testing.servers.responses_server import ResponsesServer
 
 FLUX_NANO = 3_000_000
 OPENAI_NANO = cost_of_usage(image_models("openai-image")[0], USAGE) or 0
-_TOKENS = Counts()
+_TOKENS = TokenCounts()
 _RATE = vision_model("openai/gpt-5.4").rate
 assert _RATE is not None
 # What the model asks for one answer.
@@ -117,7 +117,7 @@ class PredictionService(ReplicateServer):
         super().__init__(b"")
         self._bill = bill
 
-    def answer(self, seen: Seen) -> Reply:
+    def answer(self, seen: ReceivedRequest) -> Reply:
         if self.route(seen) == "file":
             return Reply(pieces=(draw_picture(int(seen.path.rpartition("/")[2])),))
         if self.route(seen) == "create":
@@ -139,23 +139,23 @@ class TalkingService(ResponsesServer):
         super().__init__()
         self._bill = bill
 
-    def objection(self, seen: Seen) -> Reply | None:
+    def objection(self, seen: ReceivedRequest) -> Reply | None:
         if seen.path.removeprefix("/v1") in PATHS:
             return None
         return super().objection(seen)
 
-    def answer(self, seen: Seen) -> Reply:
+    def answer(self, seen: ReceivedRequest) -> Reply:
         if seen.path.removeprefix("/v1") in PATHS:
             return draw(self._bill, seen.json()["prompt"])
         if (problem := self.objection(seen)) is not None:
             return problem
         body = seen.json()
         number = _number_in(seen.body.decode())
-        saying = Saying(pieces=("It is ", "done."))
+        saying = ModelAnswer(pieces=("It is ", "done."))
         self._bill.charge(number, ANSWER_NANO)
         can_draw = any(tool.get("name") == "image_generate" for tool in body.get("tools", ()))
         if can_draw and b"function_call_output" not in seen.body:
             arguments = json.dumps({"prompt": f"picture number {number}"})
-            call = Calls(name="image_generate", arguments=arguments, call_id="call_1")
-            saying = Saying(pieces=(), calls=(call,))
+            call = ScriptedCall(name="image_generate", arguments=arguments, call_id="call_1")
+            saying = ModelAnswer(pieces=(), calls=(call,))
         return self.streamed(saying, body)

@@ -157,12 +157,12 @@ def broken_plugin(tmp_path: Path) -> dict[str, str]:
     (folder / "METADATA").write_text("Name: broken\nVersion: 1\n")
     (folder / "entry_points.txt").write_text("[limner.providers]\nbroken = broken:SPEC\n")
     (folder.parent / "broken.py").write_text(
-        "class SPEC:\n"
-        "    other_model, named_only = None, False\n"
-        "    name, key_env = 'broken', None\n"
-        "    @property\n"
-        "    def models(self): raise LookupError('token=hush-hush-hush')\n"
-        "SPEC = SPEC()\n"
+        "from msgspec.structs import asdict\n"
+        "from limner.plugins import ProviderSpec\n"
+        "from limner.providers.specs import BUILT_IN\n"
+        "class Broken(ProviderSpec, frozen=True, kw_only=True):\n"
+        "    def key(self, key_of): raise LookupError('token=hush-hush-hush')\n"
+        "SPEC = Broken(**asdict(BUILT_IN['openai-image']) | {'name': 'broken'})\n"
     )
     return {"PYTHONPATH": str(folder.parent)}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -105,6 +106,7 @@ def test_the_doctor_finds_a_fresh_machine_healthy(cli: CommandLine) -> None:
             "assets",
             "providers",
             "vision",
+            "plug-ins",
             "extras",
         ],
         True,
@@ -156,3 +158,37 @@ def test_the_doctor_finds_keys_that_others_can_read(cli: CommandLine) -> None:
     assert done.status == 1
     trouble = f"Other users than its owner can use the key file '{keys}'. Run: chmod 600 '{keys}'"
     assert failed(done) == {"providers": trouble, "vision": trouble}
+
+
+def install(folder: Path, entry_points: str) -> dict[str, str]:
+    """The environment of a Python in which the package is installed, as an installer leaves it."""
+    info = folder / "packages" / "crate-2.1.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: crate\nVersion: 2.1\n")
+    (info / "entry_points.txt").write_text(entry_points)
+    (info.parent / "crate.py").write_text(
+        'import limner\n@limner.tool\ndef dice() -> str:\n    """Roll a die."""\n    return "6"\n'
+    )
+    return {"PYTHONPATH": str(info.parent)}
+
+
+def test_the_doctor_names_the_plug_ins_that_are_loaded(cli: CommandLine, tmp_path: Path) -> None:
+    done = cli.run("doctor", env=install(tmp_path, "[limner.tools]\ndice = crate:dice\n"))
+    assert done.status == 0
+    assert "ok    plug-ins    dice\n" in done.out
+
+
+def test_the_doctor_fails_if_a_plug_in_cannot_be_loaded(cli: CommandLine, tmp_path: Path) -> None:
+    entry_points = (
+        "[limner.providers]\natelier = crater:SPEC\n"
+        "[limner.tools]\ncoin = crate:coin\ndice = crate:dice\n"
+    )
+    done = cli.run("doctor", "--json", env=install(tmp_path, entry_points))
+    assert (done.status, done.json["ok"]) == (1, False)
+    assert failed(done) == {
+        "plug-ins": "the provider 'atelier' of crate 2.1 (crater:SPEC) cannot be loaded: "
+        "ModuleNotFoundError(\"No module named 'crater'\"); "
+        "the tool 'coin' of crate 2.1 (crate:coin) cannot be loaded: "
+        "AttributeError(\"module 'crate' has no attribute 'coin'\"). "
+        "Mend the package, or uninstall it with pip.",
+    }

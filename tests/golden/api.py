@@ -10,14 +10,14 @@ from decimal import Decimal
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path, PurePath
-from types import FunctionType
-from typing import Any, cast
+from types import FunctionType, UnionType
+from typing import Any, cast, get_args
 
 import msgspec
 from tests.golden.shapes import inlined, without_words
 
 import limner
-from limner import errors, testing
+from limner import errors, plugins, testing
 
 Json = Any
 
@@ -154,17 +154,20 @@ def error_classes() -> dict[str, Any]:
 
 
 def public_api() -> dict[str, Any]:
-    """Every public name of `limner` and `limner.testing`, with signatures and fields."""
+    """Every public name of the public modules, with signatures and fields."""
     with tempfile.TemporaryDirectory() as folder:
         parts = vars(limner.Limner(env=_environment(folder), cwd=Path(folder)))
     return {
         "limner": {name: _described(getattr(limner, name)) for name in limner.__all__},
         "attributes of a Limner": sorted(name for name in parts if name[0] != "_"),
+        "limner.plugins": {name: _described(getattr(plugins, name)) for name in plugins.__all__},
         "limner.testing": {name: _described(getattr(testing, name)) for name in testing.__all__},
     }
 
 
 def _described(thing: Any) -> Json:
+    if isinstance(thing, UnionType):
+        return {"one of": [kind.__name__ for kind in get_args(thing)]}
     if not isinstance(thing, type):
         return {"function": _signature(thing)}
     about: dict[str, Any] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Awaitable, Callable
 from contextlib import closing
@@ -231,8 +232,8 @@ async def test_the_report_adds_up_by_state_day_model_and_session(
             SpendLine(name=flux, nano=CENT, calls=1),
         ),
         (
-            SpendLine(name="t", nano=4 * CENT, calls=1),
             SpendLine(name="s", nano=CENT, calls=1),
+            SpendLine(name="t", nano=4 * CENT, calls=1),
         ),
     )
     assert [row.id for row in spend.recent] == [5, 4]
@@ -248,7 +249,7 @@ async def test_spent_may_be_asked_by_session_and_by_day(money: Money, clock: Clo
         await money.spent(session_id="t"),
         await money.spent(day=date(2026, 11, 15)),
         await money.spent(day=date(2026, 11, 16)),
-        await money.spent(session_id="s", day=date(2026, 11, 17)),
+        await money.spent(day=date(2026, 11, 17)),
     ] == [5 * CENT, 5 * CENT, 0, CENT, 4 * CENT, 0]
 
 
@@ -263,6 +264,7 @@ async def test_the_report_is_json_in_dollars(money: Money) -> None:
         "by_day": [{"name": "2026-11-15", **line}],
         "by_model": [{"name": "replicate-flux/black-forest-labs/flux-schnell", **line}],
         "by_session": [{"name": "s", **line}],
+        "next": None,
         "recent": [
             {
                 "id": 1,
@@ -280,15 +282,45 @@ async def test_the_report_is_json_in_dollars(money: Money) -> None:
     }
 
 
-async def test_the_spend_of_a_session_does_not_read_the_rows_of_others(
+@pytest.mark.parametrize(
+    ("query", "plan"),
+    [
+        ("spending_of", ["SEARCH spending USING PRIMARY KEY (kind=? AND name=?)"]),
+        ("spending_newest_day", ["SEARCH spending USING PRIMARY KEY (kind=?)"]),
+        ("spending_by_session", ["SCAN spending USING INDEX spending_by_use"]),
+        ("ledger_of_picture", ["SEARCH ledger USING INDEX ledger_by_picture (picture=?)"]),
+    ],
+)
+async def test_a_query_does_not_read_the_rows_of_others(
+    money: Money, ledger_path: Path, query: str, plan: list[str]
+) -> None:
+    await money.record_cost(5, "table", session_id="s", tool="look")
+    statement = named_queries()[query]
+    with closing(sqlite3.connect(ledger_path)) as connection:
+        steps = connection.execute(
+            f"EXPLAIN QUERY PLAN {statement}", dict.fromkeys(re.findall(r":(\w+)", statement))
+        ).fetchall()
+    assert [step[3] for step in steps] == plan
+
+
+async def test_the_sessions_of_the_report_come_in_pages(money: Money) -> None:
+    for name in "abcde":
+        await money.record_cost(5, "table", session_id=name, tool="look")
+    pages: list[list[str]] = []
+    after = None
+    while not pages or after is not None:
+        page = await money.spend(lines=2, after=after)
+        pages.append([line.name for line in page.by_session])
+        after = page.next_session
+    assert pages == [["e", "d"], ["c", "b"], ["a"]]
+
+
+async def test_counters_that_differ_from_the_rows_are_named(
     money: Money, ledger_path: Path
 ) -> None:
     await money.record_cost(5, "table", session_id="s", tool="look")
-    with closing(sqlite3.connect(ledger_path)) as connection:
-        steps = connection.execute(
-            f"EXPLAIN QUERY PLAN {named_queries()['ledger_spent_in_session']}",
-            {"session_id": "s", "day": None},
-        ).fetchall()
-    assert [step[3] for step in steps] == [
-        "SEARCH ledger USING INDEX ledger_by_session (session_id=?)"
-    ]
+    before = await money.wrong_counters()
+    with closing(sqlite3.connect(ledger_path)) as connection, connection:
+        connection.execute("UPDATE spending SET settled_nano = 6 WHERE kind = 'session'")
+        connection.execute("DELETE FROM spending WHERE kind = 'day'")
+    assert (before, await money.wrong_counters()) == ([], ["day 2026-11-15", "session s"])

@@ -31,26 +31,52 @@ async def test_of_forty_tasks_exactly_two_fit_under_ten_cents(store: Store, cloc
 
 
 @pytest.mark.parametrize(
-    ("caps", "own_cap"), [(Caps(session_nano=FIVE_CENTS), None), (Caps(), FIVE_CENTS)]
+    ("caps", "own_cap"),
+    [
+        (Caps(session_nano=FIVE_CENTS), None),
+        (Caps(), FIVE_CENTS),
+        (Caps(program_nano=FIVE_CENTS), None),
+    ],
 )
-async def test_forty_calls_that_ask_what_remains_never_spend_more_than_five_cents(
+async def test_forty_calls_that_fit_one_after_the_other_all_succeed_and_never_pass_the_cap(
     store: Store, clock: Clock, caps: Caps, own_cap: int | None
 ) -> None:
-    money = Money(store, caps=caps, clock=clock)
-    looked = asyncio.Barrier(40)
+    money = Money(store, caps=caps, clock=clock, program="p")
+    most = 0
 
-    async def buy_what_is_left() -> int:
-        bought = 0
-        await looked.wait()
-        while left := await money.remaining(CALL["session_id"], session_cap_nano=own_cap):
-            quote = min(left, FOUR_CENTS)
-            with contextlib.suppress(BudgetExceeded):
-                await money.reserve(quote, **CALL, session_cap_nano=own_cap)
-                bought += quote
-        return bought
+    async def buy() -> None:
+        nonlocal most
+        call = await money.reserve(FOUR_CENTS, **CALL, session_cap_nano=own_cap, wait_s=60)
+        counted = await money.spend()
+        most = max(most, counted.total_nano + counted.in_flight_nano)
+        await money.mark_sent(call, request_json="{}")
+        await money.settle(call, cost_nano=250_000, cost_source="table", picture=None)
 
-    bought = await asyncio.gather(*(buy_what_is_left() for _ in range(40)))
-    assert sum(bought) == (await money.spend()).in_flight_nano == FIVE_CENTS
+    await asyncio.gather(*(buy() for _ in range(40)))
+    assert most <= FIVE_CENTS
+    assert (await money.spend()).total_nano == 40 * 250_000
+
+
+async def test_a_call_waits_for_a_call_of_another_ledger_of_the_program(
+    store: Store, clock: Clock
+) -> None:
+    program = Money(store, caps=Caps(program_nano=FIVE_CENTS), clock=clock, program="p")
+    scope = program.scoped("alice", cap_nano=None)
+    held = await scope.reserve(FOUR_CENTS, **CALL)
+    waiting = asyncio.ensure_future(program.reserve(FOUR_CENTS, **CALL, wait_s=60))
+    await asyncio.wait({waiting}, timeout=0.05)
+    assert not waiting.done()
+    await scope.release(held)
+    assert (await waiting).quote_nano == FOUR_CENTS
+
+
+async def test_a_call_that_waits_in_vain_is_refused_at_its_deadline(
+    store: Store, clock: Clock
+) -> None:
+    money = Money(store, caps=TEN_CENTS, clock=clock)
+    await money.reserve(2 * FOUR_CENTS, **CALL)
+    with pytest.raises(BudgetExceeded, match=r"calls in flight hold \$0\.08 of it"):
+        await money.reserve(FOUR_CENTS, **CALL, wait_s=0.05)
 
 
 def test_of_forty_calls_in_four_threads_exactly_two_fit_under_ten_cents(ledger_path: Path) -> None:

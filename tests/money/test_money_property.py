@@ -96,7 +96,7 @@ async def play(script: list[tuple[str, int, str | int]], path: Path) -> None:
     store = Store(path)
     noon = datetime(2026, 11, 15, 12, tzinfo=UTC)
     caps = Caps(session_nano=CAP, day_nano=CAP + CAP // 2)
-    money = Money(store, caps=caps, clock=lambda: noon)
+    money = Money(store, caps=caps, clock=lambda: noon, program="p")
     expected = Expected()
     try:
         for verb, number, detail in script:
@@ -112,6 +112,7 @@ async def play(script: list[tuple[str, int, str | int]], path: Path) -> None:
         assert spend.total_nano == expected.total("settled", "unknown")
         assert spend.in_flight_nano == expected.total("reserved", "sent")
         assert sum(line.nano for line in spend.by_session) == spend.total_nano
+        assert await money.wrong_counters() == []
     finally:
         await store.aclose()
 

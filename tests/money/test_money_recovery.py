@@ -113,7 +113,8 @@ async def test_the_first_read_of_the_ledger_concludes_too(
     "change",
     [
         "owner_start = '1'",  # the number was given to another process
-        "owner_boot = 'the boot before'",
+        "owner = NULL, owner_boot = 'the boot before'",  # by an older version of limner
+        "owner = 'one that has ended'",
     ],
 )
 async def test_a_live_process_with_the_pid_of_the_owner_is_not_the_owner(

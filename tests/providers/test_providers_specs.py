@@ -6,13 +6,14 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 from limner.catalogue.images import image_models
 from limner.pictures.request import ImageRequest, Progress, Receipt
 from limner.providers.base import Connection, ProviderSpec, Resumable
-from limner.providers.specs import BUILT_IN, ILLUSTRATOR, all_specs
+from limner.providers.specs import BUILT_IN, ILLUSTRATOR, all_specs, load_provider_plugins
 from limner.testing import FakeDesk, FakeSink
 
 
@@ -103,3 +104,39 @@ async def test_the_illustrator_draws_here_and_for_nothing(
     )
     assert bytes(sink.data) == b"drawn here"
     assert desk.progress == [Progress(message="The illustrator is drawing", elapsed_s=0.0)]
+
+
+PLUGINS = """
+from limner.plugins import ProviderSpec
+from limner.providers.specs import BUILT_IN
+
+NOT_A_SPEC = "fox"
+TAKEN = BUILT_IN["openai-image"]
+EMPTY = ProviderSpec(
+    name="empty", key_env=None, base_url_env=None, base_url="", models=(), build=print
+)
+FINE = ProviderSpec(
+    name="fine", key_env=None, base_url_env=None, base_url="", models=TAKEN.models, build=print
+)
+"""
+
+
+def test_a_plug_in_that_is_no_provider_is_named_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    info = tmp_path / "crate-2.1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: crate\nVersion: 2.1\n")
+    names = ("FINE", "NOT_A_SPEC", "TAKEN", "EMPTY")
+    lines = "\n".join(f"{name.lower()} = spec_crate:{name}" for name in names)
+    (info / "entry_points.txt").write_text(f"[limner.providers]\n{lines}\ntwin = spec_crate:FINE\n")
+    (tmp_path / "spec_crate.py").write_text(PLUGINS)
+    monkeypatch.syspath_prepend(tmp_path)
+    plugins = load_provider_plugins()
+    assert [spec.name for spec in plugins.usable] == ["fine"]
+    assert {(broken.package, broken.target): broken.reason for broken in plugins.broken} == {
+        ("crate 2.1", "spec_crate:NOT_A_SPEC"): "TypeError('it is a str, not a ProviderSpec')",
+        ("crate 2.1", "spec_crate:TAKEN"): "ValueError('there is another provider openai-image')",
+        ("crate 2.1", "spec_crate:EMPTY"): "ValueError('the provider empty has no model')",
+        ("crate 2.1", "spec_crate:FINE"): "ValueError('there is another provider fine')",
+    }

@@ -111,7 +111,7 @@ async def test_the_policy_of_the_conversation_decides_about_caps_too(store: Stor
 async def test_the_user_is_not_asked_if_no_cap_refuses(store: Store) -> None:
     money, user = money_of(store, call_nano=4 * CENT, session_nano=4 * CENT), User(answer=False)
     await buy(money, user, budget_nano=4 * CENT)
-    assert (user.asked, await money.remaining("own")) == ([], 0)
+    assert (user.asked, [row.state for row in (await money.spend()).recent]) == ([], ["settled"])
 
 
 async def test_a_call_is_paid_for_by_the_session_it_names(store: Store) -> None:

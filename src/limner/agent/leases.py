@@ -1,11 +1,12 @@
 """A session -> the lease of the one conversation that may run turns in it, until it is released.
 
-Reading, listing and exporting need no lease. The lease of a process that died is free at once.
+Reading, listing and exporting need no lease. A lease ends with its process: at once if the process
+ran here, else when its heartbeat has stopped (`storage.owners`). A process that was suspended for
+so long may lose a session; it finds out before it writes to the session.
 """
 
 from __future__ import annotations
 
-import secrets
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -13,7 +14,7 @@ from weakref import WeakValueDictionary
 
 from limner.agent.session import no_session
 from limner.errors import StorageError, UserError
-from limner.storage.owners import Owner, is_alive, this_process
+from limner.storage.owners import is_alive, is_this_process, owner_in
 from limner.storage.store import Row, Store, Transaction
 
 SESSION_IN_USE = "SESSION_IN_USE"
@@ -36,7 +37,7 @@ class Leases:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._holder = secrets.token_hex(8)
+        self._holder = store.owner.id
         # Only the store's thread changes it, together with the rows.
         self._held: WeakValueDictionary[str, Lease] = WeakValueDictionary()
         self._is_used = self._is_closed = False
@@ -57,6 +58,19 @@ class Leases:
         """Whether a conversation of this program holds a session."""
         return session_id in self._held
 
+    def check_write(self, tx: Transaction, session_id: str) -> None:
+        """Check that this program may write to a session: it holds it, or no other process does.
+
+        Raises:
+            UserError: another process holds it, or took it over (``SESSION_IN_USE``).
+        """
+        row = tx.one("lease_of", session_id=session_id)
+        if self.holds(session_id):
+            if row is None or row["holder"] != self._holder:
+                raise _lost(session_id)
+        elif row is not None:
+            _refuse_another(row)
+
     async def aclose(self) -> None:
         """Release all leases."""
 
@@ -74,7 +88,7 @@ class Leases:
         row = tx.one("lease_of", session_id=lease.session_id)
         if row is not None and _is_held(row):
             raise _in_use(row)
-        me = this_process()
+        me = self._store.owner.claim(tx)
         taken = tx.run(
             "lease_take",
             session_id=lease.session_id,
@@ -109,26 +123,46 @@ def refuse_elsewhere(tx: Transaction, session_id: str) -> None:
         UserError: another process holds it (``SESSION_IN_USE``).
     """
     row = tx.one("lease_of", session_id=session_id)
-    if row is not None and _owner(row) != this_process() and _is_held(row):
+    if row is not None:
+        _refuse_another(row)
+
+
+def _refuse_another(row: Row) -> None:
+    if not _is_here(row) and _is_held(row):
         raise _in_use(row)
 
 
+def _is_here(row: Row) -> bool:
+    owner = owner_in(row)
+    return owner is not None and is_this_process(owner)
+
+
 def _is_held(row: Row) -> bool:
-    if _owner(row) == this_process():
+    if _is_here(row):
         leases = _IN_PROCESS.get(row["holder"])
         return leases is not None and leases.holds(row["session_id"])
-    # Windows does not say which process is gone, and a crash must not lock a session forever.
-    return sys.platform != "win32" and is_alive(_owner(row))
+    owner = owner_in(row)
+    if owner is None or (owner.beat_ms is None and sys.platform == "win32"):
+        # Without a heartbeat Windows does not say which process is gone, and a crash must not lock
+        # a session forever.
+        return False
+    return is_alive(owner)
 
 
-def _owner(row: Row) -> Owner:
-    return Owner(pid=row["owner_pid"], start=row["owner_start"], boot=row["owner_boot"])
+def _lost(session_id: str) -> UserError:
+    return UserError(
+        f"This process was suspended for so long that it lost the session {session_id}.",
+        code=SESSION_IN_USE,
+        hint=f"Open the session again, or continue in a copy: limner sessions fork {session_id}",
+        retryable=True,
+        extras={"session": session_id},
+    )
 
 
 def _in_use(row: Row) -> UserError:
-    session_id, owner = row["session_id"], _owner(row)
-    facts = {"session": session_id, "pid": owner.pid}
-    if owner == this_process():
+    session_id, pid = row["session_id"], row["pid"]
+    facts = {"session": session_id, "pid": pid}
+    if _is_here(row):
         return UserError(
             f"The session {session_id} is open in this program already.",
             code=SESSION_IN_USE,
@@ -137,7 +171,7 @@ def _in_use(row: Row) -> UserError:
             extras=facts,
         )
     return UserError(
-        f"The session {session_id} is in use by process {owner.pid}.",
+        f"The session {session_id} is in use by process {pid}.",
         code=SESSION_IN_USE,
         hint=f"Close it there, or continue in a copy: limner sessions fork {session_id}",
         retryable=True,

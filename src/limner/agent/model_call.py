@@ -11,7 +11,7 @@ from limner.agent.picture_slots import find_media
 from limner.agent.prompt_builder import BuiltPrompt, PromptBuilder
 from limner.agent.quarantine import Quarantine, is_about_the_request
 from limner.agent.untrusted import fence_items
-from limner.catalogue.prices import PROMPT_WRAPPING_TOKENS, Quote
+from limner.catalogue.prices import PROMPT_WRAPPING_TOKENS
 from limner.catalogue.tokens import UNKNOWN_TOKENS
 from limner.errors import LimnerError, ProviderError
 from limner.models import pricing
@@ -28,8 +28,6 @@ from limner.wires.content_parts import AudioClip
 TOOL = "conversation"
 """The tool name of a conversation in the ledger."""
 
-# If the budget leaves less than this for the answer, the model is not asked.
-MIN_ANSWER_TOKENS = 256
 BYTES_PER_TOKEN = 3
 # One second is at most 32 tokens. It takes 512 bytes at the lowest bit rate of speech, and about
 # thirty times as many in a usual recording.
@@ -160,7 +158,8 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
         prompt = replace(ready.prompt, items=fence_items(ready.prompt.items))
         size = measure(prompt, picture_tokens=ready.picture_tokens, clips=ready.clips)
         input_tokens = size.max_tokens if prompt_count is None else prompt_count.max_tokens(size)
-        prompt, quote = await self._quote(prompt, model, input_tokens, context)
+        tokens = {"input_tokens": input_tokens, "output_tokens": prompt.max_output_tokens}
+        quote = pricing.quote(model, **tokens)
         client = self.connect(model)
         with self.in_flight.track():
             async with paid_call(
@@ -171,9 +170,12 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
                 provider=model.provider,
                 model=model.id,
             ) as call:
+                paid = replace(quote, nano=call.cost_nano)
+                length = pricing.answer_tokens(model, quote, reserved_nano=paid.nano, **tokens)
+                prompt = replace(prompt, max_output_tokens=length)
                 with call.announced(None):
                     answer = await client.ask(prompt, timeout_s=None, on_text=on_text)
-                call.received(*pricing.price(model, answer.usage, quote))
+                call.received(*pricing.price(model, answer.usage, paid))
                 await call.settle(None)
         usage = answer.usage
         return ModelReply(
@@ -183,25 +185,6 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
             if usage is None
             else PromptCount(model=model.name, size=size, usage=usage),
         )
-
-    async def _quote(
-        self, prompt: Prompt, model: KnownModel, input_tokens: int, context: ToolContext
-    ) -> tuple[Prompt, Quote]:
-        """The prompt, its answer limited to what the budget leaves, and the most it can cost."""
-
-        def quote(output_tokens: int) -> Quote:
-            return pricing.quote(model, input_tokens=input_tokens, output_tokens=output_tokens)
-
-        tokens = prompt.max_output_tokens
-        left = await self.money.remaining(
-            context.session_id or "", session_cap_nano=context.budget_nano
-        )
-        thousand = quote(1_000).nano - quote(0).nano
-        if left is not None and thousand:
-            # The price of a thousand is rounded up, so that the answer never exceeds the budget.
-            room = max(0, left - quote(0).nano) * 1_000 // thousand
-            tokens = max(MIN_ANSWER_TOKENS, min(tokens, room))
-        return replace(prompt, max_output_tokens=tokens), quote(tokens)
 
 
 def _may_be_audio(error: ProviderError, ready: BuiltPrompt) -> bool:

@@ -71,11 +71,21 @@ class StoredItem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Session:
-    """One session. This object keeps no items and no pictures in memory."""
+    """One session. This object keeps no items and no pictures in memory.
 
-    def __init__(self, session_id: str, *, store: Store, clock: Callable[[], datetime]) -> None:
+    ``check_write`` raises if another process holds the session.
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        *,
+        store: Store,
+        clock: Callable[[], datetime],
+        check_write: Callable[[Transaction, str], None],
+    ) -> None:
         self.id = session_id
-        self._store, self._clock = store, clock
+        self._store, self._clock, self._check_write = store, clock, check_write
 
     async def about(self) -> SessionAbout:
         """What is known about it.
@@ -100,6 +110,7 @@ class Session:
         Raises:
             InputInvalid: an item is not JSON, or has a picture that is not a handle; or the
                 session was deleted (``NO_SUCH_SESSION``).
+            UserError: another process holds the session (``SESSION_IN_USE``).
             StorageError: the database cannot be written.
         """
         return await self._add(items, created_ms=created_ms, is_compaction=False)
@@ -194,6 +205,7 @@ class Session:
             )
             if grown is None:
                 raise no_session(self.id)
+            self._check_write(tx, self.id)
             first_seq: int = grown["first_seq"]
             for seq, (text, made_ms) in enumerate(zip(texts, times, strict=True), start=first_seq):
                 tx.run("item_add", session_id=self.id, seq=seq, created_ms=made_ms, item=text)

@@ -219,7 +219,9 @@ class Sessions:
         await self._store.write(work)
 
     def _session(self, session_id: str) -> Session:
-        return Session(session_id, store=self._store, clock=self._clock)
+        return Session(
+            session_id, store=self._store, clock=self._clock, check_write=self._leases.check_write
+        )
 
 
 def new_id() -> str:

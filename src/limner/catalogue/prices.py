@@ -6,6 +6,7 @@ a quote is never below the charge.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, TypeVar
@@ -13,7 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from limner.catalogue.sizes import Size
-from limner.dollars import usd_to_nano
+from limner.dollars import MAX_USD, usd_to_nano
 from limner.errors import CostSource
 from limner.json_shapes import as_object
 
@@ -30,11 +31,17 @@ MAX_TOKENS = 1_000_000
 
 
 class Quote(msgspec.Struct, frozen=True, kw_only=True):
-    """The price before the request. If it is not exact, it is an upper bound."""
+    """The price before the request. If it is not exact, it is an upper bound.
+
+    An answer in words can be shortened to fit a budget. ``enough_nano`` is the bound for an answer
+    of the usual length, and ``least_nano`` for the shortest useful one.
+    """
 
     nano: int
     source: CostSource
     exact: bool
+    enough_nano: int | None = None
+    least_nano: int | None = None
 
 
 class PriceRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -275,6 +282,13 @@ def cost_of_tokens(rule: PriceRule, usage: object) -> int | None:
     if report.get("input_tokens", text_in + image_in) != text_in + image_in:
         return None
     return rule.cost(text_in=text_in, image_in=image_in, image_out=image_out)
+
+
+def cost_of_dollars(usd: object) -> int | None:
+    """The cost that a service reports in dollars, in nano-dollars; None if it is no cost."""
+    if not isinstance(usd, (int, float)) or isinstance(usd, bool) or not 0 <= usd <= MAX_USD:
+        return None
+    return math.ceil(Decimal(str(usd)).scaleb(9))
 
 
 def _large_enough(rows: Sequence[AreaRow], size: Size) -> AreaRow:

@@ -8,13 +8,41 @@ from limner.errors import CostSource
 from limner.models.registry import KnownModel
 from limner.wires.base import Usage
 
+# The shortest answer that is worth its price, and one that is long enough for nearly every question
+# and its reasoning.
+MIN_ANSWER_TOKENS = 256
+ENOUGH_ANSWER_TOKENS = 8_192
+
 
 def quote(model: KnownModel, *, input_tokens: int, output_tokens: int) -> Quote:
     """The highest price of an answer; if the price is not known, by `UNKNOWN_RATE`."""
     if model.key_env is None:
         return Quote(nano=0, source="table", exact=True)
-    most = rate_of(model).most(input_tokens=input_tokens, output_tokens=output_tokens)
-    return Quote(nano=most, source=_source(model), exact=False)
+
+    def most(tokens: int) -> int:
+        bounded = min(tokens, output_tokens)
+        return rate_of(model).most(input_tokens=input_tokens, output_tokens=bounded)
+
+    return Quote(
+        nano=most(output_tokens),
+        source=_source(model),
+        exact=False,
+        enough_nano=most(ENOUGH_ANSWER_TOKENS),
+        least_nano=most(MIN_ANSWER_TOKENS),
+    )
+
+
+def answer_tokens(
+    model: KnownModel, quoted: Quote, *, reserved_nano: int, input_tokens: int, output_tokens: int
+) -> int:
+    """How long the answer may be, at most ``output_tokens``, if so much was reserved for it."""
+    if reserved_nano >= quoted.nano:
+        return output_tokens
+    rate = rate_of(model)
+    none = rate.most(input_tokens=input_tokens, output_tokens=0)
+    # The price of a thousand is rounded up, so that the answer never exceeds the budget.
+    thousand = rate.most(input_tokens=input_tokens, output_tokens=1_000) - none
+    return max(MIN_ANSWER_TOKENS, min(output_tokens, (reserved_nano - none) * 1_000 // thousand))
 
 
 def price(model: KnownModel, usage: Usage | None, quoted: Quote) -> tuple[int, CostSource]:

@@ -8,21 +8,29 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import time
 from collections.abc import Callable
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-import msgspec
+from msgspec.structs import asdict, replace
 
 from limner.errors import BudgetExceeded, CostSource, StorageError
-from limner.money.caps import Caps, CapTotals, check_caps, remaining_under
+from limner.money.caps import Caps, CapTotals, Used, amount_under, check_caps
 from limner.money.records import Delivery, JobRow, LedgerRow, Reservation, Spend, SpendLine
-from limner.storage.owners import Owner, is_alive, this_process
+from limner.storage.owners import delete_ended, is_alive, owner_in
 from limner.storage.store import Row, Store, Transaction
 
 __all__ = ["Caps", "JobRow", "Money", "Reservation", "Spend"]
 
 OWNER_DIED = "OWNER_DIED"
+
+# How often a long-lived process looks for owners that have ended.
+CONCLUDE_EVERY_S = 60.0
+# How often a waiting call looks at what other processes have freed.
+POLL_S = 0.5
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -35,36 +43,52 @@ def new_job_id() -> str:
 class Money:
     """The ledger of one limner home, and the caps on it.
 
-    The first use in a process concludes the calls of processes that died: `conclude_dead_calls`.
+    A use concludes the calls of owners that have ended, if that was not done for a minute:
+    `conclude_dead_calls`.
+
+    Args:
+        store: the database.
+        caps: the most that may be spent.
+        clock: the time.
+        program: the id of the program that spends.
+        scope: the name of the part of the program that spends.
+        wait_s: how long a paid call waits for calls in flight, if it fits after them.
+        freed: the calls that wait for others; shared by all ledgers of one program.
     """
 
-    def __init__(self, store: Store, *, caps: Caps, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        caps: Caps,
+        clock: Callable[[], datetime],
+        program: str | None = None,
+        scope: str | None = None,
+        wait_s: float = 0.0,
+        freed: set[Future[None]] | None = None,
+    ) -> None:
         self._store, self._caps, self._clock = store, caps, clock
-        self._has_concluded_dead = False
+        self._program, self._scope, self.wait_s = program, scope, wait_s
+        self._freed: set[Future[None]] = set() if freed is None else freed
+        self._concluded_at_s: float | None = None
+
+    def scoped(self, scope: str, *, cap_nano: int | None) -> Money:
+        """The same ledger, whose calls count against one more cap."""
+        return Money(
+            self._store,
+            caps=replace(self._caps, scope_nano=cap_nano),
+            clock=self._clock,
+            program=self._program,
+            scope=scope,
+            wait_s=self.wait_s,
+            freed=self._freed,
+        )
 
     @property
     def has_session_cap(self) -> bool:
-        """Whether the settings give every session a budget."""
-        return self._caps.session_nano is not None
-
-    async def remaining(
-        self, session_id: str, *, session_cap_nano: int | None = None
-    ) -> int | None:
-        """The most that the next call of a session may cost; None if no cap is set.
-
-        Other calls may spend it in the meantime: only `reserve` holds it.
-
-        Args:
-            session_id: the session of the call.
-            session_cap_nano: a cap on that session, in addition to the others.
-        """
-        caps = self._caps.with_session(session_cap_nano)
-        if caps == Caps():
-            return None
-        await self._conclude_dead_once()
-        day = self._clock().astimezone(UTC).date().isoformat()
-        totals = await self._store.read(lambda tx: _totals(tx, session_id, day))
-        return remaining_under(caps, totals=totals)
+        """Whether a cap holds for every session."""
+        caps = self._caps
+        return (caps.session_nano, caps.program_nano, caps.scope_nano) != (None, None, None)
 
     async def reserve(
         self,
@@ -74,8 +98,11 @@ class Money:
         tool: str,
         provider: str,
         model: str,
+        enough_nano: int | None = None,
+        least_nano: int | None = None,
         session_cap_nano: int | None = None,
         over_caps: bool = False,
+        wait_s: float = 0.0,
     ) -> Reservation:
         """Reserve the quote if no cap refuses it.
 
@@ -85,19 +112,52 @@ class Money:
             tool: the tool that is called.
             provider: the provider that will be paid.
             model: the model that draws or answers.
+            enough_nano: the most that an answer of the usual length can cost.
+            least_nano: the most that the shortest useful answer can cost. If it is given, less
+                than the quote may be reserved: see `caps.amount_under`.
             session_cap_nano: a cap on that session, in addition to the others.
             over_caps: the user has agreed to exceed the caps: none is checked.
+            wait_s: how long to wait if the call fits as soon as calls in flight have ended.
 
         Raises:
             BudgetExceeded: a cap leaves less; nothing was written.
         """
 
         def work(tx: Transaction) -> Reservation:
-            return self._reserve(tx, quote_nano, call=call, caps=caps)
+            return self._reserve(
+                tx, quote_nano, call=call, caps=caps, enough_nano=enough_nano, least_nano=least_nano
+            )
 
         call = {"session_id": session_id, "tool": tool, "provider": provider, "model": model}
         caps = Caps() if over_caps else self._caps.with_session(session_cap_nano)
-        await self._conclude_dead_once()
+        return await self._reserve_when_free(work, wait_s=wait_s)
+
+    async def _reserve_when_free(
+        self, work: Callable[[Transaction], Reservation], *, wait_s: float
+    ) -> Reservation:
+        """Reserve, and wait for calls in flight if only they are in the way."""
+        deadline_s = time.monotonic() + wait_s
+        has_concluded = False
+        while True:
+            await self._conclude_dead_if_due()
+            freed: Future[None] = Future()
+            self._freed.add(freed)
+            try:
+                return await self._write_reservation(work)
+            except BudgetExceeded as refusal:
+                left_s = deadline_s - time.monotonic()
+                if not refusal.retryable or (has_concluded and left_s <= 0):
+                    raise
+                if not has_concluded:
+                    await self.conclude_dead_calls()
+                    has_concluded = True
+                    continue
+                # Calls of this process tell when they end; those of others do not.
+                await asyncio.wait({asyncio.wrap_future(freed)}, timeout=min(POLL_S, left_s))
+            finally:
+                self._freed.discard(freed)
+
+    async def _write_reservation(self, work: Callable[[Transaction], Reservation]) -> Reservation:
         writing = asyncio.ensure_future(self._store.write(work))
         try:
             return await asyncio.shield(writing)
@@ -127,7 +187,7 @@ class Money:
                 error_code=None,
             )
 
-        await self._conclude_dead_once()
+        await self._conclude_dead_if_due()
         await self._store.write(work)
 
     async def mark_sent(
@@ -179,7 +239,7 @@ class Money:
 
     def write_delivery(self, tx: Transaction, job_id: str, delivery: Delivery) -> None:
         """As `note_delivery`, in a transaction of the caller."""
-        facts = msgspec.structs.asdict(delivery)
+        facts = asdict(delivery)
         tx.run("job_deliver", id=job_id, now_ms=self._now_ms(), **facts)
 
     async def settle(
@@ -197,22 +257,15 @@ class Money:
         ``picture`` is the handle of the picture that was bought. Without one, ``error_code`` says
         why. ``also`` runs in the same transaction.
         """
-
-        def work(tx: Transaction) -> None:
-            if also is not None:
-                also(tx)
-            _move(
-                tx,
-                reservation.ledger_id,
-                to="settled",
-                now_ms=self._now_ms(),
-                cost_nano=cost_nano,
-                cost_source=cost_source,
-                picture=picture,
-                error_code=error_code,
-            )
-
-        await self._store.write(work)
+        await self._advance(
+            reservation,
+            to="settled",
+            also=also,
+            cost_nano=cost_nano,
+            cost_source=cost_source,
+            picture=picture,
+            error_code=error_code,
+        )
 
     async def release(self, reservation: Reservation, *, error_code: str | None = None) -> None:
         """Release the reservation: nothing was sent, or the provider does not charge for it."""
@@ -234,42 +287,46 @@ class Money:
         """
 
         def work(tx: Transaction) -> int:
-            dead = [row for row in tx.all("ledger_unfinished") if not is_alive(_owner(row))]
+            dead = [row for row in tx.all("ledger_unfinished") if not _is_owned(row)]
             for row in dead:
                 lost = row["state"] == "sent" and row["quoted_nano"] > 0
                 to = "unknown" if lost else "released"
                 _move(tx, row["id"], to=to, now_ms=self._now_ms(), error_code=OWNER_DIED)
+            delete_ended(tx)
             return len(dead)
 
         concluded = await self._store.write(work)
-        self._has_concluded_dead = True
+        self._concluded_at_s = time.monotonic()
         return concluded
 
     async def unfinished_jobs(self) -> list[JobRow]:
         """The jobs whose result is unknown or whose picture has no file, oldest first."""
-        await self._conclude_dead_once()
+        await self._conclude_dead_if_due()
         rows = await self._store.read(lambda tx: tx.all("jobs_unfinished"))
         return [_job(row) for row in rows]
 
     async def job(self, job_id: str) -> JobRow | None:
         """The job of that id, in whatever state; None if there is none."""
-        await self._conclude_dead_once()
+        await self._conclude_dead_if_due()
         row = await self._store.read(lambda tx: tx.one("job_by_id", id=job_id))
         return None if row is None else _job(row)
 
     async def spent(self, *, session_id: str | None = None, day: date | None = None) -> int:
         """What was or may have been paid, in a session, on a UTC day, or in total; nano-dollars."""
-        await self._conclude_dead_once()
-        day_text = None if day is None else day.isoformat()
+        if session_id is not None:
+            return await self._spent("session", session_id)
+        return await self._spent(*("all", "") if day is None else ("day", day.isoformat()))
 
-        def work(tx: Transaction) -> Row | None:
-            if session_id is None:
-                return tx.one("ledger_spent", day=day_text)
-            return tx.one("ledger_spent_in_session", session_id=session_id, day=day_text)
+    async def spent_here(self) -> int:
+        """What was or may have been paid by this program, or in the scope; nano-dollars."""
+        if self._scope is not None:
+            return await self._spent("scope", self._scope)
+        return await self._spent("program", self._program or "")
 
-        row = await self._store.read(work)
-        assert row is not None, "a sum always has a row"
-        return row["nano"]
+    async def _spent(self, kind: str, name: str) -> int:
+        await self._conclude_dead_if_due()
+        row = await self._store.read(lambda tx: tx.one("spending_of", kind=kind, name=name))
+        return 0 if row is None else row["settled_nano"] + row["unknown_nano"]
 
     async def purchases(self, picture: str, *, limit: int = 20) -> tuple[LedgerRow, ...]:
         """The calls that bought the picture of a handle, newest first."""
@@ -278,51 +335,109 @@ class Money:
         )
         return tuple(LedgerRow(**row) for row in rows)
 
-    async def spend(self, *, recent: int = 20) -> Spend:
-        """The totals of the whole ledger, and its newest rows."""
+    async def spend(self, *, recent: int = 20, lines: int = 50, after: int | None = None) -> Spend:
+        """The totals of the whole ledger, its newest days and sessions, and its newest rows.
+
+        Args:
+            recent: how many rows at most.
+            lines: how many days and how many sessions at most.
+            after: the ``next_session`` of the page before.
+        """
 
         def work(tx: Transaction) -> Spend:
-            def lines(query: str) -> tuple[SpendLine, ...]:
-                return tuple(SpendLine(**row) for row in tx.all(query))
+            def page(query: str, **params: Any) -> list[Row]:
+                return tx.all(query, limit=lines + 1, **params)
 
-            by_state = tx.one("ledger_by_state")
-            assert by_state is not None, "a sum always has a row"
+            totals = tx.one("spending_of", kind="all", name="")
+            sessions = page("spending_by_session", after=after)
+            shown = sessions[:lines]
             return Spend(
-                **by_state,
-                by_day=lines("ledger_by_day"),
-                by_model=lines("ledger_by_model"),
-                by_session=lines("ledger_by_session"),
+                settled_nano=0 if totals is None else totals["settled_nano"],
+                unknown_nano=0 if totals is None else totals["unknown_nano"],
+                in_flight_nano=0 if totals is None else totals["in_flight_nano"],
+                by_day=tuple(map(_line, page("spending_by_day")[:lines])),
+                by_model=tuple(map(_line, tx.all("spending_by_model"))),
+                by_session=tuple(map(_line, shown)),
+                next_session=shown[-1]["last_id"] if len(sessions) > len(shown) > 0 else None,
                 recent=tuple(LedgerRow(**row) for row in tx.all("ledger_recent", count=recent)),
             )
 
-        await self._conclude_dead_once()
+        await self._conclude_dead_if_due()
         return await self._store.read(work)
 
+    async def wrong_counters(self) -> list[str]:
+        """The sums that are kept beside the ledger and differ from its rows; reads every row."""
+        rows = await self._store.read(lambda tx: tx.all("spending_wrong"))
+        return [f"{row['kind']} {row['name']}".strip() for row in rows]
+
     def _reserve(
-        self, tx: Transaction, quote_nano: int, *, call: dict[str, str], caps: Caps
+        self,
+        tx: Transaction,
+        quote_nano: int,
+        *,
+        call: dict[str, str],
+        caps: Caps,
+        enough_nano: int | None = None,
+        least_nano: int | None = None,
     ) -> Reservation:
         now = self._clock().astimezone(UTC)
-        day = now.date().isoformat()
+        today = now.date().isoformat()
+        newest = tx.one("spending_newest_day")
+        # A clock that goes back must not begin a day, and its budget, a second time.
+        day = today if newest is None else max(today, newest["day"] or today)
         if caps != Caps():
-            check_caps(quote_nano, caps=caps, totals=_totals(tx, call["session_id"], day))
-        owner = this_process()
+            totals = self._totals(tx, call["session_id"], day)
+            quote_nano = amount_under(
+                quote_nano,
+                enough_nano=enough_nano,
+                least_nano=least_nano,
+                caps=caps,
+                totals=totals,
+            )
+            note = "" if day == today else f" The day of the ledger is {day}: the clock went back."
+            check_caps(quote_nano, caps=caps, totals=totals, scope=self._scope or "", day_note=note)
+        owner = self._store.owner.claim(tx)
         ledger_id = tx.insert(
             "ledger_reserve",
             **call,
             quoted_nano=quote_nano,
             day=day,
             now_ms=_to_ms(now),
+            owner=self._store.owner.id,
             owner_pid=owner.pid,
             owner_start=owner.start,
             owner_boot=owner.boot,
+            program=self._program,
+            scope=self._scope,
         )
         return Reservation(ledger_id=ledger_id, quote_nano=quote_nano, **call)
 
-    async def _advance(self, reservation: Reservation, *, to: str, **facts: Any) -> None:
+    def _totals(self, tx: Transaction, session_id: str, day: str) -> CapTotals:
+        names = {"session_id": session_id, "day": day}
+        rows = tx.all("spending_used", program=self._program, scope=self._scope, **names)
+        used = {row["kind"]: Used(nano=row["nano"], held_nano=row["held_nano"]) for row in rows}
+        return CapTotals(**used)
+
+    async def _advance(
+        self,
+        reservation: Reservation,
+        *,
+        to: str,
+        also: Callable[[Transaction], None] | None = None,
+        **facts: Any,
+    ) -> None:
         def work(tx: Transaction) -> None:
+            if also is not None:
+                also(tx)
             _move(tx, reservation.ledger_id, to=to, now_ms=self._now_ms(), **facts)
 
         await self._store.write(work)
+        self._wake_waiting()
+
+    def _wake_waiting(self) -> None:
+        for waiting in tuple(self._freed):
+            with suppress(InvalidStateError):  # another call has told it
+                waiting.set_result(None)
 
     async def _release_written(self, writing: asyncio.Future[Reservation]) -> None:
         """Release the reservation of a cancelled `reserve`, if it was written."""
@@ -332,18 +447,13 @@ class Money:
             return
         await self.release(reservation)
 
-    async def _conclude_dead_once(self) -> None:
-        if not self._has_concluded_dead:
+    async def _conclude_dead_if_due(self) -> None:
+        at_s = self._concluded_at_s
+        if at_s is None or time.monotonic() - at_s > CONCLUDE_EVERY_S:
             await self.conclude_dead_calls()
 
     def _now_ms(self) -> int:
         return _to_ms(self._clock())
-
-
-def _totals(tx: Transaction, session_id: str, day: str) -> CapTotals:
-    row = tx.one("ledger_counted", session_id=session_id, day=day)
-    assert row is not None, "a sum always has a row"
-    return CapTotals(**row)
 
 
 def _move(tx: Transaction, ledger_id: int, *, to: str, **facts: Any) -> None:
@@ -356,21 +466,33 @@ def _move(tx: Transaction, ledger_id: int, *, to: str, **facts: Any) -> None:
         return
     row = tx.one("ledger_state", id=ledger_id)
     state = "missing" if row is None else row["state"]
+    if row is not None and (state, to, row["error_code"]) == ("released", "sent", OWNER_DIED):
+        raise StorageError(
+            "This process was suspended for so long that another one released its reservation. "
+            "Nothing was sent.",
+            hint="Call again.",
+            retryable=True,
+        )
     raise StorageError(f"Ledger row {ledger_id} is {state}: it cannot become {to}.")
 
 
 def _job(row: Row) -> JobRow:
-    facts = dict(row)
-    owner = Owner(**{name: facts.pop(name) for name in ("pid", "start", "boot")})
     # The calls of dead processes were concluded before this: none of them is `sent`. A call that
     # was settled with an error has ended, and left its bytes.
-    is_writing = facts["state"] == "settled" and facts["error_code"] is None and is_alive(owner)
-    in_flight = facts["state"] == "sent" or is_writing
+    is_writing = row["state"] == "settled" and row["error_code"] is None and _is_owned(row)
+    facts = {name: row[name] for name in JobRow.__struct_fields__ if name != "in_flight"}
+    in_flight = row["state"] == "sent" or is_writing
     return JobRow(**facts, in_flight=in_flight)
 
 
-def _owner(row: Row) -> Owner:
-    return Owner(pid=row["pid"], start=row["start"], boot=row["boot"])
+def _line(row: Row) -> SpendLine:
+    return SpendLine(name=row["name"], nano=row["nano"], calls=row["calls"])
+
+
+def _is_owned(row: Row) -> bool:
+    """Whether the owner of a row lives."""
+    owner = owner_in(row)
+    return owner is not None and is_alive(owner)
 
 
 def _to_ms(moment: datetime) -> int:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -85,9 +86,11 @@ async def paid_call(
 ) -> AsyncGenerator[PaidCall]:
     """Ask, reserve the quote, run the body, and decide the ledger row.
 
+    If the call fits as soon as calls in flight have ended, it waits for them.
+
     Args:
         money: the ledger.
-        quote: the most that the call can cost.
+        quote: the most that the call can cost; less may be reserved if it says so.
         payer: who pays, and who is asked.
         tool: what is called.
         provider: who will be paid.
@@ -100,19 +103,19 @@ async def paid_call(
         BudgetExceeded: a cap leaves less than the quote.
     """
 
-    async def reserve(**caps: Any) -> Reservation:
-        return await money.reserve(
-            quote.nano,
-            session_id=payer.session_id,
-            tool=tool,
-            provider=provider,
-            model=model,
-            **caps,
-        )
-
+    reserve = partial(
+        money.reserve,
+        quote.nano,
+        session_id=payer.session_id,
+        tool=tool,
+        provider=provider,
+        model=model,
+        enough_nano=quote.enough_nano,
+        least_nano=quote.least_nano,
+    )
     await payer.approve(quote.nano)
     try:
-        reservation = await reserve(session_cap_nano=payer.budget_nano)
+        reservation = await reserve(session_cap_nano=payer.budget_nano, wait_s=money.wait_s)
     except BudgetExceeded as refusal:
         if not await payer.approve_over_cap(refusal, quote.nano):
             raise

@@ -129,7 +129,8 @@ class Spend(msgspec.Struct, frozen=True, kw_only=True):
 
     The total and each breakdown contain settled calls at their price and unknown calls at their
     quote. ``in_flight_nano`` is reserved for calls that have not ended; the total does not
-    contain it.
+    contain it. The days and the sessions are the newest ones; ``next_session`` continues the
+    sessions, and is None after the last one.
     """
 
     settled_nano: int
@@ -139,6 +140,7 @@ class Spend(msgspec.Struct, frozen=True, kw_only=True):
     by_model: tuple[SpendLine, ...]
     by_session: tuple[SpendLine, ...]
     recent: tuple[LedgerRow, ...]
+    next_session: int | None = None
 
     @property
     def total_nano(self) -> int:
@@ -155,5 +157,6 @@ class Spend(msgspec.Struct, frozen=True, kw_only=True):
             "by_day": [line.as_json() for line in self.by_day],
             "by_model": [line.as_json() for line in self.by_model],
             "by_session": [line.as_json() for line in self.by_session],
+            "next": self.next_session,
             "recent": [row.as_json() for row in self.recent],
         }

@@ -12,11 +12,15 @@ from typing import Any, Protocol, runtime_checkable
 import msgspec
 
 from limner.catalogue.images import ImageModel
+from limner.catalogue.prices import Free
 from limner.net.clock import Clock
 from limner.net.failures import MAY_BE_BILLED, Vendor
 from limner.net.http import HttpClient
 from limner.net.sink import Sink
 from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt, RemoteJob
+
+# A program on the user's own GPU costs nothing, but a picture requested twice is drawn twice.
+MAY_STILL_DRAW = "it may be drawing all the same, and was not asked again"
 
 
 class Provider(Protocol):
@@ -78,7 +82,6 @@ class ProviderSpec(msgspec.Struct, frozen=True, kw_only=True):
         build: makes the provider.
         title: how messages name the service; empty is its name.
         account_url: where the user sees requests and bills; None if the base URL is that place.
-        unknown_outcome: what it means that the outcome of a paid request is unknown.
         other_model: the row for a model of any other name; None if the service has no others.
         named_only: `auto` never chooses it, because it works only after the user sets it up.
         key_optional: the key is sent if it is set, and not required.
@@ -94,7 +97,6 @@ class ProviderSpec(msgspec.Struct, frozen=True, kw_only=True):
     build: Callable[[Connection], Provider]
     title: str = ""
     account_url: str | None = None
-    unknown_outcome: str = MAY_BE_BILLED
     other_model: ImageModel | None = None
     named_only: bool = False
     key_optional: bool = False
@@ -103,13 +105,14 @@ class ProviderSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     def vendor(self, connection: Connection) -> Vendor:
         """What error messages say about the service."""
+        draws_for_free = isinstance(self.models[0].price, Free)
         return Vendor(
             provider=self.name,
             title=self.title or self.name,
             key_env=self.key_env,
             base_url_env=self.base_url_env or "the base URL",
             account_url=self.account_url or connection.base_url,
-            unknown_outcome=self.unknown_outcome,
+            unknown_outcome=MAY_STILL_DRAW if draws_for_free else MAY_BE_BILLED,
         )
 
     def key(self, key_of: Callable[[str], str | None]) -> str | None:

@@ -144,14 +144,6 @@ class BflFlux(JobProvider):
             fraction=_fraction(task.progress),
         )
 
-    async def cancel(self, job: RemoteJob) -> bool:
-        """False: the service cannot cancel a task."""
-        return False
-
-    async def find(self, request: ImageRequest, *, since_ms: int) -> RemoteJob | None:
-        """None: the service has no list of tasks."""
-        return None
-
     def _poll_url(self, task_id: str, url: object) -> str:
         """The URL to poll. The key is sent only to the API and to the vendor's regions."""
         if isinstance(url, str) and (self.service.is_own(url) or self._is_region(url)):

@@ -85,13 +85,13 @@ class JobProvider(ABC):
         self._artist = artist
         self._clock = service.clock
 
-    @abstractmethod
     async def prepare(self, request: ImageRequest) -> ImageRequest:
         """Complete the request, for example with a seed if the model takes one.
 
         Raises:
             ProviderError: the model cannot do it; nothing was bought.
         """
+        return request
 
     @abstractmethod
     async def create(self, request: ImageRequest, sink: Sink) -> JobStatus:
@@ -101,13 +101,13 @@ class JobProvider(ABC):
     async def poll(self, job: RemoteJob, sink: Sink, *, timeout_s: float) -> JobStatus:
         """Get the status of a job. A picture in the response goes into the sink."""
 
-    @abstractmethod
     async def cancel(self, job: RemoteJob) -> bool:
         """Cancel a job; True if the service confirms that it will not charge for it."""
+        return False
 
-    @abstractmethod
     async def find(self, request: ImageRequest, *, since_ms: int) -> RemoteJob | None:
         """Find the job of a request whose id did not arrive; None if that is impossible."""
+        return None
 
     async def generate(self, request: ImageRequest, sink: Sink, desk: ProviderCallbacks) -> Receipt:
         """Draw one picture and write its bytes to the sink; raises as `Provider.generate`."""

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from base64 import b64encode
 from collections.abc import Mapping
-from decimal import Decimal
 from typing import Any
 
 import msgspec
 
 from limner.catalogue.images import ImageModel, Size
-from limner.dollars import MAX_USD
+from limner.catalogue.prices import cost_of_dollars
 from limner.errors import BadProviderImage, LimnerError
 from limner.json_shapes import as_list, as_object
 from limner.net.json_pictures import PICTURE
@@ -124,11 +122,5 @@ def _cost(usage: Mapping[str, Any]) -> int | None:
     if usage.get("is_byok") is True:
         # With the user's own key, the vendor sends another bill.
         parts.append(as_object(usage.get("cost_details")).get("upstream_inference_cost"))
-    nano = [_nano(part) for part in parts]
+    nano = [cost_of_dollars(part) for part in parts]
     return None if None in nano else sum(filter(None, nano))
-
-
-def _nano(usd: object) -> int | None:
-    if not isinstance(usd, (int, float)) or isinstance(usd, bool) or not 0 <= usd <= MAX_USD:
-        return None
-    return math.ceil(Decimal(str(usd)).scaleb(9))

@@ -9,18 +9,14 @@ from __future__ import annotations
 
 import logging
 from importlib import import_module
-from importlib.metadata import entry_points
-from typing import cast
 
 import msgspec
 
 from limner.catalogue.images import image_models, other_image_model
-from limner.net.redaction import redact
+from limner.plugin_loader import LoadedPlugins, load_plugins
 from limner.providers.base import Connection, Provider, ProviderSpec
 
 ENTRY_POINT_GROUP = "limner.providers"
-# A program on the user's own GPU costs nothing, but a picture requested twice is drawn twice.
-MAY_STILL_DRAW = "it may be drawing all the same, and was not asked again"
 
 logger = logging.getLogger("limner")
 
@@ -139,7 +135,6 @@ _ROWS = (
         key_optional=True,
         base_url_env="SD_WEBUI_BASE_URL",
         base_url="http://127.0.0.1:7860",
-        unknown_outcome=MAY_STILL_DRAW,
         models=image_models("sd-webui"),
         other_model=image_models("sd-webui")[0],
         named_only=True,
@@ -151,7 +146,6 @@ _ROWS = (
         key_env=None,
         base_url_env="COMFYUI_BASE_URL",
         base_url="http://127.0.0.1:8188",
-        unknown_outcome=MAY_STILL_DRAW,
         variables=("COMFYUI_WORKFLOW", "COMFYUI_EDIT_WORKFLOW"),
         models=image_models("comfyui"),
         other_model=image_models("comfyui")[0],
@@ -188,14 +182,27 @@ ILLUSTRATOR = ProviderSpec(
 
 def all_specs(*, embedded: bool) -> dict[str, ProviderSpec]:
     """Every provider by name, in the order in which `auto` tries them."""
-    specs: dict[str, ProviderSpec] = {**BUILT_IN}
-    for entry in entry_points(group=ENTRY_POINT_GROUP):
-        try:
-            spec = cast("ProviderSpec", entry.load())
-            specs.setdefault(spec.name, spec)
-        except Exception as error:
-            # A broken plug-in must not stop the other providers.
-            logger.warning("The provider %r cannot be loaded: %s", entry.name, redact(repr(error)))
+    plugins = load_provider_plugins()
+    for broken in plugins.broken:
+        logger.warning("The provider %r cannot be loaded: %s", broken.name, broken.reason)
+    specs = {**BUILT_IN, **{spec.name: spec for spec in plugins.usable}}
     if embedded:
         specs[ILLUSTRATOR.name] = ILLUSTRATOR
     return specs
+
+
+def load_provider_plugins() -> LoadedPlugins[ProviderSpec]:
+    """The providers of installed packages. A name can be used once."""
+    taken = {*BUILT_IN, ILLUSTRATOR.name}
+
+    def check(spec: object) -> ProviderSpec:
+        if not isinstance(spec, ProviderSpec):
+            raise TypeError(f"it is a {type(spec).__name__}, not a ProviderSpec")
+        if spec.name in taken:
+            raise ValueError(f"there is another provider {spec.name}")
+        if not spec.models:
+            raise ValueError(f"the provider {spec.name} has no model")
+        taken.add(spec.name)
+        return spec
+
+    return load_plugins(ENTRY_POINT_GROUP, check)

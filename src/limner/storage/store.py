@@ -24,6 +24,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from limner.errors import StorageError
 from limner.storage.os_errors import disk_errors
+from limner.storage.owners import Ownership
 from limner.storage.temp_file import make_folder
 from limner.thread_pool import ThreadPool
 
@@ -128,6 +129,7 @@ class Store:
     """The database of one limner home. Making this value does not touch the disk.
 
     It has one connection on one thread, opened at the first use. Any event loop may await it.
+    ``owner`` is what it is for the rows of calls and sessions that this process holds.
     """
 
     def __init__(self, path: Path) -> None:
@@ -136,6 +138,7 @@ class Store:
         self._connection: sqlite3.Connection | None = None
         self._waiting: deque[_Job] = deque()
         self._thread = ThreadPool(1, name="limner-store")
+        self.owner = Ownership(self)
 
     async def read(self, work: Callable[[Transaction], T]) -> T:
         """Run ``work`` on a consistent view; it cannot change anything.
@@ -154,7 +157,11 @@ class Store:
         Raises:
             StorageError: the database cannot be opened or written.
         """
-        return await asyncio.wrap_future(self._submit(work, writing=True))
+        return await asyncio.wrap_future(self.submit_write(work))
+
+    def submit_write(self, work: Callable[[Transaction], T]) -> Future[T]:
+        """As `write`, for a thread without an event loop."""
+        return self._submit(work, writing=True)
 
     async def aclose(self) -> None:
         """Run all waiting jobs and close the file."""
@@ -162,6 +169,7 @@ class Store:
 
     def close(self) -> None:
         """Run all waiting jobs and close the file; the store cannot be used afterwards."""
+        self.owner.stop()
         with suppress(RuntimeError):  # closed already
             self._thread.submit(self._disconnect)
         self._thread.shutdown(wait=True)

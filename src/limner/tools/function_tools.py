@@ -7,13 +7,12 @@ import inspect
 import logging
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from importlib.metadata import EntryPoint, entry_points
 from typing import Any, TypedDict, Unpack
 
 from msgspec.structs import replace
 
-from limner.net.redaction import redact
 from limner.pictures.take import Pictures
+from limner.plugin_loader import LoadedPlugins, load_plugins
 from limner.tools.base import Outcome, Tool, ToolContext
 from limner.tools.function_results import FunctionResults
 from limner.tools.signatures import Signature, read_signature
@@ -102,29 +101,32 @@ def function_tool(
 def plugin_tools(*, taken: Collection[str], pictures: Callable[[], Pictures]) -> list[Tool]:
     """The tools of installed packages, which keep their pictures in ``pictures``.
 
-    Their answers are untrusted, except those of a function that was made a ``trusted`` tool.
+    A tool that cannot be used is logged. The answers are untrusted, except those of a function
+    that was made a ``trusted`` tool.
     """
-    return [_untrusted(kept_in(pictures, tool)) for tool in load_plugin_tools(taken=taken)]
+    plugins = load_plugin_tools(taken=taken)
+    for broken in plugins.broken:
+        logger.warning("The tool %r cannot be loaded: %s", broken.name, broken.reason)
+    return [_untrusted(kept_in(pictures, tool)) for tool in plugins.usable]
 
 
-def load_plugin_tools(*, taken: Collection[str], reports: bool = True) -> list[Tool]:
-    """The tools of installed packages as they come; one that cannot be used is logged.
+def load_plugin_tools(*, taken: Collection[str]) -> LoadedPlugins[Tool]:
+    """The tools of installed packages as they come.
 
     A package names a `Tool`, or a function that `limner.tool` made one of, under the entry-point
     group ``limner.tools``. It cannot replace a tool whose name is ``taken``.
     """
-    found: dict[str, Tool] = {}
-    for entry in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda entry: entry.name):
-        try:
-            tool = _loaded(entry, taken={*taken, *found})
-        except Exception as error:
-            # A package that is broken must not take the other tools with it.
-            if reports:
-                why = redact(repr(error))
-                logger.warning("The tool %r cannot be loaded: %s", entry.name, why)
-        else:
-            found[tool.name] = tool
-    return list(found.values())
+    names = set(taken)
+
+    def check(tool: object) -> Tool:
+        if not isinstance(tool, Tool):
+            raise TypeError(f"it is a {type(tool).__name__}, not a Tool")
+        if tool.name in names:
+            raise ValueError(f"there is another tool {tool.name}")
+        names.add(tool.name)
+        return tool
+
+    return load_plugins(ENTRY_POINT_GROUP, check)
 
 
 def kept_in(pictures: Callable[[], Pictures], tool: Tool) -> Tool:
@@ -144,15 +146,6 @@ def _untrusted(tool: Tool) -> Tool:
         return replace(await tool.run(arguments, context), untrusted=True)
 
     return replace(tool, run=run)
-
-
-def _loaded(entry: EntryPoint, *, taken: Collection[str]) -> Tool:
-    tool: object = entry.load()
-    if not isinstance(tool, Tool):
-        raise TypeError(f"{entry.value} is a {type(tool).__name__}, not a Tool")
-    if tool.name in taken:
-        raise ValueError(f"there is another tool {tool.name}")
-    return tool
 
 
 def _runner(

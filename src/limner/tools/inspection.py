@@ -253,11 +253,11 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
         *,
         keep: Callable[[str], Awaitable[None]] | None,
     ) -> Inspection:
-        quote = pricing.quote(
-            model,
-            input_tokens=_input_tokens(prompt, views),
-            output_tokens=prompt.max_output_tokens,
-        )
+        tokens = {
+            "input_tokens": _input_tokens(prompt, views),
+            "output_tokens": prompt.max_output_tokens,
+        }
+        quote = pricing.quote(model, **tokens)
         payer = payer_for(
             context,
             self.approval,
@@ -275,9 +275,12 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
             cancel_message=ABORTED,
         ) as call:
             self.in_flight.check_open()
+            paid = replace(quote, nano=call.cost_nano)
+            length = pricing.answer_tokens(model, quote, reserved_nano=paid.nano, **tokens)
+            prompt = replace(prompt, max_output_tokens=length)
             with call.announced(None):
                 answer = await self._answer(model, prompt, context)
-            call.received(*pricing.price(model, answer.usage, quote))
+            call.received(*pricing.price(model, answer.usage, paid))
             await call.settle(None)
             if not (text := answer.text.strip()):
                 raise ModelBadAnswer(NO_TEXT, code="MODEL_NO_TEXT")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import subprocess
@@ -19,6 +20,7 @@ from tests.frontends.appserver.appserver_process import (
 from tests.servers.components import needs
 
 from limner import __version__
+from limner.frontends.appserver.server import WARM_AFTER_S, Host
 from limner.net.jsonrpc_peer import MAX_UNSENT_BYTES
 
 
@@ -148,6 +150,16 @@ def test_ctrl_c_interrupts(tmp_path: Path) -> None:
         client.greet()
         client.server.process.send_signal(signal.SIGINT)
         assert client.server.end() == (130, "limner: Interrupted.\n")
+
+
+async def test_a_server_that_closes_loads_nothing_more(tmp_path: Path) -> None:
+    host = Host(env={"LIMNER_HOME": str(tmp_path)}, cwd=tmp_path, config={})
+    host.warm_soon()
+    later = asyncio.Event()
+    asyncio.get_running_loop().call_later(WARM_AFTER_S, later.set)
+    await host.closing.aclose()
+    await later.wait()
+    assert "threads" not in vars(host)
 
 
 def test_standard_output_carries_the_protocol_alone(tmp_path: Path) -> None:

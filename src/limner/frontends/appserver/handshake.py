@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import platform
 import re
 import sys
@@ -20,7 +19,6 @@ from limner.net.jsonrpc import INVALID_REQUEST, RpcError
 
 # Upstream sends the name of its client in an HTTP header, which cannot contain these.
 _NOT_IN_A_HEADER = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-WARM_AFTER_S = 0.05
 _PLATFORMS = {"darwin": "macos", "win32": "windows"}
 
 
@@ -39,7 +37,7 @@ async def initialize(host: Host, call: RpcCall, params: InitializeParams) -> Ini
         opted_out=capabilities.opt_out_notification_methods or (),
     )
     # A turn will follow: load what it needs while the client prepares it.
-    asyncio.get_running_loop().call_later(WARM_AFTER_S, host.warm)
+    host.warm_soon()
     return InitializeResponse(
         user_agent=user_agent(client.name, client.version),
         codex_home=str(host.settings.home),

@@ -12,6 +12,7 @@ from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 from queue import SimpleQueue
+from types import FrameType
 from typing import TYPE_CHECKING, cast
 
 from limner.errors import UserError
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 TOKEN_VARIABLE = "LIMNER_APP_SERVER_TOKEN"  # noqa: S105 - the name of a variable
 STDIO = "stdio://"
+WARM_AFTER_S = 0.05
 CLOSE_TIMEOUT_S = 1.5
 STDERR = 2
 MAX_WAITING = 1_000
@@ -75,9 +77,13 @@ class Host:
         self.closing.push_async_callback(made.aclose)
         return made
 
-    def warm(self) -> None:
-        """Load what the first turn needs."""
-        self.threads.limner.warm()
+    def warm_soon(self) -> None:
+        """Load what the first turn needs, a moment later and unless the server ends before."""
+
+        def warm() -> None:
+            self.threads.limner.warm()
+
+        self.closing.callback(asyncio.get_running_loop().call_later(WARM_AFTER_S, warm).cancel)
 
 
 def serve(listen: str, *, overrides: Iterable[str] = (), token_file: Path | None = None) -> None:
@@ -126,15 +132,19 @@ def run(
 
 async def _until_stopped(host: Host, work: Coroutine[None, None, None]) -> None:
     """Run until the end of the work or until SIGTERM."""
-    stopped = asyncio.Event()
+    loop, stopped = asyncio.get_running_loop(), asyncio.Event()
     task = asyncio.ensure_future(work)
 
     def stop() -> None:
         stopped.set()
         task.cancel()
 
-    with contextlib.suppress(NotImplementedError):  # Windows
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop)
+    def on_signal(_: int, __: FrameType | None) -> None:
+        loop.call_soon_threadsafe(stop)
+
+    # Not `loop.add_signal_handler`: Windows lacks it, and a loop that closes sets the default
+    # again, so that a late SIGTERM would end in failure what is ending in good order.
+    signal.signal(signal.SIGTERM, on_signal)
     try:
         await task
     except asyncio.CancelledError:
@@ -145,6 +155,7 @@ async def _until_stopped(host: Host, work: Coroutine[None, None, None]) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_TIMEOUT_S):
                 await host.closing.aclose()
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
 def read_overrides(pairs: Iterable[str]) -> dict[str, object]:

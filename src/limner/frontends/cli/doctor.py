@@ -17,6 +17,9 @@ from limner.errors import LimnerError, NoProvider, SettingsError, StorageError
 from limner.frontends.cli.output import CommandResult
 from limner.frontends.cli.terminal import wait_for
 from limner.illustrator import assets
+from limner.providers.specs import load_provider_plugins
+from limner.tools.built_in import declarations
+from limner.tools.function_tools import load_plugin_tools
 
 EXAMPLE = """\
 examples:
@@ -81,6 +84,7 @@ async def _examine() -> list[HealthCheck]:
         "assets": _assets,
         "providers": _providers,
         "vision": _vision,
+        "plug-ins": _plugins,
         "extras": _extras,
     }
     async with lim:
@@ -155,6 +159,21 @@ async def _vision(lim: Limner) -> str:
         raise NoProvider("Nothing here can look at pictures.", hint="Set OPENAI_API_KEY.")
     unknown = "".join(f"; {name.name!r} is not a model" for name in found.unknown)
     return f"{found.model.name} looks at pictures{unknown}"
+
+
+async def _plugins(_: Limner) -> str:
+    providers, tools = load_provider_plugins(), load_plugin_tools(taken=declarations())
+    problems = [
+        f"the {kind} {one.name!r} of {one.package} ({one.target}) cannot be loaded: {one.reason}"
+        for kind, plugins in (("provider", providers), ("tool", tools))
+        for one in plugins.broken
+    ]
+    if problems:
+        raise LimnerError(
+            f"{'; '.join(problems)}.", hint="Mend the package, or uninstall it with pip."
+        )
+    names = [spec.name for spec in providers.usable] + [tool.name for tool in tools.usable]
+    return ", ".join(names) or "none installed"
 
 
 async def _extras(_: Limner) -> str:

@@ -39,8 +39,8 @@ LASTING = frozenset(tool.name for tool in DECLARED if tool.keeps_books)
 @cache
 def offered() -> Mapping[str, types.Tool]:
     """Return every tool by name; tools of installed packages come last."""
-    plugins = load_plugin_tools(taken=[tool.name for tool in DECLARED], reports=False)
-    tools = (*DECLARED, *plugins)
+    plugins = load_plugin_tools(taken=[tool.name for tool in DECLARED])
+    tools = (*DECLARED, *plugins.usable)
     schemas = tool_schemas(tools)
     return {tool.name: _as_mcp(tool, *found) for tool, found in zip(tools, schemas, strict=True)}
 

@@ -116,7 +116,7 @@ class Thread:
             options: the options of this turn.
 
         Raises:
-            UserError: a turn is running.
+            UserError: another task reads a running turn.
             LimnerError: the turn could not be started. If it fails later, or is interrupted, the
                 result says so.
         """
@@ -131,21 +131,24 @@ class Thread:
     ) -> AsyncGenerator[RemoteEvent]:
         """As `run`, but yields each event, as `limner.Agent.run` does; the last is a `TurnResult`.
 
-        A caller that leaves the loop before that interrupts the turn. If the loop may be left
-        early, put `contextlib.aclosing` around this.
+        A caller that leaves the loop before that interrupts the turn: at the latest, the next
+        `run` or `stream` of the same task does this.
 
         Raises:
             LimnerError: as `run`.
         """
+        if self._turn is not None and self._turn.reader.has_left:
+            await self._leave(self._turn)
         turn = self._begin()
-        starting = asyncio.create_task(self._start(turn, text, images, in_camel_case(options)))
+        turn.starting = asyncio.create_task(self._start(turn, text, images, in_camel_case(options)))
         try:
             # A request that is on its way may start a turn, even if the caller has left.
-            await asyncio.shield(starting)
+            await asyncio.shield(turn.starting)
             async for event in turn.events():
                 yield event
+                turn.reader.read_on()
         finally:
-            await self._leave(turn, starting)
+            await self._leave(turn)
 
     async def steer(self, text: str, *, images: Sequence[Image] = ()) -> None:
         """Send a message in the middle of the running turn.
@@ -318,18 +321,23 @@ class Thread:
             turn.id = turn_id
         self._is_stored = True
 
-    async def _leave(self, turn: RemoteTurn, starting: asyncio.Task[None]) -> None:
-        try:
-            with suppress(LimnerError, TimeoutError):
-                async with asyncio.timeout(LEAVE_TIMEOUT_S):
-                    await starting
-                    if not turn.ended.is_set():
-                        await self.interrupt()
-                        await turn.ended.wait()
-        finally:
-            starting.cancel()
-            turn.end("interrupted", error=None)
-            self._turn, self._spent_nano = None, turn.spent_nano
+    async def _leave(self, turn: RemoteTurn) -> None:
+        """Interrupt the turn if it is still running, and make room for the next."""
+        # The next turn may do this while Python closes the generator of this one.
+        async with turn.leaving:
+            if self._turn is not turn or turn.starting is None:
+                return
+            try:
+                with suppress(LimnerError, TimeoutError):
+                    async with asyncio.timeout(LEAVE_TIMEOUT_S):
+                        await turn.starting
+                        if not turn.ended.is_set():
+                            await self.interrupt()
+                            await turn.ended.wait()
+            finally:
+                turn.starting.cancel()
+                turn.end("interrupted", error=None)
+                self._turn, self._spent_nano = None, turn.spent_nano
 
     def _running_id(self) -> str:
         if self._turn is None or self._turn.id is None or self._turn.ended.is_set():

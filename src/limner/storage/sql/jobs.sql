@@ -18,8 +18,9 @@ SELECT
     jobs.request, jobs.remote_id, jobs.remote_url, jobs.created_ms, ledger.state,
     ledger.quoted_nano, ledger.cost_nano, ledger.cost_source, ledger.error_code, ledger.picture,
     jobs.delivered_path, jobs.delivered_sha256, jobs.delivered_nano, jobs.delivered_source,
-    ledger.owner_pid AS pid, ledger.owner_start AS start, ledger.owner_boot AS boot
-FROM jobs JOIN ledger ON ledger.id = jobs.ledger_id
+    ledger.owner_pid AS pid, ledger.owner_start AS start, ledger.owner_boot AS boot,
+    ledger.owner, owners.host, owners.namespace, owners.beat_ms, owners.beat_up_ms
+FROM jobs JOIN ledger ON ledger.id = jobs.ledger_id LEFT JOIN owners ON owners.id = ledger.owner
 WHERE jobs.id = :id;
 
 -- name: jobs_unfinished
@@ -30,8 +31,9 @@ SELECT
     jobs.request, jobs.remote_id, jobs.remote_url, jobs.created_ms, ledger.state,
     ledger.quoted_nano, ledger.cost_nano, ledger.cost_source, ledger.error_code, ledger.picture,
     jobs.delivered_path, jobs.delivered_sha256, jobs.delivered_nano, jobs.delivered_source,
-    ledger.owner_pid AS pid, ledger.owner_start AS start, ledger.owner_boot AS boot
-FROM jobs JOIN ledger ON ledger.id = jobs.ledger_id
+    ledger.owner_pid AS pid, ledger.owner_start AS start, ledger.owner_boot AS boot,
+    ledger.owner, owners.host, owners.namespace, owners.beat_ms, owners.beat_up_ms
+FROM jobs JOIN ledger ON ledger.id = jobs.ledger_id LEFT JOIN owners ON owners.id = ledger.owner
 WHERE ledger.state IN ('sent', 'unknown')
     OR (ledger.state = 'settled' AND ledger.picture IS NOT NULL AND ledger.path IS NULL)
     OR (ledger.state = 'settled' AND ledger.picture IS NULL AND jobs.delivered_path IS NOT NULL)

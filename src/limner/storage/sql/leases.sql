@@ -1,8 +1,12 @@
 -- name: lease_of
--- Who has a session, or had it when they died.
-SELECT session_id, holder, owner_pid, owner_start, owner_boot
-FROM session_leases
-WHERE session_id = :session_id;
+-- The holder of a session, which may have ended. `owner` is NULL if the holder is no owner: then an
+-- older version of limner took the lease.
+SELECT
+    session_leases.session_id, session_leases.holder, session_leases.owner_pid AS pid,
+    session_leases.owner_start AS start, session_leases.owner_boot AS boot, owners.id AS owner,
+    owners.host, owners.namespace, owners.beat_ms, owners.beat_up_ms
+FROM session_leases LEFT JOIN owners ON owners.id = session_leases.holder
+WHERE session_leases.session_id = :session_id;
 
 -- name: lease_take
 -- Have a session, if there is one; nobody asks here who had it before.

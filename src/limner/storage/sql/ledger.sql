@@ -1,18 +1,13 @@
 -- Every change of state names the states it may come from. A row in another state is not changed, and
 -- the caller sees that no row was changed.
 
--- name: ledger_counted
-SELECT
-    (SELECT coalesce(sum(cost_nano), 0) FROM ledger WHERE session_id = :session_id) AS session_nano,
-    (SELECT coalesce(sum(cost_nano), 0) FROM ledger WHERE day = :day) AS day_nano;
-
 -- name: ledger_reserve
 INSERT INTO ledger (
     session_id, tool, provider, model, state, quoted_nano, cost_nano, cost_source, day,
-    created_ms, updated_ms, owner_pid, owner_start, owner_boot
+    created_ms, updated_ms, owner, owner_pid, owner_start, owner_boot, program, scope
 ) VALUES (
     :session_id, :tool, :provider, :model, 'reserved', :quoted_nano, :quoted_nano, 'unknown', :day,
-    :now_ms, :now_ms, :owner_pid, :owner_start, :owner_boot
+    :now_ms, :now_ms, :owner, :owner_pid, :owner_start, :owner_boot, :program, :scope
 );
 
 -- name: ledger_sent
@@ -47,54 +42,16 @@ UPDATE ledger SET path = :path, updated_ms = :now_ms
 WHERE id = :id AND state = 'settled';
 
 -- name: ledger_state
-SELECT state FROM ledger WHERE id = :id;
+SELECT state, error_code FROM ledger WHERE id = :id;
 
 -- name: ledger_unfinished
-SELECT id, state, quoted_nano, owner_pid AS pid, owner_start AS start, owner_boot AS boot
-FROM ledger
-WHERE state IN ('reserved', 'sent')
-ORDER BY id;
-
--- name: ledger_by_state
 SELECT
-    coalesce(sum(cost_nano) FILTER (WHERE state = 'settled'), 0) AS settled_nano,
-    coalesce(sum(cost_nano) FILTER (WHERE state = 'unknown'), 0) AS unknown_nano,
-    coalesce(sum(cost_nano) FILTER (WHERE state IN ('reserved', 'sent')), 0) AS in_flight_nano
-FROM ledger;
-
--- name: ledger_spent
-SELECT coalesce(sum(cost_nano), 0) AS nano
-FROM ledger
-WHERE state IN ('settled', 'unknown') AND (:day IS NULL OR day = :day);
-
--- name: ledger_spent_in_session
--- Runs several times in every turn: it must not read the rows of other sessions.
-SELECT coalesce(sum(cost_nano), 0) AS nano
-FROM ledger
-WHERE state IN ('settled', 'unknown')
-    AND session_id = :session_id
-    AND (:day IS NULL OR day = :day);
-
--- name: ledger_by_day
-SELECT day AS name, sum(cost_nano) AS nano, count(*) AS calls
-FROM ledger
-WHERE state IN ('settled', 'unknown')
-GROUP BY day
-ORDER BY day DESC;
-
--- name: ledger_by_model
-SELECT provider || '/' || model AS name, sum(cost_nano) AS nano, count(*) AS calls
-FROM ledger
-WHERE state IN ('settled', 'unknown')
-GROUP BY provider, model
-ORDER BY nano DESC, name;
-
--- name: ledger_by_session
-SELECT session_id AS name, sum(cost_nano) AS nano, count(*) AS calls
-FROM ledger
-WHERE state IN ('settled', 'unknown')
-GROUP BY session_id
-ORDER BY max(id) DESC;
+    ledger.id, ledger.state, ledger.quoted_nano, ledger.owner, ledger.owner_pid AS pid,
+    ledger.owner_start AS start, ledger.owner_boot AS boot, owners.host, owners.namespace,
+    owners.beat_ms, owners.beat_up_ms
+FROM ledger LEFT JOIN owners ON owners.id = ledger.owner
+WHERE ledger.state IN ('reserved', 'sent')
+ORDER BY ledger.id;
 
 -- name: ledger_recent
 SELECT

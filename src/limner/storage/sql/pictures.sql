@@ -15,7 +15,7 @@ WHERE handle = :handle;
 SELECT handle, mime, width, height, size_bytes, parent, lineage, created_ms
 FROM pictures
 WHERE parent = :handle
-    OR EXISTS (SELECT 1 FROM json_each(lineage, '$.parents') WHERE value = :handle)
+    OR handle IN (SELECT picture FROM drawn_from WHERE drawn_from.parent = :handle)
 ORDER BY created_ms, rowid
 LIMIT :limit;
 

@@ -28,9 +28,12 @@ ON CONFLICT (id) DO NOTHING;
 SELECT
     id, name, preview, cwd, settings, created_ms, updated_ms, archived_ms, forked_from, items,
     sends_from, read_untrusted_ms,
-    (
-        SELECT coalesce(sum(cost_nano), 0) FROM ledger
-        WHERE session_id = sessions.id AND state IN ('settled', 'unknown')
+    coalesce(
+        (
+            SELECT settled_nano + unknown_nano FROM spending
+            WHERE kind = 'session' AND spending.name = sessions.id
+        ),
+        0
     ) AS spent_nano
 FROM sessions
 WHERE id = :id;
@@ -40,9 +43,12 @@ WHERE id = :id;
 SELECT
     id, name, preview, cwd, settings, created_ms, updated_ms, archived_ms, forked_from, items,
     sends_from, read_untrusted_ms,
-    (
-        SELECT coalesce(sum(cost_nano), 0) FROM ledger
-        WHERE session_id = sessions.id AND state IN ('settled', 'unknown')
+    coalesce(
+        (
+            SELECT settled_nano + unknown_nano FROM spending
+            WHERE kind = 'session' AND spending.name = sessions.id
+        ),
+        0
     ) AS spent_nano
 FROM sessions
 WHERE (archived_ms IS NOT NULL) = :archived

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import codecs
+import functools
 import os
 import sys
 from collections.abc import AsyncGenerator, Callable, Generator
@@ -18,6 +19,7 @@ import wcwidth
 
 from limner.frontends.cli import terminal
 from limner.frontends.cli.chat.input_history import InputHistory
+from limner.frontends.cli.chat.interrupts import interruptible_prompt
 from limner.frontends.cli.chat.line_editor import LineEditor
 from limner.frontends.cli.chat.screen import Screen
 from limner.frontends.cli.stderr import CLEAR_LINE, harmless, size, write
@@ -203,9 +205,10 @@ def _edit_line(prompt: str, *, draft: str = "") -> str:
     """Let the user edit a line, of which they may have typed a part before."""
     if readline is None:
         return input(prompt)
-    insert = readline.insert_text
-    readline.set_startup_hook((lambda: insert(draft)) if draft else None)
-    return input(prompt)
+    # Not a function in Python: a Ctrl-C that comes while one runs here is lost.
+    readline.set_startup_hook(functools.partial(readline.insert_text, draft) if draft else None)
+    with interruptible_prompt():
+        return input(prompt)
 
 
 def _one_line(text: str) -> str:

@@ -1,0 +1,56 @@
+"""The entry points of installed packages -> their plug-ins, and those that cannot be used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import EntryPoint, entry_points
+from typing import Generic, TypeVar
+
+import msgspec
+
+from limner.net.redaction import redact
+
+T = TypeVar("T")
+
+
+class BrokenPlugin(msgspec.Struct, frozen=True, kw_only=True):
+    """A plug-in that cannot be used.
+
+    Attributes:
+        name: its name in the entry point.
+        target: the ``module:value`` that the entry point names.
+        package: the installed package with its version.
+        reason: why it cannot be used.
+    """
+
+    name: str
+    target: str
+    package: str
+    reason: str
+
+
+class LoadedPlugins(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
+    """The plug-ins of one group of entry points."""
+
+    usable: tuple[T, ...]
+    broken: tuple[BrokenPlugin, ...]
+
+
+def load_plugins(group: str, check: Callable[[object], T]) -> LoadedPlugins[T]:
+    """Load every plug-in of a group, by name; ``check`` raises an error for one to refuse."""
+    usable: list[T] = []
+    broken: list[BrokenPlugin] = []
+    for entry in sorted(entry_points(group=group), key=lambda entry: entry.name):
+        try:
+            usable.append(check(entry.load()))
+        except Exception as error:
+            # A broken plug-in must not stop the others.
+            broken.append(_broken(entry, error))
+    return LoadedPlugins(usable=tuple(usable), broken=tuple(broken))
+
+
+def _broken(entry: EntryPoint, error: Exception) -> BrokenPlugin:
+    package = "" if entry.dist is None else f"{entry.dist.name} {entry.dist.version}"
+    return BrokenPlugin(
+        name=entry.name, target=entry.value, package=package, reason=redact(repr(error))
+    )

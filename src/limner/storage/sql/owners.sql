@@ -1,0 +1,19 @@
+-- name: owner_beat
+INSERT INTO owners (id, host, boot, namespace, pid, start, beat_ms, beat_up_ms)
+VALUES (:id, :host, :boot, :namespace, :pid, :start, :beat_ms, :beat_up_ms)
+ON CONFLICT (id) DO UPDATE SET beat_ms = excluded.beat_ms, beat_up_ms = excluded.beat_up_ms;
+
+-- name: owner_holds
+-- One row if the owner holds a call or a session.
+SELECT 1 FROM ledger WHERE state IN ('reserved', 'sent') AND owner = :id
+UNION ALL
+SELECT 1 FROM session_leases WHERE holder = :id
+LIMIT 1;
+
+-- name: owners_all
+SELECT id AS owner, host, boot, namespace, pid, start, beat_ms, beat_up_ms FROM owners;
+
+-- name: owner_delete
+DELETE FROM owners
+WHERE id = :id
+    AND NOT EXISTS (SELECT 1 FROM ledger WHERE state IN ('reserved', 'sent') AND owner = :id);
