@@ -24,11 +24,21 @@ if TYPE_CHECKING:
         UsageUpdated,
     )
     from limner.agents import Agent
-    from limner.blocking import edit, fit, generate, inspect
+    from limner.blocking import (
+        BlockingPicture,
+        edit,
+        fit,
+        generate,
+        inspect,
+        picture,
+        quote,
+        spend,
+        take,
+    )
     from limner.catalogue.images import ImageModel
     from limner.catalogue.prices import FlatPrice
     from limner.catalogue.sizes import AnySize
-    from limner.client import Limner, create_image_tools, tool
+    from limner.client import Limner, StoredPicture, create_image_tools, tool
     from limner.content import Picture, Text
     from limner.errors import LimnerError
     from limner.frontends.codex import codex_thread
@@ -36,13 +46,17 @@ if TYPE_CHECKING:
     from limner.frontends.remote.client import connect
     from limner.frontends.remote.events import RawNotification, Reconnected, RemoteEvent, TurnResult
     from limner.imaging.fit import Region
+    from limner.money.records import Spend
     from limner.pictures.fitting import FittedImage
     from limner.pictures.request import ImageRequest, Progress, Receipt
     from limner.providers.base import Connection, ProviderSpec
     from limner.settings import Settings
     from limner.tools.base import Question, Tool, ToolCall, ToolContext, ToolResult
+    from limner.tools.image_input import ImageInput
     from limner.tools.inspection import Inspection
     from limner.tools.output_file import GeneratedImage
+    from limner.tools.picture_info import PictureInfo
+    from limner.tools.planning import Plan
     from limner.tools.registry import ToolRegistry
 
 __version__ = "0.1.0"
@@ -51,6 +65,7 @@ _HOMES = {
     "Agent": "limner.agents",
     "AnySize": "limner.catalogue.sizes",
     "ApprovalRequest": "limner.frontends.remote.approvals",
+    "BlockingPicture": "limner.blocking",
     "Compacted": "limner.agent.events",
     "Compacting": "limner.agent.events",
     "Connection": "limner.providers.base",
@@ -58,6 +73,7 @@ _HOMES = {
     "FittedImage": "limner.pictures.fitting",
     "FlatPrice": "limner.catalogue.prices",
     "GeneratedImage": "limner.tools.output_file",
+    "ImageInput": "limner.tools.image_input",
     "ImageModel": "limner.catalogue.images",
     "ImageRequest": "limner.pictures.request",
     "InputAdded": "limner.agent.events",
@@ -66,6 +82,8 @@ _HOMES = {
     "Limner": "limner.client",
     "LimnerError": "limner.errors",
     "Picture": "limner.content",
+    "PictureInfo": "limner.tools.picture_info",
+    "Plan": "limner.tools.planning",
     "Progress": "limner.pictures.request",
     "ProviderSpec": "limner.providers.base",
     "Question": "limner.tools.base",
@@ -76,6 +94,8 @@ _HOMES = {
     "RemoteEvent": "limner.frontends.remote.events",
     "Retrying": "limner.agent.events",
     "Settings": "limner.settings",
+    "Spend": "limner.money.records",
+    "StoredPicture": "limner.client",
     "Text": "limner.content",
     "TextDelta": "limner.agent.events",
     "Tool": "limner.tools.base",
@@ -97,6 +117,10 @@ _HOMES = {
     "fit": "limner.blocking",
     "generate": "limner.blocking",
     "inspect": "limner.blocking",
+    "picture": "limner.blocking",
+    "quote": "limner.blocking",
+    "spend": "limner.blocking",
+    "take": "limner.blocking",
     "tool": "limner.client",
 }
 
@@ -104,6 +128,7 @@ __all__ = [
     "Agent",
     "AnySize",
     "ApprovalRequest",
+    "BlockingPicture",
     "Compacted",
     "Compacting",
     "Connection",
@@ -111,6 +136,7 @@ __all__ = [
     "FittedImage",
     "FlatPrice",
     "GeneratedImage",
+    "ImageInput",
     "ImageModel",
     "ImageRequest",
     "InputAdded",
@@ -119,6 +145,8 @@ __all__ = [
     "Limner",
     "LimnerError",
     "Picture",
+    "PictureInfo",
+    "Plan",
     "Progress",
     "ProviderSpec",
     "Question",
@@ -129,6 +157,8 @@ __all__ = [
     "RemoteEvent",
     "Retrying",
     "Settings",
+    "Spend",
+    "StoredPicture",
     "Text",
     "TextDelta",
     "Tool",
@@ -150,6 +180,10 @@ __all__ = [
     "fit",
     "generate",
     "inspect",
+    "picture",
+    "quote",
+    "spend",
+    "take",
     "tool",
 ]
 

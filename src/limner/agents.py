@@ -19,6 +19,7 @@ from limner.errors import UserError
 from limner.net.per_loop import PerLoop
 from limner.settings import Policy, Sandbox
 from limner.tools.base import Question, Tool, answer_no
+from limner.tools.image_input import ImageInput
 from limner.tools.registry import ToolRegistry
 from limner.wires.items import user_message
 
@@ -89,7 +90,7 @@ class Agent:
         self,
         words: str,
         *,
-        images: Iterable[str | Path | bytes] = (),
+        images: Iterable[ImageInput] = (),
         schema: Mapping[str, Any] | None = None,
     ) -> AsyncGenerator[Event]:
         """Send a message, and yield the events of the turn until it ends.
@@ -99,7 +100,7 @@ class Agent:
 
         Args:
             words: the message.
-            images: picture files, or the bytes of pictures.
+            images: the pictures, as any `ImageInput`.
             schema: a JSON schema that the answer has to follow.
 
         Raises:
@@ -126,7 +127,7 @@ class Agent:
             async for event in events:
                 yield event
 
-    async def steer(self, words: str, *, images: Iterable[str | Path | bytes] = ()) -> None:
+    async def steer(self, words: str, *, images: Iterable[ImageInput] = ()) -> None:
         """Send a message in the middle of a turn; the model gets it with its next request.
 
         Raises:

@@ -167,7 +167,7 @@ def public_api() -> dict[str, Any]:
 
 def _described(thing: Any) -> Json:
     if isinstance(thing, UnionType):
-        return {"one of": [kind.__name__ for kind in get_args(thing)]}
+        return {"one of": [getattr(one, "__name__", str(one)) for one in get_args(thing)]}
     if not isinstance(thing, type):
         return {"function": _signature(thing)}
     about: dict[str, Any] = {}

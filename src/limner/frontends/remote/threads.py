@@ -12,11 +12,12 @@ from limner.agent.events import Event
 from limner.errors import LimnerError, UserError
 from limner.frontends.remote.connection import Params, Request
 from limner.frontends.remote.events import Reconnected, RemoteEvent, TurnResult
-from limner.frontends.remote.output_parts import Image, OutputParts
+from limner.frontends.remote.output_parts import OutputParts
 from limner.frontends.remote.tool_calls import ToolCallServer
 from limner.frontends.remote.transports import SERVER_GONE
 from limner.frontends.remote.turns import MAX_EVENTS, RemoteTurn, finished_items
 from limner.json_shapes import as_list, as_object
+from limner.tools.image_input import ImageInput
 
 # How long a turn may take to stop after the caller has left it.
 LEAVE_TIMEOUT_S = 10.0
@@ -106,7 +107,7 @@ class Thread:
         return name if isinstance(name, str) else None
 
     async def run(
-        self, text: str, *, images: Sequence[Image] = (), **options: Unpack[TurnOptions]
+        self, text: str, *, images: Sequence[ImageInput] = (), **options: Unpack[TurnOptions]
     ) -> TurnResult:
         """Send a message, and wait until the model has called its tools and answered.
 
@@ -127,7 +128,7 @@ class Thread:
         raise AssertionError("a turn without an end")
 
     async def stream(
-        self, text: str, *, images: Sequence[Image] = (), **options: Unpack[TurnOptions]
+        self, text: str, *, images: Sequence[ImageInput] = (), **options: Unpack[TurnOptions]
     ) -> AsyncGenerator[RemoteEvent]:
         """As `run`, but yields each event, as `limner.Agent.run` does; the last is a `TurnResult`.
 
@@ -150,7 +151,7 @@ class Thread:
         finally:
             await self._leave(turn)
 
-    async def steer(self, text: str, *, images: Sequence[Image] = ()) -> None:
+    async def steer(self, text: str, *, images: Sequence[ImageInput] = ()) -> None:
         """Send a message in the middle of the running turn.
 
         Raises:
@@ -302,7 +303,7 @@ class Thread:
         return turn
 
     async def _start(
-        self, turn: RemoteTurn, text: str, images: Sequence[Image], options: Mapping[str, Any]
+        self, turn: RemoteTurn, text: str, images: Sequence[ImageInput], options: Mapping[str, Any]
     ) -> None:
         user_input = await self._output.user_input(text, images)
         # Only now: a thread that had no turn yet gets another id after the connection was lost.
