@@ -12,12 +12,23 @@ from functools import cache, cached_property
 from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, cast, get_origin, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    ParamSpec,
+    Self,
+    TypeVar,
+    Unpack,
+    cast,
+    get_origin,
+    overload,
+)
 
 import msgspec
 from msgspec.structs import replace
 
-from limner.components import Components, utc_now
+from limner.components import Components, part, utc_now
 from limner.content import Picture
 from limner.errors import ImageError
 from limner.pictures.request import Progress
@@ -45,12 +56,12 @@ from limner.tools.planning import Plan
 from limner.wires.base import HANDLE_URL
 
 if TYPE_CHECKING:
-    from limner.agent.gc import FreedSpace
     from limner.agent.session_export import ExportedSession
     from limner.agent.session_import import ImportedSession
     from limner.imaging.fit import Region
     from limner.money.records import JobRow, Spend
     from limner.pictures.fitting import FittedImage
+    from limner.pictures.gc import FreedSpace
     from limner.tools.function_tools import FunctionTool, ToolOptions
     from limner.tools.inspection import Inspection
     from limner.tools.options import EditOptions, GenerateOptions, InspectOptions
@@ -60,13 +71,15 @@ if TYPE_CHECKING:
 
 S = TypeVar("S", bound=msgspec.Struct)
 T = TypeVar("T")
+P = ParamSpec("P")
+R = TypeVar("R")
 _HOOKS = ("progress", "ask")
 
 
-def _forward(part: cached_property[T]) -> cached_property[T]:
+def _forward(of: cached_property[T]) -> cached_property[T]:
     """A part of the components as an attribute of `Limner`."""
-    get = attrgetter(f"components.{part.func.__name__}")
-    return cast("cached_property[T]", property(get, doc=part.func.__doc__))
+    get = attrgetter(f"components.{of.func.__name__}")
+    return cast("cached_property[T]", property(get, doc=of.func.__doc__))
 
 
 class StoredPicture:
@@ -144,6 +157,14 @@ class Limner:
         )
         self.env, self.cwd, self.clock = parts.env, parts.cwd, parts.clock
         self.settings, self.home, self.session_id = parts.settings, parts.home, parts.session_id
+
+    def __repr__(self) -> str:
+        return f"<Limner home={str(self.home.folder)!r} cwd={str(self.cwd)!r}>"
+
+    def __dir__(self) -> list[str]:
+        # The parts below are for the front ends; a program has no use for them.
+        parts = {name for name in vars(type(self)) if isinstance(vars(Components).get(name), part)}
+        return sorted({*super().__dir__(), *vars(self)} - parts - {"components"})
 
     conversations = _forward(Components.conversations)
     drawing = _forward(Components.drawing)
@@ -587,16 +608,18 @@ def create_image_tools(lim: Limner | None = None) -> list[Tool]:
 
 
 @overload
-def tool(function: Callable[..., Any], /, **options: Unpack[ToolOptions]) -> FunctionTool: ...
+def tool(function: Callable[P, R], /, **options: Unpack[ToolOptions]) -> FunctionTool[P, R]: ...
 
 
 @overload
-def tool(**options: Unpack[ToolOptions]) -> Callable[[Callable[..., Any]], FunctionTool]: ...
+def tool(
+    **options: Unpack[ToolOptions],
+) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
 
 
 def tool(
-    function: Callable[..., Any] | None = None, /, **options: Unpack[ToolOptions]
-) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
+    function: Callable[P, R] | None = None, /, **options: Unpack[ToolOptions]
+) -> FunctionTool[P, R] | Callable[[Callable[P, R]], FunctionTool[P, R]]:
     """Make a tool of a typed function, as ``@limner.tool`` or with the options of `function_tool`.
 
     A model reads the signature and the docstring. The function may return words, a picture (a
@@ -612,7 +635,7 @@ def tool(
 
     from limner.tools.function_tools import function_tool
 
-    def decorate(function: Callable[..., Any]) -> FunctionTool:
+    def decorate(function: Callable[P, R]) -> FunctionTool[P, R]:
         return function_tool(function, pictures=lambda: _of_this_program().pictures, **options)
 
     return decorate if function is None else decorate(function)

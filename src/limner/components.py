@@ -43,7 +43,6 @@ from limner.tools.in_flight import InFlight
 
 if TYPE_CHECKING:
     from limner.agent.conversation import Conversations
-    from limner.agent.gc import GarbageCollector
     from limner.agent.ingress import Ingress
     from limner.agent.personality import Personalities
     from limner.agent.prompt_builder import PromptBuilder
@@ -54,6 +53,7 @@ if TYPE_CHECKING:
     from limner.models.base import Model
     from limner.models.registry import KnownModel, Registry
     from limner.pictures.fitting import Fitting
+    from limner.pictures.gc import GarbageCollector
     from limner.providers.choice import Choice
     from limner.tools.generation import ImageGenerator
     from limner.tools.inspection import Inspector
@@ -186,7 +186,7 @@ class Components:
     @part
     def garbage(self) -> GarbageCollector:
         """Removes the pictures that nothing refers to."""
-        from limner.agent.gc import GarbageCollector
+        from limner.pictures.gc import GarbageCollector
 
         return GarbageCollector(store=self.store, blobs=self.blobs, clock=self.clock)
 

@@ -91,7 +91,7 @@ def test_a_damaged_database_is_a_plain_failure(cli: CommandLine) -> None:
     cli.studio.home.mkdir()
     (cli.studio.home / "limner.db").write_text("not a database, and longer than its header " * 9)
     done = cli.run("spend", "--json")
-    assert (done.status, done.error["code"], done.err) == (1, "STORAGE_FAILED", "")
+    assert (done.status, done.error["code"], done.err) == (1, "DATABASE_DAMAGED", "")
 
 
 SUCCEEDING = {

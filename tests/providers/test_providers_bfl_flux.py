@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from tests.providers.drawn import Drawn, impatient, source, stopped_clock
 from tests.servers.bfl_server import FIELDS, BflServer, complaint, error_reply
 from tests.servers.samples import KEY, PICTURE
-from tests.servers.stage import LocalStage
 
 from limner.catalogue.images import Size, image_models
 from limner.errors import (
@@ -29,6 +28,7 @@ from limner.providers.base import Connection
 from limner.providers.bfl_flux import INPUTS, BflFlux
 from limner.testing import FakeClock, ProviderContract
 from limner.testing.servers.http_server import Reply, bytes_reply, cut_short, dropped, json_reply
+from limner.testing.stage import LocalStage
 
 REQUEST = ImageRequest(prompt="a fox", model="flux-2-pro", width=1024, height=1024, seed=42)
 RECEIPT = Receipt(

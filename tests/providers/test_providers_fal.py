@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from tests.providers.drawn import Drawn, impatient, source, stopped_clock
 from tests.servers.fal_server import FalServer, error_reply
 from tests.servers.samples import KEY, PICTURE
-from tests.servers.stage import LocalStage
 
 from limner.catalogue.images import Size, image_models
 from limner.errors import (
@@ -30,6 +29,7 @@ from limner.providers.base import Connection
 from limner.providers.fal import ROUTES, Fal
 from limner.testing import FakeClock, ProviderContract
 from limner.testing.servers.http_server import Gate, Reply, cut_short, dropped, json_reply
+from limner.testing.stage import LocalStage
 
 PRO = "fal-ai/flux-2-pro"
 REQUEST = ImageRequest(prompt="a fox", model=PRO, width=1024, height=768, seed=42)

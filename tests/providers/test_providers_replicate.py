@@ -11,7 +11,6 @@ import pytest
 from msgspec.structs import replace
 from tests.providers.drawn import Drawn, impatient, source
 from tests.servers.samples import PICTURE
-from tests.servers.stage import LocalStage
 
 from limner.catalogue.images import Needs, Size, image_models
 from limner.errors import (
@@ -31,6 +30,7 @@ from limner.providers.specs import BUILT_IN
 from limner.testing import ProviderContract
 from limner.testing.servers.http_server import Gate, Reply, html_reply
 from limner.testing.servers.replicate_server import ReplicateServer, error_reply
+from limner.testing.stage import LocalStage
 
 BFL = "black-forest-labs"
 REQUEST = ImageRequest(prompt="a fox", model="acme/draws", width=1024, height=768, seed=42)

@@ -449,7 +449,9 @@ class Money:
 
     async def _conclude_dead_if_due(self) -> None:
         at_s = self._concluded_at_s
-        if at_s is None or time.monotonic() - at_s > CONCLUDE_EVERY_S:
+        is_due = at_s is None or time.monotonic() - at_s > CONCLUDE_EVERY_S
+        # A home that cannot be written can still be read.
+        if is_due and await self._store.open():
             await self.conclude_dead_calls()
 
     def _now_ms(self) -> int:

@@ -131,7 +131,7 @@ class SpendLine(msgspec.Struct, frozen=True, kw_only=True):
 
     def as_json(self) -> dict[str, Any]:
         """The line with its amount in dollars."""
-        return {"name": self.name, "usd": self.nano / NANO_PER_USD, "calls": self.calls}
+        return {"name": self.name, "cost_usd": self.cost_usd, "calls": self.calls}
 
 
 class Spend(msgspec.Struct, frozen=True, kw_only=True):

@@ -66,6 +66,10 @@ class Pictures:
             ImageError: the bytes are not a complete picture of a known format.
             StorageError: they cannot be stored; or they are at ``kept_at`` and the database failed.
         """
+        # The database of a home is older than its pictures. If it cannot be opened, the bytes are
+        # stored nevertheless.
+        with suppress(StorageError):
+            await self._store.open()
         picture = await self.verify(writer)
         try:
             await self._store.write(

@@ -38,10 +38,28 @@ def add_flags(
     for name, argument in arguments_of(kind).items():
         if name not in without:
             words = (helps or {}).get(name) or _help(argument)
-            flag = argument.extra.get("flag", f"--{name.replace('_', '-')}")
             parser.add_argument(
-                flag, dest=name, help=words, **_action(argument, (types or {}).get(name))
+                *flags_of(argument),
+                dest=name,
+                help=words,
+                **_action(argument, (types or {}).get(name)),
             )
+
+
+def flags_of(argument: Argument) -> list[str]:
+    """The flags of an argument: its short name if it has one, and its own name."""
+    own = f"--{argument.name.replace('_', '-')}"
+    return list(dict.fromkeys([argument.extra.get("flag", own), own]))
+
+
+def add_budget_flag(parser: ArgumentParser, words: str = "refuse to spend more than this") -> None:
+    """Add the flag for the `budget_usd` of the command's `Limner` or session."""
+    parser.add_argument(
+        *("--budget", "--budget-usd"),
+        dest="budget_usd",
+        metavar="USD",
+        help=words,
+    )
 
 
 def read_flags(kind: type[S], args: Namespace, **more: Any) -> S:

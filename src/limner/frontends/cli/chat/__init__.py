@@ -15,6 +15,7 @@ from typing import get_args
 from limner.agent.session_options import SessionOptions
 from limner.dollars import usd_to_nano
 from limner.errors import UserError
+from limner.frontends.cli.arguments import add_budget_flag
 from limner.frontends.cli.chat.chat_agent import LATEST, ChatOptions
 from limner.frontends.cli.chat.interactive import converse
 from limner.frontends.cli.chat.script import OutputForm, run_turn
@@ -53,7 +54,7 @@ def configure(parser: ArgumentParser) -> None:
         metavar="ID",
         help="continue a session; without ID, the one used last",
     )
-    parser.add_argument("--budget", metavar="USD", help="the most the session may cost")
+    add_budget_flag(parser, "the most the session may cost")
     parser.add_argument("--sandbox", choices=_choices(Sandbox), help="where the model may write")
     parser.add_argument("--approval", choices=_choices(Policy), help="when limner asks you")
     parser.add_argument("--cwd", metavar="DIR", help="the folder to work in")
@@ -83,8 +84,8 @@ def _read_options(args: Namespace) -> ChatOptions:
     Raises:
         UserError: the budget is not an amount, or there is no such folder.
     """
-    if args.budget is not None:
-        usd_to_nano(args.budget, field="--budget")
+    if args.budget_usd is not None:
+        usd_to_nano(args.budget_usd, field="--budget")
     if args.cwd is not None and not Path(args.cwd).is_dir():
         raise UserError(f"--cwd: {args.cwd!r} is not a folder")
     session_options = SessionOptions(
@@ -92,7 +93,7 @@ def _read_options(args: Namespace) -> ChatOptions:
         personality=args.personality,
         sandbox=args.sandbox,
         approval=args.approval,
-        budget_usd=None if args.budget is None else Decimal(args.budget),
+        budget_usd=None if args.budget_usd is None else Decimal(args.budget_usd),
     )
     cwd = None if args.cwd is None else Path(args.cwd).resolve()
     return ChatOptions(session_options=session_options, session=args.resume, cwd=cwd)
