@@ -9,6 +9,8 @@ cost as its first argument: `errors.cancellation_cost` finds it.
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
@@ -19,6 +21,7 @@ from typing import Any, Self, TypeVar
 import msgspec
 
 from limner.catalogue.prices import Quote
+from limner.dollars import format_usd
 from limner.errors import (
     BudgetExceeded,
     Cancelled,
@@ -41,6 +44,8 @@ T = TypeVar("T")
 
 ALREADY_RECEIVED = "JOB_ALREADY_RECEIVED"
 CANCELLED = "The call was cancelled."
+
+logger = logging.getLogger("limner.money")
 
 
 async def _accept(_: int) -> None:
@@ -164,6 +169,7 @@ class PaidCall:
         self._on_sending, self._cancel_message = on_sending, cancel_message
         self._recovering = self._sent = job is not None
         self._request_json: str | None = None
+        self._started_s = time.monotonic()
         self._resumable = False
         self._withdrawn = False
         self._received = False
@@ -291,6 +297,7 @@ class PaidCall:
             may_be_whole = self._received or self.cost_source == "unknown"
             has_bytes = self._delivery.size_bytes > 0
             self._delivery.keep = self._is_owed and has_bytes and may_be_whole
+        self._log(_code_of(leaving))
         if leaving is None:
             return
         raised = self._with_cost(leaving)
@@ -389,6 +396,21 @@ class PaidCall:
             return None if self.job_id is None else await self._money.job(self.job_id)
         except StorageError:
             return None
+
+    def _log(self, error_code: str | None) -> None:
+        """Log how the call ended: one record for each picture, answer and recovered job."""
+        paid, verb = self._reservation, "recovered" if self._recovering else "made"
+        outcome = "answered" if self._picture is None else f"{verb} {self._picture}"
+        logger.info(
+            "%s: %s/%s %s in %.2f s for %s (%s)",
+            paid.tool,
+            paid.provider,
+            paid.model,
+            outcome if error_code is None else f"failed with {error_code}",
+            time.monotonic() - self._started_s,
+            format_usd(self.cost_nano),
+            self.cost_source,
+        )
 
     def _with_cost(self, error: BaseException) -> BaseException:
         """The error that leaves the call: it has what was spent, and where the picture is."""

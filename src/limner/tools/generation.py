@@ -8,6 +8,7 @@ leaves a row that says how far the call came, and `recovery` continues from ther
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
@@ -18,6 +19,7 @@ import msgspec
 
 from limner.money.ledger import Money, new_job_id
 from limner.money.paid_call import PaidCall, finish_despite_cancellation, paid_call
+from limner.net.redaction import redact
 from limner.pictures.request import Progress, ProviderCallbacks
 from limner.pictures.take import MAX_PICTURE_BYTES
 from limner.providers.base import Provider
@@ -35,6 +37,8 @@ from limner.tools.planning import Plan, Planner
 # A picture is at most about as large as its pixels; the rest is for the database and for metadata.
 BYTES_PER_PIXEL = 4
 MIN_ROOM_BYTES = 2 * 1024 * 1024
+LOGGED_CHARS = 80
+logger = logging.getLogger("limner.tools")
 
 
 class ImageGenerator(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,6 +71,7 @@ class ImageGenerator(msgspec.Struct, frozen=True, kw_only=True):
                 async with self._paid_call(order, plan, context, file) as call, self.slot():
                     self.in_flight.check_open()
                     provider = self.connect(plan.choice)
+                    _log_request(order.tool, plan)
                     entry = encode_entry(plan)
                     if plan.choice.spec.name not in BUILT_IN:
                         # A plug-in may not announce its paid requests.
@@ -118,6 +123,21 @@ class ImageGenerator(msgspec.Struct, frozen=True, kw_only=True):
             provider=service,
             model=plan.request.model,
             delivery=file,
+        )
+
+
+def _log_request(tool: str, plan: Plan) -> None:
+    if logger.isEnabledFor(logging.DEBUG):
+        prompt = redact(plan.request.prompt)
+        logger.debug(
+            "%s: %s/%s is asked for %dx%d pixels and %d source pictures: %r",
+            tool,
+            plan.choice.spec.name,
+            plan.request.model,
+            plan.request.width,
+            plan.request.height,
+            len(plan.request.sources),
+            prompt if len(prompt) <= LOGGED_CHARS else f"{prompt[:LOGGED_CHARS]}…",
         )
 
 
