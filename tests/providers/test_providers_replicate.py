@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.providers.drawn import Drawn, impatient, source
+from tests.providers.drawn import Drawn, source
 from tests.servers.samples import PICTURE
 
 from limner.catalogue.images import Needs, Size, image_models
@@ -59,7 +59,7 @@ def model(openapi_schema: Any, *, official: bool = False) -> dict[str, Any]:
 
 
 class TestReplicate(ProviderContract):
-    spec = replace(BUILT_IN["replicate"], build=impatient(Replicate))
+    spec = BUILT_IN["replicate"]
 
     @contextmanager
     def stage(self) -> Iterator[LocalStage]:

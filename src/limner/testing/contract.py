@@ -25,6 +25,7 @@ from limner.errors import (
 from limner.net.http import Http, HttpRequest
 from limner.pictures.request import ImageRequest, Receipt
 from limner.providers.base import Connection, ProviderSpec
+from limner.providers.jobs import JobProvider
 from limner.testing.fakes import FakeClock, FakeDesk, FakeSink
 from limner.testing.requests import sample_requests
 
@@ -32,6 +33,7 @@ SECRET = "sk-contract/0123456789+abcdef"  # noqa: S105 - a key of no value
 PICTURE = bytes(range(256)) * 800
 GUARD_S = 30.0
 SHORT_S = 0.2
+CANCEL_TIMEOUT_S = 0.5
 SHOWN_CHARS = 300
 NO_LIMIT_BYTES = 1 << 30
 
@@ -221,6 +223,8 @@ class _Trial:
             )
             try:
                 provider = self.spec.build(connection)
+                if isinstance(provider, JobProvider):
+                    provider.cancel_timeout_s = CANCEL_TIMEOUT_S
                 async with asyncio.timeout(GUARD_S):
                     return await draw(provider.generate(self.asked, self.sink, self.desk.desk))
             finally:

@@ -125,7 +125,17 @@ async def _home(lim: Limner) -> str:
 
 async def _database(lim: Limner) -> str:
     jobs = await lim.money.unfinished_jobs()
+    await _check_sums(lim)
     return f"{lim.home.database}, open jobs: {len(jobs)}" + (" (limner jobs list)" if jobs else "")
+
+
+async def _check_sums(lim: Limner) -> None:
+    wrong = await lim.money.wrong_counters()
+    if wrong:
+        raise StorageError(
+            f"{len(wrong)} sums differ from the rows of the ledger: {', '.join(wrong[:3])}.",
+            hint="Budgets go by these sums. Restore a backup, or report this as a bug.",
+        )
 
 
 async def _imaging(lim: Limner) -> str:
