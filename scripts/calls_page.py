@@ -151,6 +151,7 @@ OTHERS = {
     "export_session": "`limner sessions export`; `thread/read` and others of the app-server",
     "delete_session": "`limner sessions delete`",
     "recover": "`limner jobs recover`",
+    "delivered_file": "`limner jobs list`",
     "draw": "`generate` and `edit`, with the failures of a set beside its pictures",
     "plan": "`quote`, also for an edit; `limner edit --dry-run`",
     "scope": "Python only: a command is its own scope",

@@ -34,6 +34,7 @@ money was or may have been spent, and the exit status of the command line.
     │   ├── BudgetExceeded            BUDGET_EXCEEDED
     │   └── ApprovalDenied            APPROVAL_DENIED
     ├── StorageError                disk or database
+    ├── UnexpectedError             UNEXPECTED; another exception stopped a paid call
     ├── ToolTimeout                 TOOL_TIMEOUT
     ├── ToolUnavailable             TOOL_UNAVAILABLE                         not_available
     └── Cancelled                   the user stopped it                      exit 130
@@ -323,6 +324,12 @@ class NotFound(UserError, StorageError):
     code = "FILE_NOT_FOUND"
 
 
+class UnexpectedError(LimnerError):
+    """An exception that is no LimnerError stopped a paid call; it is the ``__cause__``."""
+
+    code = "UNEXPECTED"
+
+
 class ToolTimeout(LimnerError):
     """A tool ran longer than its time limit and was stopped."""
 
@@ -356,6 +363,7 @@ MORE_CODES: Mapping[str, tuple[type[LimnerError], str]] = {
     "HOME_IN_USE": (StorageError, "Another limner uses this home in a way that excludes this."),
     "HOME_READ_ONLY": (StorageError, "The home cannot be written; reading works."),
     "IMAGES_BLOCKED": (UserError, "The setting images.block_images forbids to send pictures."),
+    "IMAGING_FAILED": (LimnerError, "The process that decodes pictures was killed."),
     "JOB_ALREADY_RECEIVED": (UserError, "Another process has fetched the picture of this job."),
     "JOB_ENDED": (LimnerError, "The job ended without a picture and cost nothing."),
     "JOB_LOST": (LimnerError, "The result of the job is unknown or was not stored."),
@@ -365,6 +373,7 @@ MORE_CODES: Mapping[str, tuple[type[LimnerError], str]] = {
     "MODEL_NO_TEXT": (ModelBadAnswer, "The model answered without text."),
     "NO_API_KEY": (UserError, "The key of the model's service is not set."),
     "NO_MODEL": (UserError, "There is no such model, or no model at all."),
+    "NO_ROOM": (StorageError, "The disk has too little room for a picture; nothing was sent."),
     "NO_SUCH_JOB": (UserError, "There is no such job."),
     "NO_SUCH_PERSONALITY": (InputInvalid, "There is no such personality."),
     "NO_SUCH_PICTURE": (NotFound, "No picture with this handle is stored."),
