@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import app_server, fit, gc_lock, in_flight, mcp, sessions, start_up, wires
+from benchmarks import app_server, fit, gc_lock, in_flight, ledger, mcp, sessions, start_up, wires
 
 BENCHMARKS = {
     "start_up": start_up.main,
     "in_flight": in_flight.main,
     "sessions": sessions.main,
+    "ledger": ledger.main,
     "wires": wires.main,
     "fit": fit.main,
     "mcp": mcp.main,

@@ -578,7 +578,9 @@ def _read(kind: type[S], given: Mapping[str, Any]) -> S:
         InputInvalid: one is missing or wrong.
     """
     own = {name: given[name] for name in kind.__struct_fields__ if given.get(name) is not None}
-    plain = msgspec.to_builtins(own, builtin_types=(bytes, bytearray), enc_hook=_as_json)
+    plain = msgspec.to_builtins(
+        own, builtin_types=(bytes, bytearray, memoryview), enc_hook=_as_json
+    )
     return read_arguments(kind, plain)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -26,6 +27,8 @@ from limner.wires.base import Answer, Prompt, Usage
 from limner.wires.content_parts import AudioClip
 
 TOOL = "conversation"
+
+logger = logging.getLogger("limner.agent")
 """The tool name of a conversation in the ledger."""
 
 BYTES_PER_TOKEN = 3
@@ -142,6 +145,7 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
                     if not _may_be_audio(error, ready):
                         raise
                     model = replace(model, facts=replace(model.facts, takes_audio=False))
+                logger.info("%s: %s; limner asks again in another form", model.name, error.code)
                 on_retry(error)
             else:
                 await self.quarantine.accepted(ready.unproven, model=model.name)

@@ -9,6 +9,8 @@ cost as its first argument: `errors.cancellation_cost` finds it.
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -19,6 +21,7 @@ from typing import Any, Self, TypeVar
 import msgspec
 
 from limner.catalogue.prices import Quote
+from limner.dollars import format_usd
 from limner.errors import (
     BudgetExceeded,
     Cancelled,
@@ -36,6 +39,8 @@ T = TypeVar("T")
 
 ALREADY_RECEIVED = "JOB_ALREADY_RECEIVED"
 CANCELLED = "The call was cancelled."
+
+logger = logging.getLogger("limner.money")
 
 
 async def _accept(_: int) -> None:
@@ -158,6 +163,7 @@ class PaidCall:
         self.job_id = job_id
         self._on_sending, self._cancel_message = on_sending, cancel_message
         self._recovering = self._sent = job_id is not None
+        self._started_s = time.monotonic()
         self._resumable = False
         self._withdrawn = False
         self._received = False
@@ -237,6 +243,7 @@ class PaidCall:
             raise
         finally:
             self._add_cost(error)
+            self._log(_code_of(error))
 
     async def _conclude(self, error: BaseException | None) -> None:
         if isinstance(error, LimnerError) and error.billed and not self._received:
@@ -292,6 +299,21 @@ class PaidCall:
         except StorageError:
             return None
         return None if row is None else row.state
+
+    def _log(self, error_code: str | None) -> None:
+        """Log how the call ended: one record for each picture, answer and recovered job."""
+        paid, verb = self._reservation, "recovered" if self._recovering else "made"
+        outcome = "answered" if self._picture is None else f"{verb} {self._picture}"
+        logger.info(
+            "%s: %s/%s %s in %.2f s for %s (%s)",
+            paid.tool,
+            paid.provider,
+            paid.model,
+            outcome if error_code is None else f"failed with {error_code}",
+            time.monotonic() - self._started_s,
+            format_usd(self.cost_nano),
+            self.cost_source,
+        )
 
     def _add_cost(self, error: BaseException | None) -> None:
         """Add to an error on its way out what was spent, and where the picture is."""

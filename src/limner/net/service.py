@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import re
 from collections.abc import (
     AsyncGenerator,
@@ -53,6 +54,8 @@ MAX_RATE_LIMITED_S = 20.0
 MAX_RETRY_AFTER_S = 60.0
 
 _VERSION = re.compile(r"/v\d+\w*$")
+
+logger = logging.getLogger("limner.net")
 
 T = TypeVar("T")
 
@@ -287,6 +290,12 @@ async def send_with_retries(attempt: Callable[[], Awaitable[T]], clock: Clock) -
             waited_s = clock.now() - started
             if not is_safe_to_resend(error) or waited_s + wait_s > _max_retry_s(error):
                 raise
+            logger.info(
+                "%s: %s; limner asks again in %.1f s",
+                error.extras.get("provider", "The service"),
+                error.code,
+                wait_s,
+            )
         await clock.sleep(wait_s)
         pause_s *= 2
 

@@ -8,6 +8,7 @@ model is a derivative, which names its parent.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
@@ -33,6 +34,8 @@ MAX_PICTURE_BYTES = 64 * 1024 * 1024
 # A request needs the fits of the previous one again: this many are found without the database.
 MAX_REMEMBERED_FITS = 1_000
 _READ_BYTES = 1 << 20
+
+logger = logging.getLogger("limner.pictures")
 
 
 class Pictures:
@@ -135,6 +138,7 @@ class Pictures:
         """
         key = msgspec.json.encode({"version": FIT_VERSION, **msgspec.to_builtins(request)}).decode()
         if (known := await self._find_fit(picture, key)) is not None:
+            logger.debug("the fit of %s is in the cache", picture.handle)
             return known
         fitted, data = await self._imaging.fit(lambda: self._blobs.read(picture.handle), request)
         # If it cannot be stored, as on a full disk, the caller still gets it.

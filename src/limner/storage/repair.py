@@ -71,6 +71,7 @@ def repair_database(home: Home) -> DatabaseRepair:
             with closing(connect(home.database)) as connection:
                 migrate(connection, home=None)
                 salvaged = 0 if aside is None else _salvage(connection, aside, home, marked)
+                _add_up(connection)
                 done = _summary(connection, start, aside, salvaged)
                 mark.write(_mark(connection, marked))
             home.damage_report.unlink(missing_ok=True)
@@ -174,8 +175,6 @@ def _salvage(
             tables = [name for name in _tables(connection) if name not in _OWN_TABLES]
             added = sum(_add_rows(connection, source, table) for table in tables)
             _remove_orphans(connection, tables)
-            for query in ("spending_clear", "spending_rebuild"):
-                connection.execute(named_queries()[query])
             connection.execute("COMMIT")
         except BaseException:
             connection.execute("ROLLBACK")
@@ -184,6 +183,14 @@ def _salvage(
     if quick_check(connection) is not None:
         raise damaged(home.database)
     return added
+
+
+def _add_up(connection: sqlite3.Connection) -> None:
+    """Make the sums over the ledger anew."""
+    connection.execute("BEGIN IMMEDIATE")
+    for query in ("spending_clear", "spending_rebuild"):
+        connection.execute(named_queries()[query])
+    connection.execute("COMMIT")
 
 
 def _tables(connection: sqlite3.Connection) -> list[str]:

@@ -2,7 +2,8 @@
 
 `FakeServices` are services on loopback for the tests of a program; the pytest fixture `limner_fake`
 starts them. `ProviderContract` has the tests of a provider: inherit it in a test module, give it
-the provider's spec and a local server that speaks its API. Neither needs a network beyond loopback.
+the provider's spec and an `HttpStage` with the good response of its service. Neither needs a
+network beyond loopback.
 
 Importing this package loads nothing else, since pytest imports its plug-in at every start.
 """
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from limner.testing.contract import EditStage, ProviderContract, Stage
     from limner.testing.fakes import FakeClock, FakeDesk, FakeSink
     from limner.testing.services import FakeServices
+    from limner.testing.stage import HttpStage, StagePicture
 
 _HOMES = {
     "EditStage": "contract",
@@ -22,8 +24,10 @@ _HOMES = {
     "FakeDesk": "fakes",
     "FakeServices": "services",
     "FakeSink": "fakes",
+    "HttpStage": "stage",
     "ProviderContract": "contract",
     "Stage": "contract",
+    "StagePicture": "stage",
 }
 
 __all__ = [
@@ -32,8 +36,10 @@ __all__ = [
     "FakeDesk",
     "FakeServices",
     "FakeSink",
+    "HttpStage",
     "ProviderContract",
     "Stage",
+    "StagePicture",
 ]
 
 

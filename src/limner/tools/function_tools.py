@@ -23,7 +23,7 @@ MAX_RESULT_CHARS = 20_000
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
-logger = logging.getLogger("limner")
+logger = logging.getLogger("limner.tools")
 
 P = ParamSpec("P")
 R = TypeVar("R")

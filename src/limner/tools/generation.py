@@ -7,6 +7,7 @@ leaves a row that says how far the call came, and `recovery` continues from ther
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
@@ -17,6 +18,7 @@ import msgspec
 
 from limner.money.ledger import Money
 from limner.money.paid_call import PaidCall, finish_despite_cancellation, paid_call
+from limner.net.redaction import redact
 from limner.pictures.request import Progress, ProviderCallbacks
 from limner.providers.base import Provider
 from limner.providers.choice import Choice
@@ -27,6 +29,9 @@ from limner.tools.in_flight import InFlight
 from limner.tools.journal import encode_entry
 from limner.tools.output_file import GeneratedImage, OutputWriter
 from limner.tools.planning import Plan, Planner
+
+LOGGED_CHARS = 80
+logger = logging.getLogger("limner.tools")
 
 
 class ImageGenerator(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,6 +61,7 @@ class ImageGenerator(msgspec.Struct, frozen=True, kw_only=True):
             async with self._paid_call(order, plan, context) as call, self.slot():
                 self.in_flight.check_open()
                 provider = self.connect(plan.choice)
+                _log_request(order.tool, plan)
                 with self.output.pictures.sink() as sink:
                     await call.send(encode_entry(plan))
                     callbacks = provider_callbacks(call, context.progress)
@@ -83,6 +89,21 @@ class ImageGenerator(msgspec.Struct, frozen=True, kw_only=True):
             tool=order.tool,
             provider=service,
             model=plan.request.model,
+        )
+
+
+def _log_request(tool: str, plan: Plan) -> None:
+    if logger.isEnabledFor(logging.DEBUG):
+        prompt = redact(plan.request.prompt)
+        logger.debug(
+            "%s: %s/%s is asked for %dx%d pixels and %d source pictures: %r",
+            tool,
+            plan.choice.spec.name,
+            plan.request.model,
+            plan.request.width,
+            plan.request.height,
+            len(plan.request.sources),
+            prompt if len(prompt) <= LOGGED_CHARS else f"{prompt[:LOGGED_CHARS]}…",
         )
 
 

@@ -6,6 +6,7 @@ sent before its price is reserved.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -43,6 +44,7 @@ from limner.tools.regions import RegionArgument
 from limner.wires.base import HANDLE_URL, Answer, ModelPicture, Prompt
 
 TOOL = "inspect_image"
+logger = logging.getLogger("limner.tools")
 MAX_PATHS = 20
 # Enough for a long answer and its reasoning; only used tokens are paid for.
 MAX_OUTPUT_TOKENS = 8_192
@@ -239,6 +241,7 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
             return await self._ask(found.model, prompt, views, context)
         key = self.cache.key(found.model.name, prompt)
         if (known := await self.cache.recall(key)) is not None:
+            logger.debug("%s: the answer of %s is in the cache", TOOL, found.model.name)
             details = {**_details(found.model, views), "remembered": True}
             return Inspection(text=known, details=details, cost_nano=0, cost_source="table")
         inspection = await self._ask(found.model, prompt, views, context)

@@ -17,7 +17,7 @@ from limner.net.redaction import redact
 from limner.tools import arguments, result_budget
 from limner.tools.base import Outcome, Tool, ToolCall, ToolContext, ToolResult
 
-logger = logging.getLogger("limner")
+logger = logging.getLogger("limner.tools")
 
 _CRASHED = "TOOL_CRASHED"
 _SHOWN_NAME_CHARS = 80

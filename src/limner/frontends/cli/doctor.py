@@ -179,8 +179,7 @@ async def _database(lim: Limner) -> str:
     found = [row[0] for row in rows if row[0] != "ok"]
     if found:
         raise damaged(lim.home.database, f"is damaged: {found[0].splitlines()[-1]}")
-    if wrong := await lim.money.wrong_counters():
-        raise damaged(lim.home.database, f"has wrong sums over its ledger: {', '.join(wrong[:5])}")
+    await _check_sums(lim)
     return f"{lim.home.database}, open jobs: {len(jobs)}" + (" (limner jobs list)" if jobs else "")
 
 
@@ -205,6 +204,15 @@ async def _pictures(lim: Limner, args: Namespace, tell: Tell, extras: dict[str, 
         )
     way = "all" if args.scrub else "a sample"
     return f"{found.pictures:,} stored; {way} checked, {found.checked:,} files are as they came"
+
+
+async def _check_sums(lim: Limner) -> None:
+    wrong = await lim.money.wrong_counters()
+    if wrong:
+        raise StorageError(
+            f"{len(wrong)} sums differ from the rows of the ledger: {', '.join(wrong[:3])}.",
+            hint="Budgets go by these sums. `limner doctor --repair` adds them up anew.",
+        )
 
 
 async def _imaging(lim: Limner) -> str:
