@@ -275,10 +275,19 @@ class Limner:
     async def recover(
         self, job: JobRow, *, progress: Callable[[Progress], None] = ignore_progress
     ) -> GeneratedImage | None:
-        """Bring in the picture of an unfinished job, or None if its service cannot be asked."""
+        """Bring in the picture of an unfinished job, from the bytes that are here or its service.
+
+        Returns None if there are no bytes and the service cannot be asked.
+        """
         from limner.tools.recovery import recover
 
         return await recover(job, self.drawing, progress=progress)
+
+    def delivered_file(self, job: JobRow) -> Path | None:
+        """The file with the bytes that were delivered for an unfinished job, if it is here."""
+        from limner.tools.recovery import delivered_file
+
+        return delivered_file(job, self.drawing)
 
     async def inspect(
         self, path: ImageInput, question: str, **options: Unpack[InspectOptions]

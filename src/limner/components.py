@@ -34,6 +34,7 @@ from limner.providers.base import Connection, Provider, ProviderSpec
 from limner.settings import Settings, load
 from limner.storage.blobs import Blobs
 from limner.storage.home import Home
+from limner.storage.incoming_files import Incoming
 from limner.storage.keys import Keys
 from limner.storage.store import Store
 from limner.tools.base import ApprovalPolicy
@@ -127,6 +128,7 @@ class Components:
         self._in_flight = InFlight()
         self._is_scope = False
         self.blobs = Blobs(self.home.blobs)
+        self._incoming = Incoming(self.home.incoming, self.blobs)
 
     # --- storage, money, pictures ---
 
@@ -232,6 +234,7 @@ class Components:
                 clock=self.clock,
                 metadata=self.settings.images.metadata,
             ),
+            incoming=self._incoming,
             money=self.money,
             in_flight=self._in_flight,
             session_id=self.session_id,

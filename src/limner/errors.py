@@ -34,6 +34,7 @@ money was or may have been spent, and the exit status of the command line.
     │   ├── BudgetExceeded            BUDGET_EXCEEDED
     │   └── ApprovalDenied            APPROVAL_DENIED
     ├── StorageError                disk or database
+    ├── UnexpectedError             UNEXPECTED; another exception stopped a paid call
     ├── ToolTimeout                 TOOL_TIMEOUT
     └── Cancelled                   the user stopped it                      exit 130
 """
@@ -320,6 +321,12 @@ class NotFound(UserError, StorageError):
     """The caller named a file or a picture that does not exist."""
 
     code = "FILE_NOT_FOUND"
+
+
+class UnexpectedError(LimnerError):
+    """An exception that is no LimnerError stopped a paid call; it is the ``__cause__``."""
+
+    code = "UNEXPECTED"
 
 
 class ToolTimeout(LimnerError):

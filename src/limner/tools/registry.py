@@ -11,7 +11,7 @@ from difflib import get_close_matches
 
 from msgspec.structs import replace
 
-from limner.errors import Cancelled, LimnerError, ToolTimeout, cancellation_cost
+from limner.errors import Cancelled, LimnerError, ToolTimeout, UnexpectedError, cancellation_cost
 from limner.net.per_loop import PerLoop
 from limner.net.redaction import redact
 from limner.tools import arguments, result_budget
@@ -105,6 +105,9 @@ class ToolRegistry:
             # If it is the whole batch that was cancelled, `gather` raises whatever this returns.
             cancelled = cancellation_cost(stop) or Cancelled(f"{call.name} was cancelled")
             return _failure(call, cancelled)
+        except UnexpectedError as error:
+            logger.exception("The tool %s crashed.", call.name)
+            return replace(_failure(call, error), untrusted=True)  # the text of an unknown error
         except LimnerError as error:
             return _failure(call, error)
         except Exception as error:
