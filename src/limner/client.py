@@ -171,6 +171,7 @@ class Limner:
     exporting = _forward(Components.exporting)
     fitting = _forward(Components.fitting)
     garbage = _forward(Components.garbage)
+    repairer = _forward(Components.repairer)
     handles = _forward(Components.handles)
     imaging = _forward(Components.imaging)
     importing = _forward(Components.importing)
