@@ -8,7 +8,7 @@ from contextlib import aclosing
 from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from limner.agent.conversation import Conversation
 from limner.agent.events import Event, TurnEnded
@@ -91,7 +91,7 @@ class Agent:
         words: str,
         *,
         images: Iterable[ImageInput] = (),
-        schema: Mapping[str, Any] | None = None,
+        schema: Mapping[str, object] | None = None,
     ) -> AsyncGenerator[Event]:
         """Send a message, and yield the events of the turn until it ends.
 

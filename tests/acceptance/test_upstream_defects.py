@@ -31,7 +31,7 @@ from limner.testing.servers.replicate_server import ReplicateServer
 
 async def spent(studio: Studio) -> float:
     async with studio.open() as lim:
-        return (await lim.money.spend()).as_json()["total_usd"]
+        return (await lim.spend()).total_usd
 
 
 async def calls(studio: Studio, count: int, **arguments: Any) -> list[ToolResult]:
@@ -93,7 +93,7 @@ async def test_p20_a_write_that_fails_after_paying_keeps_its_cost_and_the_pictur
     gate.open()
     result = await call
     assert (result.domain_code, result.billed, result.cost_usd) == ("OUTPUT_EXISTS", True, 0.04)
-    assert Path(result.extras["kept_at"]).read_bytes() == openai.picture
+    assert Path(str(result.extras["kept_at"])).read_bytes() == openai.picture
     assert target.read_text() == "something else took the name"
     assert await spent(studio) == 0.04
 
