@@ -33,7 +33,7 @@ SETTLING_S = 60
 LISTED_STRAYS = 1_000
 TOO_MANY_STRAYS = "TOO_MANY_STRAYS"
 
-_ROWS_AT_ONCE = 100
+_ROWS_AT_ONCE = 25
 
 
 class FreedSpace(msgspec.Struct, frozen=True, kw_only=True):
