@@ -16,6 +16,7 @@ from limner.catalogue.prices import Free
 from limner.net.clock import Clock
 from limner.net.failures import MAY_BE_BILLED, Vendor
 from limner.net.http import HttpClient
+from limner.net.service import DEFAULT_TIMEOUT_S
 from limner.net.sink import Sink
 from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt, RemoteJob
 
@@ -58,7 +59,7 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True):
     """What a provider is built from, in the event loop that will use it.
 
     ``illustrate`` is the embedded illustrator: it takes a request and returns a PNG and facts about
-    it. ``base_url`` has no slash at its end. ``variables`` holds the environment variables that
+    it. ``base_url`` has no slash at its end. ``timeout_s`` limits each request as a whole. ``variables`` holds the environment variables that
     the spec names and that are set.
     """
 
@@ -67,6 +68,7 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     illustrate: Callable[[ImageRequest], Awaitable[tuple[bytes, Mapping[str, Any]]]]
     clock: Clock = msgspec.field(default_factory=Clock)
+    timeout_s: float = DEFAULT_TIMEOUT_S
     variables: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
 
 
