@@ -4,9 +4,8 @@ import asyncio
 from pathlib import Path
 
 import limner
-from limner import TextDelta, ToolFinished, TurnEnded
+from limner import ApprovalRequest, TextDelta, ToolFinished, TurnEnded
 from limner.errors import MissingExtra
-from limner.frontends.remote.approvals import ApprovalRequest
 
 
 async def approve(approval: ApprovalRequest) -> bool:

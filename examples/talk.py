@@ -15,7 +15,7 @@ async def main() -> None:
                     case limner.ToolFinished():
                         print(f"[{event.call.name}: ${event.result.cost_usd:.2f}]")
                     case limner.TurnEnded():
-                        print(f"\n({event.status}, ${event.spent_nano / 1e9:.2f} so far)")
+                        print(f"\n({event.status}, ${event.session_usd:.2f} so far)")
                     case _:
                         pass
 

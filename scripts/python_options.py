@@ -34,6 +34,7 @@ from typing import Any, Literal, TypedDict
 from limner.imaging.fit import Region
 from limner.pictures.request import Progress
 from limner.tools.base import Question
+from limner.tools.image_input import ImageInput
 
 
 class CallHooks(TypedDict, total=False):
@@ -84,7 +85,10 @@ def _type(kind: Any) -> str:
     """The type as it is written in Python."""
     if get_origin(kind) is Annotated:
         plain, *metas = get_args(kind)
-        if any("path" in (meta.extra or {}) for meta in metas):
+        extra = {key for meta in metas for key in meta.extra or {}}
+        if "image" in extra:
+            return "ImageInput"
+        if "path" in extra:
             return "str | Path"
         return _type(plain)
     if get_origin(kind) is tuple:

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 import python_options
 from app_server_page import app_server
+from events_page import events
 
 from limner import errors
 from limner.catalogue.images import ImageModel, Size
@@ -188,6 +189,7 @@ PAGES = {
     "models.md": models,
     "errors.md": error_codes,
     "tools.md": tools,
+    "events.md": events,
     "app-server.md": app_server,
 }
 

@@ -13,11 +13,13 @@ from typing import Any, Self
 from limner.agent.conversation import Conversation
 from limner.agent.events import Event, TurnEnded
 from limner.agent.session_options import parse_options
+from limner.agent.turn_reader import TurnReader
 from limner.client import Limner
 from limner.errors import UserError
 from limner.net.per_loop import PerLoop
 from limner.settings import Policy, Sandbox
 from limner.tools.base import Question, Tool, answer_no
+from limner.tools.image_input import ImageInput
 from limner.tools.registry import ToolRegistry
 from limner.wires.items import user_message
 
@@ -77,6 +79,7 @@ class Agent:
         self._more, self._ask, self._cwd = tuple(tools), ask, cwd
         self._session_id = session
         self._conversation: Conversation | None = None
+        self._run: _Run | None = None
 
     @property
     def session_id(self) -> str | None:
@@ -87,29 +90,31 @@ class Agent:
         self,
         words: str,
         *,
-        images: Iterable[str | Path | bytes] = (),
+        images: Iterable[ImageInput] = (),
         schema: Mapping[str, Any] | None = None,
     ) -> AsyncGenerator[Event]:
         """Send a message, and yield the events of the turn until it ends.
 
-        The last event is a `TurnEnded`. Leaving the loop before it cancels the turn.
+        The last event is a `TurnEnded`. A caller that leaves the loop before it interrupts the
+        turn: at the latest, the next `run` of the same task does this, or `aclose`.
 
         Args:
             words: the message.
-            images: picture files, or the bytes of pictures.
+            images: the pictures, as any `ImageInput`.
             schema: a JSON schema that the answer has to follow.
 
         Raises:
-            UserError: a turn is running; or there is no such model, or no key for it.
+            UserError: another task reads a running turn (``TURN_UNDER_WAY``); or there is no such
+                model, or no key for it.
             LimnerError: a picture cannot be stored. An error in the turn itself is reported
                 by its last event.
         """
         conversation = await self.conversation()
         item = user_message(words, [await self.limner.shown(image) for image in images])
-        turn = _events(
-            lambda emit: conversation.run([item], on_event=emit, ask=self._ask, schema=schema)
+        turn = self._events(
+            conversation,
+            lambda emit: conversation.run([item], on_event=emit, ask=self._ask, schema=schema),
         )
-        # A caller that leaves the loop waits until the turn has ended.
         async with aclosing(turn) as events:
             async for event in events:
                 yield event
@@ -117,12 +122,12 @@ class Agent:
     async def compact(self) -> AsyncGenerator[Event]:
         """Summarize the conversation; raises as `run`."""
         conversation = await self.conversation()
-        turn = _events(lambda emit: conversation.compact(on_event=emit))
+        turn = self._events(conversation, lambda emit: conversation.compact(on_event=emit))
         async with aclosing(turn) as events:
             async for event in events:
                 yield event
 
-    async def steer(self, words: str, *, images: Iterable[str | Path | bytes] = ()) -> None:
+    async def steer(self, words: str, *, images: Iterable[ImageInput] = ()) -> None:
         """Send a message in the middle of a turn; the model gets it with its next request.
 
         Raises:
@@ -153,7 +158,9 @@ class Agent:
         return self._conversation
 
     async def aclose(self) -> None:
-        """Release the session, and close the `Limner` if this object made it."""
+        """End the running turn, release the session, and close the `Limner` if it made that."""
+        if self._run is not None:
+            await self._run.end()
         if self._conversation is not None:
             await self._conversation.aclose()
         if self._owns_limner:
@@ -182,19 +189,44 @@ class Agent:
     def _tools(self) -> ToolRegistry:
         return self.limner.conversation_registry(self._more)
 
+    async def _events(
+        self,
+        conversation: Conversation,
+        start: Callable[[Callable[[Event], None]], Awaitable[TurnEnded]],
+    ) -> AsyncGenerator[Event]:
+        """The events of a turn, as they happen."""
+        if self._run is not None and self._run.reader.has_left:
+            await self._run.end()
+        events: asyncio.Queue[Event | None] = asyncio.Queue()
+        turn = asyncio.ensure_future(start(events.put_nowait))
+        turn.add_done_callback(lambda _: events.put_nowait(None))
+        run = _Run(conversation, turn)
+        try:
+            while (event := await events.get()) is not None:
+                # Only now: a turn that is refused must not replace the one that runs.
+                self._run = run
+                yield event
+                run.reader.read_on()
+            await turn
+        finally:
+            await run.end()
 
-async def _events(
-    start: Callable[[Callable[[Event], None]], Awaitable[TurnEnded]],
-) -> AsyncGenerator[Event]:
-    """The events of a turn, as they happen."""
-    events: asyncio.Queue[Event | None] = asyncio.Queue()
-    turn = asyncio.ensure_future(start(events.put_nowait))
-    turn.add_done_callback(lambda _: events.put_nowait(None))
-    try:
-        while (event := await events.get()) is not None:
-            yield event
-        await turn
-    finally:
-        if not turn.done():
-            turn.cancel()
-            await asyncio.wait({turn})
+
+class _Run:
+    """A turn, and the task that reads its events."""
+
+    def __init__(self, conversation: Conversation, turn: asyncio.Future[TurnEnded]) -> None:
+        self.reader = TurnReader()
+        self._conversation, self._turn = conversation, turn
+
+    async def end(self) -> None:
+        """Interrupt the turn, and wait until it has stored its end."""
+        if self._turn.done():
+            return
+        if self._conversation.turn is not None:
+            self._conversation.turn.interrupt()
+        try:
+            await asyncio.wait({self._turn})
+        except asyncio.CancelledError:
+            self._turn.cancel()
+            raise

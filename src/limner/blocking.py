@@ -3,22 +3,39 @@
 from __future__ import annotations
 
 import asyncio
+import inspect as inspect_module
 import os
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
+from functools import wraps
 from pathlib import Path
-from typing import Any, Literal, TypeVar, Unpack, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Literal,
+    ParamSpec,
+    TypeVar,
+    Unpack,
+    cast,
+    overload,
+)
 
-from limner.client import Limner
-from limner.imaging.fit import Region
-from limner.pictures.fitting import FittedImage
+from limner.client import Limner, handle_of
 from limner.settings import load
 from limner.thread_pool import ThreadPool
-from limner.tools.inspection import Inspection
-from limner.tools.options import EditOptions, GenerateOptions, InspectOptions
-from limner.tools.output_file import GeneratedImage
 
+if TYPE_CHECKING:
+    from limner.content import Picture
+    from limner.imaging.fit import Region
+    from limner.pictures.fitting import FittedImage
+    from limner.tools.image_input import ImageInput
+    from limner.tools.options import EditOptions, GenerateOptions
+    from limner.tools.output_file import GeneratedImage
+    from limner.tools.picture_info import PictureInfo
+
+P = ParamSpec("P")
 T = TypeVar("T")
 
 # For files and host names, which mostly wait: as many threads as asyncio's own executor.
@@ -83,6 +100,24 @@ async def _stop(task: asyncio.Task[Any]) -> None:
 _backgrounds: dict[int, _Background] = {}
 
 
+def _run(call: Callable[[Limner], Coroutine[Any, Any, T]]) -> T:
+    return _backgrounds.setdefault(os.getpid(), _Background()).run(call)
+
+
+def _blocking(method: Callable[Concatenate[Limner, P], Coroutine[Any, Any, T]]) -> Callable[P, T]:
+    """A call of `Limner` that waits for its end, with the same signature and docstring."""
+
+    @wraps(method)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        return _run(lambda lim: method(lim, *args, **kwargs))
+
+    whole = inspect_module.signature(method)
+    parameters = [one for name, one in whole.parameters.items() if name != "self"]
+    call.__signature__ = whole.replace(parameters=parameters)  # pyright: ignore[reportAttributeAccessIssue]
+    call.__module__, call.__qualname__ = __name__, method.__name__
+    return cast("Callable[P, T]", call)
+
+
 @overload
 def generate(
     prompt: str, *, n: Literal[1] = 1, **options: Unpack[GenerateOptions]
@@ -95,6 +130,7 @@ def generate(
 ) -> list[GeneratedImage]: ...
 
 
+# The two with overloads are written out: type checkers lose derived ones in `submit(generate, …)`.
 def generate(
     prompt: str, *, n: int = 1, **options: Unpack[GenerateOptions]
 ) -> GeneratedImage | list[GeneratedImage]:
@@ -111,18 +147,18 @@ def generate(
 
 @overload
 def edit(
-    image: str | Path, prompt: str, *, n: Literal[1] = 1, **options: Unpack[EditOptions]
+    image: ImageInput, prompt: str, *, n: Literal[1] = 1, **options: Unpack[EditOptions]
 ) -> GeneratedImage: ...
 
 
 @overload
 def edit(
-    image: str | Path, prompt: str, *, n: int, **options: Unpack[EditOptions]
+    image: ImageInput, prompt: str, *, n: int, **options: Unpack[EditOptions]
 ) -> list[GeneratedImage]: ...
 
 
 def edit(
-    image: str | Path, prompt: str, *, n: int = 1, **options: Unpack[EditOptions]
+    image: ImageInput, prompt: str, *, n: int = 1, **options: Unpack[EditOptions]
 ) -> GeneratedImage | list[GeneratedImage]:
     """Change a picture, or draw from pictures; as `Limner.edit`.
 
@@ -133,26 +169,64 @@ def edit(
     return _run(lambda lim: lim.edit(image, prompt, n=n, **options))
 
 
-def fit(
-    path: str | Path, *, model: str | None = None, region: Region | None = None, page: int = 1
-) -> FittedImage:
-    """A picture file as a model should get it, and what sending it costs.
+quote = _blocking(Limner.quote)
+inspect = _blocking(Limner.inspect)
+fit = _blocking(Limner.fit)
+take = _blocking(Limner.take)
+spend = _blocking(Limner.spend)
+
+
+def picture(handle: str | Picture | GeneratedImage) -> BlockingPicture:
+    """A stored picture: its bytes, its file, its fit for a model, its facts.
 
     Raises:
-        LimnerError: there is no such model, or the file is not a picture that can be read.
+        InputInvalid: it is not a handle.
     """
-    return _run(lambda lim: lim.fit(path, model=model, region=region, page=page))
+    return BlockingPicture(handle_of(handle))
 
 
-def inspect(path: str | Path, question: str, **options: Unpack[InspectOptions]) -> Inspection:
-    """Ask a vision model about picture files; as `Limner.inspect`.
+class BlockingPicture:
+    """A picture that limner stores: as `StoredPicture`, without async."""
 
-    Raises:
-        LimnerError: with code, retryable, billed and cost.
-        TypeError: there is no such option.
-    """
-    return _run(lambda lim: lim.inspect(path, question, **options))
+    def __init__(self, handle: str) -> None:
+        self.handle = handle
 
+    def __repr__(self) -> str:
+        return f"BlockingPicture({self.handle!r})"
 
-def _run(call: Callable[[Limner], Coroutine[Any, Any, T]]) -> T:
-    return _backgrounds.setdefault(os.getpid(), _Background()).run(call)
+    @property
+    def path(self) -> Path:
+        """The file with its bytes, to copy from; it must not be changed."""
+
+        async def find(lim: Limner) -> Path:
+            return lim.picture(self.handle).path
+
+        return _run(find)
+
+    def bytes(self) -> bytes:
+        """Its bytes, as they were received.
+
+        Raises:
+            NotFound: no picture with this handle is stored here.
+            StorageError: they cannot be read.
+        """
+        return _run(lambda lim: lim.picture(self.handle).bytes())
+
+    def fit(
+        self, *, model: str | None = None, region: Region | None = None, page: int = 1
+    ) -> FittedImage:
+        """It as a model should get it; as `Limner.fit`.
+
+        Raises:
+            LimnerError: as `Limner.fit`.
+        """
+        return fit(self.handle, model=model, region=region, page=page)
+
+    def info(self) -> PictureInfo:
+        """What is known about it: its type and size, where it comes from, what was paid for it.
+
+        Raises:
+            NotFound: no picture with this handle is stored here.
+            StorageError: its bytes cannot be read.
+        """
+        return _run(lambda lim: lim.picture(self.handle).info())

@@ -12,20 +12,22 @@ from functools import cache, cached_property
 from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, cast, get_origin, overload
 
 import msgspec
 from msgspec.structs import replace
 
 from limner.components import Components, utc_now
 from limner.content import Picture
+from limner.errors import ImageError
 from limner.pictures.request import Progress
 from limner.settings import Settings
+from limner.storage.blobs import parse_handle
 from limner.storage.reach import Reach
 from limner.tools.base import Question, Tool, ToolContext, answer_no, ignore_progress
 from limner.tools.built_in.image_edit import EditArguments
 from limner.tools.built_in.image_generate import GenerateArguments
-from limner.tools.declaration import read_arguments
+from limner.tools.declaration import arguments_of, read_arguments
 from limner.tools.drawing_arguments import (
     NO_OPTIONS,
     CallerOptions,
@@ -34,21 +36,25 @@ from limner.tools.drawing_arguments import (
     Order,
     order_for,
 )
+from limner.tools.file_lookup import find_file
 from limner.tools.generation_tool import failures_value
+from limner.tools.image_input import ImageInput, describe_image, resolve_image
 from limner.tools.output_file import GeneratedImage
 from limner.tools.picture_set import PictureSet, draw_all
 from limner.tools.planning import Plan
+from limner.wires.base import HANDLE_URL
 
 if TYPE_CHECKING:
     from limner.agent.gc import FreedSpace
     from limner.agent.session_export import ExportedSession
     from limner.agent.session_import import ImportedSession
     from limner.imaging.fit import Region
-    from limner.money.ledger import JobRow
+    from limner.money.records import JobRow, Spend
     from limner.pictures.fitting import FittedImage
     from limner.tools.function_tools import FunctionTool, ToolOptions
     from limner.tools.inspection import Inspection
     from limner.tools.options import EditOptions, GenerateOptions, InspectOptions
+    from limner.tools.picture_info import PictureInfo
     from limner.tools.registry import ToolRegistry
     from limner.wires.items import Shown
 
@@ -61,6 +67,51 @@ def _forward(part: cached_property[T]) -> cached_property[T]:
     """A part of the components as an attribute of `Limner`."""
     get = attrgetter(f"components.{part.func.__name__}")
     return cast("cached_property[T]", property(get, doc=part.func.__doc__))
+
+
+class StoredPicture:
+    """A picture that limner stores. Making one reads nothing; the calls do."""
+
+    def __init__(self, lim: Limner, handle: str) -> None:
+        self._lim = lim
+        self.handle = handle
+
+    def __repr__(self) -> str:
+        return f"StoredPicture({self.handle!r})"
+
+    @property
+    def path(self) -> Path:
+        """The file with its bytes, to copy from; it must not be changed."""
+        return self._lim.components.blobs.path(self.handle)
+
+    async def bytes(self) -> bytes:
+        """Its bytes, as they were received.
+
+        Raises:
+            NotFound: no picture with this handle is stored here.
+            StorageError: they cannot be read.
+        """
+        lim = self._lim
+        return await lim.pictures.original(await lim.pictures.recall(self.handle))
+
+    async def fit(
+        self, *, model: str | None = None, region: Region | None = None, page: int = 1
+    ) -> FittedImage:
+        """It as a model should get it; as `Limner.fit`.
+
+        Raises:
+            LimnerError: as `Limner.fit`.
+        """
+        return await self._lim.fit(self.handle, model=model, region=region, page=page)
+
+    async def info(self) -> PictureInfo:
+        """What is known about it: its type and size, where it comes from, what was paid for it.
+
+        Raises:
+            NotFound: no picture with this handle is stored here.
+            StorageError: its bytes cannot be read.
+        """
+        return await self._lim.showing.show(self.handle, self._lim.person())
 
 
 class Limner:
@@ -143,16 +194,16 @@ class Limner:
 
     @overload
     async def edit(
-        self, image: str | Path, prompt: str, *, n: Literal[1] = 1, **options: Unpack[EditOptions]
+        self, image: ImageInput, prompt: str, *, n: Literal[1] = 1, **options: Unpack[EditOptions]
     ) -> GeneratedImage: ...
 
     @overload
     async def edit(
-        self, image: str | Path, prompt: str, *, n: int, **options: Unpack[EditOptions]
+        self, image: ImageInput, prompt: str, *, n: int, **options: Unpack[EditOptions]
     ) -> list[GeneratedImage]: ...
 
     async def edit(
-        self, image: str | Path, prompt: str, *, n: int = 1, **options: Unpack[EditOptions]
+        self, image: ImageInput, prompt: str, *, n: int = 1, **options: Unpack[EditOptions]
     ) -> GeneratedImage | list[GeneratedImage]:
         """Change a picture, or draw from pictures; with ``n`` a list of so many.
 
@@ -182,16 +233,20 @@ class Limner:
         return await draw_all(order, self.drawing, self.person(progress=progress, ask=ask))
 
     async def quote(self, prompt: str, *, n: int = 1, **options: Unpack[GenerateOptions]) -> Plan:
-        """What `generate` would do with the same arguments, and the price of each picture.
+        """What `generate` would do with the same arguments, and what that costs.
 
         Nothing is sent, written or paid.
+
+        Raises:
+            LimnerError: `generate` would raise it before paying.
+            TypeError: there is no such option.
         """
         given = {"prompt": prompt, "n": n, **options}
         _refuse_unknown("quote", given, GenerateArguments, CallerOptions)
         return await self.plan(_read(GenerateArguments, given), _read(CallerOptions, given))
 
     async def plan(self, arguments: DrawingArguments, options: CallerOptions = NO_OPTIONS) -> Plan:
-        """What `draw` would do with the same arguments, and the price of each picture."""
+        """What `draw` would do with the same arguments, and what that costs."""
         order = self._order(arguments, options)
         return await self.drawing.planner.plan(order, self.person(), today=self.clock().date())
 
@@ -204,9 +259,9 @@ class Limner:
         return await recover(job, self.drawing, progress=progress)
 
     async def inspect(
-        self, path: str | Path, question: str, **options: Unpack[InspectOptions]
+        self, path: ImageInput, question: str, **options: Unpack[InspectOptions]
     ) -> Inspection:
-        """Ask a vision model about picture files; takes the arguments of `inspect_image`.
+        """Ask a vision model about pictures; takes the arguments of `inspect_image`.
 
         Raises:
             LimnerError: with code, retryable, billed and cost.
@@ -217,50 +272,65 @@ class Limner:
         given = {"path": path, "question": question, **options}
         _refuse_unknown("inspect", given, InspectRequest)
         person = self.person(**_hooks(given))
-        return await self.looking.inspect(_read(InspectRequest, given), person)
+        request = _read(InspectRequest, await self._with_names(InspectRequest, given))
+        return await self.looking.inspect(request, person)
 
     async def fit(
         self,
-        path: str | Path,
+        image: ImageInput,
         *,
         model: str | None = None,
         region: Region | None = None,
         page: int = 1,
     ) -> FittedImage:
-        """A picture file as a model should get it, and what sending it costs.
+        """A picture as a model should get it, and what sending it costs.
 
         Raises:
             InputInvalid: there is no such model.
             ImageError: the file is not a picture, or the region lies outside it.
             ReachDenied: the path is protected.
+            NotFound: there is no such file or picture.
             StorageError: the file cannot be read.
         """
-        from limner.catalogue.vision import vision_model
-
-        seer = None if model is None else vision_model(model)
-        picture = await self.take(path)
+        seer = None if model is None else self.models.vision_facts(model)
+        picture = await self.take(image)
         return await self.fitting.fit(picture, model=seer, region=region, page=page)
 
-    async def take(self, path: str | Path) -> Picture:
-        """Store a picture file that a person named; the file is not changed.
+    async def take(self, image: ImageInput) -> Picture:
+        """Store a picture; a file is not changed.
 
         Raises:
             LimnerError: as `fit`.
         """
-        return await self.pictures.take_file(self._person_reach.resolve_read(path, cwd=self.cwd))
+        return (await self.shown(image))[0]
 
-    async def shown(self, image: str | Path | bytes) -> Shown:
-        """A picture that a person shows to a model, from a file or from bytes.
+    async def shown(self, image: ImageInput) -> Shown:
+        """A stored picture, and the file that it comes from if the caller gave a path.
 
         Raises:
             LimnerError: as `fit`.
         """
-        if isinstance(image, bytes):
-            with self.pictures.sink() as sink:
-                await asyncio.to_thread(sink.write, image)
-                return await self.pictures.take(sink, lineage={"from": "user"}), None
-        path = self._person_reach.resolve_read(image, cwd=self.cwd)
-        return await self.pictures.take_file(path), path
+        found = await self._resolve(image)
+        if isinstance(found, str):
+            known = await self.handles.find(found, session_id=None)
+            if known is None:
+                path = find_file(found, self.person())
+                return await self.pictures.take_file(path), path
+            found = known
+        return found, None
+
+    def picture(self, handle: str | Picture | GeneratedImage) -> StoredPicture:
+        """A stored picture: its bytes, its file, its fit for a model, its facts.
+
+        Raises:
+            InputInvalid: it is not a handle.
+        """
+        return StoredPicture(self, handle_of(handle))
+
+    async def spend(self) -> Spend:
+        """What was spent: by this object or scope, by session, by model, by day, and in total."""
+        own_nano = await self.money.spent_here()
+        return replace(await self.money.spend(), own_nano=own_nano)
 
     async def heard(self, path: str | Path) -> str:
         """A sound file that a person plays to a model, as a data URL.
@@ -417,12 +487,38 @@ class Limner:
         self, function: str, kind: type[DrawingArguments], given: Mapping[str, Any]
     ) -> GeneratedImage | list[GeneratedImage]:
         _refuse_unknown(function, given, kind, CallerOptions)
-        arguments = _read(kind, given)
+        arguments = _read(kind, await self._with_names(kind, given))
         drawn = await self.draw(arguments, _read(CallerOptions, given), **_hooks(given))
         first, *others = drawn.images
         if drawn.failures:
             first = replace(first, extras={**first.extras, "failed": failures_value(drawn)})
         return first if arguments.n == 1 else [first, *others]
+
+    async def _with_names(
+        self, kind: type[msgspec.Struct], given: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """The keywords of a call, with each picture as the path or the handle that tools take."""
+        named = dict(given)
+        for name, argument in arguments_of(kind).items():
+            if "image" not in argument.extra or named.get(name) is None:
+                continue
+            if get_origin(argument.plain) is tuple:
+                named[name] = [await self._name(one) for one in named[name]]
+            else:
+                named[name] = await self._name(named[name])
+        return named
+
+    async def _name(self, image: ImageInput) -> str:
+        found = await self._resolve(image)
+        return found if isinstance(found, str) else found.handle
+
+    async def _resolve(self, image: ImageInput) -> Picture | str:
+        try:
+            return await resolve_image(image, pictures=self.pictures, source="user")
+        except ImageError as error:
+            error.message = f"{describe_image(image)}: {error.message}"
+            error.args = (error.message,)
+            raise
 
     def _drawing_defaults(self) -> DrawingDefaults:
         images = self.settings.images
@@ -430,6 +526,19 @@ class Limner:
 
     def _order(self, arguments: DrawingArguments, options: CallerOptions) -> Order:
         return order_for(arguments, self._drawing_defaults(), options)
+
+
+def handle_of(picture: str | Picture | GeneratedImage) -> str:
+    """The handle of a stored picture.
+
+    Raises:
+        InputInvalid: the text is not a handle.
+    """
+    if isinstance(picture, GeneratedImage):
+        picture = picture.image
+    if isinstance(picture, Picture):
+        return picture.handle
+    return parse_handle(picture.strip().removeprefix(HANDLE_URL).lower())
 
 
 def _refuse_unknown(function: str, given: Mapping[str, Any], *kinds: type[msgspec.Struct]) -> None:

@@ -125,7 +125,7 @@ class Components:
         )
         self._in_flight = InFlight()
         self._is_scope = False
-        self._blobs = Blobs(self.home.blobs)
+        self.blobs = Blobs(self.home.blobs)
 
     # --- storage, money, pictures ---
 
@@ -159,7 +159,7 @@ class Components:
     @part
     def pictures(self) -> Pictures:
         """Takes pictures in and gives them out."""
-        return Pictures(blobs=self._blobs, store=self.store, imaging=self.imaging, clock=self.clock)
+        return Pictures(blobs=self.blobs, store=self.store, imaging=self.imaging, clock=self.clock)
 
     @part
     def fitting(self) -> Fitting:
@@ -186,7 +186,7 @@ class Components:
         """Removes the pictures that nothing refers to."""
         from limner.agent.gc import GarbageCollector
 
-        return GarbageCollector(store=self.store, blobs=self._blobs, clock=self.clock)
+        return GarbageCollector(store=self.store, blobs=self.blobs, clock=self.clock)
 
     # --- drawing and looking ---
 

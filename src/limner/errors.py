@@ -12,7 +12,8 @@ money was or may have been spent, and the exit status of the command line.
     │   ├── SettingsError             a settings file or variable is wrong     input_invalid
     │   ├── MissingExtra              an optional package is not installed     not_available
     │   ├── NoProvider                IMAGE_GEN_NO_PROVIDER                    not_available
-    │   └── OutputExists              OUTPUT_EXISTS
+    │   ├── OutputExists              OUTPUT_EXISTS
+    │   └── NotFound                  no such file or picture; a StorageError too
     ├── ProviderError               a service failed                         exit 3
     │   ├── ProviderRefused           IMAGE_GEN_REJECTED; the model may rephrase
     │   ├── ProviderRateLimited       IMAGE_GEN_QUOTA_EXCEEDED
@@ -313,6 +314,12 @@ class StorageError(LimnerError):
     """The disk or the database failed."""
 
     code = "STORAGE_FAILED"
+
+
+class NotFound(UserError, StorageError):
+    """The caller named a file or a picture that does not exist."""
+
+    code = "FILE_NOT_FOUND"
 
 
 class ToolTimeout(LimnerError):

@@ -1,9 +1,18 @@
-"""A value of untrusted JSON -> an object or a list, empty if it is something else."""
+"""Untrusted JSON -> its value; a value -> an object or a list, empty if it is something else."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, cast
+
+
+def decode_json(text: str) -> Any:
+    """The value of a JSON text, or the text itself if it is not JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 def as_object(value: object) -> Mapping[str, Any]:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import sqlite3
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from tests.agent.agent_pictures import program
 from tests.agent.rollout_samples import said
+from tests.servers.namespaces import ANOTHER_CONTAINER, needs_namespaces
 
 from limner.agent.conversation import Conversation
 from limner.agent.session_options import SessionOptions
@@ -30,6 +32,7 @@ HOLDS = """
     from datetime import datetime, UTC
     from pathlib import Path
     from limner.agent.sessions import Sessions
+    from limner.errors import UserError
     from limner.storage.store import Store
 
     async def hold():
@@ -37,7 +40,12 @@ HOLDS = """
         sessions = Sessions(store=store, clock=lambda: datetime.now(UTC))
         lease = await sessions.hold(sys.argv[2])
         print("held", flush=True)
-        await asyncio.to_thread(sys.stdin.readline)
+        if await asyncio.to_thread(sys.stdin.readline) == "write\\n":
+            session = await sessions.open(sys.argv[2])
+            try:
+                await session.append([{"type": "note"}])
+            except UserError as error:
+                print(error.code, error.message)
         await sessions.aclose()
         await store.aclose()
 
@@ -46,9 +54,12 @@ HOLDS = """
 
 
 @contextmanager
-def another_process(lim: Limner, session_id: str) -> Iterator[subprocess.Popen[str]]:
+def another_process(
+    lim: Limner, session_id: str, *, where: Sequence[str] = ()
+) -> Iterator[subprocess.Popen[str]]:
     """A process that has a session until it is told something, or killed."""
-    words = [sys.executable, "-c", textwrap.dedent(HOLDS), str(lim.home.database), session_id]
+    script = textwrap.dedent(HOLDS)
+    words = [*where, sys.executable, "-c", script, str(lim.home.database), session_id]
     pipe = subprocess.PIPE
     with subprocess.Popen(words, stdin=pipe, stdout=pipe, text=True) as process:
         assert process.stdout is not None
@@ -232,3 +243,35 @@ async def test_an_agent_lets_go_of_its_session_when_it_is_closed(tmp_path: Path)
         "CONVERSATION_CLOSED",
         f"Open the session {agent.session_id} again.",
     )
+
+
+async def stop_the_hearts(lim: Limner) -> None:
+    """As if every owner had been suspended an hour ago."""
+    with closing(sqlite3.connect(lim.home.database)) as connection, connection:
+        connection.execute("UPDATE owners SET beat_ms = beat_ms - 3600000")
+        connection.execute("UPDATE owners SET beat_up_ms = beat_up_ms - 3600000")
+
+
+@pytest.mark.slow
+@needs_namespaces()
+@pytest.mark.parametrize("is_released", [True, False])
+async def test_a_session_is_not_taken_from_another_container_before_its_heartbeat_stops(
+    tmp_path: Path, is_released: bool
+) -> None:
+    async with program(tmp_path) as lim:
+        session = await lim.sessions.create(cwd="/")
+        with another_process(lim, session.id, where=ANOTHER_CONTAINER) as process:
+            assert (await refused(lim, session.id)).code == "SESSION_IN_USE"
+            with pytest.raises(UserError, match="is in use by process"):
+                await session.append([{"type": "note"}])
+            await stop_the_hearts(lim)
+            taken = await opened(lim, session.id)
+            await taken.session.append([{"type": "note"}])
+            if is_released:
+                await taken.aclose()
+            out, _ = process.communicate("write\n", timeout=60)
+        assert out == (
+            f"SESSION_IN_USE This process was suspended for so long that it lost the session "
+            f"{session.id}.\n"
+        )
+        assert (await session.about()).items == 1

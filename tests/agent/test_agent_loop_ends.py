@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,8 @@ import pytest
 from tests.agent.talking import Talk, ending, happened, of, talk
 from tests.servers.scripted import TALKERS, calls, says
 
-from limner.agent.events import InputAdded, TextDelta, ToolFinished
-from limner.errors import InputInvalid
+from limner.agent.events import Event, InputAdded, TextDelta, ToolFinished
+from limner.errors import InputInvalid, UserError
 from limner.testing.servers.http_server import Gate, Reply
 from limner.tools.base import Outcome, Tool, ToolContext
 
@@ -79,6 +79,77 @@ async def test_who_leaves_a_turn_can_begin_the_next_one_at_once(openai: Talk) ->
     assert ending(await happened(agent, "And now?")).text == "Hello again."
 
 
+async def test_a_caller_that_breaks_out_of_the_loop_can_run_the_next_turn_at_once(
+    openai: Talk,
+) -> None:
+    gate = Gate()
+    openai.script(says("I would say", gate=gate), says("Hello again."))
+    agent = openai.agent()
+    async for event in agent.run("Speak."):
+        if isinstance(event, TextDelta):
+            break
+    assert ending(await happened(agent, "And now?")).text == "Hello again."
+    gate.open()
+    sent = openai.asked[-1]
+    assert sent.index("Speak.") < sent.index("turn_aborted") < sent.index("And now?")
+
+
+async def test_the_next_run_ends_a_run_that_is_kept_and_not_read(openai: Talk) -> None:
+    gate = Gate()
+    openai.script(says("I would say", gate=gate), says("Hello again."))
+    agent = openai.agent()
+    kept = agent.run("Speak.")
+    await _read_to_first_words(kept)
+    assert ending(await happened(agent, "And now?")).text == "Hello again."
+    gate.open()
+    assert ending([event async for event in kept]).status == "interrupted"
+    openai.script(says("Still here."))
+    assert ending(await happened(agent, "Are you there?")).text == "Still here."
+
+
+async def test_a_run_whose_task_has_ended_does_not_block_the_next_run(openai: Talk) -> None:
+    gate = Gate()
+    openai.script(says("I would say", gate=gate), says("Hello again."))
+    agent = openai.agent()
+    kept = agent.run("Speak.")
+    await asyncio.create_task(_read_to_first_words(kept))
+    assert ending(await happened(agent, "And now?")).text == "Hello again."
+    gate.open()
+
+
+async def test_closing_the_agent_ends_its_turn(openai: Talk) -> None:
+    gate = Gate()
+    openai.script(says("I would say", gate=gate), says("Hello again."))
+    async with openai.agent() as agent:
+        kept = agent.run("Speak.")
+        await _read_to_first_words(kept)
+    gate.open()
+    assert ending([event async for event in kept]).status == "interrupted"
+    again = openai.agent(session=agent.session_id)
+    assert ending(await happened(again, "And now?")).text == "Hello again."
+
+
+async def test_a_turn_that_another_task_reads_is_not_ended(openai: Talk) -> None:
+    gate, has_started = Gate(), asyncio.Event()
+    openai.script(says("I would", " say", gate=gate))
+    agent = openai.agent()
+
+    async def read() -> str:
+        last = None
+        async for event in agent.run("Speak."):
+            has_started.set()
+            last = event
+        return ending([last] if last else []).text
+
+    reading = asyncio.create_task(read())
+    await has_started.wait()
+    with pytest.raises(UserError) as refused:
+        await happened(agent, "And now?")
+    assert refused.value.code == "TURN_UNDER_WAY"
+    gate.open()
+    assert await reading == "I would say"
+
+
 async def test_two_first_turns_at_once_are_one_session_and_one_turn(openai: Talk) -> None:
     openai.script(says("Hello."))
     lim = openai.limner()
@@ -138,6 +209,12 @@ async def test_a_call_with_a_used_id_gets_a_new_one(at: Talk) -> None:
     again = at.agent(session=agent.session_id)
     assert ending(await happened(again, "And?")).text == "I counted to two."
     assert all(event.item["output"].strip("{}") in _plain(at.asked[-1]) for event in finished)
+
+
+async def _read_to_first_words(events: AsyncGenerator[Event]) -> None:
+    async for event in events:
+        if isinstance(event, TextDelta):
+            return
 
 
 def _plain(request: str) -> str:

@@ -164,8 +164,8 @@ def test_a_manifest_that_cannot_be_read_is_no_failure(cli: CommandLine) -> None:
 @pytest.mark.parametrize(
     ("name", "status", "code"),
     [
-        ("0" * 64, 1, "NO_SUCH_PICTURE"),
-        ("gone.png", 1, "FILE_NOT_FOUND"),
+        ("0" * 64, 2, "NO_SUCH_PICTURE"),
+        ("gone.png", 2, "FILE_NOT_FOUND"),
         ("text.png", 4, "IMAGE_UNRECOGNIZED"),
         ("/etc/passwd", 5, "PATH_DENIED"),
     ],

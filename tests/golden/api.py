@@ -10,8 +10,8 @@ from decimal import Decimal
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path, PurePath
-from types import FunctionType
-from typing import Any, cast
+from types import FunctionType, UnionType
+from typing import Any, cast, get_args
 
 import msgspec
 from tests.golden.shapes import inlined, without_words
@@ -166,6 +166,8 @@ def public_api() -> dict[str, Any]:
 
 
 def _described(thing: Any) -> Json:
+    if isinstance(thing, UnionType):
+        return {"one of": [getattr(one, "__name__", str(one)) for one in get_args(thing)]}
     if not isinstance(thing, type):
         return {"function": _signature(thing)}
     about: dict[str, Any] = {}

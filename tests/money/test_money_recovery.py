@@ -7,7 +7,7 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -15,17 +15,20 @@ import money_child
 import pytest
 from money_child import CALL, FOUR_CENTS
 from money_clock import Clock
+from tests.servers.namespaces import ANOTHER_CONTAINER, needs_namespaces
 
-from limner.errors import BudgetExceeded
+from limner.errors import BudgetExceeded, StorageError
 from limner.money.ledger import Caps, Money
 from limner.storage.store import Store
 
 
 @contextmanager
-def child_that_is_at(state: str, ledger_path: Path) -> Generator[subprocess.Popen[str]]:
+def child_that_is_at(
+    state: str, ledger_path: Path, *, where: Sequence[str] = ()
+) -> Generator[subprocess.Popen[str]]:
     """A process with one call in that state, waiting; killed at the end if it still lives."""
     with subprocess.Popen(
-        [sys.executable, money_child.__file__, str(ledger_path), state],
+        [*where, sys.executable, money_child.__file__, str(ledger_path), state],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -148,3 +151,73 @@ async def test_the_owner_may_settle_a_call_that_was_concluded_by_mistake(
     await money.mark_unknown(reservation, error_code="OWNER_DIED")
     await money.settle(reservation, cost_nano=FOUR_CENTS, cost_source="table", picture="h")
     assert await states(money) == [("settled", FOUR_CENTS, None)]
+
+
+async def test_a_process_that_lives_long_concludes_the_dead_before_it_refuses(
+    store: Store, clock: Clock, ledger_path: Path
+) -> None:
+    money = Money(store, caps=Caps(session_nano=FOUR_CENTS), clock=clock)
+    await money.spend()
+    with child_that_is_at("reserved", ledger_path) as child:
+        with pytest.raises(BudgetExceeded, match="calls in flight hold"):
+            await money.reserve(FOUR_CENTS, **CALL)
+        child.kill()
+        child.wait()
+    await money.reserve(FOUR_CENTS, **CALL)
+
+
+async def test_a_call_that_waits_gets_what_a_process_held_that_dies_meanwhile(
+    store: Store, clock: Clock, ledger_path: Path
+) -> None:
+    money = Money(store, caps=Caps(session_nano=FOUR_CENTS), clock=clock)
+    with child_that_is_at("reserved", ledger_path) as child:
+        waiting = asyncio.ensure_future(money.reserve(FOUR_CENTS, **CALL, wait_s=600))
+        await asyncio.wait({waiting}, timeout=0.1)
+        assert not waiting.done()
+        child.kill()
+        child.wait()
+        await money.conclude_dead_calls()
+        assert (await waiting).quote_nano == FOUR_CENTS
+
+
+def stop_the_heart(ledger_path: Path) -> None:
+    """As if every owner had been suspended an hour ago."""
+    with closing(sqlite3.connect(ledger_path)) as connection, connection:
+        connection.execute("UPDATE owners SET beat_ms = beat_ms - 3600000")
+        connection.execute("UPDATE owners SET beat_up_ms = beat_up_ms - 3600000")
+
+
+@pytest.mark.slow
+@needs_namespaces()
+@pytest.mark.parametrize(
+    ("state", "becomes"),
+    [
+        ("reserved", ("released", 0, "OWNER_DIED")),
+        ("sent", ("unknown", FOUR_CENTS, "OWNER_DIED")),
+    ],
+)
+async def test_the_calls_of_another_container_end_only_with_its_heartbeat(
+    money: Money, ledger_path: Path, state: str, becomes: tuple[str, int, str]
+) -> None:
+    with child_that_is_at(state, ledger_path, where=ANOTHER_CONTAINER):
+        assert await money.conclude_dead_calls() == 0
+        assert await states(money) == [(state, FOUR_CENTS, None)]
+        stop_the_heart(ledger_path)
+        assert await money.conclude_dead_calls() == 1
+        assert await states(money) == [becomes]
+
+
+async def test_a_reservation_that_was_released_as_dead_is_not_sent(money: Money) -> None:
+    reservation = await money.reserve(FOUR_CENTS, **CALL)
+    await money.release(reservation, error_code="OWNER_DIED")
+    with pytest.raises(StorageError) as refused:
+        await money.mark_sent(reservation, request_json="{}")
+    assert refused.value.as_json() == {
+        "code": "STORAGE_FAILED",
+        "message": "This process was suspended for so long that another one released its "
+        "reservation. Nothing was sent.",
+        "retryable": True,
+        "billed": False,
+        "cost_usd": 0.0,
+        "hint": "Call again.",
+    }

@@ -9,13 +9,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from tests.servers.wire import Reply, Seen, WireServer, bytes_reply, json_reply
 
 from limner.errors import BadProviderImage, ProviderUnavailable
 from limner.net.http import Http
 from limner.plugins import Connection, HttpService, ProviderSpec
 from limner.providers.specs import BUILT_IN
 from limner.testing import FakeClock, FakeSink
+from limner.testing.servers.http_server import (
+    LocalServer,
+    ReceivedRequest,
+    Reply,
+    bytes_reply,
+    json_reply,
+)
 
 PICTURE = bytes(range(256)) * 9
 BASE64 = base64.b64encode(PICTURE).decode()
@@ -35,12 +41,12 @@ class Drawn:
     cost: float
 
 
-class AtelierServer(WireServer):
+class AtelierServer(LocalServer):
     """Answers every POST with ``reply``, and a GET with the picture."""
 
     reply: Reply
 
-    def answer(self, seen: Seen) -> Reply:
+    def answer(self, seen: ReceivedRequest) -> Reply:
         return self.reply if seen.method == "POST" else bytes_reply(PICTURE)
 
 

@@ -5,12 +5,27 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
-from limner.storage.owners import UNKNOWN, Owner, is_alive, is_in_use, this_process
+from limner.agent.sessions import Sessions
+from limner.storage.owners import (
+    EXPIRES_S,
+    UNKNOWN,
+    Owner,
+    delete_ended,
+    is_alive,
+    is_in_use,
+    is_this_process,
+    this_process,
+)
+from limner.storage.store import Store
 
 needs_proc = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells start and boot")
 
@@ -61,3 +76,82 @@ def test_a_number_in_use_is_told_from_one_that_is_not() -> None:
     assert is_in_use(1)
     if sys.platform != "win32":
         assert not is_in_use(child.pid)
+
+
+def _elsewhere(*, age_s: float = 0, up_age_s: float = 0, **where: Any) -> Owner:
+    """An owner whose process cannot be seen from here, with its last heartbeat that long ago."""
+    me = replace(this_process(), pid=2**22 + 1)
+    return replace(
+        me,
+        beat_ms=time.time_ns() // 1_000_000 - int(age_s * 1000),
+        beat_up_ms=time.monotonic_ns() // 1_000_000 - int(up_age_s * 1000),
+        **where,
+    )
+
+
+@needs_proc
+@pytest.mark.parametrize(
+    ("facts", "alive"),
+    [
+        # Another container: the clock since the boot decides, since the wall clock may be set.
+        ({"namespace": "pid:[1]", "age_s": 9_999, "up_age_s": EXPIRES_S - 30}, True),
+        ({"namespace": "pid:[1]", "age_s": 0, "up_age_s": EXPIRES_S + 1}, False),
+        ({"namespace": UNKNOWN}, True),
+        # Another host: its time since the boot is not ours.
+        ({"boot": "b", "host": "h", "age_s": EXPIRES_S - 30, "up_age_s": 9_999}, True),
+        ({"boot": "b", "host": "h", "age_s": EXPIRES_S + 1}, False),
+        # Here the process table decides, whatever the heartbeat says.
+        ({}, False),
+        ({"pid": os.getpid(), "up_age_s": 9_999}, True),
+    ],
+)
+def test_a_heartbeat_decides_only_about_processes_that_cannot_be_seen(
+    facts: dict[str, Any], alive: bool
+) -> None:
+    assert is_alive(_elsewhere(**facts)) is alive
+
+
+@needs_proc
+def test_a_process_with_the_same_number_in_another_container_is_not_this_one() -> None:
+    me = this_process()
+    assert is_this_process(me)
+    assert is_this_process(Owner(pid=me.pid, start=me.start, boot=me.boot))
+    assert not is_this_process(replace(me, namespace="pid:[1]"))
+
+
+async def beats(store: Store) -> list[tuple[str, int]]:
+    rows = await store.read(lambda tx: tx.all("owners_all"))
+    return [(row["owner"], row["beat_ms"]) for row in rows]
+
+
+async def renew(store: Store) -> bool:
+    return await store.write(store.owner.renew)
+
+
+async def test_a_lease_is_renewed_only_while_its_owner_holds_something(tmp_path: Path) -> None:
+    store = Store(tmp_path / "limner.db")
+    sessions = Sessions(store=store, clock=lambda: datetime.now(UTC))
+    assert (await renew(store), await beats(store)) == (False, [])
+    lease = await sessions.hold((await sessions.create(cwd="/")).id)
+    ((owner, first_ms),) = await beats(store)
+    assert (owner, await renew(store)) == (store.owner.id, True)
+    ((_, second_ms),) = await beats(store)
+    assert second_ms >= first_ms
+    await lease.release()
+    assert await renew(store) is False
+    await store.aclose()
+
+
+async def test_owners_that_have_ended_are_deleted_together(tmp_path: Path) -> None:
+    store = Store(tmp_path / "limner.db")
+    sessions = Sessions(store=store, clock=lambda: datetime.now(UTC))
+    await sessions.hold((await sessions.create(cwd="/")).id)
+    gone = msgspec.structs.asdict(replace(_elsewhere(), start="1"))
+    for number in range(30):
+        await store.write(lambda tx, name=f"gone{number}": tx.run("owner_beat", id=name, **gone))
+    await store.write(delete_ended)
+    assert len(await beats(store)) == 31
+    await store.write(lambda tx: tx.run("owner_beat", id="gone30", **gone))
+    await store.write(delete_ended)
+    assert [owner for owner, _ in await beats(store)] == [store.owner.id]
+    await store.aclose()

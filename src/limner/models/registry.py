@@ -181,6 +181,15 @@ class Registry:
         """
         return self._find(name.strip(), aliases_left=len(_ALIASES))
 
+    def vision_facts(self, name: str) -> VisionModel:
+        """What is known about the model of a name, found as `find` does.
+
+        Raises:
+            InputInvalid: there is no such model.
+        """
+        found = self.find(name)
+        return vision_model(name) if found is None else found.model.facts
+
     def resolve(self, *, active: str | None = None) -> Resolution | None:
         """The model for pictures: the first of these names that is a model.
 

@@ -77,6 +77,11 @@ class LedgerRow(msgspec.Struct, frozen=True, kw_only=True):
     picture: str | None
     path: str | None
 
+    @property
+    def cost_usd(self) -> float:
+        """What it cost in dollars."""
+        return self.cost_nano / NANO_PER_USD
+
     def as_json(self) -> dict[str, Any]:
         """The row with its amounts in dollars."""
         return {
@@ -103,6 +108,11 @@ class SpendLine(msgspec.Struct, frozen=True, kw_only=True):
     nano: int
     calls: int
 
+    @property
+    def cost_usd(self) -> float:
+        """The amount in dollars."""
+        return self.nano / NANO_PER_USD
+
     def as_json(self) -> dict[str, Any]:
         """The line with its amount in dollars."""
         return {"name": self.name, "usd": self.nano / NANO_PER_USD, "calls": self.calls}
@@ -114,7 +124,8 @@ class Spend(msgspec.Struct, frozen=True, kw_only=True):
     The total and each breakdown contain settled calls at their price and unknown calls at their
     quote. ``in_flight_nano`` is reserved for calls that have not ended; the total does not
     contain it. The days and the sessions are the newest ones; ``next_session`` continues the
-    sessions, and is None after the last one.
+    sessions, and is None after the last one. ``own_nano`` is what the `Limner` that was asked has
+    spent.
     """
 
     settled_nano: int
@@ -125,11 +136,22 @@ class Spend(msgspec.Struct, frozen=True, kw_only=True):
     by_session: tuple[SpendLine, ...]
     recent: tuple[LedgerRow, ...]
     next_session: int | None = None
+    own_nano: int = 0
 
     @property
     def total_nano(self) -> int:
         """What was or may have been paid."""
         return self.settled_nano + self.unknown_nano
+
+    @property
+    def total_usd(self) -> float:
+        """What was or may have been paid, in dollars."""
+        return self.total_nano / NANO_PER_USD
+
+    @property
+    def own_usd(self) -> float:
+        """What the `Limner` that was asked has spent, in dollars."""
+        return self.own_nano / NANO_PER_USD
 
     def as_json(self) -> dict[str, Any]:
         """The object `limner spend --json` prints; amounts are dollars."""

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from limner.content import Picture
-from limner.errors import StorageError
+from limner.errors import NotFound, StorageError
 from limner.imaging.facts import MaskWay
 from limner.imaging.fit import FIT_VERSION, FitRequest, Fitted, Region
 from limner.imaging.formats import BY_NAME, OutputFormat
@@ -162,11 +162,11 @@ class Pictures:
         """The picture of a handle.
 
         Raises:
-            StorageError: no picture with that handle is stored here.
+            NotFound: no picture with that handle is stored here.
         """
         row = await self._store.read(lambda tx: tx.one("picture_get", handle=handle))
         if row is None:
-            raise StorageError(f"no picture {handle!r} is stored here", code="NO_SUCH_PICTURE")
+            raise NotFound(f"no picture {handle!r} is stored here", code="NO_SUCH_PICTURE")
         return picture_from_row(row)
 
     async def family(self, handle: str) -> Lineage | None:

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from limner.errors import OutputExists, ReachDenied, StorageError
+from limner.errors import NotFound, OutputExists, ReachDenied, StorageError
 from limner.storage.os_errors import disk_errors, storage_error
 from limner.storage.temp_file import Folder, Source, TempFile, sync_folder
 
@@ -119,7 +119,8 @@ def open_plain(path: Path) -> BinaryIO:
 
     Raises:
         ReachDenied: the file, or a folder of the path, has become a symlink.
-        StorageError: the file does not exist (``FILE_NOT_FOUND``), or cannot be read.
+        NotFound: the file does not exist.
+        StorageError: it cannot be read.
     """
     try:
         with _open_folder(path.parent, make=False) as folder:
@@ -130,8 +131,8 @@ def open_plain(path: Path) -> BinaryIO:
         error.code = "PATH_DENIED"
         raise
     except OSError as error:
-        code = "FILE_NOT_FOUND" if isinstance(error, FileNotFoundError) else None
-        raise storage_error(error, doing="read", path=path, code=code) from error
+        kind = NotFound if isinstance(error, FileNotFoundError) else StorageError
+        raise storage_error(error, doing="read", path=path, kind=kind) from error
     if stat.S_ISREG(os.fstat(fd).st_mode):
         return os.fdopen(fd, "rb")
     os.close(fd)

@@ -9,6 +9,9 @@ from pathlib import Path
 
 from limner.errors import StorageError
 
+# A text that was mistaken for a path, as a picture in base64, is not shown at any length.
+MAX_PATH_CHARS = 300
+
 _FULL = ("the disk is full", "Free some space and try again.")
 _FORBIDDEN = ("permission is missing", "Choose another folder, or change who may write there.")
 _CAUSES = {
@@ -30,13 +33,13 @@ _CAUSES = {
 
 
 def storage_error(
-    error: OSError, *, doing: str, path: Path, code: str | None = None
+    error: OSError, *, doing: str, path: Path, kind: type[StorageError] = StorageError
 ) -> StorageError:
     """The error for a failure while ``doing`` something to ``path``."""
     cause, hint = _CAUSES.get(
         error.errno or 0, (f"the system says: {error.strerror or error}", None)
     )
-    return StorageError(f"Could not {doing} {str(path)!r}: {cause}.", hint=hint, code=code)
+    return kind(f"Could not {doing} {str(path)[:MAX_PATH_CHARS]!r}: {cause}.", hint=hint)
 
 
 @contextmanager

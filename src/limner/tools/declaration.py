@@ -23,7 +23,10 @@ from limner.tools.base import Outcome, Tool, ToolContext, ToolHints
 S = TypeVar("S", bound=msgspec.Struct)
 
 PathText = Annotated[str, Meta(extra={"path": True})]
-"""A file path, or the handle of a picture. Python callers may give a `Path`."""
+"""A file path. Python callers may give a `Path`."""
+
+ImageText = Annotated[str, Meta(extra={"image": True})]
+"""A picture: its file path or its handle. Python callers may give any `ImageInput`."""
 
 Handle = Annotated[str, Meta(description="The handle of the picture.")]
 
@@ -214,12 +217,13 @@ def inlined(schema: Any, definitions: Mapping[str, Any], *, within: tuple[str, .
 def _argument(field: msgspec.structs.FieldInfo) -> Argument:
     kind = _without_none(field.type)
     metas = [one for one in _parts(kind) if isinstance(one, Meta)]
+    plain = get_args(kind)[0] if get_origin(kind) is Annotated else kind
+    items = _parts(get_args(plain)[0]) if get_origin(plain) is tuple else ()
     extra: dict[str, Any] = {}
-    for meta in metas:
+    for meta in (*(one for one in items if isinstance(one, Meta)), *metas):
         extra |= meta.extra or {}
     written = [meta.extra_json_schema["default"] for meta in metas if meta.extra_json_schema]
     default = written[0] if written else field.default
-    plain = get_args(kind)[0] if get_origin(kind) is Annotated else kind
     return Argument(
         name=field.name,
         kind=kind,

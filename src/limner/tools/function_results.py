@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import json
+import os
+import re
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, cast
 
 import msgspec
 from msgspec.structs import replace
 
 from limner.content import Content, Picture, Text
-from limner.errors import CorruptImage, ImageError, MissingExtra
+from limner.errors import ImageError, MissingExtra
 from limner.pictures.placeholders import omitted, reason_of
 from limner.pictures.take import Pictures
 from limner.tools.base import Outcome, ToolContext
 from limner.tools.built_in.image_recall import as_value
+from limner.tools.image_input import DrawnPicture, resolve_image
+from limner.tools.output_file import GeneratedImage
+from limner.wires.base import HANDLE_URL
 
-
-@runtime_checkable
-class DrawnPicture(Protocol):
-    """A picture in memory, as Pillow has them."""
-
-    mode: str
-    size: tuple[int, int]
-
-    def save(self, fp: Any, format: str) -> None:  # noqa: A002 - Pillow's own name for it
-        """Write it to a file."""
-        ...
-
-
-_PICTURES = (bytes, bytearray, memoryview, Path, Picture, DrawnPicture)
+_PICTURES = (
+    *(bytes, bytearray, memoryview, io.IOBase),
+    *(os.PathLike, Picture, GeneratedImage, DrawnPicture),
+)
+# Any other text is words: a path has to be a `Path`.
+_PICTURE_URL = re.compile(rf"data:image/[^,]{{1,100}};base64,|{HANDLE_URL}[0-9a-f]{{64}}$")
 
 
 class FunctionResults(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,9 +44,10 @@ class FunctionResults(msgspec.Struct, frozen=True, kw_only=True):
     async def outcome(self, answer: Any) -> Outcome:
         """The outcome of a call.
 
-        Words, a picture, or a list that contains one of these are content. A mapping, or anything
-        else that JSON can express, is the value. A picture that cannot be decoded is replaced by
-        words that say why; the rest stays.
+        Words, a picture (every `ImageInput`; a text only as a data URL or ``limner://image/…``), or
+        a list that contains one of these are content. A mapping, or anything else that JSON can
+        express, is the value. A picture that cannot be decoded is replaced by words that say why;
+        the rest stays.
 
         Raises:
             ReachDenied: the caller may not read a path.
@@ -65,7 +61,7 @@ class FunctionResults(msgspec.Struct, frozen=True, kw_only=True):
             return await self._content([answer])
         if isinstance(answer, list | tuple):
             parts = cast("Sequence[Any]", answer)
-            if any(isinstance(part, (*_PICTURES, Text)) for part in parts):
+            if any(isinstance(part, Text) or _is_picture(part) for part in parts):
                 return await self._content(parts)
         return Outcome(value=_value(answer))
 
@@ -76,15 +72,10 @@ class FunctionResults(msgspec.Struct, frozen=True, kw_only=True):
         return gathered.outcome()
 
     async def _part(self, part: Any) -> Content | ImageError | MissingExtra:
-        match part:
-            case str():
-                return Text(part)
-            case Text() | Picture():
-                return part
-            case _ if not isinstance(part, _PICTURES):
-                return Text(msgspec.json.encode(_value(part)).decode())
-            case _:
-                pass
+        if isinstance(part, Text):
+            return part
+        if not _is_picture(part):
+            return Text(part if isinstance(part, str) else _json(part))
         try:
             return await self._taken(part)
         except (ImageError, MissingExtra) as problem:
@@ -92,15 +83,14 @@ class FunctionResults(msgspec.Struct, frozen=True, kw_only=True):
 
     async def _taken(self, part: Any) -> Picture:
         pictures = self.pictures()
-        if isinstance(part, Path):
-            path = self.context.reach.resolve_read(part, cwd=self.context.cwd)
-            return await pictures.take_file(path)
-        data = (
-            await asyncio.to_thread(_saved, part) if isinstance(part, DrawnPicture) else bytes(part)
+        found = await resolve_image(part, pictures=pictures, source=self.tool)
+        if isinstance(found, Picture):
+            return found
+        if isinstance(part, str):
+            return await pictures.recall(part.removeprefix(HANDLE_URL))
+        return await pictures.take_file(
+            self.context.reach.resolve_read(found, cwd=self.context.cwd)
         )
-        with pictures.sink() as sink:
-            await asyncio.to_thread(sink.write, data)
-            return await pictures.take(sink, lineage={"from": self.tool})
 
 
 class _Gathered(msgspec.Struct):
@@ -128,16 +118,17 @@ class _Gathered(msgspec.Struct):
 
 
 def _is_content(answer: Any) -> bool:
-    return isinstance(answer, (str, Text, *_PICTURES))
+    return isinstance(answer, str | Text) or _is_picture(answer)
 
 
-def _saved(drawn: DrawnPicture) -> bytes:
-    file = io.BytesIO()
-    try:
-        drawn.save(file, "PNG")
-    except (OSError, ValueError) as error:
-        raise CorruptImage(f"it cannot be written as PNG: {error}") from error
-    return file.getvalue()
+def _is_picture(part: Any) -> bool:
+    if isinstance(part, str):
+        return _PICTURE_URL.match(part) is not None
+    return isinstance(part, _PICTURES)
+
+
+def _json(part: Any) -> str:
+    return msgspec.json.encode(_value(part)).decode()
 
 
 def _value(answer: Any) -> Mapping[str, Any]:

@@ -6,28 +6,27 @@ It is for agents that send pictures to models themselves, and want to know what 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
-from limner.catalogue.vision import vision_model
+from limner.catalogue.vision import VisionModel
 from limner.content import Picture
 from limner.pictures.fitting import FittedImage, Fitting
 from limner.tools.base import Outcome, Tool, ToolContext
 from limner.tools.built_in.image_recall import READS
-from limner.tools.declaration import Dimensions, Handle, PathText, ToolDeclaration
+from limner.tools.declaration import Dimensions, Handle, ImageText, ToolDeclaration
 from limner.tools.regions import RegionArgument
 from limner.tools.sources import SourceLoader
-from limner.wires.base import HANDLE_URL
 
 
 class FitArguments(msgspec.Struct, frozen=True, kw_only=True):
     """The arguments of `image_fit`."""
 
     image: Annotated[
-        PathText, Meta(description="A file path, or the handle that came with a picture.")
+        ImageText, Meta(description="A file path, or the handle that came with a picture.")
     ]
     model: (
         Annotated[
@@ -78,12 +77,14 @@ IMAGE_FIT = ToolDeclaration(
 )
 
 
-def image_fit(sources: SourceLoader, fitting: Fitting) -> Tool:
-    """The tool, which fits pictures that ``sources`` finds."""
+def image_fit(
+    sources: SourceLoader, fitting: Fitting, *, find_model: Callable[[str], VisionModel]
+) -> Tool:
+    """The tool, which fits pictures that ``sources`` finds for models that ``find_model`` finds."""
 
     async def run(arguments: FitArguments, context: ToolContext) -> Outcome:
-        model = None if arguments.model is None else vision_model(arguments.model)
-        picture = await sources.take(arguments.image.removeprefix(HANDLE_URL), context)
+        model = None if arguments.model is None else find_model(arguments.model)
+        picture = await sources.take(arguments.image, context)
         fitted = await fitting.fit(
             picture, model=model, region=arguments.region, page=arguments.page or 1
         )

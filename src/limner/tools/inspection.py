@@ -36,7 +36,7 @@ from limner.pictures.request import Progress
 from limner.tools.answer_cache import AnswerCache
 from limner.tools.base import ApprovalPolicy, ToolContext
 from limner.tools.consent import payer_for
-from limner.tools.declaration import PathText
+from limner.tools.declaration import ImageText
 from limner.tools.in_flight import InFlight
 from limner.tools.picture_loader import LoadedPicture, PictureLoader
 from limner.tools.regions import RegionArgument
@@ -63,7 +63,7 @@ class InspectArguments(msgspec.Struct, frozen=True, kw_only=True):
     """The arguments of `inspect_image`."""
 
     path: Annotated[
-        PathText,
+        ImageText,
         Meta(
             description="Path of the image file; a relative one is relative to the working "
             "folder. The handle of a picture works too."
@@ -71,7 +71,7 @@ class InspectArguments(msgspec.Struct, frozen=True, kw_only=True):
     ]
     question: Annotated[str, Meta(description="What to find out about the picture.")]
     paths: Annotated[
-        tuple[PathText, ...],
+        tuple[ImageText, ...],
         Meta(
             description="More image files to look at together with the first.",
             max_length=MAX_PATHS - 1,

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypedDict
 from limner.imaging.fit import Region
 from limner.pictures.request import Progress
 from limner.tools.base import Question
+from limner.tools.image_input import ImageInput
 
 
 class CallHooks(TypedDict, total=False):
@@ -96,8 +97,8 @@ class EditOptions(CallHooks, total=False):
     model: str | None
     overwrite: bool | None
     size: str | None
-    references: Sequence[str | Path] | None
-    mask: str | Path | None
+    references: Sequence[ImageInput] | None
+    mask: ImageInput | None
     region: Region | None
     output_format: Literal["png", "jpeg", "webp"] | None
     fallback: Sequence[str] | None
@@ -114,7 +115,7 @@ class InspectOptions(CallHooks, total=False):
         model: The model to ask, as provider/id. By default the settings say.
     """
 
-    paths: Sequence[str | Path] | None
+    paths: Sequence[ImageInput] | None
     region: Region | None
     schema: Mapping[str, Any] | None
     model: str | None

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from limner.catalogue.images import ImageModel, Needs, Size
 from limner.catalogue.prices import Quote
 from limner.content import Picture
-from limner.errors import InputInvalid
+from limner.errors import NANO_PER_USD, InputInvalid
 from limner.imaging.formats import OutputFormat
 from limner.imaging.limits import DEFAULT_LIMITS
 from limner.pictures.request import MAX_SEED, ImageRequest
@@ -34,8 +34,9 @@ DEFAULT_SIZE = Size(1024, 1024)
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """An order with everything decided. Without a target the file gets a new name.
 
-    ``parents`` are the handles of the pictures it is drawn from. It is ``untrusted`` if one
-    of them, or the mask, comes from outside: it may contain words of others.
+    ``quote`` is the price of one picture, and ``n`` the number of pictures. ``parents`` are the
+    handles of the pictures it is drawn from. It is ``untrusted`` if one of them, or the mask, comes
+    from outside: it may contain words of others.
     """
 
     request: ImageRequest
@@ -43,9 +44,20 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     quote: Quote
     target: Path | None
     overwrite: bool
+    n: int = 1
     parents: tuple[str, ...] = ()
     output_format: OutputFormat = "png"
     untrusted: bool = False
+
+    @property
+    def cost_nano(self) -> int:
+        """What all pictures cost, in nano-dollars; the most if the quote is not exact."""
+        return self.quote.nano * self.n
+
+    @property
+    def cost_usd(self) -> float:
+        """What all pictures cost, in dollars; the most if the quote is not exact."""
+        return self.cost_nano / NANO_PER_USD
 
 
 class Planner(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,6 +111,7 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
             quote=quote_of(request, model),
             target=target,
             overwrite=arguments.overwrite,
+            n=arguments.n,
             parents=tuple(source.handle for source in sources),
             output_format=order.output_format,
             untrusted=not await self.sourcing.are_drawn_here(sources, mask),

@@ -109,6 +109,10 @@ class CallResumer(msgspec.Struct, frozen=True, kw_only=True):
         try:
             return await self._of_job(job, row, progress)
         except LimnerError as error:
+            now = await self.lim.money.job(job.id)
+            if now is not None and now.state == "unknown":
+                # It could not even be asked for, as without a key: it may still be charged.
+                error.charge(now.cost_nano, "unknown")
             return error
 
     async def _of_job(

@@ -41,7 +41,12 @@ class Toolbox(msgspec.Struct, frozen=True, kw_only=True):
         lim = self.lim
         handles = Handles(pictures=lim.pictures, known=self._known)
         own = [
-            image_fit(SourceLoader(pictures=lim.pictures, handles=handles), lim.fitting),
+            image_fit(
+                SourceLoader(pictures=lim.pictures, handles=handles),
+                lim.fitting,
+                # Not loaded before the first call: it takes as long as starting the server.
+                find_model=lambda name: lim.models.vision_facts(name),  # noqa: PLW0108
+            ),
             image_job(
                 self.running, resume=resume, answer_within_s=lim.settings.mcp.answer_within_s
             ),

@@ -23,7 +23,6 @@ from limner.agent.events import (
     TurnStarted,
     UsageUpdated,
 )
-from limner.errors import NANO_PER_USD
 from limner.json_shapes import as_list, as_object
 from limner.tools.base import ToolCall, ToolResult
 from limner.wires.base import Usage
@@ -38,8 +37,8 @@ class TurnResult(TurnEnded, frozen=True, kw_only=True, tag="turn_ended"):
     Attributes:
         items: every item of the turn, as the server describes it.
         usage: the tokens of its requests together.
-        cost_nano: what the tools cost that ran here, in nano-dollars.
-        spent_nano: what the tools cost that ran here, in every turn since the thread was opened.
+        cost_usd: what the tools cost that ran here.
+        session_usd: what the tools cost that ran here, in every turn since the thread was opened.
         error: why it failed or was interrupted, if the server says; ``extras["info"]`` is the
             server's own code.
     """
@@ -49,10 +48,9 @@ class TurnResult(TurnEnded, frozen=True, kw_only=True, tag="turn_ended"):
     items: tuple[Item, ...] = ()
     usage: Usage = Usage(input_tokens=0, output_tokens=0)
 
-    @property
-    def cost_usd(self) -> float:
-        """What the tools cost that ran here, in dollars."""
-        return self.cost_nano / NANO_PER_USD
+    def as_json(self) -> dict[str, Any]:
+        """As that of `TurnEnded`, with the tokens of the turn."""
+        return {**super().as_json(), "usage": msgspec.to_builtins(self.usage)}
 
 
 class Reconnected(TurnEvent, frozen=True, kw_only=True, tag="reconnected"):
@@ -69,6 +67,10 @@ class RawNotification(TurnEvent, frozen=True, kw_only=True, tag="notification"):
     """Any other notification about the thread; ``raw`` is its params."""
 
     method: str
+
+    def as_json(self) -> dict[str, Any]:
+        """The method and its params."""
+        return self._typed({"method": self.method, "params": self.raw})
 
 
 RemoteEvent = Event | Reconnected | RawNotification

@@ -16,13 +16,12 @@ from limner.content import Picture
 from limner.errors import ImageError, StorageError
 from limner.pictures.placeholders import reason_of
 from limner.tools.base import ToolResult
+from limner.tools.image_input import ImageInput
 from limner.wires import codex_content
 from limner.wires import items as made
 from limner.wires.base import ModelPicture
 from limner.wires.content_parts import encode_base64
 from limner.wires.items import Item
-
-Image = Path | bytes | Picture
 
 BLOCKED = "the setting images.block_images keeps pictures from models"
 
@@ -38,7 +37,7 @@ class OutputParts:
     def __init__(self, lim: Callable[[], Limner], *, is_local: bool) -> None:
         self._lim, self._is_local = lim, is_local
 
-    async def user_input(self, text: str, images: Sequence[Image]) -> list[dict[str, Any]]:
+    async def user_input(self, text: str, images: Sequence[ImageInput]) -> list[dict[str, Any]]:
         """Text and pictures as the input of a turn; the pictures come first.
 
         Raises:
@@ -62,21 +61,11 @@ class OutputParts:
         content = codex_content.write(parts, fitted, omitted=omitted)
         return item, {"contentItems": content, "success": result.ok}
 
-    async def _image_input(self, image: Image) -> dict[str, Any]:
+    async def _image_input(self, image: ImageInput) -> dict[str, Any]:
         if isinstance(image, Path) and self._is_local:
             return {"type": "localImage", "path": str(image.absolute())}
-        fitted = await self._fit(await self._store(image))
+        fitted = await self._fit(await self._lim().take(image))
         return {"type": "image", "url": f"data:{fitted.mime};base64,{encode_base64(fitted)}"}
-
-    async def _store(self, image: Image) -> Picture:
-        if isinstance(image, Picture):
-            return image
-        lim = self._lim()
-        if isinstance(image, Path):
-            return await lim.take(image)
-        with lim.pictures.sink() as sink:
-            await asyncio.to_thread(sink.write, image)
-            return await lim.pictures.take(sink, lineage={"from": "user"})
 
     async def _fit_all(
         self, pictures: Iterable[Picture]

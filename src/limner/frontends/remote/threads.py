@@ -12,11 +12,12 @@ from limner.agent.events import Event
 from limner.errors import LimnerError, UserError
 from limner.frontends.remote.connection import Params, Request
 from limner.frontends.remote.events import Reconnected, RemoteEvent, TurnResult
-from limner.frontends.remote.output_parts import Image, OutputParts
+from limner.frontends.remote.output_parts import OutputParts
 from limner.frontends.remote.tool_calls import ToolCallServer
 from limner.frontends.remote.transports import SERVER_GONE
 from limner.frontends.remote.turns import MAX_EVENTS, RemoteTurn, finished_items
 from limner.json_shapes import as_list, as_object
+from limner.tools.image_input import ImageInput
 
 # How long a turn may take to stop after the caller has left it.
 LEAVE_TIMEOUT_S = 10.0
@@ -106,7 +107,7 @@ class Thread:
         return name if isinstance(name, str) else None
 
     async def run(
-        self, text: str, *, images: Sequence[Image] = (), **options: Unpack[TurnOptions]
+        self, text: str, *, images: Sequence[ImageInput] = (), **options: Unpack[TurnOptions]
     ) -> TurnResult:
         """Send a message, and wait until the model has called its tools and answered.
 
@@ -116,7 +117,7 @@ class Thread:
             options: the options of this turn.
 
         Raises:
-            UserError: a turn is running.
+            UserError: another task reads a running turn.
             LimnerError: the turn could not be started. If it fails later, or is interrupted, the
                 result says so.
         """
@@ -127,27 +128,30 @@ class Thread:
         raise AssertionError("a turn without an end")
 
     async def stream(
-        self, text: str, *, images: Sequence[Image] = (), **options: Unpack[TurnOptions]
+        self, text: str, *, images: Sequence[ImageInput] = (), **options: Unpack[TurnOptions]
     ) -> AsyncGenerator[RemoteEvent]:
         """As `run`, but yields each event, as `limner.Agent.run` does; the last is a `TurnResult`.
 
-        A caller that leaves the loop before that interrupts the turn. If the loop may be left
-        early, put `contextlib.aclosing` around this.
+        A caller that leaves the loop before that interrupts the turn: at the latest, the next
+        `run` or `stream` of the same task does this.
 
         Raises:
             LimnerError: as `run`.
         """
+        if self._turn is not None and self._turn.reader.has_left:
+            await self._leave(self._turn)
         turn = self._begin()
-        starting = asyncio.create_task(self._start(turn, text, images, in_camel_case(options)))
+        turn.starting = asyncio.create_task(self._start(turn, text, images, in_camel_case(options)))
         try:
             # A request that is on its way may start a turn, even if the caller has left.
-            await asyncio.shield(starting)
+            await asyncio.shield(turn.starting)
             async for event in turn.events():
                 yield event
+                turn.reader.read_on()
         finally:
-            await self._leave(turn, starting)
+            await self._leave(turn)
 
-    async def steer(self, text: str, *, images: Sequence[Image] = ()) -> None:
+    async def steer(self, text: str, *, images: Sequence[ImageInput] = ()) -> None:
         """Send a message in the middle of the running turn.
 
         Raises:
@@ -299,7 +303,7 @@ class Thread:
         return turn
 
     async def _start(
-        self, turn: RemoteTurn, text: str, images: Sequence[Image], options: Mapping[str, Any]
+        self, turn: RemoteTurn, text: str, images: Sequence[ImageInput], options: Mapping[str, Any]
     ) -> None:
         user_input = await self._output.user_input(text, images)
         # Only now: a thread that had no turn yet gets another id after the connection was lost.
@@ -318,18 +322,23 @@ class Thread:
             turn.id = turn_id
         self._is_stored = True
 
-    async def _leave(self, turn: RemoteTurn, starting: asyncio.Task[None]) -> None:
-        try:
-            with suppress(LimnerError, TimeoutError):
-                async with asyncio.timeout(LEAVE_TIMEOUT_S):
-                    await starting
-                    if not turn.ended.is_set():
-                        await self.interrupt()
-                        await turn.ended.wait()
-        finally:
-            starting.cancel()
-            turn.end("interrupted", error=None)
-            self._turn, self._spent_nano = None, turn.spent_nano
+    async def _leave(self, turn: RemoteTurn) -> None:
+        """Interrupt the turn if it is still running, and make room for the next."""
+        # The next turn may do this while Python closes the generator of this one.
+        async with turn.leaving:
+            if self._turn is not turn or turn.starting is None:
+                return
+            try:
+                with suppress(LimnerError, TimeoutError):
+                    async with asyncio.timeout(LEAVE_TIMEOUT_S):
+                        await turn.starting
+                        if not turn.ended.is_set():
+                            await self.interrupt()
+                            await turn.ended.wait()
+            finally:
+                turn.starting.cancel()
+                turn.end("interrupted", error=None)
+                self._turn, self._spent_nano = None, turn.spent_nano
 
     def _running_id(self) -> str:
         if self._turn is None or self._turn.id is None or self._turn.ended.is_set():

@@ -20,6 +20,7 @@ from limner.agent.events import (
     TurnStarted,
     UsageUpdated,
 )
+from limner.agent.turn_reader import TurnReader
 from limner.errors import LimnerError
 from limner.frontends.remote.events import Params, RemoteEvent, TurnResult, read_event
 from limner.json_shapes import as_list, as_object
@@ -50,6 +51,9 @@ class RemoteTurn:
         self, *, spent_nano: int = 0, is_own_tool: Callable[[str], bool] = lambda _: False
     ) -> None:
         self.id: str | None = None
+        self.reader = TurnReader()
+        self.starting: asyncio.Task[None] | None = None
+        self.leaving = asyncio.Lock()
         self.ended = asyncio.Event()
         self.cost_nano = 0
         self._spent_before_nano, self._is_own_tool = spent_nano, is_own_tool

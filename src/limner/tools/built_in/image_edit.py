@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from limner.tools.base import Tool
 from limner.tools.built_in import ToolParts
-from limner.tools.declaration import PathText, ToolDeclaration
+from limner.tools.declaration import ImageText, ToolDeclaration
 from limner.tools.drawing_arguments import DrawingArguments, DrawingInputs
 from limner.tools.generation_tool import DRAWS, MAX_RESULT_CHARS, DrawingAnswer, drawing_tool
 from limner.tools.regions import RegionArgument
@@ -22,12 +22,12 @@ class EditArguments(DrawingArguments, frozen=True, kw_only=True):
     tool = "image_edit"
 
     image: Annotated[
-        PathText,
+        ImageText,
         Meta(description="The picture to change: a file path, or the handle that came with it."),
     ]
     prompt: Annotated[str, Meta(description="What to change, and what to keep.")]
     references: Annotated[
-        tuple[PathText, ...],
+        tuple[ImageText, ...],
         Meta(
             description="More pictures to take from: paths or handles.",
             max_length=MAX_REFERENCES,
@@ -36,7 +36,7 @@ class EditArguments(DrawingArguments, frozen=True, kw_only=True):
     ] = ()
     mask: (
         Annotated[
-            PathText,
+            ImageText,
             Meta(
                 description="A picture of the same size, transparent or white where it may change.",
                 extra={"metavar": "IMAGE"},

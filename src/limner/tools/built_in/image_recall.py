@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from limner.content import Picture
-from limner.errors import InputInvalid, LimnerError, StorageError
+from limner.errors import InputInvalid, LimnerError, NotFound
 from limner.pictures.take import Pictures
 from limner.tools.base import Outcome, Tool, ToolContext, ToolHints
 from limner.tools.built_in import ToolParts
@@ -79,9 +79,7 @@ def as_value(picture: Picture) -> dict[str, Any]:
 
 def _no_picture(name: str) -> LimnerError:
     if names_a_picture(name):
-        return StorageError(
-            f"this conversation has no picture {name[:80]!r}", code="NO_SUCH_PICTURE"
-        )
+        return NotFound(f"this conversation has no picture {name[:80]!r}", code="NO_SUCH_PICTURE")
     return InputInvalid(
         f"{name[:80]!r} is not a picture handle",
         field="handle",

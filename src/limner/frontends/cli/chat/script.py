@@ -6,16 +6,16 @@ import asyncio
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, nullcontext
+from typing import Any
 
 import msgspec
 
-from limner.agent.events import Event
+from limner.agent.events import Event, ToolFinished, TurnEnded, UsageUpdated, images_of
 from limner.client import Limner
 from limner.errors import ApprovalDenied, Cancelled
 from limner.frontends.cli import terminal
 from limner.frontends.cli.chat.chat_agent import ChatAgent, ChatOptions
 from limner.frontends.cli.chat.chat_session import OFFLINE_NOTE
-from limner.frontends.cli.chat.event_json import TurnSummary, event_as_json
 from limner.frontends.cli.chat.interrupts import interrupts
 from limner.frontends.cli.chat.screen import Screen
 from limner.frontends.cli.output import CommandResult, emit, speak
@@ -24,6 +24,7 @@ from limner.frontends.cli.stderr import is_live, say
 from limner.frontends.cli.terminal import wait_for
 from limner.models.registry import OFFLINE
 from limner.tools.base import Question
+from limner.wires.base import Usage
 
 # The flags with which a script answers questions in advance.
 MONEY_FLAGS = (
@@ -60,7 +61,7 @@ async def _run(
         if model.name == OFFLINE and not form.as_json:
             say(OFFLINE_NOTE)
         screen = approval.screen = _make_screen(lim, form)
-        summary = TurnSummary()
+        summary = _TurnSummary()
         events = agent.current.run(message, images=images)
         with interrupts(_stopper(agent)):
             try:
@@ -72,16 +73,50 @@ async def _run(
 
 
 async def _follow(
-    events: AsyncGenerator[Event], summary: TurnSummary, screen: Screen | None, form: OutputForm
+    events: AsyncGenerator[Event], summary: _TurnSummary, screen: Screen | None, form: OutputForm
 ) -> None:
     shown = nullcontext() if screen is None else screen.watched()
     async with shown, aclosing(events) as happening:
         async for event in happening:
             summary.add(event)
             if form.is_streamed:
-                emit(event_as_json(event))
+                emit(event.as_json())
             if screen is not None:
                 await screen.show(event)
+
+
+class _TurnSummary(msgspec.Struct):
+    """Collects the result of a turn from its events."""
+
+    calls: list[ToolFinished] = []
+    usage: Usage | None = None
+    ended: TurnEnded | None = None
+
+    def add(self, event: Event) -> None:
+        """Take account of one event."""
+        match event:
+            case ToolFinished():
+                self.calls.append(event)
+            case UsageUpdated():
+                self.usage = event.total
+            case TurnEnded():
+                self.ended = event
+            case _:
+                pass
+
+    def as_json(self, *, session: str | None, model: str) -> dict[str, Any]:
+        """The result of a turn that has ended."""
+        assert self.ended is not None
+        ended = self.ended.as_json()
+        del ended["type"], ended["turn"]
+        return {
+            **ended,
+            "session": session,
+            "model": model,
+            "usage": msgspec.to_builtins(self.usage),
+            "calls": [call.call_as_json() for call in self.calls],
+            "images": images_of(self.calls),
+        }
 
 
 class _Approval:
@@ -127,7 +162,7 @@ def _stopper(agent: ChatAgent) -> Callable[[int], None]:
 
 
 def _result(
-    summary: TurnSummary, approval: _Approval, form: OutputForm, *, session: str | None, model: str
+    summary: _TurnSummary, approval: _Approval, form: OutputForm, *, session: str | None, model: str
 ) -> CommandResult:
     ended = summary.ended
     assert ended is not None

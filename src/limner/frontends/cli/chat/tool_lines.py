@@ -16,6 +16,7 @@ from limner.frontends.cli.rendering import (
     QUESTION_PREVIEW_WIDTH,
     clipped,
 )
+from limner.json_shapes import decode_json
 from limner.tools.base import ToolCall, ToolResult
 
 # The main arguments of limner's own tools.
@@ -71,7 +72,7 @@ def failure_of(result: ToolResult) -> str:
 
 
 def _result_lines(result: ToolResult) -> Iterator[str]:
-    value = decoded(result.value)
+    value = decode_json(result.value)
     if isinstance(value, str):
         yield from value.splitlines()
     elif not isinstance(value, dict):
@@ -80,14 +81,6 @@ def _result_lines(result: ToolResult) -> Iterator[str]:
         for name, member in cast("dict[str, Any]", value).items():
             is_prose = name == "text" and isinstance(member, str)
             yield from member.splitlines() if is_prose else [f"{_shown(name)}: {_shown(member)}"]
-
-
-def decoded(text: str) -> Any:
-    """Decode the result of a tool: JSON, or the text itself if it is not JSON."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
 
 
 def _shown(value: object) -> str:
