@@ -59,6 +59,7 @@ class TestOpenAIImage(TestOpenAICompatible):
 
 class TestReplicateFlux(ProviderContract):
     spec = replace(BUILT_IN["replicate-flux"], build=impatient(ReplicateFlux))
+    can_find_jobs = True
 
     @contextmanager
     def stage(self) -> Iterator[LocalStage]:

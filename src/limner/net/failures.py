@@ -261,9 +261,7 @@ def _error_type(response: FailedResponse, body: _ErrorBody) -> type[ProviderErro
     return exact.get(status, ProviderUnavailable if status >= 500 else ProviderBadRequest)
 
 
-def _hint(
-    status: int, body: _ErrorBody, vendor: Vendor, *, is_outcome_unknown: bool
-) -> str | None:
+def _hint(status: int, body: _ErrorBody, vendor: Vendor, *, is_outcome_unknown: bool) -> str | None:
     if body.code in MODERATION_CODES:
         return vendor.rephrase
     if body.code in OUT_OF_QUOTA_CODES or status == 402:

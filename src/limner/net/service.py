@@ -250,9 +250,10 @@ class Service:
         )
         if content is not None and len(content) > CHUNK_BYTES:
             request.stream = ChunkedBody(content)
+        # The HTTP library limits only the pause between two chunks.
+        deadline = asyncio.timeout(self._timeout_s)
         try:
-            # The HTTP library limits only the pause between two chunks.
-            async with asyncio.timeout(self._timeout_s) as deadline:
+            async with deadline:
                 response = await self._http.send(request, stream=True)
                 self._note_date(response)
                 try:

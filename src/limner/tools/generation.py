@@ -56,7 +56,7 @@ class ImageGenerator(msgspec.Struct, frozen=True, kw_only=True):
             async with self._paid_call(order, plan, context) as call, self.slot():
                 self.in_flight.check_open()
                 provider = self.connect(plan.choice)
-                with self.output.pictures.sink() as sink:
+                with self.in_flight.writing(plan.target), self.output.pictures.sink() as sink:
                     await call.send(encode_entry(plan))
                     callbacks = provider_callbacks(call, context.progress)
                     receipt = await provider.generate(plan.request, sink, callbacks)

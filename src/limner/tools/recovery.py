@@ -39,16 +39,18 @@ async def recover(
         return None
     with drawing.in_flight.track():
         if row.remote_id is not None and row.remote_url is not None:
-            job: RemoteJob | None = RemoteJob(remote_id=row.remote_id, url=row.remote_url)
+            found = [RemoteJob(remote_id=row.remote_id, url=row.remote_url)]
         else:
-            job = await provider.find(plan.request, since_ms=row.created_ms)
-        if job is None:
+            found = await provider.find(plan.request, since_ms=row.created_ms)
+        if not found:
             return None
         output, money = drawing.output, drawing.money
         async with resumed_call(money, row, quote_source=plan.quote.source) as call:
-            await call.note_job(job.remote_id, job.url)
+            callbacks = provider_callbacks(call, progress)
+            job = await callbacks.claim(found)
+            if job is None:
+                return None
             with output.pictures.sink() as sink:
-                callbacks = provider_callbacks(call, progress)
                 receipt = await provider.resume(job, plan.request, sink, callbacks)
                 write = partial(output.write_or_rename, plan.target)
                 return await finish_despite_cancellation(
