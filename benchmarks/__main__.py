@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import app_server, fit, in_flight, mcp, sessions, start_up, wires
+from benchmarks import app_server, fit, gc_lock, in_flight, ledger, mcp, sessions, start_up, wires
 
 BENCHMARKS = {
     "start_up": start_up.main,
     "in_flight": in_flight.main,
     "sessions": sessions.main,
+    "ledger": ledger.main,
     "wires": wires.main,
     "fit": fit.main,
     "mcp": mcp.main,
+    "gc_lock": gc_lock.main,
     "app_server": app_server.main,
 }
 

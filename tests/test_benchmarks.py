@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from benchmarks import app_server
+from benchmarks import app_server, ledger
 from benchmarks.app_server_model import MARK, last_words
 from tests.servers.components import needs
 
@@ -37,3 +37,11 @@ def test_the_app_servers_are_measured_side_by_side_and_nothing_is_lost(
 )
 def test_the_model_hears_what_was_said_last(body: str, words: str | None) -> None:
     assert last_words(body.encode()) == words
+
+
+@pytest.mark.slow
+def test_the_ledger_is_measured_and_its_sums_agree(capsys: pytest.CaptureFixture[str]) -> None:
+    ledger.main({"few": 100, "many": 2_000}, rounds=3)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[2:6]] == ["reserve", "settle", "spend", "spent"]
+    assert lines[-1] == "sums that differ from their rows: none"

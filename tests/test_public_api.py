@@ -116,3 +116,11 @@ def test_importing_limner_touches_no_file(tmp_path: Path) -> None:
         cwd=tmp_path,
     )
     assert list(tmp_path.iterdir()) == []
+
+
+def test_dir_of_a_limner_shows_its_calls_and_not_its_parts(tmp_path: Path) -> None:
+    lim = limner.Limner(limner.Settings(home=tmp_path), cwd=tmp_path)
+    shown = {name for name in dir(lim) if not name.startswith("_")}
+    assert {"generate", "edit", "inspect", "fit", "picture", "spend", "settings"} <= shown
+    assert shown & {"components", "garbage", "ingress", "money", "quarantine", "store"} == set()
+    assert repr(lim) == f"<Limner home={str(tmp_path)!r} cwd={str(tmp_path)!r}>"

@@ -12,12 +12,23 @@ from functools import cache, cached_property
 from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, cast, get_origin, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    ParamSpec,
+    Self,
+    TypeVar,
+    Unpack,
+    cast,
+    get_origin,
+    overload,
+)
 
 import msgspec
 from msgspec.structs import replace
 
-from limner.components import Components, utc_now
+from limner.components import Components, part, utc_now
 from limner.content import Picture
 from limner.errors import ImageError
 from limner.pictures.request import Progress
@@ -45,12 +56,12 @@ from limner.tools.planning import Plan
 from limner.wires.base import HANDLE_URL
 
 if TYPE_CHECKING:
-    from limner.agent.gc import FreedSpace
     from limner.agent.session_export import ExportedSession
     from limner.agent.session_import import ImportedSession
     from limner.imaging.fit import Region
     from limner.money.records import JobRow, Spend
     from limner.pictures.fitting import FittedImage
+    from limner.pictures.gc import FreedSpace
     from limner.tools.function_tools import FunctionTool, ToolOptions
     from limner.tools.inspection import Inspection
     from limner.tools.options import EditOptions, GenerateOptions, InspectOptions
@@ -60,13 +71,15 @@ if TYPE_CHECKING:
 
 S = TypeVar("S", bound=msgspec.Struct)
 T = TypeVar("T")
+P = ParamSpec("P")
+R = TypeVar("R")
 _HOOKS = ("progress", "ask")
 
 
-def _forward(part: cached_property[T]) -> cached_property[T]:
+def _forward(of: cached_property[T]) -> cached_property[T]:
     """A part of the components as an attribute of `Limner`."""
-    get = attrgetter(f"components.{part.func.__name__}")
-    return cast("cached_property[T]", property(get, doc=part.func.__doc__))
+    get = attrgetter(f"components.{of.func.__name__}")
+    return cast("cached_property[T]", property(get, doc=of.func.__doc__))
 
 
 class StoredPicture:
@@ -145,11 +158,20 @@ class Limner:
         self.env, self.cwd, self.clock = parts.env, parts.cwd, parts.clock
         self.settings, self.home, self.session_id = parts.settings, parts.home, parts.session_id
 
+    def __repr__(self) -> str:
+        return f"<Limner home={str(self.home.folder)!r} cwd={str(self.cwd)!r}>"
+
+    def __dir__(self) -> list[str]:
+        # The parts below are for the front ends; a program has no use for them.
+        parts = {name for name in vars(type(self)) if isinstance(vars(Components).get(name), part)}
+        return sorted({*super().__dir__(), *vars(self)} - parts - {"components"})
+
     conversations = _forward(Components.conversations)
     drawing = _forward(Components.drawing)
     exporting = _forward(Components.exporting)
     fitting = _forward(Components.fitting)
     garbage = _forward(Components.garbage)
+    repairer = _forward(Components.repairer)
     handles = _forward(Components.handles)
     imaging = _forward(Components.imaging)
     importing = _forward(Components.importing)
@@ -253,10 +275,19 @@ class Limner:
     async def recover(
         self, job: JobRow, *, progress: Callable[[Progress], None] = ignore_progress
     ) -> GeneratedImage | None:
-        """Bring in the picture of an unfinished job, or None if its service cannot be asked."""
+        """Bring in the picture of an unfinished job, from the bytes that are here or its service.
+
+        Returns None if there are no bytes and the service cannot be asked.
+        """
         from limner.tools.recovery import recover
 
         return await recover(job, self.drawing, progress=progress)
+
+    def delivered_file(self, job: JobRow) -> Path | None:
+        """The file with the bytes that were delivered for an unfinished job, if it is here."""
+        from limner.tools.recovery import delivered_file
+
+        return delivered_file(job, self.drawing)
 
     async def inspect(
         self, path: ImageInput, question: str, **options: Unpack[InspectOptions]
@@ -327,10 +358,15 @@ class Limner:
         """
         return StoredPicture(self, handle_of(handle))
 
-    async def spend(self) -> Spend:
-        """What was spent: by this object or scope, by session, by model, by day, and in total."""
+    async def spend(self, *, limit: int = 50, after: int | None = None) -> Spend:
+        """What was spent: by this object or scope, by session, by model, by day, and in total.
+
+        Args:
+            limit: how many days and sessions at most.
+            after: only sessions after those of another page, by its ``next_session``.
+        """
         own_nano = await self.money.spent_here()
-        return replace(await self.money.spend(), own_nano=own_nano)
+        return replace(await self.money.spend(lines=limit, after=after), own_nano=own_nano)
 
     async def heard(self, path: str | Path) -> str:
         """A sound file that a person plays to a model, as a data URL.
@@ -556,7 +592,9 @@ def _read(kind: type[S], given: Mapping[str, Any]) -> S:
         InputInvalid: one is missing or wrong.
     """
     own = {name: given[name] for name in kind.__struct_fields__ if given.get(name) is not None}
-    plain = msgspec.to_builtins(own, builtin_types=(bytes, bytearray), enc_hook=_as_json)
+    plain = msgspec.to_builtins(
+        own, builtin_types=(bytes, bytearray, memoryview), enc_hook=_as_json
+    )
     return read_arguments(kind, plain)
 
 
@@ -578,16 +616,18 @@ def create_image_tools(lim: Limner | None = None) -> list[Tool]:
 
 
 @overload
-def tool(function: Callable[..., Any], /, **options: Unpack[ToolOptions]) -> FunctionTool: ...
+def tool(function: Callable[P, R], /, **options: Unpack[ToolOptions]) -> FunctionTool[P, R]: ...
 
 
 @overload
-def tool(**options: Unpack[ToolOptions]) -> Callable[[Callable[..., Any]], FunctionTool]: ...
+def tool(
+    **options: Unpack[ToolOptions],
+) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
 
 
 def tool(
-    function: Callable[..., Any] | None = None, /, **options: Unpack[ToolOptions]
-) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
+    function: Callable[P, R] | None = None, /, **options: Unpack[ToolOptions]
+) -> FunctionTool[P, R] | Callable[[Callable[P, R]], FunctionTool[P, R]]:
     """Make a tool of a typed function, as ``@limner.tool`` or with the options of `function_tool`.
 
     A model reads the signature and the docstring. The function may return words, a picture (a
@@ -603,7 +643,7 @@ def tool(
 
     from limner.tools.function_tools import function_tool
 
-    def decorate(function: Callable[..., Any]) -> FunctionTool:
+    def decorate(function: Callable[P, R]) -> FunctionTool[P, R]:
         return function_tool(function, pictures=lambda: _of_this_program().pictures, **options)
 
     return decorate if function is None else decorate(function)

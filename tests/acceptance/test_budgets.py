@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -165,3 +168,19 @@ async def test_a_scope_has_a_name_and_no_scopes(studio: Studio, name: str) -> No
             lim.scope(name)
         with pytest.raises(InputInvalid, match="has no scopes"):
             lim.scope("alice").scope("bob")
+
+
+@pytest.mark.slow
+def test_the_program_of_the_guide_runs_without_a_key(tmp_path: Path) -> None:
+    guide = Path(__file__).parents[2] / "docs" / "guides" / "budgets.md"
+    (program,) = re.findall(r"^```python\n(.*?)^```", guide.read_text(), re.DOTALL | re.MULTILINE)
+    env = {"HOME": str(tmp_path), "LIMNER_HOME": str(tmp_path / "home")}
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=env,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert Path(done.stdout.split()[-2]).is_file()

@@ -14,8 +14,8 @@ import pytest
 from tests.acceptance.conftest import AUTUMN, Studio, picture
 
 from limner.errors import UserError
+from limner.storage.database import migrations, statements
 from limner.storage.owners import this_process
-from limner.storage.store import migrations, statements
 
 NOW_MS = int(AUTUMN.timestamp() * 1000)
 SESSION = "01890a5d-ac96-774b-bcce-b302099a8057"

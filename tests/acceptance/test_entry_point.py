@@ -96,7 +96,7 @@ async def test_an_installed_provider_draws_by_name_and_is_priced_and_settled(
 ) -> None:
     words = ("--provider", "atelier", "--size", "40x30", "--out", "fox.png")
     status, quoted = await generate(installed, *words, "--dry-run")
-    assert (status, quoted["quote_usd"], quoted["model"]) == (0, 0.0125, "brush-1")
+    assert (status, quoted["cost_usd"], quoted["model"]) == (0, 0.0125, "brush-1")
     status, drawn = await generate(installed, *words)
     assert status == 0
     assert {name: drawn[name] for name in [*drawn][:5]} == {

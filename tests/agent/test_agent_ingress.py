@@ -34,9 +34,10 @@ from tests.imaging.imaging_samples import chunk
 from tests.imaging.imaging_samples import encoded as saved
 from tests.wires.vendor_types import assert_legal
 
-from limner.agent.ingress import MAX_BASE64_CHARS, Ingress
+from limner.agent.ingress import MAX_BASE64_CHARS, MAX_CONCURRENT, Ingress
 from limner.client import Limner
 from limner.content import Picture
+from limner.errors import LimnerError, MissingExtra, StorageError
 from limner.pictures.take import Pictures
 from limner.storage.blobs import Blobs, BlobWriter
 from limner.wires import codex_content
@@ -80,6 +81,10 @@ POISON = {
     "no comma": ("data:image/png;base64", "it has no bytes"),
     "no base64": ("data:image/png,%89PNG", "its data is not base64"),
     "broken base64": (data_url(PNG)[:-3] + "!!!", "its data is not base64"),
+    "a line break in base64": (
+        data_url(PNG)[:60] + "\n" + data_url(PNG)[60:],
+        "its data is not base64",
+    ),
     "unpadded base64": (data_url(b"GIF8").rstrip("="), "its data is not base64"),
     "base64 of others": ("data:image/png;base64,é", "its data is not base64"),
     "words": ("a fox", NO_DATA),
@@ -192,6 +197,75 @@ async def test_the_same_address_is_decoded_once_in_a_call(lim: Limner) -> None:
     assert pictures.count == 2
     assert [one.handle for one in entered.pictures] == [handle_of(PNG), handle_of(JPEG)]
     assert entered.items[-1]["output"] == [seen(handle_of(PNG))]
+
+
+class Failing(Pictures):
+    """Cannot take or find pictures."""
+
+    error: LimnerError = StorageError("the disk is full")
+
+    async def take(
+        self, poured: BlobWriter, *, lineage: Mapping[str, Any], parent: Picture | None = None
+    ) -> Picture:
+        raise self.error
+
+    async def recall(self, handle: str) -> Picture:
+        raise self.error
+
+
+def failing(lim: Limner, error: LimnerError) -> Ingress:
+    pictures = Failing(
+        blobs=Blobs(lim.home.blobs), store=lim.store, imaging=lim.imaging, clock=lim.clock
+    )
+    pictures.error = error
+    return Ingress(pictures=pictures)
+
+
+@pytest.mark.parametrize("url", [data_url(PNG), f"{HANDLE_URL}{'0' * 64}"])
+async def test_a_disk_that_fails_is_an_error_and_not_a_picture_left_out(
+    lim: Limner, url: str
+) -> None:
+    with pytest.raises(StorageError, match="the disk is full"):
+        await failing(lim, StorageError("the disk is full")).parts([image(url)], source="the user")
+
+
+async def test_a_picture_that_needs_an_extra_is_left_out_and_the_message_goes_on(
+    lim: Limner,
+) -> None:
+    ingress = failing(lim, MissingExtra("HEIC needs limner[heic]"))
+    entered = await ingress.parts([text("Look."), image(data_url(PNG))], source="the user")
+    assert entered.items == (text("Look."), text("[image omitted: HEIC needs limner[heic]]"))
+
+
+async def test_blanks_around_an_address_are_no_part_of_it(lim: Limner) -> None:
+    spaced = image(f" \n{data_url(PNG)}\n")
+    entered = await lim.ingress.parts([spaced], source="the user")
+    assert (entered.items, entered.warnings) == ((seen(handle_of(PNG)),), ())
+
+
+class Slow(Pictures):
+    """Counts how many pictures are taken in at once."""
+
+    now = most = 0
+
+    async def take(
+        self, poured: BlobWriter, *, lineage: Mapping[str, Any], parent: Picture | None = None
+    ) -> Picture:
+        self.now += 1
+        self.most = max(self.most, self.now)
+        try:
+            return await super().take(poured, lineage=lineage, parent=parent)
+        finally:
+            self.now -= 1
+
+
+async def test_at_most_four_pictures_are_decoded_at_once(lim: Limner) -> None:
+    pictures = Slow(
+        blobs=Blobs(lim.home.blobs), store=lim.store, imaging=lim.imaging, clock=lim.clock
+    )
+    parts = [image(data_url(encoded(100 + number))) for number in range(12)]
+    entered = await Ingress(pictures=pictures).parts(parts, source="the user")
+    assert (len(entered.pictures), pictures.most) == (12, MAX_CONCURRENT)
 
 
 async def test_everything_but_the_address_stays_as_it_came(lim: Limner) -> None:

@@ -29,7 +29,8 @@ from limner.agent.session import (
 from limner.agent.sessions import Sessions
 from limner.content import Picture
 from limner.errors import InputInvalid
-from limner.storage.store import Store, migrations
+from limner.storage.database import migrations
+from limner.storage.store import Store
 from limner.wires import items
 from limner.wires.base import HANDLE_URL
 

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from limner.catalogue.images import ImageModel, cost_of_usage, image_models
 from limner.catalogue.prices import (
+    MAX_SOURCE_TOKENS,
     MAX_TOKENS,
+    PARTIAL_PICTURE_TOKENS,
     PROMPT_WRAPPING_TOKENS,
     GptImageTokens,
     PriceRequest,
@@ -104,16 +106,28 @@ def test_a_larger_picture_may_cost_less_so_size_is_no_stand_in_for_price() -> No
 def test_property_a_quote_is_never_below_what_the_usage_report_charges(
     size: Size, quality: str, prompt: str, data: st.DataObject
 ) -> None:
-    quote = FLARE_RULE.quote(PriceRequest(size=size, quality=quality, prompt=prompt))
-    text_tokens = data.draw(st.integers(0, len(prompt.encode()) + PROMPT_WRAPPING_TOKENS))
-    usage = {
-        "input_tokens": text_tokens,
-        "input_tokens_details": {"text_tokens": text_tokens, "image_tokens": 0},
-        "output_tokens": FLARE_RULE.output_tokens(size, quality=quality),
-    }
-    charged = cost_of_usage(FLARE, usage)
-    assert charged is not None
-    assert 0 < charged <= quote.nano
+    partial, sources = data.draw(st.integers(0, 3)), data.draw(st.integers(0, 16))
+    quote = FLARE_RULE.quote(
+        PriceRequest(
+            size=size,
+            quality=quality,
+            prompt=prompt,
+            sources=[size] * sources,
+            partial_pictures=partial,
+        )
+    )
+    most_text = len(prompt.encode()) + PROMPT_WRAPPING_TOKENS
+    text_tokens = data.draw(st.integers(0, most_text))
+    image_tokens = data.draw(st.integers(0, sources * MAX_SOURCE_TOKENS))
+    drawn = FLARE_RULE.output_tokens(size, quality=quality) + partial * PARTIAL_PICTURE_TOKENS
+
+    def charged(text: int, image: int) -> int | None:
+        details = {"text_tokens": text, "image_tokens": image}
+        usage = {"input_tokens": text + image, "output_tokens": drawn}
+        return cost_of_usage(FLARE, usage | {"input_tokens_details": details})
+
+    assert 0 < (charged(text_tokens, image_tokens) or 0) <= quote.nano
+    assert charged(most_text, sources * MAX_SOURCE_TOKENS) == quote.nano
 
 
 def test_a_token_quote_says_that_it_is_an_upper_bound() -> None:

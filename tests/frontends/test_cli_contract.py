@@ -91,7 +91,7 @@ def test_a_damaged_database_is_a_plain_failure(cli: CommandLine) -> None:
     cli.studio.home.mkdir()
     (cli.studio.home / "limner.db").write_text("not a database, and longer than its header " * 9)
     done = cli.run("spend", "--json")
-    assert (done.status, done.error["code"], done.err) == (1, "STORAGE_FAILED", "")
+    assert (done.status, done.error["code"], done.err) == (1, "DATABASE_DAMAGED", "")
 
 
 SUCCEEDING = {
@@ -105,6 +105,7 @@ SUCCEEDING = {
     "spend": ["spend"],
     "sessions": ["sessions", "list"],
     "gc": ["gc", "--dry-run"],
+    "backup": ["backup", "home.tar"],
     "jobs": ["jobs", "list"],
     "mcp": ["mcp", "install", "codex", "--dry-run"],
     "app-server": ["app-server"],
@@ -124,6 +125,7 @@ FAILING = {
     "spend": ["spend", "--since", "monday"],
     "sessions": ["sessions", "show", "nobody"],
     "gc": ["gc", "extra"],
+    "backup": ["backup", "cat.png"],
     "jobs": ["jobs", "recover", "job_0"],
     "mcp": ["mcp", "install", "nobody"],
     "app-server": ["app-server", "--listen", "off"],

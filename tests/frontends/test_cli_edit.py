@@ -37,7 +37,7 @@ def test_a_picture_is_changed_and_written_where_it_was_asked_for(
 def test_the_price_of_an_edit_is_told_for_free(desk: CommandLine, openai: OpenAIServer) -> None:
     done = desk.run("edit", "photo.png", "a red sofa", "--dry-run", "--json")
     plain = desk.run("generate", "a red sofa", "--size", "1536x1024", "--dry-run", "--json")
-    assert done.json["quote_usd"] > plain.json["quote_usd"] > 0
+    assert done.json["cost_usd"] > plain.json["cost_usd"] > 0
     assert openai.requests == []
 
 
@@ -54,8 +54,8 @@ def test_several_pictures_are_a_line_each(desk: CommandLine) -> None:
 
 
 def test_the_price_of_a_set_is_that_of_all_of_it(desk: CommandLine) -> None:
-    one = desk.run("generate", "a fox", "--dry-run", "--json").json["quote_usd"]
-    three = desk.run("generate", "a fox", "--count", "3", "--dry-run", "--json").json["quote_usd"]
+    one = desk.run("generate", "a fox", "--dry-run", "--json").json["cost_usd"]
+    three = desk.run("generate", "a fox", "--count", "3", "--dry-run", "--json").json["cost_usd"]
     assert three == pytest.approx(3 * one)
 
 

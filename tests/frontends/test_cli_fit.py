@@ -197,7 +197,7 @@ def test_one_bad_file_alone_is_the_error_of_the_command(cli: CommandLine) -> Non
 
 def test_an_unknown_model_is_bad_usage_that_names_the_nearest(cli: CommandLine) -> None:
     draw(cli.studio.cwd / "photo.png")
-    done = cli.run("fit", "photo.png", "--for", "openai/gpt-55", "--json")
+    done = cli.run("fit", "photo.png", "--for", "opnai/gpt-5.5", "--json")
     assert (done.status, done.error["code"]) == (2, "INPUT_INVALID")
     assert "openai/gpt-5.5" in done.error["hint"]
 
@@ -212,3 +212,15 @@ def test_what_was_fitted_before_is_found_again(cli: CommandLine) -> None:
     draw(cli.studio.cwd / "photo.png")
     first = fit(cli, "photo.png", "--for", HAIKU)
     assert fit(cli, "photo.png", "--for", HAIKU) == first
+
+
+def test_a_model_of_the_settings_and_a_handle_are_known_as_inspect_knows_them(
+    cli: CommandLine,
+) -> None:
+    table = '[[models]]\nname = "local/llava-next"\nbase_url = "http://127.0.0.1:9/v1"\n'
+    (cli.studio.cwd / "limner.toml").write_text(table)
+    draw(cli.studio.cwd / "photo.png", 40, 20)
+    [taken] = fit(cli, "photo.png", "--for", "local/llava-next")["images"]
+    [again] = fit(cli, taken["handle"], "--model", "local/llava-next")["images"]
+    assert [one["model"] for one in again["fits"]] == ["local/llava-next"]
+    assert again["fits"] == taken["fits"]

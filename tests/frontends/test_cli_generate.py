@@ -181,7 +181,7 @@ def test_a_dry_run_tells_the_price_and_does_nothing(cli: CommandLine, openai: Op
     value = cli.run(*words, "--json").json
     value.pop("notice")  # there is one since the model was retired
     assert value == {
-        "quote_usd": 0.04,
+        "cost_usd": 0.04,
         "exact": True,
         "cost_source": "table",
         "provider": "openai-dalle",

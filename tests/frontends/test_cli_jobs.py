@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+
 import pytest
 from tests.frontends.cli_process import CommandLine, Done
 
@@ -109,3 +112,30 @@ async def test_a_job_whose_provider_cannot_be_asked_stays_counted(
     ]
     assert spend[-1].split()[::3] == ["$0.013515", "unknown"]
     assert spend[-1].endswith("openai-image    OWNER_DIED")
+
+
+def test_spend_lists_the_newest_sessions_and_the_rest_by_pages(
+    cli: CommandLine, openai: OpenAIServer
+) -> None:
+    cli.studio.connect(openai)
+    for _ in range(3):
+        assert cli.run("generate", "a fox", "--provider", "openai-image").status == 0
+    pages = [cli.run("spend", "--json", "--limit", "2").json]
+    pages.append(cli.run("spend", "--json", "--limit", "2", "--after", str(pages[0]["next"])).json)
+    assert [len(page["by_session"]) for page in pages] == [2, 1]
+    assert [page["next"] for page in pages] == [2, None]
+    assert len({line["name"] for page in pages for line in page["by_session"]}) == 3
+    assert cli.run("spend", "--limit", "0").status == 2
+
+
+def test_the_doctor_finds_sums_that_differ_from_the_ledger(cli: CommandLine) -> None:
+    assert cli.run("spend").status == 0
+    with closing(sqlite3.connect(cli.studio.home / "limner.db")) as database, database:
+        database.execute("INSERT INTO spending VALUES ('session', 's', 5, 0, 0, 1, 1)")
+    done = cli.run("doctor")
+    assert done.status == 1
+    (line,) = [line for line in done.out.splitlines() if not line.startswith("ok  ")]
+    assert line == (
+        "FAIL  database    1 sums differ from the rows of the ledger: session s. "
+        "Budgets go by these sums. `limner doctor --repair` adds them up anew."
+    )

@@ -182,13 +182,25 @@ def test_deleting_a_session_says_what_it_freed(talk: CommandLine) -> None:
 def test_gc_removes_what_nothing_refers_to(talk: CommandLine) -> None:
     make_old(talk)
     would = talk.run("gc", "--all", "--dry-run", "--json")
-    assert would.json == {"pictures": 0, "files": 0, "bytes": 0, "young": 0, "dry_run": True}
+    nothing = {"pictures": 0, "files": 0, "bytes": 0, "young": 0, "owed": 0, "dry_run": True}
+    assert would.json == nothing
     stray = talk.studio.home / "blobs" / "00" / ("00" * 32)
     stray.parent.mkdir(exist_ok=True)
     stray.write_bytes(b"stray")
     make_old(talk)
     assert talk.run("gc", "--all").out == "0 pictures removed: 1 file, 5B\n"
     assert not stray.exists()
+    strays = [stray.with_name("00" * 31 + f"{number:02}") for number in range(2)]
+    for file in strays:
+        file.write_bytes(b"stray")
+    make_old(talk)
+    done = talk.run("gc")
+    assert (done.status, done.out) == (1, "".join(f"{file}\n" for file in strays))
+    assert "The database does not know 2 of 3 stored files: nothing was removed." in done.err
+    refused = talk.run("gc", "--json")
+    assert refused.error["code"] == "TOO_MANY_STRAYS"
+    assert refused.error["strays"] == [str(file) for file in strays]
+    assert talk.run("gc", "--all", "--strays").out == "0 pictures removed: 2 files, 10B\n"
     assert talk.run("sessions", "export", THREAD, "--json").json["omitted"] == []
 
 

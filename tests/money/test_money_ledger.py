@@ -255,7 +255,7 @@ async def test_spent_may_be_asked_by_session_and_by_day(money: Money, clock: Clo
 
 async def test_the_report_is_json_in_dollars(money: Money) -> None:
     await at(money, "settled")
-    line = {"usd": 0.01, "calls": 1}
+    line = {"cost_usd": 0.01, "calls": 1}
     assert (await money.spend()).as_json() == {
         "total_usd": 0.01,
         "settled_usd": 0.01,

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.providers.drawn import Drawn, impatient, source, stopped_clock
+from tests.providers.drawn import Drawn, source, stopped_clock
 from tests.servers.bfl_server import FIELDS, BflServer, complaint, error_reply
 from tests.servers.samples import KEY, PICTURE
-from tests.servers.stage import LocalStage
 
 from limner.catalogue.images import Size, image_models
 from limner.errors import (
@@ -29,6 +28,7 @@ from limner.providers.base import Connection
 from limner.providers.bfl_flux import INPUTS, BflFlux
 from limner.testing import FakeClock, ProviderContract
 from limner.testing.servers.http_server import Reply, bytes_reply, cut_short, dropped, json_reply
+from limner.testing.stage import LocalStage
 
 REQUEST = ImageRequest(prompt="a fox", model="flux-2-pro", width=1024, height=1024, seed=42)
 RECEIPT = Receipt(
@@ -38,7 +38,7 @@ FOX, HAT, MASK = source(b"a fox"), source(b"a hat"), source(b"a mask")
 
 
 class TestBflFlux(ProviderContract):
-    spec = replace(bfl_flux.SPEC, build=impatient(BflFlux))
+    spec = bfl_flux.SPEC
 
     @contextmanager
     def stage(self) -> Iterator[LocalStage]:

@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from tests.providers.drawn import impatient
 from tests.servers.comfyui_server import ComfyServer, invalid_prompt, preview
 from tests.servers.samples import PICTURE
-from tests.servers.stage import LocalStage
 
 from limner.errors import (
     BadProviderImage,
@@ -38,6 +37,7 @@ from limner.testing.servers.http_server import (
     html_reply,
     json_reply,
 )
+from limner.testing.stage import LocalStage
 
 REQUEST = ImageRequest(prompt="a fox", model="workflow", width=1001, height=768, seed=42)
 SOURCE = SourceImage(handle="ab" * 32, mime="image/jpeg", width=64, height=64, data=b"a source")

@@ -10,17 +10,15 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.providers.drawn import impatient
-from tests.servers.stage import LocalStage
 
 from limner.net.sink import Sink
 from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt
 from limner.providers.openai import OpenAIImage
-from limner.providers.replicate_flux import ReplicateFlux
 from limner.providers.specs import BUILT_IN
 from limner.testing import ProviderContract
 from limner.testing.servers.openai_server import OpenAIServer
 from limner.testing.servers.replicate_server import ReplicateServer
+from limner.testing.stage import LocalStage
 
 # The contract is about answers over a network; these have none.
 LOCAL = {"diffusers"}
@@ -58,7 +56,7 @@ class TestOpenAIImage(TestOpenAICompatible):
 
 
 class TestReplicateFlux(ProviderContract):
-    spec = replace(BUILT_IN["replicate-flux"], build=impatient(ReplicateFlux))
+    spec = BUILT_IN["replicate-flux"]
     can_find_jobs = True
 
     @contextmanager
@@ -89,8 +87,10 @@ def _kinds_of(contract: type[ProviderContract]) -> Iterator[type[ProviderContrac
         yield from _kinds_of(kind)
 
 
-@pytest.mark.parametrize("lost", [{"mask": None}, {"sources": ()}])
-def test_the_contract_notices_a_picture_that_is_left_behind(lost: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("lost", "what"), [({"mask": None}, "the mask"), ({"sources": ()}, "source picture 1")]
+)
+def test_the_contract_names_a_picture_that_is_left_out(lost: dict[str, Any], what: str) -> None:
     class Forgetful(OpenAIImage):
         async def generate(
             self, request: ImageRequest, sink: Sink, desk: ProviderCallbacks
@@ -103,5 +103,5 @@ def test_the_contract_notices_a_picture_that_is_left_behind(lost: dict[str, Any]
     contract = ForgetfulContract()
     drawing, editing = (contract.requests()[work] for work in ("drawing", "editing"))
     contract.test_a_picture_arrives_whole_and_with_a_receipt(drawing)
-    with pytest.raises(AssertionError):
+    with pytest.raises(AssertionError, match=f"checked:  {what} in the requests"):
         contract.test_a_picture_arrives_whole_and_with_a_receipt(editing)

@@ -10,10 +10,9 @@ from typing import Any
 import fal_client
 import pytest
 from msgspec.structs import replace
-from tests.providers.drawn import Drawn, impatient, source, stopped_clock
+from tests.providers.drawn import Drawn, source, stopped_clock
 from tests.servers.fal_server import FalServer, error_reply
 from tests.servers.samples import KEY, PICTURE
-from tests.servers.stage import LocalStage
 
 from limner.catalogue.images import Size, image_models
 from limner.errors import (
@@ -30,6 +29,7 @@ from limner.providers.base import Connection
 from limner.providers.fal import ROUTES, Fal
 from limner.testing import FakeClock, ProviderContract
 from limner.testing.servers.http_server import Gate, Reply, cut_short, dropped, json_reply
+from limner.testing.stage import LocalStage
 
 PRO = "fal-ai/flux-2-pro"
 REQUEST = ImageRequest(prompt="a fox", model=PRO, width=1024, height=768, seed=42)
@@ -48,7 +48,7 @@ POLICY = [
 
 
 class TestFal(ProviderContract):
-    spec = replace(fal.SPEC, build=impatient(Fal))
+    spec = fal.SPEC
 
     @contextmanager
     def stage(self) -> Iterator[LocalStage]:

@@ -14,7 +14,6 @@ from google import genai
 from google.genai import types
 from msgspec.structs import replace
 from tests.servers.samples import KEY, PICTURE
-from tests.servers.stage import LocalStage
 
 from limner.catalogue.images import image_models
 from limner.errors import (
@@ -32,6 +31,7 @@ from limner.testing import FakeClock, FakeDesk, FakeSink, ProviderContract
 from limner.testing.servers.gemini_image_server import USAGE, GeminiImageServer, response_json
 from limner.testing.servers.gemini_server import error_reply
 from limner.testing.servers.http_server import Gate, Reply, bytes_reply, json_reply
+from limner.testing.stage import LocalStage
 
 FOX = ImageRequest(
     prompt="a fox — “snow”", model="gemini-nano-banana-2.1", width=1024, height=1024, seed=7

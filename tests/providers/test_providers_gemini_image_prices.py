@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.servers.samples import PICTURE
 
 from limner.catalogue.images import ImageModel, image_models
-from limner.catalogue.prices import AreaTokensPrice
+from limner.catalogue.prices import PROMPT_WRAPPING_TOKENS, AreaTokensPrice
 from limner.catalogue.sizes import Size
 from limner.errors import NANO_PER_USD
 from limner.pictures.request import ImageRequest, Receipt
@@ -82,6 +82,24 @@ def test_property_the_nearest_size_is_legal_and_has_a_price_above_its_pictures_a
     alone = rule_of(model).cost(text_in=0, text_out=0, image_out=tokens_of(model, near))
     assert alone < quote.nano < NANO_PER_USD
     assert (quote.source, quote.exact) == ("computed", False)
+
+
+@given(
+    model=st.sampled_from(SPEC.models),
+    prompt=st.text(st.characters(codec="utf-8"), max_size=50),
+    sources=st.integers(0, 14),
+)
+def test_property_the_most_that_an_edit_can_be_charged_is_its_quote(
+    model: ImageModel, prompt: str, sources: int
+) -> None:
+    rule, size = rule_of(model), Size(1024, 1024)
+    most = rule.cost(
+        text_in=len(prompt.encode()) + PROMPT_WRAPPING_TOKENS + sources * rule.source_tokens,
+        text_out=rule.text_out_tokens,
+        image_out=tokens_of(model, size),
+    )
+    assert rule.source_tokens > 0
+    assert model.quote(size, "standard", prompt, sources=[size] * sources).nano == most
 
 
 @pytest.fixture

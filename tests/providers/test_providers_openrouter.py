@@ -20,7 +20,6 @@ from openrouter.components import (
 )
 from tests.servers.openrouter_server import USAGE, OpenRouterServer, error_reply
 from tests.servers.samples import KEY, PICTURE
-from tests.servers.stage import LocalStage
 
 from limner.catalogue.images import ImageModel, Needs, Size
 from limner.catalogue.prices import Quote
@@ -40,6 +39,7 @@ from limner.providers.model_inputs import COMMON_RATIOS
 from limner.providers.openrouter import SPEC, TIERS, OpenRouter
 from limner.testing import FakeClock, FakeDesk, FakeSink, ProviderContract
 from limner.testing.servers.http_server import Gate, Reply, bytes_reply, json_reply
+from limner.testing.stage import LocalStage
 
 FOX = ImageRequest(
     prompt="a fox — “snow”", model="google/gemini-nano-banana-2.1", width=1024, height=1024, seed=7

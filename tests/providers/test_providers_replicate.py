@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.providers.drawn import Drawn, impatient, source
+from tests.providers.drawn import Drawn, source
 from tests.servers.samples import PICTURE
-from tests.servers.stage import LocalStage
 
 from limner.catalogue.images import Needs, Size, image_models
 from limner.errors import (
@@ -31,6 +30,7 @@ from limner.providers.specs import BUILT_IN
 from limner.testing import ProviderContract
 from limner.testing.servers.http_server import Gate, Reply, html_reply
 from limner.testing.servers.replicate_server import ReplicateServer, error_reply
+from limner.testing.stage import LocalStage
 
 BFL = "black-forest-labs"
 REQUEST = ImageRequest(prompt="a fox", model="acme/draws", width=1024, height=768, seed=42)
@@ -59,7 +59,7 @@ def model(openapi_schema: Any, *, official: bool = False) -> dict[str, Any]:
 
 
 class TestReplicate(ProviderContract):
-    spec = replace(BUILT_IN["replicate"], build=impatient(Replicate))
+    spec = BUILT_IN["replicate"]
     can_find_jobs = True
 
     @contextmanager

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from tests.providers.drawn import impatient
 from tests.servers.samples import PICTURE
 from tests.servers.sd_webui_server import SdWebuiServer, out_of_memory
-from tests.servers.stage import LocalStage
 
 from limner.catalogue.images import Size
 from limner.errors import BadProviderImage, ProviderAuth, ProviderBadRequest, ProviderUnavailable
@@ -30,6 +29,7 @@ from limner.testing.servers.http_server import (
     html_reply,
     json_reply,
 )
+from limner.testing.stage import LocalStage
 
 REQUEST = ImageRequest(
     prompt="a fox",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from limner.testing.servers.histories import chat_problem
 from limner.testing.servers.http_server import ReceivedRequest, Reply
 from limner.testing.servers.model_server import (
     ModelAnswer,
@@ -27,7 +28,8 @@ class ChatServer(ModelServer):
     def objection(self, seen: ReceivedRequest) -> Reply | None:
         if (seen.method, seen.path) != ("POST", "/v1/chat/completions"):
             return error_reply(404, f"Invalid URL ({seen.method} {seen.path})")
-        return None
+        problem = chat_problem(seen.json())
+        return error_reply(400, problem) if problem else None
 
     def wants_stream(self, seen: ReceivedRequest, body: Any) -> bool:
         return bool(body.get("stream"))

@@ -78,7 +78,7 @@ def test_what_would_loosen_is_ignored_with_a_warning(
     assert held(home, cwd, key) == (own, str(user))
     assert caplog.record_tuples == [
         (
-            "limner",
+            "limner.settings",
             logging.WARNING,
             f"{strange}: {key} is ignored: a file in the working folder may not loosen it. "
             "Set it in config.toml in limner's own folder, or by a variable.",

@@ -18,7 +18,8 @@ from typing import Any
 import pytest
 
 from limner.errors import StorageError
-from limner.storage.store import Store, Transaction, migrations
+from limner.storage.database import REPAIR_HINT, migrations
+from limner.storage.store import Store, Transaction
 
 PICTURE = {"mime": "image/png", "width": 2, "height": 3, "size_bytes": 4, "lineage": "{}"}
 
@@ -60,7 +61,7 @@ def test_a_store_that_is_never_used_touches_nothing(path: Path) -> None:
 async def test_only_the_owner_can_read_the_database(store: Store, path: Path) -> None:
     await store.write(touch)
     modes = {file.name: file.stat().st_mode & 0o777 for file in path.parent.iterdir()}
-    assert modes == {"limner.db": 0o600, "limner.db-wal": 0o600, "limner.db-shm": 0o600}
+    assert modes == dict.fromkeys(["home-id", "limner.db", "limner.db-shm", "limner.db-wal"], 0o600)
     assert path.parent.stat().st_mode & 0o777 == 0o700
 
 
@@ -143,7 +144,7 @@ def test_one_store_serves_one_event_loop_after_another(path: Path) -> None:
     assert len(asyncio.run(store.read(sessions))) == 3
     asyncio.run(store.aclose())
     asyncio.run(store.aclose())
-    assert [file.name for file in path.parent.iterdir()] == ["limner.db"]
+    assert sorted(file.name for file in path.parent.iterdir()) == ["home-id", "limner.db"]
 
 
 async def test_a_write_cancelled_in_the_queue_never_starts(store: Store) -> None:
@@ -263,9 +264,11 @@ async def test_processes_that_open_a_fresh_home_at_once_all_succeed(tmp_path: Pa
 async def test_a_store_that_is_left_open_closes_its_file_when_it_is_collected(path: Path) -> None:
     store = Store(path)
     await store.write(touch)
-    connection = store._connection  # pyright: ignore[reportPrivateUsage]
+    database = store._database  # pyright: ignore[reportPrivateUsage]
     thread = store._thread  # pyright: ignore[reportPrivateUsage]
-    assert connection is not None
+    assert database is not None
+    connection = database.connection
+    del database
     del store
     # The thread may hold the last reference: two threads in one connection crash.
     thread.shutdown(wait=True)
@@ -315,10 +318,8 @@ async def test_a_damaged_database_is_named_with_what_to_do(path: Path, damage: s
     with pytest.raises(StorageError) as caught:
         await store.read(sessions)
     await store.aclose()
-    assert caught.value.message == f"The database {str(path)!r} is damaged."
-    assert caught.value.hint == (
-        "Move the file away (pictures on disk stay); limner then creates a new one."
-    )
+    assert caught.value.message.startswith(f"The database {str(path)!r} is damaged")
+    assert (caught.value.code, caught.value.hint) == ("DATABASE_DAMAGED", REPAIR_HINT)
 
 
 async def test_a_folder_in_place_of_the_database_is_said(path: Path) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import msgspec
+import pydantic
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -117,6 +118,40 @@ def test_types_defaults_and_docstring_become_a_schema() -> None:
             "marker": {},
         },
         "required": ["target", "count"],
+    }
+
+
+def test_the_text_in_annotated_is_the_description_of_a_parameter() -> None:
+    def shot(
+        window: Annotated[str, "The title of the window."],
+        zoom: Annotated[float, msgspec.Meta(ge=1, le=4, description="How near.")] = 1.0,
+        edge: Annotated[int, pydantic.Field(description="The width in pixels.")] = 64,
+        note: Annotated[str | None, "Read later."] = None,
+        other: Annotated[int, object()] = 0,
+    ) -> None:
+        """Take a picture.
+
+        Args:
+            window: another text, which loses.
+            other: from the docstring.
+        """
+
+    assert read_signature(shot).schema["properties"] == {
+        "window": {"type": "string", "description": "The title of the window."},
+        "zoom": {
+            "type": "number",
+            "minimum": 1,
+            "maximum": 4,
+            "description": "How near.",
+            "default": 1.0,
+        },
+        "edge": {"type": "integer", "description": "The width in pixels.", "default": 64},
+        "note": {
+            "anyOf": [{"type": "string"}, {"type": "null"}],
+            "description": "Read later.",
+            "default": None,
+        },
+        "other": {"type": "integer", "description": "from the docstring.", "default": 0},
     }
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
+import logging
 import ssl
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import NamedTuple
@@ -25,7 +27,10 @@ CONNECT_TIMEOUT_S = 10.0
 READ_TIMEOUT_S = 60.0
 OBSERVED_BYTES = 2048
 CHUNK_BYTES = 256 * 1024
+_STARTED = "limner.started_s"
 _CREDENTIAL_HEADERS = ("Authorization", "api-key", "x-api-key", "x-goog-api-key")
+
+logger = logging.getLogger("limner.net")
 
 Observe = Callable[[str], None]
 # The other packages take these names from here, so that only net imports the HTTP library.
@@ -74,7 +79,7 @@ class Http:
             limits=httpx2.Limits(
                 max_connections=MAX_CONNECTIONS, max_keepalive_connections=MAX_IDLE_CONNECTIONS
             ),
-            event_hooks=_observing_hooks(self._observe) if self._observe else None,
+            event_hooks=_hooks(self._observe),
         )
         return _OpenClient(client, _close_with_loop(client))
 
@@ -111,6 +116,33 @@ def _close_with_loop(client: httpx2.AsyncClient) -> AsyncGenerator[None]:
     with contextlib.suppress(StopIteration):
         closer.__anext__().__await__().__next__()
     return closer
+
+
+def _hooks(observe: Observe | None) -> dict[str, list[Callable[..., object]]]:
+    logging_hooks: dict[str, list[Callable[..., object]]] = {
+        "request": [_start_clock],
+        "response": [_log_response],
+    }
+    observing_hooks = {} if observe is None else _observing_hooks(observe)
+    return {name: [*own, *observing_hooks.get(name, ())] for name, own in logging_hooks.items()}
+
+
+async def _start_clock(request: httpx2.Request) -> None:
+    request.extensions[_STARTED] = time.monotonic()
+
+
+async def _log_response(response: httpx2.Response) -> None:
+    """Log a request without its query, its headers and its body, which may have secrets."""
+    if logger.isEnabledFor(logging.DEBUG):
+        request = response.request
+        line = f"{request.method} {public_url(request.url)} {response.status_code}"
+        elapsed_ms = (time.monotonic() - request.extensions[_STARTED]) * 1000
+        logger.debug("%s in %.0f ms", redact(line, _credentials(request)), elapsed_ms)
+
+
+def public_url(url: httpx2.URL) -> str:
+    """A URL without its user, its query and its fragment, for the log."""
+    return f"{url.scheme}://{url.netloc.decode('ascii', 'replace')}{url.path}"
 
 
 def _observing_hooks(observe: Observe) -> dict[str, list[Callable[..., object]]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import re
 from collections.abc import (
     AsyncGenerator,
@@ -46,6 +47,7 @@ from limner.net.http import (
     parse_url,
 )
 from limner.net.json_pictures import MAX_JSON_BYTES, read_json_with_pictures
+from limner.net.paid_request import announcing_trace
 from limner.net.redaction import redact
 from limner.net.sink import Sink
 from limner.settings import ServiceSettings
@@ -59,6 +61,8 @@ MAX_RATE_LIMITED_S = 20.0
 MAX_RETRY_AFTER_S = 60.0
 
 _VERSION = re.compile(r"/v\d+\w*$")
+
+logger = logging.getLogger("limner.net")
 
 T = TypeVar("T")
 
@@ -250,6 +254,8 @@ class Service:
         )
         if content is not None and len(content) > CHUNK_BYTES:
             request.stream = ChunkedBody(content)
+        if paid and (trace := announcing_trace()) is not None:
+            request.extensions = {**request.extensions, "trace": trace}
         # The HTTP library limits only the pause between two chunks.
         deadline = asyncio.timeout(self._timeout_s)
         try:
@@ -316,6 +322,12 @@ async def send_with_retries(attempt: Callable[[], Awaitable[T]], clock: Clock) -
             waited_s = clock.now() - started
             if not is_safe_to_resend(error) or waited_s + wait_s > _max_retry_s(error):
                 raise
+            logger.info(
+                "%s: %s; limner asks again in %.1f s",
+                error.extras.get("provider", "The service"),
+                error.code,
+                wait_s,
+            )
         await clock.sleep(wait_s)
         pause_s *= 2
 

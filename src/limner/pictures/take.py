@@ -8,6 +8,7 @@ model is a derivative, which names its parent.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
@@ -26,6 +27,7 @@ from limner.pictures.labels import own_handle
 from limner.pictures.lineage import Lineage, is_drawn_here, picture_from_row, read_lineage
 from limner.storage.blobs import Blobs, BlobWriter
 from limner.storage.files import open_plain
+from limner.storage.incoming_files import IncomingFile
 from limner.storage.os_errors import disk_errors
 from limner.storage.store import Store, Transaction
 
@@ -33,6 +35,8 @@ MAX_PICTURE_BYTES = 64 * 1024 * 1024
 # A request needs the fits of the previous one again: this many are found without the database.
 MAX_REMEMBERED_FITS = 1_000
 _READ_BYTES = 1 << 20
+
+logger = logging.getLogger("limner.pictures")
 
 
 class Pictures:
@@ -48,6 +52,14 @@ class Pictures:
         """A writer for the bytes of one picture; they are discarded unless `take` keeps them."""
         return self._blobs.writer(max_bytes=MAX_PICTURE_BYTES)
 
+    async def expect(self) -> None:
+        """Make sure that a worker can verify a picture, before the picture is paid for.
+
+        Raises:
+            LimnerError: no worker can be started.
+        """
+        await self._imaging.ready()
+
     async def take(
         self, writer: BlobWriter, *, lineage: Mapping[str, Any], parent: Picture | None = None
     ) -> Picture:
@@ -57,22 +69,37 @@ class Pictures:
             ImageError: the bytes are not a complete picture of a known format.
             StorageError: they cannot be stored; or they are at ``kept_at`` and the database failed.
         """
+        # The database of a home is older than its pictures. If it cannot be opened, the bytes are
+        # stored nevertheless.
+        with suppress(StorageError):
+            await self._store.open()
+        picture = await self.verify(writer)
+        try:
+            await self._store.write(
+                lambda tx: self.record(tx, picture, lineage=lineage, parent=parent)
+            )
+        except StorageError as error:
+            error.extras["kept_at"] = str(self.path(picture))
+            raise
+        return picture
+
+    async def verify(self, writer: BlobWriter | IncomingFile) -> Picture:
+        """Verify the written bytes and store them as a blob; `record` makes them a picture.
+
+        Raises:
+            ImageError: the bytes are not a complete picture of a known format.
+            StorageError: they cannot be stored.
+        """
         # The thread of the worker loads the bytes: pictures that wait for a free worker stay on
         # disk.
         facts = await self._imaging.verify(writer.read_all)
-        picture = Picture(
+        return Picture(
             handle=await asyncio.to_thread(writer.commit),
             mime=facts.mime,
             width=facts.width,
             height=facts.height,
             size_bytes=writer.size_bytes,
         )
-        try:
-            await self._record(picture, lineage=lineage, parent=parent)
-        except StorageError as error:
-            error.extras["kept_at"] = str(self.path(picture))
-            raise
-        return picture
 
     async def take_file(self, path: Path) -> Picture:
         """Store the picture in a file; the file does not change.
@@ -131,6 +158,7 @@ class Pictures:
         """
         key = msgspec.json.encode({"version": FIT_VERSION, **msgspec.to_builtins(request)}).decode()
         if (known := await self._find_fit(picture, key)) is not None:
+            logger.debug("the fit of %s is in the cache", picture.handle)
             return known
         fitted, data = await self._imaging.fit(lambda: self._blobs.read(picture.handle), request)
         # If it cannot be stored, as on a full disk, the caller still gets it.
@@ -179,6 +207,27 @@ class Pictures:
         if not wanted:  # a plan without pictures must not create a database
             return True
         return await self._store.read(lambda tx: all(is_drawn_here(tx, one) for one in wanted))
+
+    def record(
+        self,
+        tx: Transaction,
+        picture: Picture,
+        *,
+        lineage: Mapping[str, Any],
+        parent: Picture | None = None,
+    ) -> None:
+        """Write the row of a picture whose bytes are stored, in a transaction of the caller."""
+        tx.run(
+            "picture_add",
+            handle=picture.handle,
+            mime=picture.mime,
+            width=picture.width,
+            height=picture.height,
+            size_bytes=picture.size_bytes,
+            parent=None if parent is None else parent.handle,
+            lineage=msgspec.json.encode(lineage).decode(),
+            created_ms=self._now_ms(),
+        )
 
     def path(self, picture: Picture) -> Path:
         """The file of the picture's bytes, to name to the user; it need not exist."""
@@ -232,7 +281,7 @@ class Pictures:
         def record(tx: Transaction) -> None:
             if tx.one("picture_get", handle=parent.handle) is None:
                 return  # the garbage collector has deleted it in the meantime
-            self._add(tx, picture, lineage={"made": "fit"}, parent=parent)
+            self.record(tx, picture, lineage={"made": "fit"}, parent=parent)
             tx.run(
                 "fit_add",
                 parent=parent.handle,
@@ -243,31 +292,6 @@ class Pictures:
             )
 
         await self._store.write(record)
-
-    async def _record(
-        self, picture: Picture, *, lineage: Mapping[str, Any], parent: Picture | None
-    ) -> None:
-        await self._store.write(lambda tx: self._add(tx, picture, lineage=lineage, parent=parent))
-
-    def _add(
-        self,
-        tx: Transaction,
-        picture: Picture,
-        *,
-        lineage: Mapping[str, Any],
-        parent: Picture | None,
-    ) -> None:
-        tx.run(
-            "picture_add",
-            handle=picture.handle,
-            mime=picture.mime,
-            width=picture.width,
-            height=picture.height,
-            size_bytes=picture.size_bytes,
-            parent=None if parent is None else parent.handle,
-            lineage=msgspec.json.encode(lineage).decode(),
-            created_ms=self._now_ms(),
-        )
 
     def _now_ms(self) -> int:
         return int(self._clock().timestamp() * 1000)

@@ -18,7 +18,7 @@ from limner.providers.base import Connection, Provider, ProviderSpec
 
 ENTRY_POINT_GROUP = "limner.providers"
 
-logger = logging.getLogger("limner")
+logger = logging.getLogger("limner.providers")
 
 
 class _LazyClass(msgspec.Struct, frozen=True):

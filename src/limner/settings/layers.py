@@ -45,7 +45,7 @@ def load(
     """Load the effective settings.
 
     A ``limner.toml`` in the working folder cannot loosen a guarded setting: the value is ignored,
-    with a warning on the logger ``limner``.
+    with a warning on the logger ``limner.settings``.
 
     Args:
         env: the environment.
@@ -92,7 +92,7 @@ def _build(values: Mapping[str, Any], **rest: Any) -> Settings:
 def _warn(source: str, key: str) -> None:
     import logging  # noqa: PLC0415 - few settings files need the warning
 
-    logging.getLogger("limner").warning(
+    logging.getLogger("limner.settings").warning(
         "%s: %s is ignored: a file in the working folder may not loosen it. "
         "Set it in config.toml in limner's own folder, or by a variable.",
         source,

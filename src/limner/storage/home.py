@@ -31,9 +31,29 @@ class Home(msgspec.Struct, frozen=True):
         return self.folder / "blobs"
 
     @property
+    def incoming(self) -> Path:
+        """The bytes that services delivered and that are not yet pictures, by job."""
+        return self.folder / "incoming"
+
+    @property
     def database(self) -> Path:
         """Sessions, ledger, jobs and pictures."""
         return self.folder / "limner.db"
+
+    @property
+    def mark(self) -> Path:
+        """The id of the database, and how many writes it has."""
+        return self.folder / "home-id"
+
+    @property
+    def backups(self) -> Path:
+        """The daily copies of the database, and damaged ones that were put aside."""
+        return self.folder / "backups"
+
+    @property
+    def damage_report(self) -> Path:
+        """What the daily check found wrong with the database; missing if nothing."""
+        return self.folder / "damage-report"
 
     @property
     def keys(self) -> Path:

@@ -107,9 +107,10 @@ def _build(
             *(folder / name for folder in runtime for name in ("keyring", "gnupg")),
             home.keys,
             home.chat_history,
+            home.backups,
             *(database.with_name(database.name + end) for end in ("", "-wal", "-shm")),
         ),
-        unwritable=(home.blobs, home.config, home.personalities),
+        unwritable=(home.blobs, home.mark, home.config, home.personalities),
     )
 
 

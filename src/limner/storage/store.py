@@ -12,10 +12,9 @@ import asyncio
 import os
 import re
 import sqlite3
-import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import closing, suppress
 from functools import cache, partial
@@ -23,12 +22,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from limner.errors import StorageError
-from limner.storage.os_errors import disk_errors
+from limner.storage.daily_copy import DailyCopier
+from limner.storage.database import SQL_FOLDER, Database, open_database, translate
 from limner.storage.owners import Ownership
-from limner.storage.temp_file import make_folder
 from limner.thread_pool import ThreadPool
-
-SQL_FOLDER = Path(__file__).with_name("sql")
 
 _HEADER = re.compile(r"^-- name: *(\w+) *$", re.MULTILINE)
 
@@ -52,34 +49,11 @@ def named_queries(folder: Path = SQL_FOLDER) -> dict[str, str]:
     return found
 
 
-@cache
-def migrations(folder: Path = SQL_FOLDER / "migrations") -> tuple[tuple[int, str], ...]:
-    """The number and the script of each ``NNNN_name.sql``, in order."""
-    return tuple(
-        (int(file.name.partition("_")[0]), file.read_text(encoding="utf-8"))
-        for file in sorted(folder.glob("*.sql"))
-    )
-
-
-def statements(script: str) -> Iterator[str]:
-    """Each statement of a script, so that a script can run inside one transaction."""
-    pending = ""
-    for line in script.splitlines(keepends=True):
-        pending += line
-        if sqlite3.complete_statement(pending):
-            yield pending
-            pending = ""
-    if pending.strip():
-        yield pending
-
-
 T = TypeVar("T")
 Row: TypeAlias = sqlite3.Row
 
-BUSY_TIMEOUT_S = 30.0
 # The largest number of writes in one transaction, so that no caller waits too long.
 MAX_BATCH = 64
-_BUSY_RETRY_S = 0.02
 
 
 class Transaction:
@@ -135,7 +109,8 @@ class Store:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._pid = os.getpid()
-        self._connection: sqlite3.Connection | None = None
+        self._database: Database | None = None
+        self._copier = DailyCopier(path)
         self._waiting: deque[_Job] = deque()
         self._thread = ThreadPool(1, name="limner-store")
         self.owner = Ownership(self)
@@ -163,6 +138,15 @@ class Store:
         """As `write`, for a thread without an event loop."""
         return self._submit(work, writing=True)
 
+    async def open(self) -> bool:
+        """Open the database now if it is not open, and say whether it can be written.
+
+        Raises:
+            StorageError: it cannot be opened.
+        """
+        await self.read(lambda _: None)
+        return self._database is not None and not self._database.read_only
+
     async def aclose(self) -> None:
         """Run all waiting jobs and close the file."""
         await asyncio.get_running_loop().run_in_executor(None, self.close)
@@ -173,6 +157,7 @@ class Store:
         with suppress(RuntimeError):  # closed already
             self._thread.submit(self._disconnect)
         self._thread.shutdown(wait=True)
+        self._copier.close()
 
     def _submit(self, work: Callable[[Transaction], T], *, writing: bool) -> Future[T]:
         if self._pid != os.getpid():
@@ -226,15 +211,21 @@ class Store:
         """Run jobs in one transaction; ``done`` gets the calls that report each job's result."""
         writing = jobs[0].writing
         try:
-            connection = self._connect()
+            database = self._open()
+            if writing and database.read_only:
+                raise _not_writable(self._path)
+            connection = database.connection
             connection.execute(f"PRAGMA query_only = {not writing}")
             connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
             try:
+                changes = connection.total_changes
                 if len(jobs) == 1:
                     result = jobs[0].work(Transaction(connection))
                     done.append(partial(jobs[0].future.set_result, result))
                 else:
                     done.extend(self._run_in_savepoint(connection, job) for job in jobs)
+                # A write that changed nothing costs no sync.
+                writes = database.count_write() if connection.total_changes > changes else None
                 connection.execute("COMMIT")
             except BaseException:
                 # SQLite rolls back by itself on a full disk, and then ROLLBACK is an error.
@@ -242,7 +233,10 @@ class Store:
                     connection.execute("ROLLBACK")
                 raise
         except sqlite3.DatabaseError as error:
-            raise _translate(error, self._path) from error
+            raise translate(error, self._path) from error
+        if writes is not None:
+            database.note_writes(writes)
+            self._copier.start(is_new=database.is_new)
 
     def _run_in_savepoint(self, connection: sqlite3.Connection, job: _Job) -> Callable[[], None]:
         """Run one job of a batch; if it fails, only its own changes are undone."""
@@ -255,118 +249,27 @@ class Store:
             connection.execute("ROLLBACK TO job")
             connection.execute("RELEASE job")
             if isinstance(error, sqlite3.DatabaseError):
-                error = _translate(error, self._path)
+                error = translate(error, self._path)
             return partial(job.future.set_exception, error)
         connection.execute("RELEASE job")
         return partial(job.future.set_result, result)
 
-    def _connect(self) -> sqlite3.Connection:
-        if self._connection is None:
-            self._connection = _open(self._path)
+    def _open(self) -> Database:
+        if self._database is None:
+            self._database = open_database(self._path)
             # A store may also be left unclosed; then this closes the file, at the latest on exit.
-            self._close = weakref.finalize(self, _close, self._connection, self._pid)
-        return self._connection
+            self._close = weakref.finalize(self, self._database.close)
+        return self._database
 
     def _disconnect(self) -> None:
-        if self._connection is not None:
+        if self._database is not None:
             self._close()
-            self._connection = None
+            self._database = None
 
 
-def _open(path: Path) -> sqlite3.Connection:
-    with disk_errors(doing="open the database", path=path):
-        make_folder(path.parent)
-        # SQLite gives its other files the mode of the database file.
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-    connection = sqlite3.connect(
-        path,
-        timeout=BUSY_TIMEOUT_S,
-        isolation_level=None,
-        # `ThreadPool` runs one thread at a time, even if a later thread closes the connection.
-        check_same_thread=False,
+def _not_writable(path: Path) -> StorageError:
+    return StorageError(
+        f"The home {str(path.parent)!r} is read-only: it can be read, but nothing can be stored.",
+        code="HOME_READ_ONLY",
+        hint="Set LIMNER_HOME to a folder that you can write.",
     )
-    try:
-        connection.row_factory = sqlite3.Row
-        _use_wal(connection)
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA foreign_keys = ON")
-        _migrate(connection)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _close(connection: sqlite3.Connection, pid: int) -> None:
-    # SQLite forbids a connection across a fork: there it still belongs to the parent process.
-    if pid == os.getpid():
-        connection.close()
-
-
-def _use_wal(connection: sqlite3.Connection) -> None:
-    """Switch to WAL. If another process does the same, SQLite reports busy without waiting."""
-    deadline_s = time.monotonic() + BUSY_TIMEOUT_S
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL").fetchone()
-        except sqlite3.OperationalError as error:
-            if _name(error) != "SQLITE_BUSY" or time.monotonic() > deadline_s:
-                raise
-            time.sleep(_BUSY_RETRY_S)
-        else:
-            return
-
-
-def _migrate(connection: sqlite3.Connection) -> None:
-    """Migrate the tables; the tables of a newer limner stay as they are."""
-    for number, script in migrations():
-        if _version(connection) >= number:
-            continue
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            # Another process may have migrated before this one got the lock.
-            if _version(connection) < number:
-                for statement in statements(script):
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA user_version = {number}")
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
-
-
-def _version(connection: sqlite3.Connection) -> int:
-    return connection.execute("PRAGMA user_version").fetchone()[0]
-
-
-def _name(error: sqlite3.Error) -> str:
-    """SQLite's own name of the error, without its subtype."""
-    return "_".join(getattr(error, "sqlite_errorname", "").split("_")[:2])
-
-
-def _translate(error: sqlite3.DatabaseError, path: Path) -> Exception:
-    """The error for the user; a bug in a query or its parameters is not translated."""
-    name = _name(error)
-    shown = repr(str(path))
-    if name in ("SQLITE_CORRUPT", "SQLITE_NOTADB"):
-        return StorageError(
-            f"The database {shown} is damaged.",
-            hint="Move the file away (pictures on disk stay); limner then creates a new one.",
-        )
-    if name in ("SQLITE_BUSY", "SQLITE_LOCKED"):
-        return StorageError(
-            f"Another process kept the database {shown} locked for {BUSY_TIMEOUT_S:.0f} seconds.",
-            hint="Try again; if it stays, end the other limner process.",
-            retryable=True,
-        )
-    if name in ("SQLITE_FULL",):
-        return StorageError(
-            f"The disk is full: {shown} cannot grow.", hint="Free some space and try again."
-        )
-    if name in ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_PERM"):
-        return StorageError(
-            f"The database {shown} cannot be written ({error}).",
-            hint="Put LIMNER_HOME on a local disk that you can write.",
-        )
-    return error

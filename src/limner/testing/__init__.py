@@ -1,10 +1,51 @@
-"""A provider -> the fakes and the contract tests that its author needs.
+"""A program or a provider -> the fakes and the contract tests that its author needs.
 
-Inherit `ProviderContract` in a test module, give it the provider's spec and a local server that
-speaks its wire, and run it with pytest; it needs no plugin and no network beyond loopback.
+`FakeServices` are services on loopback for the tests of a program; the pytest fixture `limner_fake`
+starts them. `ProviderContract` has the tests of a provider: inherit it in a test module, give it
+the provider's spec and an `HttpStage` with the good response of its service. Neither needs a
+network beyond loopback.
+
+Importing this package loads nothing else, since pytest imports its plug-in at every start.
 """
 
-from limner.testing.contract import EditStage, ProviderContract, Stage
-from limner.testing.fakes import FakeClock, FakeDesk, FakeSink
+from __future__ import annotations
 
-__all__ = ["EditStage", "FakeClock", "FakeDesk", "FakeSink", "ProviderContract", "Stage"]
+# Type checkers take this for true; importing `typing` for it would cost as much as the rest.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from limner.testing.contract import EditStage, ProviderContract, Stage
+    from limner.testing.fakes import FakeClock, FakeDesk, FakeSink
+    from limner.testing.services import FakeServices
+    from limner.testing.stage import HttpStage, StagePicture
+
+_HOMES = {
+    "EditStage": "contract",
+    "FakeClock": "fakes",
+    "FakeDesk": "fakes",
+    "FakeServices": "services",
+    "FakeSink": "fakes",
+    "HttpStage": "stage",
+    "ProviderContract": "contract",
+    "Stage": "contract",
+    "StagePicture": "stage",
+}
+
+__all__ = [
+    "EditStage",
+    "FakeClock",
+    "FakeDesk",
+    "FakeServices",
+    "FakeSink",
+    "HttpStage",
+    "ProviderContract",
+    "Stage",
+    "StagePicture",
+]
+
+
+def __getattr__(name: str) -> object:
+    from importlib import import_module  # noqa: PLC0415 - the import of the package stays cheap
+
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"limner.testing.{_HOMES[name]}"), name)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import struct
-import zlib
-
 from limner.catalogue.images import ImageModel, Size
 from limner.pictures.request import ImageRequest, SourceImage
 from limner.providers.base import ProviderSpec
+from limner.testing.sample_pictures import make_png
 
 EDGE = 64
 ORANGE, WHITE, CLEAR = b"\xe6\x5c\x00\xff", b"\xff\xff\xff\xff", b"\x00\x00\x00\x00"
@@ -45,18 +43,10 @@ def _request(
 
 
 def _picture(pixel: bytes) -> SourceImage:
-    """A PNG of one colour: red, green, blue and alpha."""
-    header = struct.pack(">IIBBBBB", EDGE, EDGE, 8, 6, 0, 0, 0)
-    rows = zlib.compress((b"\x00" + pixel * EDGE) * EDGE)
-    chunks = (_chunk(b"IHDR", header), _chunk(b"IDAT", rows), _chunk(b"IEND", b""))
     return SourceImage(
         handle=pixel.hex() * 8,
         mime="image/png",
         width=EDGE,
         height=EDGE,
-        data=b"\x89PNG\r\n\x1a\n" + b"".join(chunks),
+        data=make_png(EDGE, EDGE, pixel=pixel),
     )
-
-
-def _chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

@@ -7,7 +7,7 @@ import inspect
 import logging
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import Any, TypedDict, Unpack
+from typing import Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack, cast
 
 from msgspec.structs import replace
 
@@ -23,17 +23,20 @@ MAX_RESULT_CHARS = 20_000
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
-logger = logging.getLogger("limner")
+logger = logging.getLogger("limner.tools")
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-class FunctionTool(Tool, frozen=True, kw_only=True):
+class FunctionTool(Tool, Generic[P, R], frozen=True, kw_only=True):
     """A tool made from a function; calling it calls the function."""
 
-    function: Callable[..., Any]
+    function: Callable[P, R]
     signature: Signature
     trusted: bool = False
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function itself."""
         return self.function(*args, **kwargs)
 
@@ -59,11 +62,11 @@ class ToolOptions(TypedDict, total=False):
 
 
 def function_tool(
-    function: Callable[..., Any],
+    function: Callable[P, R],
     *,
     pictures: Callable[[], Pictures],
     **options: Unpack[ToolOptions],
-) -> FunctionTool:
+) -> FunctionTool[P, R]:
     """Make a tool that calls a function.
 
     Args:
@@ -133,14 +136,15 @@ def kept_in(pictures: Callable[[], Pictures], tool: Tool) -> Tool:
     """The tool; if it is made from a function, its pictures are stored there."""
     if not isinstance(tool, FunctionTool):
         return tool
-    run = _runner(tool.name, tool.function, tool.signature, pictures, trusted=tool.trusted)
-    return replace(tool, run=run)
+    made = cast("FunctionTool[..., Any]", tool)
+    run = _runner(made.name, made.function, made.signature, pictures, trusted=made.trusted)
+    return replace(made, run=run)
 
 
 def _untrusted(tool: Tool) -> Tool:
     """The tool, its answers marked as untrusted; those of a function already are."""
     if isinstance(tool, FunctionTool):
-        return tool
+        return cast("Tool", tool)
 
     async def run(arguments: Mapping[str, Any], context: ToolContext) -> Outcome:
         return replace(await tool.run(arguments, context), untrusted=True)

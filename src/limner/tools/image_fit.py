@@ -30,7 +30,11 @@ class FitArguments(msgspec.Struct, frozen=True, kw_only=True):
     ]
     model: (
         Annotated[
-            str, Meta(description="The model it is for, as provider/id, such as openai/gpt-5.5.")
+            str,
+            Meta(
+                description="The model it is for, as provider/id, such as openai/gpt-5.5.",
+                extra={"flag": "--for"},
+            ),
         ]
         | None
     ) = None

@@ -47,6 +47,8 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
 def read_signature(function: Callable[..., Any]) -> Signature:
     """Read the parameters of a function from its annotations and its Google-style docstring.
 
+    The description of a parameter is the text in its `Annotated`, else its entry in the docstring.
+
     Raises:
         TypeError: a parameter has no type, or one that JSON cannot express.
     """
@@ -67,8 +69,8 @@ def read_signature(function: Callable[..., Any]) -> Signature:
             context = name
             continue
         kind = hints[name]
-        if name in described:
-            kind = Annotated[kind, msgspec.Meta(description=described[name])]
+        if words := _annotated_words(kind) or described.get(name):
+            kind = Annotated[kind, msgspec.Meta(description=words)]
         if parameter.default is inspect.Parameter.empty:
             fields.append((name, kind, msgspec.field()))
         else:
@@ -82,6 +84,15 @@ def read_signature(function: Callable[..., Any]) -> Signature:
         fields=struct,
         context=context,
     )
+
+
+def _annotated_words(kind: Any) -> str | None:
+    """The text of ``Annotated[…, "text"]``; also of a ``Meta`` or a pydantic ``Field`` there."""
+    for extra in getattr(kind, "__metadata__", ()):
+        words = extra if isinstance(extra, str) else getattr(extra, "description", None)
+        if isinstance(words, str) and words.strip():
+            return words.strip()
+    return None
 
 
 def _schema(name: str, struct: type[msgspec.Struct], defaults: Mapping[str, Any]) -> dict[str, Any]:

@@ -117,7 +117,13 @@ async def test_a_model_may_be_named_in_every_way_that_clients_have(stage: Stage)
 async def test_config_applies_to_one_thread_and_unsupported_keys_cause_a_warning(
     stage: Stage,
 ) -> None:
-    config = {"budget": {"session_usd": 0.000001}, "images.fit": "fast", "web_search": "live"}
+    config = {
+        "budget": {"session_usd": 0.000001},
+        "images.fit": "fast",
+        "web_search": "live",
+        "mcp_servers": {"docs": {"command": "docs-server"}},
+        "experimental_resume": "later",
+    }
     async with stage.piped() as client:
         poor = await client.start(config=config)
         assert (await client.turn(poor, "hi"))["error"]["codexErrorInfo"] == "usageLimitExceeded"
@@ -126,8 +132,31 @@ async def test_config_applies_to_one_thread_and_unsupported_keys_cause_a_warning
     assert [told["message"] for told in client.told("warning")] == [
         "config.images.fit applies to the whole server and is ignored for this thread.",
         "config.web_search is not known here and is ignored for this thread.",
+        "config.mcp_servers.docs.command is not known here and is ignored for this thread.",
+        "config.experimental_resume is not known here and is ignored for this thread.",
     ]
     assert (code, words.startswith("invalid config.budget.session_usd: ")) == (-32600, True)
+
+
+async def test_a_mistyped_key_of_config_is_refused_with_the_nearest_key(stage: Stage) -> None:
+    none = "there is no such key"
+    options = (
+        "agent.personality, agent.sandbox, approval.policy, approval_policy, base_instructions, "
+        "budget.session_usd, compact_prompt, developer_instructions, model, model_provider, "
+        "model_reasoning_effort, model_roles.default, profile, sandbox_mode"
+    )
+    refusals = {
+        "budget.sesion_usd": f"{none}; did you mean budget.session_usd?",
+        "sandbox_mod": f"{none}; did you mean sandbox_mode?",
+        "image.fit": f"{none}; did you mean images.fit?",
+        "websearch": f"{none}; did you mean web_search?",
+        "no.such": f"{none}; a thread has {options}",
+    }
+    async with stage.piped() as client:
+        for key, words in refusals.items():
+            refused = await client.refusal("thread/start", config={key: 1})
+            assert refused == (-32600, f"invalid config.{key}: {words}")
+        assert (await client.request("thread/loaded/list"))["data"] == []
 
 
 @pytest.mark.slow

@@ -178,7 +178,7 @@ async def test_every_wish_for_a_new_conversation_has_its_effect(stage: Stage) ->
                 config={
                     "model_reasoning_effort": "high",
                     "tools": {"image_edit": False},
-                    "no.such": 1,
+                    "hide_agent_reasoning": True,
                 },
                 baseInstructions="You are a robot.",
                 compactPrompt="In one word.",
@@ -203,7 +203,7 @@ async def test_every_wish_for_a_new_conversation_has_its_effect(stage: Stage) ->
         ("on-failure", "danger-full-access", str(elsewhere)),
     ]
     assert warned == [
-        "config.no.such is not known here and is ignored for this thread.",
+        "config.hide_agent_reasoning is not known here and is ignored for this thread.",
         "includeApplyPatchTool has no effect: there is no such tool here.",
     ]
 

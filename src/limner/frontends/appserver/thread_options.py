@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from itertools import islice
 from typing import Any, cast, get_args
 
@@ -61,6 +62,32 @@ _MODEL, _PROVIDER, _EFFORT = "model", "model_provider", "model_reasoning_effort"
 _ALIASES = {"model_roles.default": _MODEL}
 _TOOL = "tools."
 _MAX_KEYS, _MAX_KEY_CHARS = 1_000, 200
+# The names of Codex that have no effect here, as of August 2026: the first part of a key.
+_CODEX_NAMES = frozenset(
+    """\
+    agents allow_login_shell analytics approvals_reviewer apps apps_mcp_product_sku audio
+    auto_review background_terminal_max_timeout browser_use chatgpt_base_url
+    check_for_update_on_startup cli_auth_credentials_store computer_use default_permissions
+    desktop disable_paste_burst disable_response_storage features feedback file_opener
+    forced_chatgpt_workspace_id forced_login_method ghost_snapshot goals hide_agent_reasoning
+    history hooks include_apply_patch_tool include_apps_instructions
+    include_collaboration_mode_instructions include_environment_context
+    include_permissions_instructions include_plan_tool include_view_image_tool instructions
+    log_dir marketplaces mcp_oauth_callback_port mcp_oauth_callback_url
+    mcp_oauth_credentials_store mcp_servers memories model_auto_compact_token_limit
+    model_auto_compact_token_limit_scope model_catalog_json model_context_window
+    model_instructions_file model_max_output_tokens model_providers model_reasoning_summary
+    model_reasoning_summary_format model_supports_reasoning_summaries model_verbosity notice
+    notify openai_base_url orchestrator oss_provider otel permissions personality
+    plan_mode_reasoning_effort plugins preferred_auth_method profiles
+    project_doc_fallback_filenames project_doc_max_bytes project_root_markers projects realtime
+    responses_api_metadata review_model sandbox_workspace_write service_tier
+    shell_environment_policy show_raw_agent_reasoning skills sqlite_home
+    suppress_unstable_features_warning tool_output_token_limit tool_suggest tools tui web_search
+    windows
+    """.split()  # noqa: SIM905 - a list of strings would have a line for each
+)
+_CODEX_EXPERIMENT = "experimental_"
 
 
 class ModelChoice(msgspec.Struct, frozen=True, kw_only=True):
@@ -218,9 +245,28 @@ def _apply_config(
             except (msgspec.ValidationError, ValueError, InputInvalid) as error:
                 raise invalid_request(f"invalid config.{key[:80]}: {str(error)[:200]}") from None
         elif key not in (_MODEL, _PROVIDER, _EFFORT) and not _is_tool(key):
-            why = "applies to the whole server" if key in all_settings() else "is not known here"
-            warnings.append(f"config.{key[:80]} {why} and is ignored for this thread.")
+            warnings.append(
+                f"config.{key[:80]} {_why_ignored(key)} and is ignored for this thread."
+            )
     return _with_given(options, given), warnings
+
+
+def _why_ignored(key: str) -> str:
+    """Why a key has no effect on a thread.
+
+    Raises:
+        RpcError: neither limner nor Codex has such a key. A cap with a mistyped name would be
+            missing, and a client rarely shows a warning.
+    """
+    if key in all_settings():
+        return "applies to the whole server"
+    name = key.partition(".")[0]
+    if name in _CODEX_NAMES or name.startswith(_CODEX_EXPERIMENT):
+        return "is not known here"
+    keys = (*_OPTION_KEYS, *_ALIASES, _MODEL, _PROVIDER, _EFFORT)
+    close = get_close_matches(key[:80], [*keys, *all_settings(), *_CODEX_NAMES], n=1)
+    hint = f"did you mean {close[0]}?" if close else f"a thread has {', '.join(sorted(keys))}"
+    raise invalid_request(f"invalid config.{key[:80]}: there is no such key; {hint}")
 
 
 def _is_tool(key: str) -> bool:

@@ -15,6 +15,19 @@ from limner.tools.regions import RegionArgument
 
 S = TypeVar("S", bound=msgspec.Struct)
 
+# The flags of commands that are no parameters of a call in Python, and why.
+NOT_IN_PYTHON = {
+    "budget_usd": "`Limner(budget_usd=…)`, or a scope of it: a command has a `Limner` of its own",
+    "debug": "`Limner(observe=…)`",
+    "dry_run": "`quote`",
+    "expanded": "how much of the answer the terminal shows",
+    "output_path": "the result has the bytes: `FittedImage.data`",
+    "overwrite": "the result has the bytes: `FittedImage.data`",
+    "print": "a program runs turns one by one",
+    "show": "shows the picture in the terminal",
+    "stream": "a program gets each event",
+}
+
 _REGION = re.compile(r"(\d{1,6}),(\d{1,6}),([1-9]\d{0,5}),([1-9]\d{0,5})")
 
 
@@ -38,10 +51,28 @@ def add_flags(
     for name, argument in arguments_of(kind).items():
         if name not in without:
             words = (helps or {}).get(name) or _help(argument)
-            flag = argument.extra.get("flag", f"--{name.replace('_', '-')}")
             parser.add_argument(
-                flag, dest=name, help=words, **_action(argument, (types or {}).get(name))
+                *flags_of(argument),
+                dest=name,
+                help=words,
+                **_action(argument, (types or {}).get(name)),
             )
+
+
+def flags_of(argument: Argument) -> list[str]:
+    """The flags of an argument: its short name if it has one, and its own name."""
+    own = f"--{argument.name.replace('_', '-')}"
+    return list(dict.fromkeys([argument.extra.get("flag", own), own]))
+
+
+def add_budget_flag(parser: ArgumentParser, words: str = "refuse to spend more than this") -> None:
+    """Add the flag for the `budget_usd` of the command's `Limner` or session."""
+    parser.add_argument(
+        *("--budget", "--budget-usd"),
+        dest="budget_usd",
+        metavar="USD",
+        help=words,
+    )
 
 
 def read_flags(kind: type[S], args: Namespace, **more: Any) -> S:

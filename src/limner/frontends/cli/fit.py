@@ -9,17 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from limner.catalogue.vision import VisionModel, vision_model, vision_models
+from limner.catalogue.vision import VisionModel, vision_models
 from limner.client import Limner
 from limner.content import Picture, format_bytes
 from limner.dollars import format_usd
 from limner.errors import LimnerError, UserError
-from limner.frontends.cli.arguments import add_flags
+from limner.frontends.cli.arguments import add_flags, flags_of
 from limner.frontends.cli.output import CommandResult, failure
 from limner.frontends.cli.terminal import Waiting, wait_for
 from limner.pictures.fitting import FittedImage
 from limner.pictures.request import Progress
 from limner.storage.files import write_new
+from limner.tools.declaration import arguments_of
 from limner.tools.image_fit import FitArguments
 
 EXAMPLE = """\
@@ -60,9 +61,9 @@ class _Outcome:
 
 def configure(parser: ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("images", nargs="+", metavar="IMAGE", help="a picture file")
+    parser.add_argument("images", nargs="+", metavar="IMAGE", help="a picture file, or a handle")
     parser.add_argument(
-        "--for",
+        *flags_of(arguments_of(FitArguments)["model"]),
         dest="models",
         action="append",
         metavar="MODEL",
@@ -70,7 +71,8 @@ def configure(parser: ArgumentParser) -> None:
         "(default: one model of each service)",
     )
     parser.add_argument(
-        "--out",
+        *("--out", "--output-path"),
+        dest="output_path",
         metavar="PATH",
         help="write the fitted picture there; a folder if there is more than one",
     )
@@ -87,20 +89,20 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> CommandResult:
     """Fit every picture for every model."""
-    out: str | None = args.out
-    models = _models(args.models, writes=out is not None)
-    if out is not None and len(args.images) * len(models) > 1 and not _is_folder(out):
+    out: str | None = args.output_path
+    count = len(args.images) * max(1, len(set(args.models or ())))
+    if out is not None and count > 1 and not _is_folder(out):
         raise UserError(
             "there is more than one picture to write, and --out is not a folder",
             hint=f"End it with a slash: --out {out}/",
         )
-    return wait_for(lambda: _fit_all(args, models))
+    return wait_for(lambda: _fit_all(args))
 
 
-async def _fit_all(args: Namespace, models: Sequence[VisionModel | None]) -> CommandResult:
+async def _fit_all(args: Namespace) -> CommandResult:
     waiting, turns, done = Waiting(), asyncio.Semaphore(AT_ONCE), 0
 
-    async def one(lim: Limner, name: str) -> _Outcome:
+    async def one(lim: Limner, name: str, models: Sequence[VisionModel | None]) -> _Outcome:
         nonlocal done
         async with turns:
             try:
@@ -113,13 +115,14 @@ async def _fit_all(args: Namespace, models: Sequence[VisionModel | None]) -> Com
 
     waiting.progress(_news(0, len(args.images), waiting))
     async with Limner() as lim, waiting.shown():
-        return _result(await asyncio.gather(*(one(lim, name) for name in args.images)))
+        models = _models(lim, args.models, writes=args.output_path is not None)
+        return _result(await asyncio.gather(*(one(lim, name, models) for name in args.images)))
 
 
 async def _fit_one(
     lim: Limner, name: str, models: Sequence[VisionModel | None], args: Namespace
 ) -> _Outcome:
-    out: str | None = args.out
+    out: str | None = args.output_path
     picture = await lim.take(name)
     fits: list[_Fit] = []
     for model in models:
@@ -241,10 +244,12 @@ def _fit_as_json(image: FittedImage) -> dict[str, Any]:
     }
 
 
-def _models(names: Sequence[str] | None, *, writes: bool) -> Sequence[VisionModel | None]:
+def _models(
+    lim: Limner, names: Sequence[str] | None, *, writes: bool
+) -> Sequence[VisionModel | None]:
     """The named models; else one of each service, or no model if a file is written."""
     if names:
-        return [vision_model(name) for name in dict.fromkeys(names)]
+        return [lim.models.vision_facts(name) for name in dict.fromkeys(names)]
     if writes:
         return [None]
     return [*{model.provider: model for model in reversed(vision_models())}.values()][::-1]

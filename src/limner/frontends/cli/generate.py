@@ -10,8 +10,8 @@ from pathlib import Path
 
 from limner.client import Limner
 from limner.dollars import format_usd
-from limner.errors import NANO_PER_USD, InputInvalid, UserError
-from limner.frontends.cli.arguments import add_flags, read_flags
+from limner.errors import InputInvalid, UserError
+from limner.frontends.cli.arguments import add_budget_flag, add_flags, read_flags
 from limner.frontends.cli.output import CommandResult
 from limner.frontends.cli.preview import show, shows_pictures, unfinished
 from limner.frontends.cli.terminal import Waiting, ask, wait_for
@@ -65,7 +65,7 @@ def add_drawing_flags(
     add_flags(parser, kind, without=without, helps=HELPS)
     add_flags(parser, CallerOptions, helps=HELPS)
     parser.set_defaults(partial_pictures=0)
-    parser.add_argument("--budget", metavar="USD", help="refuse to spend more than this")
+    add_budget_flag(parser)
     parser.add_argument("--dry-run", action="store_true", help="say what it would cost, and stop")
     parser.add_argument("--show", action="store_true", help="show the picture in the terminal")
     parser.add_argument(
@@ -84,8 +84,8 @@ def draw_or_quote(arguments: DrawingArguments, args: Namespace) -> CommandResult
     output_format = _output_format(args.output_path, args.output_format)
     options = read_flags(CallerOptions, args, output_format=output_format)
     if args.dry_run:
-        return wait_for(lambda: _quote(arguments, options, budget_usd=args.budget))
-    return draw(arguments, args, options, budget_usd=args.budget, debug=args.debug)
+        return wait_for(lambda: _quote(arguments, options, budget_usd=args.budget_usd))
+    return draw(arguments, args, options, budget_usd=args.budget_usd, debug=args.debug)
 
 
 def _output_format(out: str | None, chosen: OutputFormat | None) -> OutputFormat:
@@ -159,18 +159,18 @@ async def _quote(
     arguments: DrawingArguments, options: CallerOptions, *, budget_usd: str | None
 ) -> CommandResult:
     async with Limner(budget_usd=budget_usd) as lim:
-        return _quoted(await lim.plan(arguments, options), arguments.n)
+        return _quoted(await lim.plan(arguments, options))
 
 
-def _quoted(plan: Plan, count: int) -> CommandResult:
+def _quoted(plan: Plan) -> CommandResult:
     request, quote, service = plan.request, plan.quote, plan.choice.spec.name
     notes = [f"{request.width}x{request.height} · {service} ({request.model})"]
     if plan.choice.notice is not None:
         notes.append(plan.choice.notice)
-    nano = quote.nano * count
+    price = format_usd(plan.cost_nano)
     return CommandResult(
         value={
-            "quote_usd": nano / NANO_PER_USD,
+            "cost_usd": plan.cost_usd,
             "exact": quote.exact,
             "cost_source": quote.source,
             "provider": service,
@@ -180,7 +180,7 @@ def _quoted(plan: Plan, count: int) -> CommandResult:
             "output_path": None if plan.target is None else str(plan.target),
             "notice": plan.choice.notice,
         },
-        text=format_usd(nano) if quote.exact else f"at most {format_usd(nano)}",
+        text=price if quote.exact else f"at most {price}",
         notes=tuple(notes),
     )
 

@@ -11,7 +11,7 @@ from typing import Any
 from limner.client import Limner
 from limner.dollars import format_usd
 from limner.errors import UserError
-from limner.frontends.cli.arguments import add_flags, read_flags
+from limner.frontends.cli.arguments import add_budget_flag, add_flags, read_flags
 from limner.frontends.cli.output import CommandResult
 from limner.frontends.cli.rendering import output_view, question_preview
 from limner.frontends.cli.terminal import Waiting, ask, wait_for
@@ -34,7 +34,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("question", metavar="QUESTION", help="what to find out, in quotes")
     parser.add_argument("--expanded", action="store_true", help="show more of a long answer")
     add_flags(parser, InspectRequest, without=("path", "paths", "question"))
-    parser.add_argument("--budget", metavar="USD", help="refuse to spend more than this")
+    add_budget_flag(parser)
     parser.add_argument("--debug", action="store_true", help="show requests and answers, redacted")
 
 
@@ -47,7 +47,7 @@ def run(args: Namespace) -> CommandResult:
     async def work() -> CommandResult:
         waiting = Waiting()
         observe = waiting.say if args.debug else None
-        async with Limner(budget_usd=args.budget, observe=observe) as lim, waiting.shown():
+        async with Limner(budget_usd=args.budget_usd, observe=observe) as lim, waiting.shown():
             person = lim.person(progress=waiting.progress, ask=ask)
             return _result(args, await lim.looking.inspect(request, person))
 

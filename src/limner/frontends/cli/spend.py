@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
@@ -15,23 +15,44 @@ from limner.money.records import LedgerRow, Spend, SpendLine
 EXAMPLE = """\
 examples:
   limner spend
-  limner spend --json
+  limner spend --json --limit 100
+  limner spend --json --after 5210    the sessions after those of another page: its "next"
 """
+LISTED = 50
 
 
 def configure(parser: ArgumentParser) -> None:
-    """The command takes no arguments of its own."""
+    """Add the command's arguments."""
+    parser.add_argument(
+        "--limit",
+        type=_number,
+        default=LISTED,
+        metavar="N",
+        help=f"how many days and sessions at most (default: {LISTED})",
+    )
+    parser.add_argument(
+        "--after",
+        type=_number,
+        metavar="N",
+        help="only sessions after those of another page, by its `next`",
+    )
 
 
-def run(_: Namespace) -> CommandResult:
+def run(args: Namespace) -> CommandResult:
     """Tell the whole ledger's sums."""
-    spend = wait_for(_spend)
+    spend = wait_for(lambda: _spend(args.limit, args.after))
     return CommandResult(value=spend.as_json(), text="\n".join(_lines(spend)))
 
 
-async def _spend() -> Spend:
+async def _spend(limit: int, after: int | None) -> Spend:
     async with Limner() as lim:
-        return await lim.money.spend()
+        return await lim.spend(limit=limit, after=after)
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal() or len(text) > 18 or int(text) == 0:
+        raise ArgumentTypeError("give a number above 0")
+    return int(text)
 
 
 def _lines(spend: Spend) -> Iterator[str]:

@@ -18,7 +18,7 @@ from mcp.server.auth.provider import AccessToken
 from limner.errors import UserError
 from limner.net.http import Http, HttpError
 
-logger = logging.getLogger("limner")
+logger = logging.getLogger("limner.frontends.mcp")
 
 MIN_SECRET_CHARS = 16
 MAX_KEYS_BYTES = 1 << 20

@@ -44,7 +44,7 @@ MAX_PAUSE_S = 5.0
 
 _SHOWN_CHARS = 1_000
 
-logger = logging.getLogger("limner")
+logger = logging.getLogger("limner.frontends.remote")
 
 
 class ConnectionOwner(Protocol):

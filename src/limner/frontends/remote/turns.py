@@ -33,7 +33,7 @@ MAX_ITEMS = 10_000
 
 _STATUSES: tuple[Status, ...] = ("completed", "interrupted", "failed")
 
-logger = logging.getLogger("limner")
+logger = logging.getLogger("limner.frontends.remote")
 
 
 class RemoteTurn:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from limner.testing.servers.histories import messages_problem
 from limner.testing.servers.http_server import ReceivedRequest, Reply, json_reply
 from limner.testing.servers.model_server import (
     ModelAnswer,
@@ -38,7 +39,8 @@ class AnthropicServer(ModelServer):
         # The documents have the first; the vendor's newest client sends the second.
         if not {"x-api-key", "authorization"} & set(seen.headers):
             return error_reply(401, "authentication_error", "x-api-key header is required")
-        return None
+        problem = messages_problem(seen.json())
+        return error_reply(400, "invalid_request_error", problem) if problem else None
 
     def wants_stream(self, seen: ReceivedRequest, body: Any) -> bool:
         return bool(body.get("stream"))

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from limner.testing.servers.histories import gemini_problem
 from limner.testing.servers.http_server import ReceivedRequest, Reply, json_reply
 from limner.testing.servers.model_server import ModelAnswer, ModelServer, ServerEvent, TokenCounts
 
@@ -38,7 +39,8 @@ class GeminiServer(ModelServer):
             return error_reply(403, "PERMISSION_DENIED", "Unregistered callers may not")
         if self.wants_stream(seen, None) and seen.query.get("alt") != ["sse"]:
             return error_reply(400, "INVALID_ARGUMENT", "only alt=sse here")
-        return None
+        problem = gemini_problem(seen.json())
+        return error_reply(400, "INVALID_ARGUMENT", problem) if problem else None
 
     def wants_stream(self, seen: ReceivedRequest, body: Any) -> bool:
         return seen.path.endswith(":streamGenerateContent")

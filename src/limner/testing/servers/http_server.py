@@ -248,7 +248,7 @@ class LocalServer:
         self, seen: ReceivedRequest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bool:
         """Reply to one request; returns whether the connection stays open."""
-        reply = self.handle(seen)
+        reply = self._reply_to(seen)
         if reply.hold is not None and not await self._held(reply.hold, reader):
             return False
         if reply.head and not await _send(reply, writer, lambda gate: self._held(gate, reader)):
@@ -257,8 +257,7 @@ class LocalServer:
             _reset(writer)
         return reply.ending == "keep" and seen.headers.get("connection", "") != "close"
 
-    def handle(self, seen: ReceivedRequest) -> Reply:
-        """Record a request and choose its reply: the scripted one, or else `answer`."""
+    def _reply_to(self, seen: ReceivedRequest) -> Reply:
         if seen.path == "/_seen":
             return json_reply([_summary(one) for one in self.requests])
         route = self.route(seen)

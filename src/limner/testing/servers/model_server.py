@@ -92,13 +92,14 @@ class ModelServer(LocalServer):
         return "ask"
 
     def answer(self, seen: ReceivedRequest) -> Reply:
-        problem = self.objection(seen)
-        if problem is not None:
-            return problem
+        return self.objection(seen) or self.reply_with(self.model_answer, seen)
+
+    def reply_with(self, answer: ModelAnswer, seen: ReceivedRequest) -> Reply:
+        """The reply with an answer, streamed if the client asked for that."""
         body = seen.json()
         if not self.wants_stream(seen, body):
-            return json_reply(self.whole(self.model_answer, body))
-        return self.streamed(self.model_answer, body)
+            return json_reply(self.whole(answer, body))
+        return self.streamed(answer, body)
 
     def streamed(self, answer: ModelAnswer, body: Any) -> Reply:
         """The events over the wire, with comments in between that keep a connection alive."""
@@ -118,7 +119,7 @@ class ModelServer(LocalServer):
 
     @abstractmethod
     def objection(self, seen: ReceivedRequest) -> Reply | None:
-        """Why a request is not answered: a wrong address, or no key."""
+        """The error for a request with a wrong URL, without a key, or with an illegal history."""
 
     @abstractmethod
     def wants_stream(self, seen: ReceivedRequest, body: Any) -> bool:

@@ -6,7 +6,7 @@ import base64
 import json
 from collections.abc import Mapping
 from email import message_from_bytes
-from functools import cached_property
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from limner.testing.servers.http_server import (
@@ -166,6 +166,11 @@ class OpenAIServer(LocalServer):
         """An unfinished picture; a test may want a real one."""
         return b"unfinished %d" % number
 
-    @cached_property
+    @property
     def _base64(self) -> bytes:
-        return base64.b64encode(self.picture)
+        return _encode(self.picture)
+
+
+@lru_cache(maxsize=4)
+def _encode(picture: bytes) -> bytes:
+    return base64.b64encode(picture)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from limner.testing.servers.histories import responses_problem
 from limner.testing.servers.http_server import ReceivedRequest, Reply
 from limner.testing.servers.model_server import (
     ModelAnswer,
@@ -29,7 +30,8 @@ class ResponsesServer(ModelServer):
             return error_reply(404, f"Invalid URL ({seen.method} {seen.path})")
         if not seen.headers.get("authorization", "").startswith("Bearer "):
             return error_reply(401, "Missing bearer authentication in header")
-        return None
+        problem = responses_problem(seen.json())
+        return error_reply(400, problem) if problem else None
 
     def wants_stream(self, seen: ReceivedRequest, body: Any) -> bool:
         return bool(body.get("stream"))

@@ -15,6 +15,7 @@ from typing import get_args
 from limner.agent.session_options import SessionOptions
 from limner.dollars import usd_to_nano
 from limner.errors import UserError
+from limner.frontends.cli.arguments import add_budget_flag
 from limner.frontends.cli.chat.chat_agent import LATEST, ChatOptions
 from limner.frontends.cli.chat.interactive import converse
 from limner.frontends.cli.chat.script import OutputForm, run_turn
@@ -42,18 +43,24 @@ def configure(parser: ArgumentParser) -> None:
         "--stream", action="store_true", help="with -p --json: a line for each event"
     )
     parser.add_argument(
-        "--image", action="append", default=[], metavar="FILE", help="attach this picture"
+        *("--image", "--images"),
+        dest="images",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="attach this picture",
     )
     parser.add_argument("--model", metavar="NAME", help="the model, as provider/id")
     parser.add_argument("--personality", metavar="NAME", help="the personality; default limner")
     parser.add_argument(
-        "--resume",
+        *("--resume", "--session"),
+        dest="session",
         nargs="?",
         const=LATEST,
         metavar="ID",
         help="continue a session; without ID, the one used last",
     )
-    parser.add_argument("--budget", metavar="USD", help="the most the session may cost")
+    add_budget_flag(parser, "the most the session may cost")
     parser.add_argument("--sandbox", choices=_choices(Sandbox), help="where the model may write")
     parser.add_argument("--approval", choices=_choices(Policy), help="when limner asks you")
     parser.add_argument("--cwd", metavar="DIR", help="the folder to work in")
@@ -66,7 +73,7 @@ def run(args: Namespace) -> CommandResult:
     if not args.print:
         if args.json or args.stream:
             raise UserError("--json and --stream are for one turn", hint='Add -p "…".')
-        return converse(options, message=message, images=args.image)
+        return converse(options, message=message, images=args.images)
     if args.stream and not args.json:
         raise UserError("--stream prints JSON", hint="Add --json.")
     if message == "-":
@@ -74,7 +81,7 @@ def run(args: Namespace) -> CommandResult:
     if not message.strip():
         raise UserError("-p needs a message", hint='limner chat -p "Draw a fox"')
     form = OutputForm(as_json=args.json, is_streamed=args.stream)
-    return run_turn(options, message=message.strip(), images=args.image, form=form)
+    return run_turn(options, message=message.strip(), images=args.images, form=form)
 
 
 def _read_options(args: Namespace) -> ChatOptions:
@@ -83,8 +90,8 @@ def _read_options(args: Namespace) -> ChatOptions:
     Raises:
         UserError: the budget is not an amount, or there is no such folder.
     """
-    if args.budget is not None:
-        usd_to_nano(args.budget, field="--budget")
+    if args.budget_usd is not None:
+        usd_to_nano(args.budget_usd, field="--budget")
     if args.cwd is not None and not Path(args.cwd).is_dir():
         raise UserError(f"--cwd: {args.cwd!r} is not a folder")
     session_options = SessionOptions(
@@ -92,10 +99,10 @@ def _read_options(args: Namespace) -> ChatOptions:
         personality=args.personality,
         sandbox=args.sandbox,
         approval=args.approval,
-        budget_usd=None if args.budget is None else Decimal(args.budget),
+        budget_usd=None if args.budget_usd is None else Decimal(args.budget_usd),
     )
     cwd = None if args.cwd is None else Path(args.cwd).resolve()
-    return ChatOptions(session_options=session_options, session=args.resume, cwd=cwd)
+    return ChatOptions(session_options=session_options, session=args.session, cwd=cwd)
 
 
 def _choices(annotated: object) -> tuple[str, ...]:

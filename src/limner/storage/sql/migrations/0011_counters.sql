@@ -41,11 +41,30 @@ JOIN (
 ) AS kinds
 WHERE name IS NOT NULL;
 
+-- Grouped once and then added up, which takes a third of the time: others wait meanwhile.
 INSERT INTO spending
+WITH parts AS MATERIALIZED (
+    SELECT
+        session_id, day, provider || '/' || model AS model,
+        sum(iif(state = 'settled', cost_nano, 0)) AS settled_nano,
+        sum(iif(state = 'unknown', cost_nano, 0)) AS unknown_nano,
+        sum(iif(state IN ('reserved', 'sent'), cost_nano, 0)) AS in_flight_nano,
+        sum(iif(state IN ('settled', 'unknown'), 1, 0)) AS calls,
+        max(id) AS last_id
+    FROM ledger
+    GROUP BY session_id, day, provider, model
+)
 SELECT
-    kind, name, sum(settled_nano), sum(unknown_nano), sum(in_flight_nano), sum(calls), max(id)
-FROM ledger_counts
-GROUP BY kind, name;
+    kind,
+    CASE kind
+        WHEN 'all' THEN '' WHEN 'day' THEN day WHEN 'session' THEN session_id ELSE model
+    END AS name,
+    sum(settled_nano), sum(unknown_nano), sum(in_flight_nano), sum(calls), max(last_id)
+FROM parts
+JOIN (
+    SELECT 'all' AS kind UNION ALL SELECT 'day' UNION ALL SELECT 'session' UNION ALL SELECT 'model'
+)
+GROUP BY 1, 2;
 
 CREATE TRIGGER ledger_added AFTER INSERT ON ledger BEGIN
     INSERT INTO spending

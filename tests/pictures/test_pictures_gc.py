@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sqlite3
 import time
 from collections.abc import AsyncIterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,10 +16,13 @@ import pytest
 from tests.agent.agent_pictures import encoded, handle_of, program, unique
 from tests.agent.rollout_samples import output, said, shown
 
-from limner.agent.gc import GRACE_S, SETTLING_S, FreedSpace
 from limner.client import Limner
 from limner.content import Picture
+from limner.errors import StorageError
 from limner.imaging.fit import FitRequest
+from limner.money.records import Reservation
+from limner.pictures.gc import GRACE_S, SETTLING_S, FreedSpace
+from limner.storage.blobs import Blobs
 from limner.storage.store import Transaction
 from limner.wires.base import HANDLE_URL
 
@@ -172,8 +177,8 @@ async def test_a_young_picture_keeps_its_ancestors(lim: Limner) -> None:
 
 
 async def test_bytes_that_no_table_knows_go_when_they_are_old(lim: Limner) -> None:
-    kept = await take(lim, unique())
-    await name_in_session(lim, kept)
+    kept = [await take(lim, unique()) for _ in range(2)]
+    await name_in_session(lim, *kept)
     stray, young = lim.pictures.sink(), lim.pictures.sink()
     with stray, young:
         stray.write(b"a process died before it wrote the row")
@@ -189,7 +194,133 @@ async def test_bytes_that_no_table_knows_go_when_they_are_old(lim: Limner) -> No
     would = await lim.garbage.collect(dry_run=True)
     assert would == FreedSpace(pictures=0, files=1, size_bytes=38, young=0)
     assert await lim.garbage.collect() == FreedSpace(pictures=0, files=2, size_bytes=42, young=0)
-    assert files(lim) == {kept.handle, about_to}
+    assert files(lim) == {*(one.handle for one in kept), about_to}
+
+
+def add_stray(lim: Limner, data: bytes = b"stray") -> str:
+    """Bytes whose process died before it wrote their row."""
+    return Blobs(lim.home.blobs).add(data)
+
+
+async def send(lim: Limner, *, job: bool = True) -> Reservation:
+    """A drawing that was paid for, and whose process has died."""
+    call: dict[str, Any] = {"session_id": "s", "tool": "t", "provider": "p", "model": "m"}
+    reservation = await lim.money.reserve(5, **call)
+    await lim.money.mark_sent(reservation, request_json="{}" if job else None)
+    return reservation
+
+
+async def age_calls(lim: Limner, *, days: float) -> None:
+    def older(tx: Transaction) -> None:
+        connection = tx._connection  # pyright: ignore[reportPrivateUsage]
+        connection.execute("UPDATE ledger SET created_ms = created_ms - ?", (days * 86_400_000,))
+
+    await lim.store.write(older)
+
+
+async def close(lim: Limner, reservation: Reservation, state: str) -> None:
+    if state == "unknown":
+        await lim.money.mark_unknown(reservation, error_code="OWNER_DIED")
+
+
+@pytest.mark.parametrize("state", ["sent", "unknown"])
+async def test_bytes_that_an_open_or_unknown_row_may_own_stay_however_old(
+    lim: Limner, state: str
+) -> None:
+    reservation = await send(lim)
+    paid = [add_stray(lim), (await take(lim, unique(), provider="p", prompt="x")).handle]
+    free = await take(lim, unique(), provider="other", prompt="x")
+    await name_in_session(lim, await take(lim, unique()))
+    await close(lim, reservation, state)
+    await age(lim, days=9)
+    await age_calls(lim, days=9)
+    freed = await lim.garbage.collect(grace_s=0)
+    # A call in flight may own anything that was stored since it began.
+    kept = {free.handle} if state == "sent" else set[str]()
+    assert (freed.pictures, freed.owed) == (1 - len(kept), 1)
+    assert {*paid, *kept} < files(lim)
+    assert free.handle in files(lim) or state == "unknown"
+    await lim.money.release(reservation)
+    freed = await lim.garbage.collect(grace_s=0)
+    assert (freed.files, freed.owed) == (2 + len(kept), 0)
+    assert files(lim).isdisjoint({*paid, free.handle})
+
+
+async def test_bytes_older_than_every_open_row_go(lim: Limner) -> None:
+    await name_in_session(lim, *[await take(lim, unique()) for _ in range(2)])
+    stray = add_stray(lim)
+    await age(lim)
+    await send(lim)
+    assert (await lim.garbage.collect()).files == 1
+    assert stray not in files(lim)
+
+
+async def test_a_look_whose_end_is_unknown_keeps_no_bytes(lim: Limner) -> None:
+    await close(lim, await send(lim, job=False), "unknown")
+    add_stray(lim)
+    await name_in_session(lim, await take(lim, unique()))
+    await age(lim, days=9)
+    await age_calls(lim, days=9)
+    assert (await lim.garbage.collect()).files == 1
+
+
+async def test_files_that_are_mostly_unknown_are_listed_and_stay(lim: Limner) -> None:
+    await name_in_session(lim, *[await take(lim, unique()) for _ in range(2)])
+    strays = sorted(add_stray(lim, bytes([number])) for number in range(3))
+    gone = await take(lim, unique())
+    await age(lim)
+    lim.pictures.path(gone).unlink()
+    for dry_run in (True, False):
+        with pytest.raises(StorageError, match="does not know 3 of 5 stored files") as caught:
+            await lim.garbage.collect(dry_run=dry_run)
+        assert caught.value.extras == {
+            "stray_count": 3,
+            "strays": [str(lim.home.blobs / one[:2] / one) for one in strays],
+        }
+    assert gone.handle in await handles(lim)
+    freed = await lim.garbage.collect(strays=True)
+    assert (freed.pictures, freed.files, len(files(lim))) == (1, 3, 2)
+
+
+async def test_a_picture_that_a_repair_recorded_stays_until_the_user_insists(lim: Limner) -> None:
+    await take(lim, unique(), repaired=True)
+    await age(lim)
+    assert await lim.garbage.collect() == NOTHING
+    assert (await lim.garbage.collect(strays=True)).pictures == 1
+
+
+async def test_a_reference_that_appears_while_pictures_are_removed_keeps_its_picture(
+    lim: Limner,
+) -> None:
+    session = (await lim.sessions.create(cwd="/")).id
+    made = [add_stray(lim, number.to_bytes(2)) for number in range(400)]
+    row: dict[str, Any] = {"mime": "image/png", "width": 1, "height": 1, "size_bytes": 2}
+    parents = dict(zip(made[::2], made[1::2], strict=True))
+
+    def record(tx: Transaction) -> None:
+        for handle in made[1::2]:
+            tx.run("picture_add", handle=handle, parent=None, lineage="{}", created_ms=1, **row)
+        for handle, parent in parents.items():
+            tx.run("picture_add", handle=handle, parent=parent, lineage="{}", created_ms=1, **row)
+
+    await lim.store.write(record)
+    await age(lim)
+    named: set[str] = set()
+
+    def name_the_next(done: int, of: int) -> None:
+        """Another process refers to a picture that is left."""
+        with closing(sqlite3.connect(lim.home.database)) as other, other:
+            left = [
+                one for (one,) in other.execute("SELECT handle FROM pictures") if one in parents
+            ]
+            for handle in [one for one in left if one not in named][:1]:
+                other.execute("INSERT INTO item_pictures VALUES (?, ?, 0)", (session, handle))
+                named.update((handle, parents[handle]))
+
+    freed = await lim.garbage.collect(progress=name_the_next)
+    assert len(named) >= 4
+    assert files(lim) == await handles(lim) == named
+    assert freed.pictures == freed.files == 400 - len(named)
 
 
 async def test_a_dry_run_tells_and_removes_nothing(lim: Limner) -> None:

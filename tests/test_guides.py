@@ -1,0 +1,41 @@
+"""The Python blocks of guides run as they stand, all blocks of a guide in one module."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+GUIDES = Path(__file__).parent.parent / "docs" / "guides"
+
+
+def code_of(guide: str) -> str:
+    text = (GUIDES / f"{guide}.md").read_text(encoding="utf-8")
+    return "\n".join(re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE))
+
+
+@pytest.mark.slow
+def test_the_guide_to_testing_is_a_test_module_that_passes(tmp_path: Path) -> None:
+    (tmp_path / "test_guide.py").write_text(code_of("testing"))
+    plug_in = ["-p", "limner.testing.pytest_plugin", "-o", "asyncio_mode=auto", "-s"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", *plug_in, str(tmp_path)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, "3 passed" in done.stdout) == (0, True), done.stdout + done.stderr
+    assert "IMAGE_GEN_PROVIDER_UNAVAILABLE\n" in done.stdout
+    assert "2 requests," in done.stdout
+
+
+def test_the_guide_to_logging_sets_up_a_log(tmp_path: Path) -> None:
+    program = f"{code_of('logging')}\nlogging.getLogger('limner.money').info('made a fox')\n"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stderr == "INFO limner.money made a fox\n"
