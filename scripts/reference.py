@@ -18,6 +18,7 @@ import msgspec
 import python_options
 from app_server_page import app_server
 from events_page import events
+from plugins_page import plug_ins
 
 from limner import errors
 from limner.catalogue.images import ImageModel, Size
@@ -190,6 +191,7 @@ PAGES = {
     "errors.md": error_codes,
     "tools.md": tools,
     "events.md": events,
+    "plug-ins.md": plug_ins,
     "app-server.md": app_server,
 }
 
