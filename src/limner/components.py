@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from limner.models.registry import KnownModel, Registry
     from limner.pictures.fitting import Fitting
     from limner.pictures.gc import GarbageCollector
+    from limner.pictures.repair import HomeRepairer
     from limner.providers.choice import Choice
     from limner.tools.generation import ImageGenerator
     from limner.tools.inspection import Inspector
@@ -189,6 +190,15 @@ class Components:
         from limner.pictures.gc import GarbageCollector
 
         return GarbageCollector(store=self.store, blobs=self.blobs, clock=self.clock)
+
+    @part
+    def repairer(self) -> HomeRepairer:
+        """Checks the database and the stored pictures, and repairs them."""
+        from limner.pictures.repair import HomeRepairer
+
+        return HomeRepairer(
+            home=self.home, store=self.store, blobs=self.blobs, imaging=self.imaging
+        )
 
     # --- drawing and looking ---
 
