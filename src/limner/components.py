@@ -34,6 +34,7 @@ from limner.providers.base import Connection, Provider, ProviderSpec
 from limner.settings import Settings, load
 from limner.storage.blobs import Blobs
 from limner.storage.home import Home
+from limner.storage.incoming_files import Incoming
 from limner.storage.keys import Keys
 from limner.storage.store import Store
 from limner.tools.base import ApprovalPolicy
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from limner.models.registry import KnownModel, Registry
     from limner.pictures.fitting import Fitting
     from limner.pictures.gc import GarbageCollector
+    from limner.pictures.repair import HomeRepairer
     from limner.providers.choice import Choice
     from limner.tools.generation import ImageGenerator
     from limner.tools.inspection import Inspector
@@ -126,6 +128,7 @@ class Components:
         self._in_flight = InFlight()
         self._is_scope = False
         self.blobs = Blobs(self.home.blobs)
+        self._incoming = Incoming(self.home.incoming, self.blobs)
 
     # --- storage, money, pictures ---
 
@@ -188,6 +191,15 @@ class Components:
 
         return GarbageCollector(store=self.store, blobs=self.blobs, clock=self.clock)
 
+    @part
+    def repairer(self) -> HomeRepairer:
+        """Checks the database and the stored pictures, and repairs them."""
+        from limner.pictures.repair import HomeRepairer
+
+        return HomeRepairer(
+            home=self.home, store=self.store, blobs=self.blobs, imaging=self.imaging
+        )
+
     # --- drawing and looking ---
 
     @part
@@ -222,6 +234,7 @@ class Components:
                 clock=self.clock,
                 metadata=self.settings.images.metadata,
             ),
+            incoming=self._incoming,
             money=self.money,
             in_flight=self._in_flight,
             session_id=self.session_id,

@@ -43,6 +43,7 @@ from limner.net.http import (
     parse_url,
 )
 from limner.net.json_pictures import MAX_JSON_BYTES, read_json_with_pictures
+from limner.net.paid_request import announcing_trace
 from limner.net.redaction import redact
 from limner.net.sink import Sink
 
@@ -237,6 +238,8 @@ class Service:
         )
         if content is not None and len(content) > CHUNK_BYTES:
             request.stream = ChunkedBody(content)
+        if paid and (trace := announcing_trace()) is not None:
+            request.extensions = {**request.extensions, "trace": trace}
         try:
             response = await self._http.send(request, stream=True)
             try:
