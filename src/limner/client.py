@@ -171,6 +171,7 @@ class Limner:
     exporting = _forward(Components.exporting)
     fitting = _forward(Components.fitting)
     garbage = _forward(Components.garbage)
+    repairer = _forward(Components.repairer)
     handles = _forward(Components.handles)
     imaging = _forward(Components.imaging)
     importing = _forward(Components.importing)
@@ -274,10 +275,19 @@ class Limner:
     async def recover(
         self, job: JobRow, *, progress: Callable[[Progress], None] = ignore_progress
     ) -> GeneratedImage | None:
-        """Bring in the picture of an unfinished job, or None if its service cannot be asked."""
+        """Bring in the picture of an unfinished job, from the bytes that are here or its service.
+
+        Returns None if there are no bytes and the service cannot be asked.
+        """
         from limner.tools.recovery import recover
 
         return await recover(job, self.drawing, progress=progress)
+
+    def delivered_file(self, job: JobRow) -> Path | None:
+        """The file with the bytes that were delivered for an unfinished job, if it is here."""
+        from limner.tools.recovery import delivered_file
+
+        return delivered_file(job, self.drawing)
 
     async def inspect(
         self, path: ImageInput, question: str, **options: Unpack[InspectOptions]
@@ -348,10 +358,15 @@ class Limner:
         """
         return StoredPicture(self, handle_of(handle))
 
-    async def spend(self) -> Spend:
-        """What was spent: by this object or scope, by session, by model, by day, and in total."""
+    async def spend(self, *, limit: int = 50, after: int | None = None) -> Spend:
+        """What was spent: by this object or scope, by session, by model, by day, and in total.
+
+        Args:
+            limit: how many days and sessions at most.
+            after: only sessions after those of another page, by its ``next_session``.
+        """
         own_nano = await self.money.spent_here()
-        return replace(await self.money.spend(), own_nano=own_nano)
+        return replace(await self.money.spend(lines=limit, after=after), own_nano=own_nano)
 
     async def heard(self, path: str | Path) -> str:
         """A sound file that a person plays to a model, as a data URL.
@@ -577,7 +592,9 @@ def _read(kind: type[S], given: Mapping[str, Any]) -> S:
         InputInvalid: one is missing or wrong.
     """
     own = {name: given[name] for name in kind.__struct_fields__ if given.get(name) is not None}
-    plain = msgspec.to_builtins(own, builtin_types=(bytes, bytearray), enc_hook=_as_json)
+    plain = msgspec.to_builtins(
+        own, builtin_types=(bytes, bytearray, memoryview), enc_hook=_as_json
+    )
     return read_arguments(kind, plain)
 
 

@@ -34,6 +34,7 @@ from limner.providers.base import Connection, Provider, ProviderSpec
 from limner.settings import Settings, load
 from limner.storage.blobs import Blobs
 from limner.storage.home import Home
+from limner.storage.incoming_files import Incoming
 from limner.storage.keys import Keys
 from limner.storage.store import Store
 from limner.tools.base import ApprovalPolicy
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from limner.models.registry import KnownModel, Registry
     from limner.pictures.fitting import Fitting
     from limner.pictures.gc import GarbageCollector
+    from limner.pictures.repair import HomeRepairer
     from limner.providers.choice import Choice
     from limner.tools.generation import ImageGenerator
     from limner.tools.inspection import Inspector
@@ -126,6 +128,7 @@ class Components:
         self._in_flight = InFlight()
         self._is_scope = False
         self.blobs = Blobs(self.home.blobs)
+        self._incoming = Incoming(self.home.incoming, self.blobs)
 
     # --- storage, money, pictures ---
 
@@ -186,7 +189,18 @@ class Components:
         """Removes the pictures that nothing refers to."""
         from limner.pictures.gc import GarbageCollector
 
-        return GarbageCollector(store=self.store, blobs=self.blobs, clock=self.clock)
+        return GarbageCollector(
+            store=self.store, blobs=self.blobs, incoming=self._incoming, clock=self.clock
+        )
+
+    @part
+    def repairer(self) -> HomeRepairer:
+        """Checks the database and the stored pictures, and repairs them."""
+        from limner.pictures.repair import HomeRepairer
+
+        return HomeRepairer(
+            home=self.home, store=self.store, blobs=self.blobs, imaging=self.imaging
+        )
 
     # --- drawing and looking ---
 
@@ -222,6 +236,7 @@ class Components:
                 clock=self.clock,
                 metadata=self.settings.images.metadata,
             ),
+            incoming=self._incoming,
             money=self.money,
             in_flight=self._in_flight,
             session_id=self.session_id,
@@ -419,6 +434,7 @@ class Components:
                 base_url=(base_url.strip() or spec.base_url).rstrip("/"),
                 key=choice.key,
                 illustrate=self._illustrate,
+                timeout_s=self.settings.services.timeout_s,
                 variables={name: self.env[name] for name in spec.variables if name in self.env},
             )
         )
@@ -434,7 +450,13 @@ class Components:
         if model.name == OFFLINE:
             return offline.OfflineModel()
         key = self.models.key(model) or ""
-        return RemoteModel(model, http=self._http.client(), key=key, kind=kind)
+        return RemoteModel(
+            model,
+            http=self._http.client(),
+            key=key,
+            kind=kind,
+            request_timeout_s=self.settings.services.timeout_s,
+        )
 
     async def _session_handles(self, session_id: str | None) -> list[str]:
         named = session_id or self.session_id

@@ -26,7 +26,7 @@ NODE = shutil.which("node")
 CLIENTS = [
     pytest.param([sys.executable, "-W", "error", EXAMPLES / "app_server_client.py"], id="python"),
     pytest.param(
-        [NODE, EXAMPLES / "app-server-client.mjs"],
+        [NODE, EXAMPLES / "node" / "swatch.mjs"],
         id="node",
         marks=skipped_without([] if NODE else ["node"]),
     ),

@@ -77,7 +77,7 @@ async def test_a_picture_that_has_come_in_is_kept_however_often_its_call_is_canc
         cost = await stop(drawing)
     (path,) = studio.files
     assert unlabelled(path) == openai.picture
-    assert (cost.billed, cost.cost_usd, cost.extras) == (True, 0.04, {"path": str(path)})
+    assert (cost.billed, cost.cost_usd, cost.extras["path"]) == (True, 0.04, str(path))
     assert await ledger(studio) == [("settled", FOUR_CENTS, None, str(path))]
 
 

@@ -380,15 +380,17 @@ async def test_a_picture_that_came_broken_is_fetched_again(
     assert await states(studio) == [("settled", FLUX_NANO, None, True)]
 
 
-async def test_a_picture_that_comes_broken_twice_is_paid_for_and_over(
+async def test_a_picture_that_comes_broken_twice_is_paid_for_and_its_bytes_are_kept(
     studio: Studio, replicate: ReplicateServer
 ) -> None:
     await time_out(studio, replicate)
     replicate.file = bytes_reply(picture()[:500])
-    with pytest.raises(BadProviderImage):
+    with pytest.raises(BadProviderImage) as caught:
         await recover(studio)
+    assert Path(caught.value.extras["kept_at"]).read_bytes() == picture()[:500]
     assert await states(studio) == [("settled", FLUX_NANO, "IMAGE_GEN_BAD_RESPONSE", False)]
-    assert (await limner("jobs", "list", env=studio.env, cwd=studio.cwd))[1] == {"jobs": []}
+    _, said = await limner("jobs", "list", env=studio.env, cwd=studio.cwd)
+    assert [job["state"] for job in said["jobs"]] == ["bytes are here"]
 
 
 async def test_a_service_that_is_busy_once_is_asked_again(

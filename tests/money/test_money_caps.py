@@ -23,7 +23,8 @@ async def refusal(money: Money, nano: int, **more: Any) -> dict[str, Any]:
 
 
 async def spend(money: Money, nano: int, **more: Any) -> None:
-    reservation = await money.reserve(nano, **(CALL | more), sending=True)
+    reservation = await money.reserve(nano, **(CALL | more))
+    await money.mark_sent(reservation, request_json=None)
     await money.settle(reservation, cost_nano=nano, cost_source="table", picture=None)
 
 

@@ -25,6 +25,7 @@ from limner.errors import (
     ProviderRefused,
     ProviderUnavailable,
     StorageError,
+    UnexpectedError,
     UserError,
     cancellation_cost,
 )
@@ -36,6 +37,7 @@ from limner.money.paid_call import (
     paid_call,
     resumed_call,
 )
+from limner.net.paid_request import announcing_trace
 from limner.storage.store import Store
 
 PICTURE = "f" * 64
@@ -170,10 +172,9 @@ async def test_a_call_that_fails_concludes_its_row_and_its_error_has_the_cost(
     assert error is ending.error
     assert await row(money) == ending.row
     assert (error.billed, error.cost_nano, error.cost_source) == ending.cost
-    is_open = ending.cost[2] == "unknown"
-    assert error.extras == ({"job_id": call.job_id} if is_open else {})
+    assert error.extras == ({"job_id": call.job_id} if error.billed else {})
     again = f"`limner jobs recover {call.job_id}` fetches it without paying again."
-    assert error.hint == (again if is_open and ending.job else None)
+    assert error.hint == (again if ending.job else None)
 
 
 async def test_a_call_that_succeeds_is_settled_with_its_picture_and_path(money: Money) -> None:
@@ -204,8 +205,12 @@ async def test_what_fails_after_the_settlement_was_paid_for(money: Money) -> Non
 
 
 async def test_an_unexpected_crash_may_have_been_billed(money: Money) -> None:
-    error = KeyError("oops")
-    assert await end_of(await begin(money), sent_and_then(error)) is error
+    bug, call = KeyError("oops"), await begin(money)
+    error = await end_of(call, sent_and_then(bug))
+    assert (type(error), error.__cause__) == (UnexpectedError, bug)
+    assert error.message == "The call stopped unexpectedly: KeyError: 'oops'"
+    assert (error.billed, error.cost_nano, error.cost_source) == (True, FOUR_CENTS, "unknown")
+    assert error.extras == {"job_id": call.job_id}
     assert await row(money) == ("unknown", FOUR_CENTS, "unknown", "KeyError", None, None)
 
 
@@ -327,8 +332,10 @@ async def test_a_cancellation_after_the_picture_was_written_has_its_path(
         await call.record_path(Path("/pictures/fox.png"))
         raise asyncio.CancelledError
 
-    error = cost_of(await end_of(await begin(money), story))
-    assert (error.cost_nano, error.extras) == (FOUR_CENTS, {"path": "/pictures/fox.png"})
+    call = await begin(money)
+    error = cost_of(await end_of(call, story))
+    places = {"job_id": call.job_id, "path": "/pictures/fox.png"}
+    assert (error.cost_nano, error.extras) == (FOUR_CENTS, places)
 
 
 def test_a_cancellation_outside_of_a_paid_call_has_no_cost() -> None:
@@ -544,13 +551,44 @@ async def test_a_paid_call_asks_then_reserves_then_sends_then_settles(money: Mon
     assert await row(money) == ("settled", FIVE_CENTS, "provider", None, PICTURE, None)
 
 
-async def test_a_call_without_a_journal_is_reserved_as_sent(money: Money) -> None:
+async def test_a_call_is_counted_as_sent_when_its_request_is_announced(money: Money) -> None:
     follower = Follower()
-    async with paid_call(money, QUOTE, payer=follower.payer(), sending=True, **BOUGHT) as call:
-        assert (await row(money))[:2] == ("sent", FOUR_CENTS)
+    async with paid_call(money, QUOTE, payer=follower.payer(), **BOUGHT) as call:
+        with call.announced(None):
+            assert (await row(money))[:2] == ("reserved", FOUR_CENTS)
+            trace = announcing_trace()
+            assert trace is not None
+            await trace("connection.connect_tcp.started", None)
+            assert (await row(money))[:2] == ("reserved", FOUR_CENTS)
+            for _ in range(2):  # a request that is repeated is counted once
+                await trace("http11.send_request_headers.started", None)
+                assert (await row(money))[:2] == ("sent", FOUR_CENTS)
         await call.settle(None)
     assert follower.steps == [("approve", FOUR_CENTS), ("reserved", 1), "sending"]
     assert (await row(money))[:2] == ("settled", FOUR_CENTS)
+
+
+def unannounced(error: BaseException) -> Callable[[PaidCall], Awaitable[None]]:
+    async def story(call: PaidCall) -> None:
+        with call.announced("{}"):
+            raise error
+
+    return story
+
+
+async def test_what_fails_before_the_request_leaves_costs_nothing(money: Money) -> None:
+    bug = KeyError("oops")
+    assert await end_of(await begin(money), unannounced(bug)) is bug
+    assert await row(money) == ("released", 0, "table", "KeyError", None, None)
+
+
+async def test_a_provider_that_says_it_may_be_billed_is_believed_without_an_announcement(
+    money: Money,
+) -> None:
+    lost = ProviderUnavailable("lost", may_be_billed=True)
+    assert await end_of(await begin(money), unannounced(lost)) is lost
+    assert (lost.billed, lost.cost_nano) == (True, FOUR_CENTS)
+    assert (await row(money))[:2] == ("unknown", FOUR_CENTS)
 
 
 async def test_what_is_not_approved_leaves_no_row(money: Money) -> None:
@@ -576,16 +614,15 @@ async def test_a_cap_that_refuses_is_put_to_the_payer_once(money: Money, goes_ov
     assert len((await money.spend()).recent) == goes_over
 
 
-@pytest.mark.parametrize("sending", [True, False])
 async def test_a_reservation_that_cannot_be_followed_is_released_and_nothing_is_sent(
-    money: Money, sending: bool
+    money: Money,
 ) -> None:
     async def fail(ledger_id: int) -> None:
         raise StorageError(f"row {ledger_id} cannot be noted")
 
     payer = Payer(session_id="s1", on_reserved=fail)
     with pytest.raises(StorageError, match="row 1 cannot be noted") as caught:
-        async with paid_call(money, QUOTE, payer=payer, sending=sending, **BOUGHT):
+        async with paid_call(money, QUOTE, payer=payer, **BOUGHT):
             raise AssertionError("the body must not run")
     assert (caught.value.billed, caught.value.cost_nano) == (False, 0)
     assert await row(money) == ("released", 0, "table", "STORAGE_FAILED", None, None)

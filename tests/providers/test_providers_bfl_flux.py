@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.providers.drawn import Drawn, impatient, source, stopped_clock
+from tests.providers.drawn import Drawn, source, stopped_clock
 from tests.servers.bfl_server import FIELDS, BflServer, complaint, error_reply
 from tests.servers.samples import KEY, PICTURE
 
@@ -38,7 +38,7 @@ FOX, HAT, MASK = source(b"a fox"), source(b"a hat"), source(b"a mask")
 
 
 class TestBflFlux(ProviderContract):
-    spec = replace(bfl_flux.SPEC, build=impatient(BflFlux))
+    spec = bfl_flux.SPEC
 
     @contextmanager
     def stage(self) -> Iterator[LocalStage]:

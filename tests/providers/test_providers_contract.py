@@ -10,12 +10,10 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.providers.drawn import impatient
 
 from limner.net.sink import Sink
 from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt
 from limner.providers.openai import OpenAIImage
-from limner.providers.replicate_flux import ReplicateFlux
 from limner.providers.specs import BUILT_IN
 from limner.testing import ProviderContract
 from limner.testing.servers.openai_server import OpenAIServer
@@ -58,7 +56,8 @@ class TestOpenAIImage(TestOpenAICompatible):
 
 
 class TestReplicateFlux(ProviderContract):
-    spec = replace(BUILT_IN["replicate-flux"], build=impatient(ReplicateFlux))
+    spec = BUILT_IN["replicate-flux"]
+    can_find_jobs = True
 
     @contextmanager
     def stage(self) -> Iterator[LocalStage]:

@@ -10,7 +10,7 @@ from typing import Any
 import fal_client
 import pytest
 from msgspec.structs import replace
-from tests.providers.drawn import Drawn, impatient, source, stopped_clock
+from tests.providers.drawn import Drawn, source, stopped_clock
 from tests.servers.fal_server import FalServer, error_reply
 from tests.servers.samples import KEY, PICTURE
 
@@ -48,7 +48,7 @@ POLICY = [
 
 
 class TestFal(ProviderContract):
-    spec = replace(fal.SPEC, build=impatient(Fal))
+    spec = fal.SPEC
 
     @contextmanager
     def stage(self) -> Iterator[LocalStage]:

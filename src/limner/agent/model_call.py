@@ -164,7 +164,6 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
         input_tokens = size.max_tokens if prompt_count is None else prompt_count.max_tokens(size)
         tokens = {"input_tokens": input_tokens, "output_tokens": prompt.max_output_tokens}
         quote = pricing.quote(model, **tokens)
-        # Connect first: once the reservation is written as sent, a failure may count as paid.
         client = self.connect(model)
         with self.in_flight.track():
             async with paid_call(
@@ -174,12 +173,12 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
                 tool=TOOL,
                 provider=model.provider,
                 model=model.id,
-                sending=True,
             ) as call:
                 paid = replace(quote, nano=call.cost_nano)
                 length = pricing.answer_tokens(model, quote, reserved_nano=paid.nano, **tokens)
                 prompt = replace(prompt, max_output_tokens=length)
-                answer = await client.ask(prompt, timeout_s=None, on_text=on_text)
+                with call.announced(None):
+                    answer = await client.ask(prompt, timeout_s=None, on_text=on_text)
                 call.received(*pricing.price(model, answer.usage, paid))
                 await call.settle(None)
         usage = answer.usage

@@ -267,7 +267,7 @@ def decode_item(text: str) -> dict[str, Any]:
 def no_session(session_id: str) -> InputInvalid:
     """The error about a session that does not exist."""
     return InputInvalid(
-        f"There is no session {session_id!r}.",
+        f"There is no session {session_id[:80]!r}.",
         field="session",
         code="NO_SUCH_SESSION",
         hint="limner sessions list shows them.",

@@ -175,7 +175,10 @@ class SessionImporter(msgspec.Struct, frozen=True, kw_only=True):
 
     async def _take_folder(self, folder: Path, imported: ImportedSession) -> None:
         """Store the pictures that were exported with the file."""
-        if not await asyncio.to_thread(folder.is_dir):
+        try:
+            if not await asyncio.to_thread(folder.is_dir):
+                return
+        except OSError:  # the name of the file is legal, but too long with this ending
             return
         for path in sorted(folder.iterdir()):
             if not is_handle(path.stem):

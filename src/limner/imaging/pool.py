@@ -30,6 +30,7 @@ from limner.imaging.process import (
     C2PA_WORKER,
     OCR_WORKER,
     WORKER,
+    WorkerDied,
     WorkerJob,
     WorkerProcess,
     WorkerReply,
@@ -51,8 +52,8 @@ class Imaging:
 
     A worker starts when a job needs one, so there are never more workers than concurrent jobs. By
     default there is at most one for each processor, up to eight. The pool replaces a worker that
-    dies or takes too long, and only the job of that worker fails. Cancelling a call kills the
-    worker that runs it.
+    takes too long, and only the job of that worker fails. If a worker dies, a fresh one tries its
+    job once. Cancelling a call kills the worker that runs it.
 
     PNG, JPEG, GIF and WebP are always accepted; ``accept`` names further formats, as the setting
     ``images.accept`` spells them.
@@ -76,6 +77,14 @@ class Imaging:
         workers_of_all = (self._workers, self._ocr_workers, self._c2pa_workers)
         threads_of_all = (self._threads, self._ocr_threads)
         self._close = weakref.finalize(self, _close, workers_of_all, threads_of_all)
+
+    async def ready(self) -> None:
+        """Start a worker unless one is idle, before a picture is paid for.
+
+        Raises:
+            LimnerError: no worker can be started.
+        """
+        await asyncio.wrap_future(self._threads.submit(self._workers.prepare))
 
     async def verify(self, data: Source) -> Facts:
         """Decode the whole picture and return its facts.
@@ -261,6 +270,10 @@ class _Workers:
                 return worker
             self.drop(worker)
 
+    def prepare(self) -> None:
+        """Make sure that a live worker is idle."""
+        self.give_back(self.take())
+
     def give_back(self, worker: WorkerProcess) -> None:
         """Keep a worker for the next job."""
         with self._lock:
@@ -328,13 +341,27 @@ class _RunningJob:
         payload = self._source if isinstance(self._source, bytes) else self._source()
         if self._without_worker is not None and (reply := self._without_worker(payload)):
             return reply
+        job = WorkerJob(header=self._header, payload=payload)
+        try:
+            return self._run(job)
+        except WorkerDied as death:
+            self._workers.check_open()
+            if self._abandoned:
+                raise death.error from None
+        # One fresh worker: a killed worker says nothing about the picture.
+        try:
+            return self._run(job)
+        except WorkerDied as death:
+            raise death.error from None
+
+    def _run(self, job: WorkerJob) -> WorkerReply:
         worker = self._workers.take()
         with self._lock:
             self._worker = worker
             if self._abandoned:
                 worker.kill()
         try:
-            return worker.do(WorkerJob(header=self._header, payload=payload))
+            return worker.do(job)
         except ImageError:
             self._workers.check_open()
             raise

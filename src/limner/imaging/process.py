@@ -44,6 +44,8 @@ _EXIT_TIMEOUT_S = 5.0
 _PIPE_BYTES = 1 << 20
 _CPU_TIME_SPENT = -signal.SIGXCPU if hasattr(signal, "SIGXCPU") else None
 _ABORTED = -signal.SIGABRT
+# The kernel out of memory, or a person, but never a picture.
+_KILLED = (-9, -15)
 
 # The only variables of the host's environment that a worker gets: Windows and unusual Python
 # installations need them to find libraries. An API key must never be among them.
@@ -52,6 +54,17 @@ _PASSED_ON = ("SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 _ERRORS: dict[str, type[ImageError]] = {
     error.__name__: error for error in (UnrecognizedImage, CorruptImage, ImageTooLarge, UnsafeSvg)
 }
+
+
+class WorkerDied(Exception):
+    """A worker ended before its reply, and not because a picture exceeded a limit.
+
+    ``error`` is what to tell the caller if another worker dies as well.
+    """
+
+    def __init__(self, error: LimnerError) -> None:
+        super().__init__(error.message)
+        self.error = error
 
 
 class WorkerJob(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,7 +123,8 @@ class WorkerProcess:
         """Send one job and wait for its reply.
 
         Raises:
-            ImageError: the job failed, or the worker died.
+            ImageError: the job failed, or the picture exceeded a limit.
+            WorkerDied: the worker died.
         """
         try:
             with self._deadline(self._limits.timeout_s):
@@ -164,8 +178,8 @@ class WorkerProcess:
         self._expired = True
         self.kill()
 
-    def _exit_error(self) -> ImageError:
-        """Why the worker died, as the error of its job."""
+    def _exit_error(self) -> Exception:
+        """Why the worker ended, as the error of its job."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_EXIT_TIMEOUT_S)
         status = self._process.poll()
@@ -181,7 +195,15 @@ class WorkerProcess:
         if status == _ABORTED:
             # Rust and C++ abort if memory runs out, but also on a bug of their own.
             return ImageTooLarge(f"the decoder gave up, most likely because {too_much}")
-        return CorruptImage(f"the picture crashed its decoder (status {status})")
+        if status in _KILLED:
+            return WorkerDied(
+                LimnerError(
+                    f"the imaging worker was killed (status {status})",
+                    code="IMAGING_FAILED",
+                    hint="Check that the machine has memory left.",
+                )
+            )
+        return WorkerDied(CorruptImage(f"the picture crashed its decoder (status {status})"))
 
 
 def _spawn(limits: WorkerLimits, module: str) -> subprocess.Popen[bytes]:

@@ -15,11 +15,11 @@ from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
-from limner.errors import BudgetExceeded, CostSource, StorageError
+from limner.errors import BudgetExceeded, CostSource, JobTaken, StorageError
 from limner.money.caps import Caps, CapTotals, Used, amount_under, check_caps
-from limner.money.records import JobRow, LedgerRow, Reservation, Spend, SpendLine
+from limner.money.records import Delivery, JobRow, LedgerRow, Reservation, Spend, SpendLine
 from limner.storage.owners import delete_ended, is_alive, owner_in
 from limner.storage.store import Row, Store, Transaction
 
@@ -33,6 +33,11 @@ CONCLUDE_EVERY_S = 60.0
 POLL_S = 0.5
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def new_job_id() -> str:
+    """An id for a request, before it is sent."""
+    return f"job_{secrets.token_hex(8)}"
 
 
 class Money:
@@ -97,7 +102,6 @@ class Money:
         least_nano: int | None = None,
         session_cap_nano: int | None = None,
         over_caps: bool = False,
-        sending: bool = False,
         wait_s: float = 0.0,
     ) -> Reservation:
         """Reserve the quote if no cap refuses it.
@@ -113,7 +117,6 @@ class Money:
                 than the quote may be reserved: see `caps.amount_under`.
             session_cap_nano: a cap on that session, in addition to the others.
             over_caps: the user has agreed to exceed the caps: none is checked.
-            sending: the request is sent next and has no journal: the row is written as sent.
             wait_s: how long to wait if the call fits as soon as calls in flight have ended.
 
         Raises:
@@ -121,12 +124,9 @@ class Money:
         """
 
         def work(tx: Transaction) -> Reservation:
-            reservation = self._reserve(
+            return self._reserve(
                 tx, quote_nano, call=call, caps=caps, enough_nano=enough_nano, least_nano=least_nano
             )
-            if sending:
-                _move(tx, reservation.ledger_id, to="sent", now_ms=self._now_ms())
-            return reservation
 
         call = {"session_id": session_id, "tool": tool, "provider": provider, "model": model}
         caps = Caps() if over_caps else self._caps.with_session(session_cap_nano)
@@ -190,13 +190,15 @@ class Money:
         await self._conclude_dead_if_due()
         await self._store.write(work)
 
-    async def mark_sent(self, reservation: Reservation, *, request_json: str | None) -> str | None:
+    async def mark_sent(
+        self, reservation: Reservation, *, request_json: str | None, job_id: str | None = None
+    ) -> str | None:
         """Note that the request is sent next, and return our id for the job.
 
         Without ``request_json`` there is no job: the result of such a request cannot be fetched
-        again.
+        again. ``job_id`` is its id if it has one already: see `new_job_id`.
         """
-        job_id = None if request_json is None else f"job_{secrets.token_hex(8)}"
+        job_id = None if request_json is None else job_id or new_job_id()
 
         def work(tx: Transaction) -> str | None:
             now_ms = self._now_ms()
@@ -216,7 +218,11 @@ class Money:
         return await self._store.write(work)
 
     async def note_job(self, job_id: str, *, remote_id: str, remote_url: str) -> None:
-        """Journal how the provider finds the job again."""
+        """Journal how the provider finds the job again.
+
+        Raises:
+            JobTaken: another request has that job.
+        """
 
         def work(tx: Transaction) -> None:
             noted = tx.run(
@@ -226,10 +232,21 @@ class Money:
                 remote_url=remote_url,
                 now_ms=self._now_ms(),
             )
+            if noted != 1 and tx.one("job_by_id", id=job_id) is not None:
+                raise JobTaken(f"The job {remote_id} belongs to another request.")
             if noted != 1:
                 raise StorageError(f"There is no job {job_id!r}.")
 
         await self._store.write(work)
+
+    async def note_delivery(self, job_id: str, delivery: Delivery) -> None:
+        """Note that all bytes of a job are on disk."""
+        await self._store.write(lambda tx: self.write_delivery(tx, job_id, delivery))
+
+    def write_delivery(self, tx: Transaction, job_id: str, delivery: Delivery) -> None:
+        """As `note_delivery`, in a transaction of the caller."""
+        facts = asdict(delivery)
+        tx.run("job_deliver", id=job_id, now_ms=self._now_ms(), **facts)
 
     async def settle(
         self,
@@ -239,15 +256,17 @@ class Money:
         cost_source: CostSource,
         picture: str | None,
         error_code: str | None = None,
+        also: Callable[[Transaction], None] | None = None,
     ) -> None:
         """Record the price, even if it is higher than the quote.
 
         ``picture`` is the handle of the picture that was bought. Without one, ``error_code`` says
-        why.
+        why. ``also`` runs in the same transaction.
         """
         await self._advance(
             reservation,
             to="settled",
+            also=also,
             cost_nano=cost_nano,
             cost_source=cost_source,
             picture=picture,
@@ -405,8 +424,17 @@ class Money:
         used = {row["kind"]: Used(nano=row["nano"], held_nano=row["held_nano"]) for row in rows}
         return CapTotals(**used)
 
-    async def _advance(self, reservation: Reservation, *, to: str, **facts: Any) -> None:
+    async def _advance(
+        self,
+        reservation: Reservation,
+        *,
+        to: str,
+        also: Callable[[Transaction], None] | None = None,
+        **facts: Any,
+    ) -> None:
         def work(tx: Transaction) -> None:
+            if also is not None:
+                also(tx)
             _move(tx, reservation.ledger_id, to=to, now_ms=self._now_ms(), **facts)
 
         await self._store.write(work)
@@ -457,9 +485,11 @@ def _move(tx: Transaction, ledger_id: int, *, to: str, **facts: Any) -> None:
 
 
 def _job(row: Row) -> JobRow:
-    # The calls of dead processes were concluded before this: none of them is `sent`.
-    in_flight = row["state"] == "sent" or (row["state"] == "settled" and _is_owned(row))
+    # The calls of dead processes were concluded before this: none of them is `sent`. A call that
+    # was settled with an error has ended, and left its bytes.
+    is_writing = row["state"] == "settled" and row["error_code"] is None and _is_owned(row)
     facts = {name: row[name] for name in JobRow.__struct_fields__ if name != "in_flight"}
+    in_flight = row["state"] == "sent" or is_writing
     return JobRow(**facts, in_flight=in_flight)
 
 

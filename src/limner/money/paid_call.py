@@ -11,8 +11,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -30,10 +30,15 @@ from limner.errors import (
     LimnerError,
     ProviderError,
     StorageError,
+    UnexpectedError,
     UserError,
 )
 from limner.money.ledger import Money
-from limner.money.records import JobRow, Reservation, State
+from limner.money.records import Delivery, JobRow, Reservation, State
+from limner.net.paid_request import announced
+from limner.net.redaction import redact
+from limner.storage.incoming_files import IncomingFile
+from limner.storage.store import Transaction
 
 T = TypeVar("T")
 
@@ -81,7 +86,7 @@ async def paid_call(
     tool: str,
     provider: str,
     model: str,
-    sending: bool = False,
+    delivery: IncomingFile | None = None,
     cancel_message: str = CANCELLED,
 ) -> AsyncGenerator[PaidCall]:
     """Ask, reserve the quote, run the body, and decide the ledger row.
@@ -95,8 +100,7 @@ async def paid_call(
         tool: what is called.
         provider: who will be paid.
         model: the model that draws or answers.
-        sending: the body sends its request at once and has no journal: the reservation itself is
-            written as sent, in one transaction.
+        delivery: the file for the bytes of a picture; None if words are bought.
         cancel_message: what the `Cancelled` error of a cancelled call says.
 
     Raises:
@@ -111,7 +115,6 @@ async def paid_call(
         tool=tool,
         provider=provider,
         model=model,
-        sending=sending,
         enough_nano=quote.enough_nano,
         least_nano=quote.least_nano,
     )
@@ -126,25 +129,26 @@ async def paid_call(
         money,
         reservation,
         quote_source=quote.source,
+        delivery=delivery,
         on_sending=payer.on_sending,
         cancel_message=cancel_message,
     ) as call:
         await payer.on_reserved(reservation.ledger_id)
-        if sending:
-            call.mark_sent()
         yield call
 
 
-def resumed_call(money: Money, job: JobRow, *, quote_source: CostSource) -> PaidCall:
+def resumed_call(
+    money: Money, job: JobRow, *, quote_source: CostSource, delivery: IncomingFile | None = None
+) -> PaidCall:
     """The call of a job that an earlier process sent; nothing is asked, reserved or sent again."""
-    return PaidCall(money, job.reservation, quote_source=quote_source, job_id=job.id)
+    return PaidCall(money, job.reservation, quote_source=quote_source, delivery=delivery, job=job)
 
 
 class PaidCall:
     """One reservation while its call runs.
 
-    ``job_id`` names the request in the journal once it was sent, unless it has no journal. If it
-    is given from the start, the call fetches the result of that earlier request.
+    ``job_id`` names the request in the journal once it was sent, unless it has no journal. If a
+    ``job`` is given, the call finishes that earlier request.
     """
 
     def __init__(
@@ -153,39 +157,52 @@ class PaidCall:
         reservation: Reservation,
         *,
         quote_source: CostSource,
-        job_id: str | None = None,
+        delivery: IncomingFile | None = None,
+        job: JobRow | None = None,
         on_sending: Callable[[], None] = lambda: None,
         cancel_message: str = CANCELLED,
     ) -> None:
-        self._money, self._reservation = money, reservation
+        self._money, self._reservation, self._delivery = money, reservation, delivery
         self.cost_nano = reservation.quote_nano
         self.cost_source: CostSource = quote_source
-        self.job_id = job_id
+        self.job_id = None if job is None else job.id
         self._on_sending, self._cancel_message = on_sending, cancel_message
-        self._recovering = self._sent = job_id is not None
+        self._recovering = self._sent = job is not None
+        self._request_json: str | None = None
         self._started_s = time.monotonic()
         self._resumable = False
         self._withdrawn = False
         self._received = False
         self._picture: str | None = None
+        self._also: Callable[[Transaction], None] | None = None
+        self._stored_at: Path | None = None
         self._path: Path | None = None
         self._concluded = False
-        self._unrecorded: StorageError | None = None
+        self._unrecorded: str | None = None
+        self._noting: asyncio.Future[None] | None = None
+        if job is not None and job.state == "settled":
+            # The price is final; only the picture of the kept bytes is missing.
+            self.cost_nano, self.cost_source, self._concluded = job.cost_nano, job.cost_source, True
+
+    @contextmanager
+    def announced(self, request_json: str | None) -> Generator[None]:
+        """Count the call as sent as soon as a paid request of the block leaves.
+
+        Until then the request is built and the connection is made: a failure costs nothing.
+        """
+        self._request_json = request_json
+        with announced(self._send_noted):
+            yield
 
     async def send(self, request_json: str | None) -> None:
         """Count the request as sent, and journal it if its result can be fetched later."""
-        self._on_sending()
-        self.job_id = await self._money.mark_sent(self._reservation, request_json=request_json)
-        self._sent = True
-
-    def mark_sent(self) -> None:
-        """Note that the reservation was written as sent."""
-        self._on_sending()
-        self._sent = True
+        self._request_json = request_json
+        await self._send_noted()
 
     async def note_job(self, remote_id: str, remote_url: str) -> None:
         """Journal how the provider finds the request again."""
-        assert self.job_id is not None, "a job exists only after send"
+        await self._send_noted()
+        assert self.job_id is not None, "a job has a journal"
         await self._money.note_job(self.job_id, remote_id=remote_id, remote_url=remote_url)
         self._resumable = True
 
@@ -199,18 +216,53 @@ class PaidCall:
         if cost_nano is not None:
             self.cost_nano, self.cost_source = cost_nano, source
 
-    async def settle(self, picture: str | None) -> None:
+    async def deliver(self, cost_nano: int | None, source: CostSource) -> None:
+        """All bytes of the picture are here: sync them, and note them in the job's row meanwhile.
+
+        Raises:
+            StorageError: they cannot be synced.
+        """
+        self.received(cost_nano, source)
+        await self._send_noted()
+        file, job_id = self._delivery, self.job_id
+        assert file is not None
+        assert job_id is not None
+        await asyncio.to_thread(file.sync)
+        delivery = Delivery(
+            path=str(file.path),
+            sha256=file.handle,
+            size_bytes=file.size_bytes,
+            cost_nano=self.cost_nano,
+            cost_source=self.cost_source,
+        )
+        # If the call is settled without a picture, its row must say that the bytes are here.
+        self._also = lambda tx: self._money.write_delivery(tx, job_id, delivery)
+        self._noting = asyncio.ensure_future(self._note(job_id, delivery))
+
+    async def settle(
+        self,
+        picture: str | None,
+        *,
+        stored_at: Path | None = None,
+        also: Callable[[Transaction], None] | None = None,
+    ) -> None:
         """What was bought is stored, a picture or an answer in words: the price is final.
+
+        Args:
+            picture: the handle of the picture.
+            stored_at: the file of its blob.
+            also: runs in the transaction of the settlement.
 
         Raises:
             UserError: another process fetched the same picture first (JOB_ALREADY_RECEIVED). That
                 process has settled the price, and nothing is left to do.
         """
-        self._picture = picture
+        await self._send_noted()
+        self._picture, self._stored_at, self._also = picture, stored_at, also
         try:
             await self._settle(error_code=None)
         except StorageError as error:
-            if await self._state() != "settled":
+            if not await self._is_received_elsewhere():
                 raise
             self._concluded, self.cost_nano = True, 0
             raise UserError(
@@ -235,22 +287,53 @@ class PaidCall:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        leaving = error
         try:
-            if not self._concluded:
-                await finish_despite_cancellation(self._conclude(error))
-        except asyncio.CancelledError as stop:
-            self._add_cost(stop)
-            raise
-        finally:
-            self._add_cost(error)
-            self._log(_code_of(error))
+            await finish_despite_cancellation(self._conclude(error))
+        except BaseException as last:
+            leaving = last
+        if self._delivery is not None:
+            # If the outcome is unknown, the connection may have failed after the last byte.
+            may_be_whole = self._received or self.cost_source == "unknown"
+            has_bytes = self._delivery.size_bytes > 0
+            self._delivery.keep = self._is_owed and has_bytes and may_be_whole
+        self._log(_code_of(leaving))
+        if leaving is None:
+            return
+        raised = self._with_cost(leaving)
+        if raised is not leaving:
+            raise raised from leaving
+        if leaving is not error:
+            raise leaving
+
+    async def _note(self, job_id: str, delivery: Delivery) -> None:
+        # Without the note, a recovery finds the file by its name, and the quote is the price.
+        with suppress(Exception):
+            await self._money.note_delivery(job_id, delivery)
+
+    async def _send_noted(self) -> None:
+        if self._sent:
+            return
+        self._on_sending()
+        self.job_id = await self._money.mark_sent(
+            self._reservation,
+            request_json=self._request_json,
+            job_id=None if self._delivery is None else self._delivery.job_id,
+        )
+        self._sent = True
 
     async def _conclude(self, error: BaseException | None) -> None:
+        if self._noting is not None:
+            await self._noting
+        if self._concluded:
+            return
         if isinstance(error, LimnerError) and error.billed and not self._received:
             # Some providers charge for a refusal, and the error knows the price.
             self.received(error.cost_nano, error.cost_source)
         code = _code_of(error)
         try:
+            if self._received or (isinstance(error, ProviderError) and error.may_be_billed):
+                await self._send_noted()
             if self._is_free_of_charge(error):
                 self.cost_nano = 0
                 await self._money.release(self._reservation, error_code=code)
@@ -259,13 +342,13 @@ class PaidCall:
             else:
                 self.cost_nano, self.cost_source = self._reservation.quote_nano, "unknown"
                 await self._money.mark_unknown(self._reservation, error_code=code)
-        except StorageError as failure:
+        except Exception as failure:
             # The caller must get the first error. Unless another process has concluded the row,
             # it stays counted until a later process finds that its owner has died.
             if error is None:
                 raise
             if await self._state() not in ("settled", "released"):
-                self._unrecorded = failure
+                self._unrecorded = redact(str(failure))
 
     def _is_free_of_charge(self, error: BaseException | None) -> bool:
         if not self._sent or self._withdrawn or self._reservation.quote_nano == 0:
@@ -282,6 +365,12 @@ class PaidCall:
             return self._recovering or not self._resumable
         return self._received and not self._resumable
 
+    @property
+    def _is_owed(self) -> bool:
+        """Whether the user pays for a picture that is not recorded."""
+        is_recorded = self._concluded and self._picture is not None
+        return self._sent and self.cost_nano > 0 and not is_recorded
+
     async def _settle(self, *, error_code: str | None) -> None:
         await self._money.settle(
             self._reservation,
@@ -289,16 +378,24 @@ class PaidCall:
             cost_source=self.cost_source,
             picture=self._picture,
             error_code=error_code,
+            also=self._also,
         )
         self._concluded = True
 
     async def _state(self) -> State | None:
         """The state of the row; None if it was never sent or cannot be read."""
+        row = await self._row()
+        return None if row is None else row.state
+
+    async def _is_received_elsewhere(self) -> bool:
+        row = await self._row()
+        return row is not None and row.state == "settled" and row.picture is not None
+
+    async def _row(self) -> JobRow | None:
         try:
-            row = None if self.job_id is None else await self._money.job(self.job_id)
+            return None if self.job_id is None else await self._money.job(self.job_id)
         except StorageError:
             return None
-        return None if row is None else row.state
 
     def _log(self, error_code: str | None) -> None:
         """Log how the call ended: one record for each picture, answer and recovered job."""
@@ -315,24 +412,39 @@ class PaidCall:
             self.cost_source,
         )
 
-    def _add_cost(self, error: BaseException | None) -> None:
-        """Add to an error on its way out what was spent, and where the picture is."""
+    def _with_cost(self, error: BaseException) -> BaseException:
+        """The error that leaves the call: it has what was spent, and where the picture is."""
+        told: BaseException = error
         if isinstance(error, asyncio.CancelledError):
             # It must stay a cancellation; the cost travels inside.
-            cancelled = Cancelled(self._cancel_message)
-            error.args = (cancelled,)
-            error = cancelled
-        if not isinstance(error, LimnerError):
-            return
-        error.charge(self.cost_nano, self.cost_source)
-        if self.cost_source == "unknown" and self.job_id is not None:
+            told = Cancelled(self._cancel_message)
+            error.args = (told,)
+        elif isinstance(error, Exception) and not isinstance(error, LimnerError) and self.cost_nano:
+            text = f"{type(error).__name__}: {error}"
+            error = told = UnexpectedError(f"The call stopped unexpectedly: {redact(text)}")
+        if isinstance(told, LimnerError):
+            told.charge(self.cost_nano, self.cost_source)
+            self._add_places(told)
+        return error
+
+    def _add_places(self, error: LimnerError) -> None:
+        """Add the job, the place of the bytes, and the command that helps."""
+        if self.cost_nano and self.job_id is not None:
             error.extras.setdefault("job_id", self.job_id)
-            if self._resumable and error.hint is None:
-                error.hint = f"`limner jobs recover {self.job_id}` fetches it without paying again."
+            recover = f"`limner jobs recover {self.job_id}`"
+            if self._delivery is not None and self._delivery.keep and self._received:
+                error.extras["kept_at"] = str(self._delivery.path)
+                error.hint = f"The bytes are kept: {recover} goes on without a new payment."
+            elif self._stored_at is not None and self._path is None:
+                error.hint = f"The picture is kept: {recover} writes the file."
+            elif self._resumable and error.hint is None:
+                error.hint = f"{recover} fetches it without paying again."
+        if self._stored_at is not None and self._path is None:
+            error.extras.setdefault("kept_at", str(self._stored_at))
         if self._path is not None:
             error.extras.setdefault("path", str(self._path))
         if self._unrecorded is not None:
-            error.extras.setdefault("unrecorded", self._unrecorded.message)
+            error.extras.setdefault("unrecorded", self._unrecorded)
 
 
 async def finish_despite_cancellation(work: Coroutine[Any, Any, T]) -> T:

@@ -22,12 +22,23 @@ class Reservation(msgspec.Struct, frozen=True, kw_only=True):
     model: str
 
 
+class Delivery(msgspec.Struct, frozen=True, kw_only=True):
+    """The bytes that a provider delivered for a job: where they are, and what they cost."""
+
+    path: str
+    sha256: str
+    size_bytes: int
+    cost_nano: int
+    cost_source: CostSource
+
+
 class JobRow(msgspec.Struct, frozen=True, kw_only=True):
     """A request that was sent, and the state of its payment.
 
     ``request`` is the JSON text that was journalled. ``remote_id`` and ``remote_url`` are set once
-    the provider has sent them, and ``picture`` once it is paid for and stored. A live process
-    waits for a job that is ``in_flight``: no other process should fetch it.
+    the provider has sent them, and ``picture`` once it is paid for and stored. The ``delivered``
+    fields are set once all bytes are on disk. A live process waits for a job that is
+    ``in_flight``: no other process should fetch it.
     """
 
     id: str
@@ -46,6 +57,11 @@ class JobRow(msgspec.Struct, frozen=True, kw_only=True):
     cost_source: CostSource
     picture: str | None
     in_flight: bool
+    error_code: str | None = None
+    delivered_path: str | None = None
+    delivered_sha256: str | None = None
+    delivered_nano: int | None = None
+    delivered_source: CostSource | None = None
 
     @property
     def reservation(self) -> Reservation:

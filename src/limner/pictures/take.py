@@ -27,6 +27,7 @@ from limner.pictures.labels import own_handle
 from limner.pictures.lineage import Lineage, is_drawn_here, picture_from_row, read_lineage
 from limner.storage.blobs import Blobs, BlobWriter
 from limner.storage.files import open_plain
+from limner.storage.incoming_files import IncomingFile
 from limner.storage.os_errors import disk_errors
 from limner.storage.store import Store, Transaction
 
@@ -51,6 +52,14 @@ class Pictures:
         """A writer for the bytes of one picture; they are discarded unless `take` keeps them."""
         return self._blobs.writer(max_bytes=MAX_PICTURE_BYTES)
 
+    async def expect(self) -> None:
+        """Make sure that a worker can verify a picture, before the picture is paid for.
+
+        Raises:
+            LimnerError: no worker can be started.
+        """
+        await self._imaging.ready()
+
     async def take(
         self, writer: BlobWriter, *, lineage: Mapping[str, Any], parent: Picture | None = None
     ) -> Picture:
@@ -64,22 +73,33 @@ class Pictures:
         # stored nevertheless.
         with suppress(StorageError):
             await self._store.open()
+        picture = await self.verify(writer)
+        try:
+            await self._store.write(
+                lambda tx: self.record(tx, picture, lineage=lineage, parent=parent)
+            )
+        except StorageError as error:
+            error.extras["kept_at"] = str(self.path(picture))
+            raise
+        return picture
+
+    async def verify(self, writer: BlobWriter | IncomingFile) -> Picture:
+        """Verify the written bytes and store them as a blob; `record` makes them a picture.
+
+        Raises:
+            ImageError: the bytes are not a complete picture of a known format.
+            StorageError: they cannot be stored.
+        """
         # The thread of the worker loads the bytes: pictures that wait for a free worker stay on
         # disk.
         facts = await self._imaging.verify(writer.read_all)
-        picture = Picture(
+        return Picture(
             handle=await asyncio.to_thread(writer.commit),
             mime=facts.mime,
             width=facts.width,
             height=facts.height,
             size_bytes=writer.size_bytes,
         )
-        try:
-            await self._record(picture, lineage=lineage, parent=parent)
-        except StorageError as error:
-            error.extras["kept_at"] = str(self.path(picture))
-            raise
-        return picture
 
     async def take_file(self, path: Path) -> Picture:
         """Store the picture in a file; the file does not change.
@@ -188,6 +208,27 @@ class Pictures:
             return True
         return await self._store.read(lambda tx: all(is_drawn_here(tx, one) for one in wanted))
 
+    def record(
+        self,
+        tx: Transaction,
+        picture: Picture,
+        *,
+        lineage: Mapping[str, Any],
+        parent: Picture | None = None,
+    ) -> None:
+        """Write the row of a picture whose bytes are stored, in a transaction of the caller."""
+        tx.run(
+            "picture_add",
+            handle=picture.handle,
+            mime=picture.mime,
+            width=picture.width,
+            height=picture.height,
+            size_bytes=picture.size_bytes,
+            parent=None if parent is None else parent.handle,
+            lineage=msgspec.json.encode(lineage).decode(),
+            created_ms=self._now_ms(),
+        )
+
     def path(self, picture: Picture) -> Path:
         """The file of the picture's bytes, to name to the user; it need not exist."""
         return self._blobs.path(picture.handle)
@@ -240,7 +281,7 @@ class Pictures:
         def record(tx: Transaction) -> None:
             if tx.one("picture_get", handle=parent.handle) is None:
                 return  # the garbage collector has deleted it in the meantime
-            self._add(tx, picture, lineage={"made": "fit"}, parent=parent)
+            self.record(tx, picture, lineage={"made": "fit"}, parent=parent)
             tx.run(
                 "fit_add",
                 parent=parent.handle,
@@ -251,31 +292,6 @@ class Pictures:
             )
 
         await self._store.write(record)
-
-    async def _record(
-        self, picture: Picture, *, lineage: Mapping[str, Any], parent: Picture | None
-    ) -> None:
-        await self._store.write(lambda tx: self._add(tx, picture, lineage=lineage, parent=parent))
-
-    def _add(
-        self,
-        tx: Transaction,
-        picture: Picture,
-        *,
-        lineage: Mapping[str, Any],
-        parent: Picture | None,
-    ) -> None:
-        tx.run(
-            "picture_add",
-            handle=picture.handle,
-            mime=picture.mime,
-            width=picture.width,
-            height=picture.height,
-            size_bytes=picture.size_bytes,
-            parent=None if parent is None else parent.handle,
-            lineage=msgspec.json.encode(lineage).decode(),
-            created_ms=self._now_ms(),
-        )
 
     def _now_ms(self) -> int:
         return int(self._clock().timestamp() * 1000)

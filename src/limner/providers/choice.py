@@ -96,7 +96,7 @@ def _find_provider(name: str, specs: Mapping[str, ProviderSpec]) -> ProviderSpec
         return specs[name]
     near = difflib.get_close_matches(name, specs, n=1)
     raise InputInvalid(
-        f"there is no provider {name!r}; there are {', '.join([AUTO, *specs])}",
+        f"there is no provider {name[:80]!r}; there are {', '.join([AUTO, *specs])}",
         field="provider",
         hint=f"Did you mean {near[0]!r}?" if near else None,
     )
@@ -110,7 +110,7 @@ def _find_by_model(model: str, specs: Mapping[str, ProviderSpec]) -> ProviderSpe
     ids = [row.id for spec in specs.values() for row in spec.models]
     near = difflib.get_close_matches(model, ids, n=1)
     raise InputInvalid(
-        f"no provider has a model {model!r}",
+        f"no provider has a model {model[:80]!r}",
         field="model",
         hint=f"Did you mean {near[0]!r}?" if near else "Run `limner models` for the list.",
     )

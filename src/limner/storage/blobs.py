@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -14,7 +14,13 @@ from typing import Self
 
 from limner.errors import ImageTooLarge, InputInvalid, StorageError
 from limner.storage.os_errors import disk_errors, storage_error
-from limner.storage.temp_file import TempFile, make_folder, temporary_name, write_all
+from limner.storage.temp_file import (
+    make_folder,
+    sync_folder,
+    temp_file_in,
+    temporary_name,
+    write_all,
+)
 
 _HANDLE = re.compile(r"[0-9a-f]{64}")
 _READ_BYTES = 1 << 24
@@ -68,6 +74,28 @@ class Blobs:
         with self.writer(max_bytes=len(data)) as writer:
             writer.write(data)
             return writer.commit()
+
+    def adopt(self, file: Path, handle: str, parts: Callable[[], Iterator[bytes]]) -> None:
+        """Store the bytes of a file under their handle as well; ``parts`` reads them.
+
+        The file and the blob share the bytes. If the system refuses that, or other bytes have the
+        name, the blob becomes a copy.
+
+        Raises:
+            StorageError: they cannot be stored.
+        """
+        path = self.path(handle)
+        with disk_errors(doing="write", path=path):
+            make_folder(path.parent)
+            try:
+                if not _is_same_file(file, path):
+                    os.link(file, path)
+                sync_folder(path.parent)
+            except OSError:
+                with temp_file_in(self._folder) as copy:
+                    copy.fill(parts())
+                    copy.sync()
+                    copy.publish_over(_relative(handle))
 
     def path(self, handle: str) -> Path:
         """The path of a handle's bytes, which need not exist.
@@ -205,7 +233,7 @@ class BlobWriter:
         # Bytes arrive on the event loop, and threads read and commit them. A discard must wait for
         # those threads: the descriptor of a closed file may already belong to another file.
         self._lock = threading.Lock()
-        self._temp_file = _temp_file_in(folder)
+        self._temp_file = temp_file_in(folder)
 
     def __enter__(self) -> Self:
         return self
@@ -290,14 +318,20 @@ class BlobWriter:
 
     def _store(self, handle: str) -> None:
         self._temp_file.sync()
-        subfolder = self._path / handle[:2]
-        make_folder(subfolder)
+        make_folder(self._path / handle[:2])
         try:
             self._temp_file.publish_new(_relative(handle))
         except FileExistsError:
             # Another process just stored the same bytes, or a damaged file has the name.
             if not self._is_stored(handle):
                 self._temp_file.publish_over(_relative(handle))
+
+
+def _is_same_file(file: Path, path: Path) -> bool:
+    try:
+        return file.samefile(path)
+    except FileNotFoundError:
+        return False
 
 
 def digest_of(path: Path) -> str:
@@ -325,14 +359,3 @@ def _damaged(handle: str) -> StorageError:
 
 def _relative(handle: str) -> str:
     return f"{handle[:2]}/{handle}"
-
-
-def _temp_file_in(folder: Path) -> TempFile:
-    make_folder(folder)
-    if os.name == "nt":
-        return TempFile(folder, mode=0o600)
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        return TempFile(fd, mode=0o600)
-    finally:
-        os.close(fd)

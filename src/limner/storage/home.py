@@ -31,6 +31,11 @@ class Home(msgspec.Struct, frozen=True):
         return self.folder / "blobs"
 
     @property
+    def incoming(self) -> Path:
+        """The bytes that services delivered and that are not yet pictures, by job."""
+        return self.folder / "incoming"
+
+    @property
     def database(self) -> Path:
         """Sessions, ledger, jobs and pictures."""
         return self.folder / "limner.db"

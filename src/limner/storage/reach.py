@@ -180,6 +180,8 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
     ) -> Path:
         if not cwd.is_absolute():
             raise ValueError(f"the cwd of a reach must be absolute, not {str(cwd)!r}")
+        if isinstance(path, bytes | bytearray | memoryview):
+            raise TypeError("a path must be a str or a Path, not bytes")
         shown = _shown(str(path))
         absolute = cwd / _expand_user(str(path), self.floor.homes[0], action, shown)
         resolved = _real_path(absolute, action, shown)

@@ -54,11 +54,12 @@ class TempFile:
     def __init__(self, folder: Folder, *, mode: int) -> None:
         self._folder = os.dup(folder) if isinstance(folder, int) else folder
         self._dir_fd = self._folder if isinstance(self._folder, int) else None
+        self._mode = mode
         self.closed = False
         self._temporary: str | None = None
         self.fd = -1
         try:
-            self.fd = self._open(mode)
+            self.fd = self._open()
         except OSError:
             self.close()
             raise
@@ -99,17 +100,14 @@ class TempFile:
         Raises:
             FileExistsError: the name is taken; the caller may try another.
         """
-        if self._temporary is None:
-            self._link_open_file(name)
-        else:
+        if not self._link_open_file(name):
             self._link_temporary(name)
         sync_folder(self._folder, Path(name).parent)
 
     def publish_over(self, name: str) -> None:
         """Give the file a name; it replaces a file of that name."""
-        if self._temporary is None:
-            temporary = temporary_name()
-            self._link_open_file(temporary)
+        temporary = temporary_name()
+        if self._link_open_file(temporary):
             self._temporary = temporary
         else:
             self._close_file()  # Windows renames only closed files
@@ -126,24 +124,48 @@ class TempFile:
         if self._dir_fd is not None:
             os.close(self._dir_fd)
 
-    def _open(self, mode: int) -> int:
+    def _open(self) -> int:
         if _O_TMPFILE and self._dir_fd is not None and _OPEN_FILES.is_dir():
             try:
-                return os.open(".", _OPEN_FLAGS | _O_TMPFILE, mode, dir_fd=self._dir_fd)
+                return os.open(".", _OPEN_FLAGS | _O_TMPFILE, self._mode, dir_fd=self._dir_fd)
             except OSError as error:
                 if error.errno not in _UNSUPPORTED_TMPFILE:
                     raise
+        return self._open_named()
+
+    def _open_named(self) -> int:
         name = temporary_name()
         flags = _OPEN_FLAGS | os.O_CREAT | os.O_EXCL
-        fd = os.open(self._at(name), flags, mode, dir_fd=self._dir_fd)
+        fd = os.open(self._at(name), flags, self._mode, dir_fd=self._dir_fd)
         self._temporary = name
         return fd
 
     def _at(self, name: str) -> str | Path:
         return name if isinstance(self._folder, int) else self._folder / name
 
-    def _link_open_file(self, name: str) -> None:
-        os.link(_OPEN_FILES / str(self.fd), name, dst_dir_fd=self._dir_fd, follow_symlinks=True)
+    def _link_open_file(self, name: str) -> bool:
+        """Name the file that has no name; False if it has a temporary name, maybe since now."""
+        if self._temporary is not None:
+            return False
+        source = _OPEN_FILES / str(self.fd)
+        try:
+            os.link(source, name, dst_dir_fd=self._dir_fd, follow_symlinks=True)
+        except FileExistsError:
+            raise
+        except OSError:
+            # Some sandboxes and network filesystems open such a file, but do not name it.
+            self._copy_to_named()
+            return False
+        return True
+
+    def _copy_to_named(self) -> None:
+        old, self.fd = self.fd, self._open_named()
+        try:
+            os.lseek(old, 0, os.SEEK_SET)
+            _copy(old, self.fd)
+            os.fsync(self.fd)
+        finally:
+            os.close(old)
 
     def _link_temporary(self, name: str) -> None:
         assert self._temporary is not None
@@ -185,6 +207,18 @@ class TempFile:
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
+
+
+def temp_file_in(folder: Path) -> TempFile:
+    """A temporary file in a folder of limner's, which is made if it does not exist."""
+    make_folder(folder)
+    if os.name == "nt":
+        return TempFile(folder, mode=0o600)
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        return TempFile(fd, mode=0o600)
+    finally:
+        os.close(fd)
 
 
 def write_all(fd: int, data: bytes | memoryview) -> None:

@@ -7,6 +7,7 @@ leaves a row that says how far the call came, and `recovery` continues from ther
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -16,12 +17,15 @@ from typing import Any
 
 import msgspec
 
-from limner.money.ledger import Money
+from limner.money.ledger import Money, new_job_id
 from limner.money.paid_call import PaidCall, finish_despite_cancellation, paid_call
 from limner.net.redaction import redact
 from limner.pictures.request import Progress, ProviderCallbacks
+from limner.pictures.take import MAX_PICTURE_BYTES
 from limner.providers.base import Provider
 from limner.providers.choice import Choice
+from limner.providers.specs import BUILT_IN
+from limner.storage.incoming_files import Incoming, IncomingFile
 from limner.tools.base import ToolContext
 from limner.tools.consent import payer_for
 from limner.tools.drawing_arguments import Order
@@ -30,6 +34,9 @@ from limner.tools.journal import encode_entry
 from limner.tools.output_file import GeneratedImage, OutputWriter
 from limner.tools.planning import Plan, Planner
 
+# A picture is at most about as large as its pixels; the rest is for the database and for metadata.
+BYTES_PER_PIXEL = 4
+MIN_ROOM_BYTES = 2 * 1024 * 1024
 LOGGED_CHARS = 80
 logger = logging.getLogger("limner.tools")
 
@@ -38,41 +45,67 @@ class ImageGenerator(msgspec.Struct, frozen=True, kw_only=True):
     """Draws orders.
 
     ``connect`` builds the provider of a choice. ``slot`` limits how many requests are with
-    providers at once. ``session_id`` is the session that pays for a call that names none.
+    providers at once. ``incoming`` keeps delivered bytes until they are pictures. ``session_id`` is
+    the session that pays for a call that names none.
     """
 
     planner: Planner
     connect: Callable[[Choice], Provider]
     slot: Callable[[], AbstractAsyncContextManager[Any]]
     output: OutputWriter
+    incoming: Incoming
     money: Money
     in_flight: InFlight
     session_id: str
     clock: Callable[[], datetime]
 
     async def draw(self, order: Order, context: ToolContext) -> GeneratedImage:
-        """Plan, ask, reserve, send, verify, settle, save.
+        """Plan, make room, ask, reserve, send, verify, settle, save.
 
         Raises:
             LimnerError: it failed; the error carries what was spent.
         """
         with self.in_flight.track():
             plan = await self.planner.plan(order, context, today=self.clock().date())
-            async with self._paid_call(order, plan, context) as call, self.slot():
-                self.in_flight.check_open()
-                provider = self.connect(plan.choice)
-                _log_request(order.tool, plan)
-                with self.output.pictures.sink() as sink:
-                    await call.send(encode_entry(plan))
-                    callbacks = provider_callbacks(call, context.progress)
-                    receipt = await provider.generate(plan.request, sink, callbacks)
+            with self.in_flight.writing(plan.target), await self.expect(plan, new_job_id()) as file:
+                async with self._paid_call(order, plan, context, file) as call, self.slot():
+                    self.in_flight.check_open()
+                    provider = self.connect(plan.choice)
+                    _log_request(order.tool, plan)
+                    entry = encode_entry(plan)
+                    if plan.choice.spec.name not in BUILT_IN:
+                        # A plug-in may not announce its paid requests.
+                        await call.send(entry)
+                    with call.announced(entry):
+                        callbacks = provider_callbacks(call, context.progress)
+                        receipt = await provider.generate(plan.request, file, callbacks)
                     write = partial(self.output.write, plan.target, overwrite=plan.overwrite)
                     return await finish_despite_cancellation(
-                        self.output.save(plan, receipt, sink, call=call, write=write)
+                        self.output.save(plan, receipt, file, call=call, write=write)
                     )
 
+    async def expect(self, plan: Plan, job_id: str) -> IncomingFile:
+        """Make ready for the bytes of a picture: a worker runs, and room is set aside.
+
+        Raises:
+            LimnerError: no worker can be started.
+            StorageError: the disk has no room.
+        """
+        await self.output.pictures.expect()
+        room_bytes = MIN_ROOM_BYTES + BYTES_PER_PIXEL * plan.request.width * plan.request.height
+        opening = asyncio.ensure_future(
+            asyncio.to_thread(
+                self.incoming.open, job_id, room_bytes=room_bytes, max_bytes=MAX_PICTURE_BYTES
+            )
+        )
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            (await opening).close()
+            raise
+
     def _paid_call(
-        self, order: Order, plan: Plan, context: ToolContext
+        self, order: Order, plan: Plan, context: ToolContext, file: IncomingFile
     ) -> AbstractAsyncContextManager[PaidCall]:
         service = plan.choice.spec.name
         payer = payer_for(
@@ -89,6 +122,7 @@ class ImageGenerator(msgspec.Struct, frozen=True, kw_only=True):
             tool=order.tool,
             provider=service,
             model=plan.request.model,
+            delivery=file,
         )
 
 

@@ -21,6 +21,8 @@ from limner.wires.incoming_media import parse_data_url
 _READ_BYTES = 1 << 20
 # A base64 text that was mistaken for a path is not shown at any length.
 _MAX_NAME_CHARS = 200
+# The first bytes of PNG, JPEG, GIF and WebP in base64.
+_BASE64_PICTURES = ("iVBORw0KGgo", "/9j/", "R0lGOD", "UklGR")
 
 
 @runtime_checkable
@@ -76,7 +78,8 @@ async def resolve_image(image: ImageInput, *, pictures: Pictures, source: str) -
 
     Raises:
         TypeError: it is no form of a picture.
-        InputInvalid: a data URL is not in base64, or a file is not open in binary mode.
+        InputInvalid: a data URL is not in base64, a base64 text is no data URL, or a file is not
+            open in binary mode.
         ImageError: the bytes are not a picture.
         StorageError: the picture cannot be stored.
     """
@@ -86,6 +89,11 @@ async def resolve_image(image: ImageInput, *, pictures: Pictures, source: str) -
         case GeneratedImage():
             return image.image
         case str():
+            if _is_base64_picture(image):
+                raise InputInvalid(
+                    f"a base64 text of {format_bytes(len(image))} is not a path",
+                    hint="Decode it to bytes, or make it a data URL: data:image/png;base64,…",
+                )
             if not is_data_url(image):
                 return image
             data = parse_data_url(image.strip()).data
@@ -107,6 +115,11 @@ async def resolve_image(image: ImageInput, *, pictures: Pictures, source: str) -
 def is_data_url(text: str) -> bool:
     """Whether a text is a data URL."""
     return text.lstrip()[:5].lower() == "data:"
+
+
+def _is_base64_picture(text: str) -> bool:
+    """Whether a text is a picture in base64 without the head of a data URL."""
+    return len(text) > _MAX_NAME_CHARS and text.startswith(_BASE64_PICTURES)
 
 
 def describe_image(image: ImageInput) -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cache, partial
 from importlib.resources import files
 from typing import Annotated, Any
 
@@ -108,7 +108,10 @@ class InspectRequest(InspectArguments, frozen=True, kw_only=True):
             str,
             Meta(
                 description="The model to ask, as provider/id. By default the settings say.",
-                extra={"metavar": "NAME"},
+                extra={
+                    "metavar": "NAME",
+                    "only": "the user or the program decides it, not the model",
+                },
             ),
         ]
         | None
@@ -238,15 +241,14 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
     ) -> Inspection:
         """The cached answer, or a new one."""
         if self.cache is None:
-            return await self._ask(found.model, prompt, views, context)
+            return await self._ask(found.model, prompt, views, context, keep=None)
         key = self.cache.key(found.model.name, prompt)
         if (known := await self.cache.recall(key)) is not None:
             logger.debug("%s: the answer of %s is in the cache", TOOL, found.model.name)
             details = {**_details(found.model, views), "remembered": True}
             return Inspection(text=known, details=details, cost_nano=0, cost_source="table")
-        inspection = await self._ask(found.model, prompt, views, context)
-        await self.cache.keep(key, inspection.text)
-        return inspection
+        keep = partial(self.cache.keep, key)
+        return await self._ask(found.model, prompt, views, context, keep=keep)
 
     async def _ask(
         self,
@@ -254,6 +256,8 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
         prompt: Prompt,
         views: Sequence[LoadedPicture],
         context: ToolContext,
+        *,
+        keep: Callable[[str], Awaitable[None]] | None,
     ) -> Inspection:
         tokens = {
             "input_tokens": _input_tokens(prompt, views),
@@ -279,12 +283,15 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
             self.in_flight.check_open()
             paid = replace(quote, nano=call.cost_nano)
             length = pricing.answer_tokens(model, quote, reserved_nano=paid.nano, **tokens)
-            await call.send(None)
-            answer = await self._answer(model, replace(prompt, max_output_tokens=length), context)
+            prompt = replace(prompt, max_output_tokens=length)
+            with call.announced(None):
+                answer = await self._answer(model, prompt, context)
             call.received(*pricing.price(model, answer.usage, paid))
             await call.settle(None)
             if not (text := answer.text.strip()):
                 raise ModelBadAnswer(NO_TEXT, code="MODEL_NO_TEXT")
+            if keep is not None:
+                await keep(text)
         return Inspection(
             text=text,
             details=_details(model, views, answer),

@@ -1,8 +1,9 @@
 """Delivered bytes and a receipt -> a verified picture, a settled price, a file: in that order.
 
-Nothing that was paid for is lost here: the bytes are in the blob store before the price is settled,
-and the price is settled before the file appears. The blob store keeps what the provider sent, byte
-for byte; the file is a copy in the requested format.
+Nothing that was paid for is lost here: the bytes are on disk under the job's name before they are
+checked, the picture and its price are recorded in one transaction, and the file appears after that.
+The blob store keeps what the provider sent, byte for byte; the file is a copy in the requested
+format.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ from limner.errors import (
     BadProviderImage,
     CostSource,
     ImageError,
-    LimnerError,
     OutputExists,
     ReachDenied,
     StorageError,
@@ -32,8 +32,8 @@ from limner.money.paid_call import PaidCall
 from limner.pictures.labels import Label, is_copy, labelled
 from limner.pictures.request import ImageRequest, Receipt
 from limner.pictures.take import Pictures
-from limner.storage.blobs import BlobWriter
 from limner.storage.files import write_new, write_numbered
+from limner.storage.incoming_files import IncomingFile
 from limner.storage.os_errors import disk_errors
 from limner.storage.temp_file import Source
 from limner.tools.planning import Plan
@@ -98,15 +98,15 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
     metadata: bool
 
     async def save(
-        self, plan: Plan, receipt: Receipt, sink: BlobWriter, *, call: PaidCall, write: Write
+        self, plan: Plan, receipt: Receipt, file: IncomingFile, *, call: PaidCall, write: Write
     ) -> GeneratedImage:
-        """Verify and store the bytes, settle the price, write the file.
+        """Sync and note the bytes, verify and store them, settle the price, write the picture.
 
         Raises:
             BadProviderImage: the bytes are not a picture.
-            LimnerError: the file could not be written; ``kept_at`` is where the picture is.
+            LimnerError: it failed on the way; ``kept_at`` is where the bytes are.
         """
-        call.received(receipt.cost_nano, receipt.cost_source)
+        await call.deliver(receipt.cost_nano, receipt.cost_source)
         request, service = plan.request, plan.choice.spec.name
         lineage = {
             "provider": service,
@@ -116,25 +116,25 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
             "parents": plan.parents,
         }
         try:
-            master = await self.pictures.take(sink, lineage=lineage)
+            master = await self.pictures.verify(file)
         except ImageError as error:
             raise BadProviderImage(
                 f"{service} responded, but not with a picture: {error.message}",
                 extras={"provider": service},
             ) from error
+        await call.settle(
+            master.handle,
+            stored_at=self.pictures.path(master),
+            also=lambda tx: self.pictures.record(tx, master, lineage=lineage),
+        )
         size = (request.width, request.height)
-        try:
-            await call.settle(master.handle)
-            image = await self.pictures.convert(
-                master,
-                to=plan.output_format,
-                cover=size if plan.choice.model.fit_to_size else None,
-            )
-            output = await asyncio.to_thread(self.output_bytes, image, service, request)
-            path = await asyncio.to_thread(write, output)
-        except LimnerError as error:
-            error.extras["kept_at"] = str(self.pictures.path(master))
-            raise
+        image = await self.pictures.convert(
+            master,
+            to=plan.output_format,
+            cover=size if plan.choice.model.fit_to_size else None,
+        )
+        output = await asyncio.to_thread(self.output_bytes, image, service, request)
+        path = await asyncio.to_thread(write, output)
         await call.record_path(path)
         extras: dict[str, Any] = dict(receipt.extras)
         if plan.choice.notice is not None:

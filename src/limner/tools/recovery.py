@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 from limner.catalogue.images import Size
+from limner.errors import ImageError, StorageError
 from limner.money.ledger import JobRow
-from limner.money.paid_call import finish_despite_cancellation, resumed_call
-from limner.pictures.request import Progress, RemoteJob
+from limner.money.paid_call import PaidCall, finish_despite_cancellation, resumed_call
+from limner.pictures.request import Progress, Receipt, RemoteJob
 from limner.providers.base import Resumable
-from limner.providers.choice import DrawingNeeds, choose
+from limner.providers.choice import Choice, DrawingNeeds, choose
+from limner.storage.incoming_files import IncomingFile
 from limner.tools.generation import ImageGenerator, provider_callbacks
 from limner.tools.journal import decode_entry
 from limner.tools.output_file import GeneratedImage
@@ -21,39 +24,97 @@ from limner.tools.planning import Plan, quote_of
 async def recover(
     row: JobRow, drawing: ImageGenerator, *, progress: Callable[[Progress], None]
 ) -> GeneratedImage | None:
-    """Fetch the picture of a request that was sent but never received or never written.
+    """Finish a request that was sent but whose picture was never received, stored or written.
 
-    Returns None if the provider cannot be asked, or does not know the request. The row then stays
-    counted at its quote. No file is overwritten: if the target exists, the picture gets a
-    generated name.
+    Bytes that were delivered are used first: then no provider is asked. Returns None if there are
+    none and the provider cannot be asked, or does not know the request. The row then stays counted
+    at its quote. No file is overwritten: if the target exists, the picture gets a generated name.
 
     Raises:
         LimnerError: the job failed, or the provider cannot be reached.
         UserError: another process has fetched it in the meantime (JOB_ALREADY_RECEIVED).
     """
-    if row.picture is not None:
-        return await _write_stored(row, row.picture, drawing)
-    plan = _restore_plan(row, drawing)
+    with drawing.in_flight.track():
+        if row.picture is not None:
+            return await _write_stored(row, row.picture, drawing)
+        if (path := await asyncio.to_thread(delivered_file, row, drawing)) is not None:
+            with await asyncio.to_thread(drawing.incoming.reopen, row.id, path) as file:
+                if await _is_usable(row, file, drawing):
+                    return await _finish_delivered(row, file, drawing)
+        return await _fetch(row, drawing, progress)
+
+
+def delivered_file(row: JobRow, drawing: ImageGenerator) -> Path | None:
+    """The file with the bytes of a job; None if there is none."""
+    if row.delivered_path is not None and (noted := Path(row.delivered_path)).is_file():
+        return noted
+    return drawing.incoming.find(row.id)
+
+
+async def _is_usable(row: JobRow, file: IncomingFile, drawing: ImageGenerator) -> bool:
+    """Whether the bytes of a job are what it bought.
+
+    An interrupted transfer leaves the first part of a picture. If all bytes came and are no
+    picture, they are what was bought, unless the provider can send them again.
+    """
+    try:
+        await drawing.output.pictures.verify(file)
+    except ImageError:
+        return row.delivered_path is not None and row.remote_id is None
+    return True
+
+
+async def _finish_delivered(
+    row: JobRow, file: IncomingFile, drawing: ImageGenerator
+) -> GeneratedImage:
+    if row.delivered_sha256 not in (None, file.handle):
+        raise StorageError(
+            f"The delivered bytes of {row.id} have changed on the disk.",
+            hint="The disk may be failing: check it before you trust the file.",
+            extras={"kept_at": str(file.path), "job_id": row.id},
+        )
+    plan = _restore_plan(row, drawing, ask=False)
+    receipt = Receipt(
+        prompt_used=plan.request.prompt,
+        cost_nano=row.delivered_nano,
+        cost_source=row.delivered_source or plan.quote.source,
+    )
+    call = resumed_call(drawing.money, row, quote_source=plan.quote.source, delivery=file)
+    async with call:
+        return await finish_despite_cancellation(_store(plan, receipt, file, call, drawing))
+
+
+async def _fetch(
+    row: JobRow, drawing: ImageGenerator, progress: Callable[[Progress], None]
+) -> GeneratedImage | None:
+    plan = _restore_plan(row, drawing, ask=True)
     provider = drawing.connect(plan.choice)
     if not isinstance(provider, Resumable):
         return None
-    with drawing.in_flight.track():
-        if row.remote_id is not None and row.remote_url is not None:
-            job: RemoteJob | None = RemoteJob(remote_id=row.remote_id, url=row.remote_url)
-        else:
-            job = await provider.find(plan.request, since_ms=row.created_ms)
-        if job is None:
-            return None
-        output, money = drawing.output, drawing.money
-        async with resumed_call(money, row, quote_source=plan.quote.source) as call:
-            await call.note_job(job.remote_id, job.url)
-            with output.pictures.sink() as sink:
-                callbacks = provider_callbacks(call, progress)
-                receipt = await provider.resume(job, plan.request, sink, callbacks)
-                write = partial(output.write_or_rename, plan.target)
-                return await finish_despite_cancellation(
-                    output.save(plan, receipt, sink, call=call, write=write)
-                )
+    if row.remote_id is not None and row.remote_url is not None:
+        found = [RemoteJob(remote_id=row.remote_id, url=row.remote_url)]
+    else:
+        found = await provider.find(plan.request, since_ms=row.created_ms)
+    if not found:
+        return None
+    with await drawing.expect(plan, row.id) as file:
+        call = resumed_call(drawing.money, row, quote_source=plan.quote.source, delivery=file)
+        async with call:
+            callbacks = provider_callbacks(call, progress)
+            job = await callbacks.claim(found)
+            if job is None:
+                return None
+            receipt = await provider.resume(job, plan.request, file, callbacks)
+            return await finish_despite_cancellation(_store(plan, receipt, file, call, drawing))
+
+
+async def _store(
+    plan: Plan, receipt: Receipt, file: IncomingFile, call: PaidCall, drawing: ImageGenerator
+) -> GeneratedImage:
+    write = partial(drawing.output.write_or_rename, plan.target)
+    drawn = await drawing.output.save(plan, receipt, file, call=call, write=write)
+    await asyncio.to_thread(drawing.incoming.remove, file.job_id)
+    return drawn
 
 
 async def _write_stored(row: JobRow, handle: str, drawing: ImageGenerator) -> GeneratedImage:
@@ -63,16 +124,16 @@ async def _write_stored(row: JobRow, handle: str, drawing: ImageGenerator) -> Ge
     spec = drawing.planner.specs().get(row.provider)
     model = None if spec is None else spec.model(request.model)
     fits = model is not None and model.fit_to_size
-    with drawing.in_flight.track():
-        image = await pictures.convert(
-            await pictures.recall(handle),
-            to=entry.output_format,
-            cover=(request.width, request.height) if fits else None,
-        )
-        content = await asyncio.to_thread(output.output_bytes, image, row.provider, request)
-        write = partial(output.find_or_write, since_ms=row.created_ms)
-        path = await asyncio.to_thread(write, entry.path, content)
-        await drawing.money.record_path(row.reservation, str(path))
+    image = await pictures.convert(
+        await pictures.recall(handle),
+        to=entry.output_format,
+        cover=(request.width, request.height) if fits else None,
+    )
+    content = await asyncio.to_thread(output.output_bytes, image, row.provider, request)
+    write = partial(output.find_or_write, since_ms=row.created_ms)
+    path = await asyncio.to_thread(write, entry.path, content)
+    await drawing.money.record_path(row.reservation, str(path))
+    await asyncio.to_thread(drawing.incoming.remove, row.id)
     return GeneratedImage(
         path=path,
         image=image,
@@ -84,22 +145,27 @@ async def _write_stored(row: JobRow, handle: str, drawing: ImageGenerator) -> Ge
     )
 
 
-def _restore_plan(row: JobRow, drawing: ImageGenerator) -> Plan:
+def _restore_plan(row: JobRow, drawing: ImageGenerator, *, ask: bool) -> Plan:
+    """The plan of a job; only if the provider must be asked, its key must be there."""
     entry = decode_entry(row)
     request = entry.request
-    size = Size(request.width, request.height)
-    choice = choose(
-        DrawingNeeds(
-            provider=row.provider,
-            model=request.model,
-            size=size,
-            quality=request.quality,
-            has_svg=False,
-        ),
-        specs=drawing.planner.specs(),
-        key_of=drawing.planner.key_of,
-        today=drawing.clock().date(),
-    )
+    specs = drawing.planner.specs()
+    if ask or row.provider not in specs:
+        choice = choose(
+            DrawingNeeds(
+                provider=row.provider,
+                model=request.model,
+                size=Size(request.width, request.height),
+                quality=request.quality,
+                has_svg=False,
+            ),
+            specs=specs,
+            key_of=drawing.planner.key_of,
+            today=drawing.clock().date(),
+        )
+    else:
+        spec = specs[row.provider]
+        choice = Choice(spec=spec, model=spec.model(request.model) or spec.models[0], key="")
     return Plan(
         request=request,
         choice=choice,

@@ -1,7 +1,8 @@
 """List interrupted jobs, and fetch their pictures without paying again.
 
 A crash, a timeout or a lost connection interrupts a job: the request was sent, and its picture did
-not arrive. The job stays counted at its quoted price until `recover` gets its result.
+not arrive or was not stored. `recover` uses the bytes that are here, or asks the provider. Until
+then the job stays counted.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 from limner.client import Limner
 from limner.dollars import format_usd
-from limner.errors import NANO_PER_USD, LimnerError, UserError
+from limner.errors import NANO_PER_USD, ImageError, LimnerError, UserError
 from limner.frontends.cli.output import CommandResult
 from limner.frontends.cli.stderr import say
 from limner.frontends.cli.terminal import Waiting, wait_for
@@ -24,7 +25,7 @@ from limner.tools.generation_tool import picture_value
 EXAMPLE = """\
 examples:
   limner jobs list
-  limner jobs recover                 every job whose provider can be asked
+  limner jobs recover                 every job with bytes here, or whose provider can be asked
   limner jobs recover job_1f0c…       this one
 """
 CANNOT_ASK = "its provider cannot be asked for the result; it stays counted"
@@ -45,9 +46,10 @@ def run(args: Namespace) -> CommandResult:
 async def _list(args: Namespace) -> CommandResult:
     async with Limner() as lim:
         rows = await _rows(lim, args.job)
+        states = {row.id: _state_of(row, lim) for row in rows}
     return CommandResult(
-        value={"jobs": [_as_json(row) for row in rows]},
-        text="\n".join(map(_line, rows)),
+        value={"jobs": [_as_json(row, states[row.id]) for row in rows]},
+        text="\n".join(_line(row, states[row.id]) for row in rows),
         notes=() if rows else ("No job is open.",),
     )
 
@@ -65,7 +67,8 @@ async def _recover(args: Namespace) -> CommandResult:
                     outcome |= {"state": "received", "reason": error.message}
                 else:
                     outcome |= {"state": "failed", "error": error.as_json()}
-                    statuses.add(error.exit_status)
+                    if not (row.state == "settled" and isinstance(error, ImageError)):
+                        statuses.add(error.exit_status)  # bytes known to be broken are no news
             outcomes.append(outcome)
             # Printed at once: an interruption must not hide the jobs recovered before it.
             say(f"{row.id}: {_describe(outcome)}")
@@ -99,25 +102,27 @@ async def _rows(lim: Limner, job_id: str | None) -> list[JobRow]:
     return chosen
 
 
-def _state_of(row: JobRow) -> str:
+def _state_of(row: JobRow, lim: Limner) -> str:
     if row.in_flight:
         return "waiting"
-    return "open" if row.picture is None else "paid, not written"
+    if row.picture is not None:
+        return "paid, not written"
+    return "open" if lim.delivered_file(row) is None else "bytes are here"
 
 
-def _line(row: JobRow) -> str:
+def _line(row: JobRow, state: str) -> str:
     when = datetime.fromtimestamp(row.created_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M")
-    return f"{row.id}  {when}  {format_usd(row.quoted_nano)}  {_state_of(row)}  {row.provider}"
+    return f"{row.id}  {when}  {format_usd(row.quoted_nano)}  {state}  {row.provider}"
 
 
-def _as_json(row: JobRow) -> dict[str, Any]:
+def _as_json(row: JobRow, state: str) -> dict[str, Any]:
     return {
         "id": row.id,
         "provider": row.provider,
         "model": row.model,
         "remote_id": row.remote_id,
         "created_ms": row.created_ms,
-        "state": _state_of(row),
+        "state": state,
         "quoted_usd": row.quoted_nano / NANO_PER_USD,
     }
 

@@ -122,7 +122,8 @@ class CallResumer(msgspec.Struct, frozen=True, kw_only=True):
             return await self._saved_image(job, row.path)
         if job.in_flight:
             raise _elsewhere()
-        if job.state == "settled" and job.picture is None:
+        has_bytes = self.lim.delivered_file(job) is not None
+        if job.state == "settled" and job.picture is None and not has_bytes:
             raise _lost(row)
         try:
             drawn = await self.lim.recover(job, progress=progress)

@@ -14,11 +14,16 @@ INSERT INTO ledger (
 UPDATE ledger SET state = 'sent', updated_ms = :now_ms
 WHERE id = :id AND state = 'reserved';
 
+-- The picture of a row that was settled without one may come later: its bytes were kept.
 -- name: ledger_settled
 UPDATE ledger
 SET state = 'settled', cost_nano = :cost_nano, cost_source = :cost_source, picture = :picture,
     error_code = :error_code, updated_ms = :now_ms
-WHERE id = :id AND state IN ('sent', 'unknown');
+WHERE id = :id
+    AND (
+        state IN ('sent', 'unknown')
+        OR (state = 'settled' AND picture IS NULL AND :picture IS NOT NULL)
+    );
 
 -- name: ledger_released
 UPDATE ledger
