@@ -189,7 +189,9 @@ class Components:
         """Removes the pictures that nothing refers to."""
         from limner.pictures.gc import GarbageCollector
 
-        return GarbageCollector(store=self.store, blobs=self.blobs, clock=self.clock)
+        return GarbageCollector(
+            store=self.store, blobs=self.blobs, incoming=self._incoming, clock=self.clock
+        )
 
     @part
     def repairer(self) -> HomeRepairer:
@@ -432,6 +434,7 @@ class Components:
                 base_url=(base_url.strip() or spec.base_url).rstrip("/"),
                 key=choice.key,
                 illustrate=self._illustrate,
+                timeout_s=self.settings.services.timeout_s,
                 variables={name: self.env[name] for name in spec.variables if name in self.env},
             )
         )
@@ -447,7 +450,13 @@ class Components:
         if model.name == OFFLINE:
             return offline.OfflineModel()
         key = self.models.key(model) or ""
-        return RemoteModel(model, http=self._http.client(), key=key, kind=kind)
+        return RemoteModel(
+            model,
+            http=self._http.client(),
+            key=key,
+            kind=kind,
+            request_timeout_s=self.settings.services.timeout_s,
+        )
 
     async def _session_handles(self, session_id: str | None) -> list[str]:
         named = session_id or self.session_id

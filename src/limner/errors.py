@@ -34,6 +34,7 @@ money was or may have been spent, and the exit status of the command line.
     │   ├── BudgetExceeded            BUDGET_EXCEEDED
     │   └── ApprovalDenied            APPROVAL_DENIED
     ├── StorageError                disk or database
+    │   └── JobTaken                  JOB_TAKEN; a job at a service belongs to another request
     ├── UnexpectedError             UNEXPECTED; another exception stopped a paid call
     ├── ToolTimeout                 TOOL_TIMEOUT
     ├── ToolUnavailable             TOOL_UNAVAILABLE                         not_available
@@ -316,6 +317,12 @@ class StorageError(LimnerError):
     """The disk or the database failed."""
 
     code = "STORAGE_FAILED"
+
+
+class JobTaken(StorageError):
+    """A job at a service belongs to another request already."""
+
+    code = "JOB_TAKEN"
 
 
 class NotFound(UserError, StorageError):

@@ -3,8 +3,13 @@ INSERT INTO jobs (id, ledger_id, provider, request, created_ms, updated_ms)
 VALUES (:id, :ledger_id, :provider, :request, :now_ms, :now_ms);
 
 -- name: job_note
+-- Two providers of one service (`replicate`, `replicate-flux`) share its jobs and their URLs.
 UPDATE jobs SET remote_id = :remote_id, remote_url = :remote_url, updated_ms = :now_ms
-WHERE id = :id;
+WHERE id = :id AND NOT EXISTS (
+    SELECT 1 FROM jobs AS other
+    WHERE other.remote_id = :remote_id AND other.id <> :id
+        AND (other.provider = jobs.provider OR other.remote_url = :remote_url)
+);
 
 -- name: job_deliver
 UPDATE jobs
@@ -39,9 +44,9 @@ WHERE ledger.state IN ('sent', 'unknown')
     OR (ledger.state = 'settled' AND ledger.picture IS NULL AND jobs.delivered_path IS NOT NULL)
 ORDER BY ledger.id;
 
--- name: jobs_owed
--- Jobs whose delivered bytes may be the only copy of a picture.
+-- name: jobs_concluded
+-- Which of these jobs have ended, so that their delivered bytes are not the only copy of a picture.
 SELECT jobs.id
 FROM jobs JOIN ledger ON ledger.id = jobs.ledger_id
-WHERE ledger.state IN ('reserved', 'sent', 'unknown')
-    OR (ledger.state = 'settled' AND ledger.picture IS NULL);
+WHERE jobs.id IN (SELECT value FROM json_each(:ids))
+    AND (ledger.state = 'released' OR (ledger.state = 'settled' AND ledger.picture IS NOT NULL));
