@@ -19,10 +19,15 @@ DEFAULT_RESULT_BUDGET_CHARS = 80_000
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """Something only the user can decide. ``amount_nano`` is set if it is about money."""
+    """Something only the user can decide. ``amount_usd`` is set if it is about money."""
 
     text: str
     amount_nano: int | None = None
+
+    @property
+    def amount_usd(self) -> float | None:
+        """The amount in dollars, if it is about money."""
+        return None if self.amount_nano is None else self.amount_nano / NANO_PER_USD
 
 
 async def answer_no(question: Question) -> bool:  # noqa: ARG001 - the signature of `ask`
