@@ -264,10 +264,10 @@ async def test_p7_an_answer_without_a_picture_keeps_its_cost(
         (error_reply(402, "pay first"), "IMAGE_GEN_PAYMENT_REQUIRED", False),
         (error_reply(403, "not you"), "IMAGE_GEN_AUTH", False),
         (error_reply(404, "no such model"), "IMAGE_GEN_BAD_REQUEST", False),
-        (error_reply(409, "conflict"), "IMAGE_GEN_PROVIDER_UNAVAILABLE", False),
-        (error_reply(500, "oops"), "IMAGE_GEN_PROVIDER_UNAVAILABLE", False),
+        (error_reply(409, "conflict"), "IMAGE_GEN_PROVIDER_UNAVAILABLE", True),
+        (error_reply(500, "oops"), "IMAGE_GEN_PROVIDER_UNAVAILABLE", True),
         (html_reply(status=502), "IMAGE_GEN_PROVIDER_UNAVAILABLE", True),
-        (error_reply(503, "busy"), "IMAGE_GEN_PROVIDER_UNAVAILABLE", False),
+        (error_reply(503, "busy"), "IMAGE_GEN_PROVIDER_UNAVAILABLE", True),
         (html_reply(status=504), "IMAGE_GEN_PROVIDER_UNAVAILABLE", True),
         (dropped(), "IMAGE_GEN_PROVIDER_UNAVAILABLE", True),
         (
