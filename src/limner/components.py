@@ -188,7 +188,9 @@ class Components:
         """Removes the pictures that nothing refers to."""
         from limner.pictures.gc import GarbageCollector
 
-        return GarbageCollector(store=self.store, blobs=self.blobs, clock=self.clock)
+        return GarbageCollector(
+            store=self.store, blobs=self.blobs, incoming=self._incoming, clock=self.clock
+        )
 
     # --- drawing and looking ---
 

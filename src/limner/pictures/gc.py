@@ -24,6 +24,7 @@ import msgspec
 
 from limner.errors import StorageError
 from limner.storage.blobs import Blobs
+from limner.storage.incoming_files import Incoming, Leftover
 from limner.storage.store import Row, Store, Transaction
 
 GRACE_S = 24 * 60 * 60
@@ -78,6 +79,7 @@ class GarbageCollector(msgspec.Struct, frozen=True, kw_only=True):
 
     store: Store
     blobs: Blobs
+    incoming: Incoming
     clock: Callable[[], datetime]
 
     async def collect(
@@ -115,6 +117,8 @@ class GarbageCollector(msgspec.Struct, frozen=True, kw_only=True):
             sizes += await asyncio.to_thread(self._sizes, plan.strays)
         else:
             pictures, sizes = await self._remove(plan, since_s, progress)
+        if among is None:
+            sizes += await self._remove_incoming(strays=strays, dry_run=dry_run)
         return FreedSpace(
             pictures=pictures,
             files=sum(size > 0 for size in sizes),
@@ -218,6 +222,24 @@ class GarbageCollector(msgspec.Struct, frozen=True, kw_only=True):
         before_s = min(before_s, await self.store.read(lambda tx: _owed_since_s(tx, since_s)))
         leftovers = await asyncio.to_thread(self.blobs.remove_leftovers, before_s=before_s)
         return pictures, [*sizes, *leftovers]
+
+    async def _remove_incoming(self, *, strays: bool, dry_run: bool) -> list[int]:
+        """Remove the files of jobs that have their picture or were released, and empty files.
+
+        Bytes come only after the row of their job. If the row is missing, the database was lost.
+        """
+
+        def is_owed(tx: Transaction, leftover: Leftover) -> bool:
+            row = tx.one("job_is_owed", id=leftover.job_id)
+            return leftover.size_bytes > 0 and not strays if row is None else bool(row["is_owed"])
+
+        # The files first: a file that nothing writes gets no new row.
+        leftovers = await asyncio.to_thread(self.incoming.leftovers)
+        done = await self.store.read(lambda tx: [one for one in leftovers if not is_owed(tx, one)])
+        if not dry_run:
+            for leftover in done:
+                leftover.path.unlink(missing_ok=True)
+        return [leftover.size_bytes for leftover in done]
 
     def _delete(self, handles: Iterable[str], before_s: float) -> list[int]:
         return [

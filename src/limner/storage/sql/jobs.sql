@@ -39,9 +39,10 @@ WHERE ledger.state IN ('sent', 'unknown')
     OR (ledger.state = 'settled' AND ledger.picture IS NULL AND jobs.delivered_path IS NOT NULL)
 ORDER BY ledger.id;
 
--- name: jobs_owed
--- Jobs whose delivered bytes may be the only copy of a picture.
-SELECT jobs.id
+-- name: job_is_owed
+-- Whether the delivered bytes of a job may be the only copy of a picture.
+SELECT
+    ledger.state IN ('reserved', 'sent', 'unknown')
+    OR (ledger.state = 'settled' AND ledger.picture IS NULL) AS is_owed
 FROM jobs JOIN ledger ON ledger.id = jobs.ledger_id
-WHERE ledger.state IN ('reserved', 'sent', 'unknown')
-    OR (ledger.state = 'settled' AND ledger.picture IS NULL);
+WHERE jobs.id = :id;
