@@ -10,7 +10,7 @@ from limner.errors import MissingExtra
 
 async def approve(approval: ApprovalRequest) -> bool:
     """Agree to what costs no more than five cents, and to nothing else."""
-    return approval.amount_nano is not None and approval.amount_nano <= 50_000_000
+    return approval.amount_usd is not None and approval.amount_usd <= 0.05
 
 
 async def main(sketch: Path) -> None:

@@ -17,8 +17,10 @@ from typing import Any
 import msgspec
 import python_options
 from app_server_page import app_server
+from calls_page import calls
 from events_page import events
 from plugins_page import plug_ins
+from python_page import python_api
 
 from limner import errors
 from limner.catalogue.images import ImageModel, Size
@@ -170,6 +172,9 @@ def error_codes() -> Lines:
             for code in _codes(value):
                 yield f"| `{code}` | {value.kind} | {value.exit_status} | {retryable} | "
                 yield f"{meaning} |\n"
+    for code, (kind, meaning) in errors.MORE_CODES.items():
+        retryable = "yes" if kind.retryable else "no"
+        yield f"| `{code}` | {kind.kind} | {kind.exit_status} | {retryable} | {meaning} |\n"
 
 
 def tools() -> Lines:
@@ -190,6 +195,8 @@ PAGES = {
     "models.md": models,
     "errors.md": error_codes,
     "tools.md": tools,
+    "calls.md": calls,
+    "python.md": python_api,
     "events.md": events,
     "plug-ins.md": plug_ins,
     "app-server.md": app_server,

@@ -10,6 +10,8 @@ import pytest
 
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
 DAILY = {"draw", "look_and_measure"}
+# Programs that run until they are stopped; other tests start them.
+SERVERS = {"web_service"}
 
 
 # Large programs of others: an example that needs one says so, and acceptance tests run it with one.
@@ -31,6 +33,7 @@ def without_others(tmp_path: Path) -> Path:
     [
         pytest.param(path, id=path.stem, marks=[] if path.stem in DAILY else pytest.mark.slow)
         for path in EXAMPLES
+        if path.stem not in SERVERS
     ],
 )
 def test_the_example_runs_and_makes_a_picture(

@@ -10,6 +10,29 @@ from pathlib import Path
 import pytest
 
 GUIDES = Path(__file__).parent.parent / "docs" / "guides"
+# A notebook waits at the outermost level of its cells.
+NOTEBOOK = """\
+import ast, asyncio, sys
+code = compile(sys.stdin.read(), "notebook", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+asyncio.run(eval(code, {}))
+"""
+WEB_SERVICE = """
+import asyncio
+
+
+async def main():
+    app = Starlette()
+    async with lifespan(app):
+        lim = app.state.lim
+        drawn = await lim.generate("a fox", size="64x64")
+        data, mime = await load(lim, drawn.image.handle)
+        print(await describe(lim, data))
+        told = [json.loads(one[6:]) async for one in events(lim, "Hello.", None)]
+        print(mime, told[0]["type"], told[-1]["type"], told[-1]["status"])
+
+
+asyncio.run(main())
+"""
 
 
 def code_of(guide: str) -> str:
@@ -20,9 +43,12 @@ def code_of(guide: str) -> str:
 @pytest.mark.slow
 def test_the_guide_to_testing_is_a_test_module_that_passes(tmp_path: Path) -> None:
     (tmp_path / "test_guide.py").write_text(code_of("testing"))
-    plug_in = ["-p", "limner.testing.pytest_plugin", "-o", "asyncio_mode=auto", "-s"]
+    # The plug-in of a checkout may not be installed.
+    fixture = "from limner.testing.pytest_plugin import limner_fake as limner_fake\n"
+    (tmp_path / "conftest.py").write_text(fixture)
+    options = ["-o", "asyncio_mode=auto", "-s"]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", *plug_in, str(tmp_path)],
+        [sys.executable, "-m", "pytest", "-q", *options, str(tmp_path)],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -39,3 +65,33 @@ def test_the_guide_to_logging_sets_up_a_log(tmp_path: Path) -> None:
         [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert done.stderr == "INFO limner.money made a fox\n"
+
+
+@pytest.mark.slow
+def test_the_guide_to_notebooks_runs_as_one_notebook(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", NOTEBOOK],
+        input=code_of("notebooks"),
+        env={"HOME": str(tmp_path), "PATH": ""},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith("Spent $0.00.\nimage/png\n")
+
+
+@pytest.mark.slow
+def test_the_guide_to_web_services_has_parts_that_work(tmp_path: Path) -> None:
+    program = f"{code_of('web-services')}\n{WEB_SERVICE}"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program],
+        env={"HOME": str(tmp_path), "PATH": ""},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-1] == "image/png turn_started turn_ended completed"

@@ -121,3 +121,19 @@ def test_shutting_down_waits_and_cancelling_counts_after_the_end_of_the_main_thr
                 print("refused")
     """
     assert after_the_main_thread(code) == "first\nshut down\nrefused\n"
+
+
+def test_a_function_without_a_thread_is_refused_and_never_called(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def start(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    pool, called = ThreadPool(1, name="some"), list[str]()
+    with monkeypatch.context() as system:
+        system.setattr(threading.Thread, "start", start)
+        with pytest.raises(RuntimeError, match="can't start"):
+            pool.submit(called.append, "refused")
+    pool.submit(called.append, "accepted").result()
+    pool.shutdown()
+    assert called == ["accepted"]

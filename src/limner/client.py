@@ -171,6 +171,7 @@ class Limner:
     exporting = _forward(Components.exporting)
     fitting = _forward(Components.fitting)
     garbage = _forward(Components.garbage)
+    repairer = _forward(Components.repairer)
     handles = _forward(Components.handles)
     imaging = _forward(Components.imaging)
     importing = _forward(Components.importing)
@@ -357,10 +358,15 @@ class Limner:
         """
         return StoredPicture(self, handle_of(handle))
 
-    async def spend(self) -> Spend:
-        """What was spent: by this object or scope, by session, by model, by day, and in total."""
+    async def spend(self, *, limit: int = 50, after: int | None = None) -> Spend:
+        """What was spent: by this object or scope, by session, by model, by day, and in total.
+
+        Args:
+            limit: how many days and sessions at most.
+            after: only sessions after those of another page, by its ``next_session``.
+        """
         own_nano = await self.money.spent_here()
-        return replace(await self.money.spend(), own_nano=own_nano)
+        return replace(await self.money.spend(lines=limit, after=after), own_nano=own_nano)
 
     async def heard(self, path: str | Path) -> str:
         """A sound file that a person plays to a model, as a data URL.

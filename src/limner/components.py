@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from limner.models.registry import KnownModel, Registry
     from limner.pictures.fitting import Fitting
     from limner.pictures.gc import GarbageCollector
+    from limner.pictures.repair import HomeRepairer
     from limner.providers.choice import Choice
     from limner.tools.generation import ImageGenerator
     from limner.tools.inspection import Inspector
@@ -199,6 +200,15 @@ class Components:
 
         return GarbageCollector(
             store=self.store, blobs=self.blobs, incoming=self._incoming, clock=self.clock
+        )
+
+    @part
+    def repairer(self) -> HomeRepairer:
+        """Checks the database and the stored pictures, and repairs them."""
+        from limner.pictures.repair import HomeRepairer
+
+        return HomeRepairer(
+            home=self.home, store=self.store, blobs=self.blobs, imaging=self.imaging
         )
 
     # --- drawing and looking ---
@@ -432,6 +442,7 @@ class Components:
                 base_url=(base_url.strip() or spec.base_url).rstrip("/"),
                 key=choice.key,
                 illustrate=self._illustrate,
+                timeout_s=self.settings.services.timeout_s,
                 variables={name: self.env[name] for name in spec.variables if name in self.env},
             )
         )
@@ -447,7 +458,13 @@ class Components:
         if model.name == OFFLINE:
             return offline.OfflineModel()
         key = self.models.key(model) or ""
-        return RemoteModel(model, http=self._http.client(), key=key, kind=kind)
+        return RemoteModel(
+            model,
+            http=self._http.client(),
+            key=key,
+            kind=kind,
+            request_timeout_s=self.settings.services.timeout_s,
+        )
 
     async def _session_handles(self, session_id: str | None) -> list[str]:
         named = session_id or self.session_id

@@ -34,8 +34,10 @@ money was or may have been spent, and the exit status of the command line.
     │   ├── BudgetExceeded            BUDGET_EXCEEDED
     │   └── ApprovalDenied            APPROVAL_DENIED
     ├── StorageError                disk or database
+    │   └── JobTaken                  JOB_TAKEN; a job at a service belongs to another request
     ├── UnexpectedError             UNEXPECTED; another exception stopped a paid call
     ├── ToolTimeout                 TOOL_TIMEOUT
+    ├── ToolUnavailable             TOOL_UNAVAILABLE                         not_available
     └── Cancelled                   the user stopped it                      exit 130
 """
 
@@ -317,6 +319,12 @@ class StorageError(LimnerError):
     code = "STORAGE_FAILED"
 
 
+class JobTaken(StorageError):
+    """A job at a service belongs to another request already."""
+
+    code = "JOB_TAKEN"
+
+
 class NotFound(UserError, StorageError):
     """The caller named a file or a picture that does not exist."""
 
@@ -336,6 +344,13 @@ class ToolTimeout(LimnerError):
     retryable = True
 
 
+class ToolUnavailable(LimnerError):
+    """The model called a tool that it cannot call now."""
+
+    code = "TOOL_UNAVAILABLE"
+    kind = "not_available"
+
+
 class Cancelled(LimnerError):
     """The user stopped the call."""
 
@@ -347,3 +362,46 @@ def cancellation_cost(cancellation: BaseException) -> Cancelled | None:
     """The cost in an ``asyncio.CancelledError``; None if no paid call was cancelled."""
     cost = cancellation.args[0] if cancellation.args else None
     return cost if isinstance(cost, Cancelled) else None
+
+
+MORE_CODES: Mapping[str, tuple[type[LimnerError], str]] = {
+    "CONVERSATION_CLOSED": (UserError, "The conversation was closed; open it again."),
+    "DATABASE_DAMAGED": (StorageError, "The database is damaged, empty or missing."),
+    "HOME_IN_USE": (StorageError, "Another limner uses this home in a way that excludes this."),
+    "HOME_READ_ONLY": (StorageError, "The home cannot be written; reading works."),
+    "IMAGES_BLOCKED": (UserError, "The setting images.block_images forbids to send pictures."),
+    "IMAGING_FAILED": (LimnerError, "The process that decodes pictures was killed."),
+    "JOB_ALREADY_RECEIVED": (UserError, "Another process has fetched the picture of this job."),
+    "JOB_ENDED": (LimnerError, "The job ended without a picture and cost nothing."),
+    "JOB_LOST": (LimnerError, "The result of the job is unknown or was not stored."),
+    "JOB_RUNNING_ELSEWHERE": (LimnerError, "Another process waits for this job."),
+    "MODEL_CANNOT": (UserError, "The model cannot do what was asked."),
+    "MODEL_CANNOT_SEE": (UserError, "The model takes no pictures."),
+    "MODEL_NO_TEXT": (ModelBadAnswer, "The model answered without text."),
+    "NO_API_KEY": (UserError, "The key of the model's service is not set."),
+    "NO_MODEL": (UserError, "There is no such model, or no model at all."),
+    "NO_ROOM": (StorageError, "The disk has too little room for a picture; nothing was sent."),
+    "NO_SUCH_JOB": (UserError, "There is no such job."),
+    "NO_SUCH_PERSONALITY": (InputInvalid, "There is no such personality."),
+    "NO_SUCH_PICTURE": (NotFound, "No picture with this handle is stored."),
+    "NO_SUCH_SESSION": (InputInvalid, "There is no such session."),
+    "NO_TURN": (UserError, "No turn is running, so it cannot be steered."),
+    "NOT_A_ROLLOUT": (InputInvalid, "The file is not a rollout of a session."),
+    "PATH_DENIED": (ReachDenied, "The caller may not read the path."),
+    "PICTURE_DAMAGED": (StorageError, "The stored bytes of a picture do not match its handle."),
+    "PICTURE_MISSING": (StorageError, "The bytes of a picture are not in this home."),
+    "PROVIDER_CANNOT": (UserError, "The provider cannot do what was asked; the hint names others."),
+    "SERVER_BUSY": (LimnerError, "The server runs as many calls as it may."),
+    "SERVER_GONE": (LimnerError, "The connection to the app-server ended."),
+    "SERVER_REFUSED": (LimnerError, "The app-server refused the request."),
+    "SESSION_EXISTS": (InputInvalid, "A session with this id exists."),
+    "SESSION_IN_USE": (UserError, "Another process uses the session."),
+    "TOO_MANY_STRAYS": (StorageError, "The database does not know most of the stored files."),
+    "TOOL_CRASHED": (LimnerError, "The tool itself failed with an error that is not limner's."),
+    "TOOL_NOT_ALLOWED": (ToolUnavailable, "The tool is not among those of this turn."),
+    "TURN_IS_OVER": (UserError, "The turn is over, so it cannot be steered."),
+    "TURN_LIMIT": (InputInvalid, "The turn made as many requests or calls as it may."),
+    "TURN_UNDER_WAY": (UserError, "A turn is running; steer it, or wait."),
+    "UNKNOWN_TOOL": (ToolUnavailable, "There is no tool of this name."),
+}
+"""The codes that are set where an error is raised, each with its class and its meaning."""

@@ -32,25 +32,41 @@ class ThreadPool(ThreadPoolExecutor):
         """Run a function on a thread of the pool.
 
         Raises:
-            RuntimeError: this pool is shut down.
+            RuntimeError: this pool is shut down, or the system has no thread for it.
         """
+        future: Future[T] = Future()
+        # The pool keeps a function for which it could start no thread, and runs it later. So a
+        # function runs only if its turn is not taken.
+        turn = threading.Lock()
+
+        def work() -> None:
+            if turn.acquire(blocking=False):
+                _call(future, lambda: fn(*args, **kwargs))
+
         try:
-            return super().submit(fn, *args, **kwargs)
+            queued = super().submit(work)
+            queued.add_done_callback(lambda done: done.cancelled() and future.cancel())
         except RuntimeError:
             if self._closed:
                 raise
-        # Python closed the pool, not its owner: each function gets a new thread.
-        future: Future[T] = Future()
+            # Python closed the pool, not its owner: each function gets a new thread.
+            self._run_late(work, turn)
+        return future
 
-        def work() -> None:
+    def _run_late(self, work: Callable[[], None], turn: threading.Lock) -> None:
+        def wait_and_work() -> None:
             with self._turns:
-                _call(future, lambda: fn(*args, **kwargs))
+                work()
 
         # A daemon: the thread that waits for the result keeps the program alive.
-        thread = threading.Thread(target=work, name=self._name, daemon=True)
+        thread = threading.Thread(target=wait_and_work, name=self._name, daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:
+            if turn.acquire(blocking=False):
+                raise
+            return  # a thread of the pool has taken it in the meantime
         self._late.append(thread)
-        thread.start()
-        return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Accept no more functions, and by default wait for those that run."""

@@ -172,7 +172,7 @@ async def test_a_set_has_one_to_ten_pictures(studio: Studio, count: Any) -> None
 async def test_after_a_failure_that_cost_nothing_the_next_provider_draws(
     studio: Studio, openai: OpenAIServer, replicate: ReplicateServer
 ) -> None:
-    openai.always("generate", error_reply(500, "Oops."))
+    openai.always("generate", error_reply(401, "Oops."))
     studio.connect(openai, replicate).env["LIMNER_IMAGES_FALLBACK"] = "replicate-flux"
     studio.env["LIMNER_IMAGES_PROVIDER"] = FLARE
     answer = value(await studio.call(prompt="a fox"))
@@ -180,12 +180,12 @@ async def test_after_a_failure_that_cost_nothing_the_next_provider_draws(
     assert answer["passed_over"] == [
         {
             "provider": FLARE,
-            "code": "IMAGE_GEN_PROVIDER_UNAVAILABLE",
-            "why": "OpenAI answered 500: Oops.",
+            "code": "IMAGE_GEN_AUTH",
+            "why": "OpenAI answered 401: Oops.",
         }
     ]
     assert await ledger(studio) == [
-        (FLARE, "released", "IMAGE_GEN_PROVIDER_UNAVAILABLE"),
+        (FLARE, "released", "IMAGE_GEN_AUTH"),
         ("replicate-flux", "settled", None),
     ]
 

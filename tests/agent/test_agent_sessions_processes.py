@@ -23,7 +23,12 @@ BEFORE = """
     from limner.agent.session import Session
     from limner.storage.store import Store
 
-    session = Session(sys.argv[2], store=Store(Path(sys.argv[1])), clock=lambda: datetime.now(UTC))
+    session = Session(
+        sys.argv[2],
+        store=Store(Path(sys.argv[1])),
+        clock=lambda: datetime.now(UTC),
+        check_write=lambda tx, session_id: None,
+    )
 """
 ENDLESS = """
     async def turns():

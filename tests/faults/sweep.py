@@ -283,8 +283,8 @@ def _reported_nano(out: str) -> int | None:
         said: Any = json.loads(out)
     except ValueError:
         return None
-    said = said.get("error", said)
-    said = said.get("details", said) if "cost_usd" not in said else said
+    if "cost_usd" not in said:  # a conversation has the cost of its turn, and of its error
+        said = said.get("error") or said.get("details") or {}
     cost = said.get("cost_usd")
     return None if cost is None else round(cost * 1_000_000_000)
 

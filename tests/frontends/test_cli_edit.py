@@ -69,12 +69,12 @@ def test_another_provider_draws_where_the_first_fails_for_free(
     desk: CommandLine, openai: OpenAIServer, replicate: ReplicateServer
 ) -> None:
     desk.studio.connect(replicate)
-    openai.always("generate", error_reply(500, "Oops."))
+    openai.always("generate", error_reply(401, "Oops."))
     done = desk.run(
         "generate", "a fox", "--provider", "openai-image", "--fallback", "replicate-flux"
     )
     assert done.status == 0
-    assert "openai-image failed: OpenAI answered 500: Oops." in done.err
+    assert "openai-image failed: OpenAI answered 401: Oops." in done.err
 
 
 @pytest.mark.slow

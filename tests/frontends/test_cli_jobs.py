@@ -137,5 +137,5 @@ def test_the_doctor_finds_sums_that_differ_from_the_ledger(cli: CommandLine) -> 
     (line,) = [line for line in done.out.splitlines() if not line.startswith("ok  ")]
     assert line == (
         "FAIL  database    1 sums differ from the rows of the ledger: session s. "
-        "Budgets go by these sums. Restore a backup, or report this as a bug."
+        "Budgets go by these sums. `limner doctor --repair` adds them up anew."
     )

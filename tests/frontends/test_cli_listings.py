@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -102,12 +103,14 @@ def test_the_doctor_finds_a_fresh_machine_healthy(cli: CommandLine) -> None:
             "settings",
             "home",
             "database",
+            "backups",
             "imaging",
             "assets",
             "providers",
             "vision",
             "plug-ins",
             "extras",
+            "pictures",
         ],
         True,
     )
@@ -129,6 +132,59 @@ def test_the_doctor_finds_a_damaged_database_and_checks_the_rest(cli: CommandLin
     assert done.status == 1
     (line,) = [line for line in done.out.splitlines() if not line.startswith("ok  ")]
     assert line.startswith(f"FAIL  database    The database '{database}' is damaged.")
+
+
+@pytest.mark.slow
+def test_the_doctor_finds_a_damaged_picture_and_repairs_a_lost_database(cli: CommandLine) -> None:
+    drawn = cli.run("generate", "a fox", "--json").json
+    blob = cli.studio.home / "blobs" / drawn["image"][:2] / drawn["image"]
+    blob.write_bytes(b"rotten")
+    for words in (["doctor", "--json"], ["doctor", "--scrub", "--json"]):
+        done = cli.run(*words)
+        assert (done.status, done.json["ok"]) == (1, False)
+        assert failed(done)["pictures"].startswith("1 damaged and 0 missing of 1 pictures: ")
+    assert done.json["scrub"] == {
+        "checked": 1,
+        "pictures": 1,
+        "damaged": [drawn["image"]],
+        "missing": [],
+    }
+    (cli.studio.home / "limner.db").unlink()
+    lost = cli.run("spend", "--json")
+    assert (lost.status, lost.error["code"]) == (1, "DATABASE_DAMAGED")
+    done = cli.run("doctor", "--repair", "--json")
+    assert (done.status, done.json["ok"]) == (0, True)
+    repair = done.json["repair"]
+    assert (repair["pictures"], repair["recorded"], repair["restored"]) == (1, 1, 1)
+    assert cli.run("show", drawn["image"], "--json").json["lineage"] == {
+        "repaired": True,
+        "provider": "illustrator",
+        "model": "limner-illustrator",
+        "prompt": "a fox",
+    }
+    assert "pictures    1 are whole" in cli.run("doctor", "--repair").out
+
+
+@pytest.mark.slow
+def test_a_backup_is_written_once_and_can_be_unpacked(cli: CommandLine) -> None:
+    drawn = cli.run("generate", "a fox", "--json").json
+    done = cli.run("backup", "home.tar", "--json")
+    file = cli.studio.cwd / "home.tar"
+    assert done.json == {
+        "path": str(file),
+        "files": 4,
+        "pictures": 1,
+        "size_bytes": file.stat().st_size,
+        "damaged": [],
+    }
+    assert cli.run("backup", "home.tar", "--json").error["code"] == "OUTPUT_EXISTS"
+    assert cli.run("backup", "home.tar", "--overwrite").status == 0
+    restored = cli.studio.cwd / "restored"
+    with tarfile.open(file) as archive:
+        archive.extractall(restored, filter="data")
+    there = {"LIMNER_HOME": str(restored)}
+    assert cli.run("doctor", "--scrub", env=there).status == 0
+    assert cli.run("show", drawn["image"], "--json", env=there).status == 0
 
 
 def test_the_doctor_finds_a_home_that_is_no_folder(cli: CommandLine) -> None:

@@ -31,6 +31,7 @@ def test_only_commands_that_exist_are_listed() -> None:
         "spend",
         "sessions",
         "gc",
+        "backup",
         "jobs",
         "mcp",
         "app-server",

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from money_clock import Clock
 
-from limner.errors import StorageError
+from limner.errors import JobTaken, StorageError
 from limner.money.ledger import JobRow, Money, Reservation, Spend
 from limner.money.records import LedgerRow, SpendLine
 from limner.storage.store import named_queries
@@ -324,3 +324,24 @@ async def test_counters_that_differ_from_the_rows_are_named(
         connection.execute("UPDATE spending SET settled_nano = 6 WHERE kind = 'session'")
         connection.execute("DELETE FROM spending WHERE kind = 'day'")
     assert (before, await money.wrong_counters()) == ([], ["day 2026-11-15", "session s"])
+
+
+async def test_a_job_at_a_service_belongs_to_one_request(money: Money) -> None:
+    async def journalled(provider: str) -> str:
+        call: dict[str, Any] = CALL | {"provider": provider}
+        row = await money.reserve(CENT, **call)
+        job_id = await money.mark_sent(row, request_json="{}")
+        assert job_id is not None
+        return job_id
+
+    url = "https://api.replicate.com/v1/predictions/p1"
+    first, second = await journalled("replicate-flux"), await journalled("replicate-flux")
+    sibling, stranger = await journalled("replicate"), await journalled("comfyui")
+    for _ in range(2):
+        await money.note_job(first, remote_id="p1", remote_url=url)
+    for taken in (second, sibling):
+        with pytest.raises(JobTaken, match="p1 belongs to another request"):
+            await money.note_job(taken, remote_id="p1", remote_url=url)
+    await money.note_job(stranger, remote_id="p1", remote_url="http://127.0.0.1:8188/p1")
+    rows = {row.id: row.remote_id for row in await money.unfinished_jobs()}
+    assert rows == {first: "p1", second: None, sibling: None, stranger: "p1"}

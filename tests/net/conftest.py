@@ -12,6 +12,7 @@ from tests.servers.samples import KEY, PICTURE
 
 from limner.net.clock import Clock
 from limner.net.http import Http
+from limner.net.service import DEFAULT_TIMEOUT_S
 from limner.testing import FakeClock
 from limner.testing.servers.openai_server import OpenAIServer
 
@@ -24,6 +25,7 @@ class Reached:
     base_url: str
     clock: Clock
     key: str = KEY
+    timeout_s: float = DEFAULT_TIMEOUT_S
 
 
 @pytest.fixture

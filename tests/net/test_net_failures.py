@@ -64,17 +64,17 @@ def openai_error(message: str = "no", **more: Any) -> dict[str, Any]:
         (403, ProviderAuth, False, False),
         (404, ProviderBadRequest, False, False),
         (408, ProviderUnavailable, False, True),
-        (409, ProviderUnavailable, True, False),
+        (409, ProviderUnavailable, False, True),
         (413, ProviderBadRequest, False, False),
         (422, ProviderBadRequest, False, False),
         (429, ProviderRateLimited, True, False),
         (451, ProviderBadRequest, False, False),
-        (500, ProviderUnavailable, True, False),
+        (500, ProviderUnavailable, False, True),
         (502, ProviderUnavailable, False, True),
-        (503, ProviderUnavailable, True, False),
+        (503, ProviderUnavailable, False, True),
         (504, ProviderUnavailable, False, True),
         (524, ProviderUnavailable, False, True),
-        (529, ProviderUnavailable, True, False),
+        (529, ProviderUnavailable, False, True),
     ],
 )
 def test_the_status_decides(
@@ -162,8 +162,8 @@ def test_replicates_problem_details_are_read() -> None:
     [b"", b"<html>502</html>", b"[1]", b"null", b'{"error": 5}', b"\xff\xfe", b"[" * 100_000],
 )
 def test_a_body_that_says_nothing_leaves_the_reason_phrase(body: bytes) -> None:
-    assert failure(500, body).message == "Acme answered 500: Internal Server Error"
-    assert failure(599, body).message == "Acme answered 599: no reason given"
+    assert failure(500, body, paid=False).message == "Acme answered 500: Internal Server Error"
+    assert failure(599, body, paid=False).message == "Acme answered 599: no reason given"
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_a_body_that_says_nothing_leaves_the_reason_phrase(body: bytes) -> None:
         (504, "Look at https://acme.example/usage before asking again."),
         (307, "Set ACME_BASE_URL to the address that it redirects to."),
         (400, None),
-        (500, None),
+        (500, "Look at https://acme.example/usage before asking again."),
     ],
 )
 def test_the_hint_says_what_to_do(status: int, hint: str | None) -> None:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from limner.errors import BadProviderImage, ImageTooLarge, ProviderUnavailable
@@ -108,6 +108,8 @@ async def test_property_a_picture_is_what_b64decode_makes_of_it(
 
 
 @given(body=st.binary(max_size=300), sizes=chunkings)
+@example(body=b'"\\/\x80"', sizes=[])
+@example(body=b'"\x80"', sizes=[])
 async def test_property_any_bytes_give_a_value_or_one_of_our_errors(
     body: bytes, sizes: list[int]
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +20,7 @@ from limner.net.failures import Vendor
 from limner.net.http import CHUNK_BYTES, ChunkedBody, MultipartForm, Upload
 from limner.net.service import Access, Service, send_with_retries
 from limner.testing import FakeClock
-from limner.testing.servers.http_server import Reply, bytes_reply, dropped
+from limner.testing.servers.http_server import Gate, Reply, bytes_reply, dropped
 from limner.testing.servers.openai_server import (
     FormFile,
     OpenAIServer,
@@ -278,3 +279,42 @@ async def test_a_large_body_can_be_read_again() -> None:
         pieces = [piece async for piece in stream]
         assert [len(piece) for piece in pieces] == [CHUNK_BYTES, CHUNK_BYTES]
         assert b"".join(pieces) == bytes(range(256)) * 2048
+
+
+@pytest.mark.parametrize("paid", [True, False])
+async def test_a_response_that_trickles_ends_at_the_deadline(
+    paid: bool, openai_server: OpenAIServer, connect: Callable[..., Access]
+) -> None:
+    gates = [Gate() for _ in range(100)]
+    pieces = tuple(piece for gate in gates for piece in (b" ", gate))
+    openai_server.script("generate", Reply(pieces=pieces, chunked=True))
+
+    async def trickle() -> None:
+        for gate in gates:
+            gate.open()
+            await asyncio.sleep(0.02)
+
+    trickling = asyncio.ensure_future(trickle())
+    access = connect(openai_server.base_url, timeout_s=0.3)
+    with pytest.raises(ProviderUnavailable) as caught:
+        await service(access).call(
+            "POST", f"{access.base_url}/images/generations", read_timeout_s=30, paid=paid
+        )
+    trickling.cancel()
+    text = "Acme had not answered in full after 0.3 s"
+    assert caught.value.message == (
+        f"{text}; the request may be billed and was not sent again" if paid else text
+    )
+    assert (caught.value.may_be_billed, caught.value.retryable) == (paid, not paid)
+
+
+async def test_a_deadline_of_the_caller_is_not_taken_for_the_services(
+    openai_server: OpenAIServer, connect: Callable[..., Access]
+) -> None:
+    openai_server.always("generate", Reply(hold=Gate()))
+    access = connect(openai_server.base_url)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await service(access).call(
+                "POST", f"{access.base_url}/images/generations", read_timeout_s=30
+            )

@@ -57,6 +57,7 @@ class TestOpenAIImage(TestOpenAICompatible):
 
 class TestReplicateFlux(ProviderContract):
     spec = BUILT_IN["replicate-flux"]
+    can_find_jobs = True
 
     @contextmanager
     def stage(self) -> Iterator[LocalStage]:

@@ -329,7 +329,7 @@ async def test_googles_own_errors_are_known_by_status_and_reason(
 ) -> None:
     error = await failure_of(server, connect, reply, kind)
     assert error.extras["provider_code"] == code
-    assert not error.may_be_billed
+    assert error.may_be_billed == (kind is ProviderUnavailable)
 
 
 async def test_a_rate_limit_passes_and_the_picture_is_bought_once(

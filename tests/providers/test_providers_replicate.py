@@ -60,6 +60,7 @@ def model(openapi_schema: Any, *, official: bool = False) -> dict[str, Any]:
 
 class TestReplicate(ProviderContract):
     spec = BUILT_IN["replicate"]
+    can_find_jobs = True
 
     @contextmanager
     def stage(self) -> Iterator[LocalStage]:
@@ -224,11 +225,13 @@ async def test_a_version_that_is_named_is_the_one_that_runs(
 async def test_a_lost_prediction_of_any_model_is_found_by_its_seed(
     replicate_server: ReplicateServer, connect: Callable[..., Connection]
 ) -> None:
+    facts = {"id": VERSION, "openapi_schema": schema(seed={"type": "integer"})}
+    replicate_server.models[f"acme/draws/{VERSION}"] = facts
     provider = Replicate(connect(replicate_server.base_url))
     one = replicate_server.add("acme/draws", {"prompt": "a fox", "seed": 42})["id"]
     asked = replace(REQUEST, model=f"acme/draws:{VERSION}")
     url = f"{replicate_server.base_url}/predictions/{one}"
-    assert await provider.find(asked, since_ms=0) == RemoteJob(remote_id=one, url=url)
+    assert await provider.find(asked, since_ms=0) == [RemoteJob(remote_id=one, url=url)]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import time as wall
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from typing import Any
 
 import pytest
@@ -12,12 +14,12 @@ from msgspec.structs import replace
 from tests.providers.drawn import stopped_clock
 from tests.servers.samples import PICTURE
 
-from limner.errors import ProviderAuth, ProviderRefused, ProviderUnavailable
+from limner.errors import JobTaken, ProviderAuth, ProviderRefused, ProviderUnavailable
 from limner.pictures.request import ImageRequest, Receipt, RemoteJob
 from limner.providers.base import Connection
 from limner.providers.replicate_flux import ReplicateFlux
 from limner.testing import FakeDesk, FakeSink
-from limner.testing.servers.http_server import Gate, Reply, json_reply
+from limner.testing.servers.http_server import Gate, Reply, dropped, json_reply
 from limner.testing.servers.replicate_server import PAGE, ReplicateServer, error_reply
 
 MODEL = "black-forest-labs/flux-schnell"
@@ -186,7 +188,8 @@ async def find(
 ) -> RemoteJob | None:
     since_ms = int(wall.time() * 1000) - HOUR_MS
     provider = ReplicateFlux(connect(server.base_url))
-    return await provider.find(replace(REQUEST, **changes), since_ms=since_ms)
+    found = await provider.find(replace(REQUEST, **changes), since_ms=since_ms)
+    return next(iter(found or ()), None)
 
 
 async def test_a_prediction_is_found_by_model_prompt_and_seed(
@@ -211,7 +214,7 @@ async def test_a_prediction_is_found_pages_back_but_not_before_it_was_asked_for(
         replicate_server.add(MODEL, INPUTS | {"seed": seed})
     found = await find(replicate_server, connect, seed=1000)
     assert found == job(replicate_server, "p000000000002")
-    assert len(replicate_server.sent("list")) == 2
+    assert len(replicate_server.sent("list")) == 3
     assert await find(replicate_server, connect) is None
     old["created_at"] = "not a time"
     assert await find(replicate_server, connect) == job(replicate_server, old["id"])
@@ -303,3 +306,97 @@ async def test_giving_up_a_resumption_leaves_the_prediction_alone(
     with pytest.raises(asyncio.CancelledError):
         await resuming
     assert replicate_server.sent("cancel") == []
+
+
+async def draw(
+    server: ReplicateServer, connect: Callable[..., Connection], *, taken: tuple[str, ...] = ()
+) -> tuple[bytes, FakeDesk]:
+    """Draw; the predictions in ``taken`` belong to other requests."""
+    sink, desk = FakeSink(), FakeDesk()
+
+    async def journal(job: RemoteJob) -> None:
+        if job.remote_id in taken:
+            raise JobTaken(job.remote_id)
+        desk.jobs.append(job)
+
+    provider = ReplicateFlux(connect(server.base_url))
+    await provider.generate(REQUEST, sink, replace(desk.desk, journal=journal))
+    return bytes(sink.data), desk
+
+
+async def test_the_prediction_of_another_request_is_not_taken_for_ones_own(
+    replicate_server: ReplicateServer, connect: Callable[..., Connection]
+) -> None:
+    other = replicate_server.add(MODEL, INPUTS | {"prompt": "a wolf"})
+    mine = replicate_server.add(MODEL, INPUTS)
+    replicate_server.script("create", json_reply(other, status=201))
+    data, desk = await draw(replicate_server, connect)
+    assert (data, desk.jobs[0]) == (PICTURE, job(replicate_server, mine["id"]))
+
+
+async def test_a_prediction_that_another_request_has_is_refused(
+    replicate_server: ReplicateServer, connect: Callable[..., Connection]
+) -> None:
+    other = replicate_server.add(MODEL, INPUTS)
+    replicate_server.script("create", json_reply(other, status=201))
+    with pytest.raises(ProviderUnavailable, match="named another request's job") as caught:
+        await draw(replicate_server, connect, taken=(other["id"],))
+    assert (caught.value.may_be_billed, caught.value.retryable) == (True, False)
+
+
+async def test_the_look_of_another_prediction_is_not_believed(
+    replicate_server: ReplicateServer, connect: Callable[..., Connection]
+) -> None:
+    replicate_server.looks = 1
+    other = replicate_server.add(MODEL, INPUTS, status="succeeded", output="https://evil.example/")
+    replicate_server.script("look", json_reply(other))
+    data, desk = await draw(replicate_server, connect)
+    assert (data, len(replicate_server.sent("look"))) == (PICTURE, 2)
+    assert desk.jobs == [job(replicate_server, "p000000000002")]
+
+
+@pytest.mark.parametrize("failure", [error_reply(500, "oops"), error_reply(409, "no"), dropped()])
+async def test_a_failure_after_the_start_goes_on_with_the_prediction_in_the_list(
+    failure: Reply, replicate_server: ReplicateServer, connect: Callable[..., Connection]
+) -> None:
+    taken, mine = (replicate_server.add(MODEL, INPUTS)["id"] for _ in range(2))
+    replicate_server.script("create", failure)
+    data, desk = await draw(replicate_server, connect, taken=(taken,))
+    assert (data, desk.jobs[0]) == (PICTURE, job(replicate_server, mine))
+    assert len(replicate_server.sent("create")) == 1
+
+
+async def test_an_error_is_free_only_if_the_list_has_no_prediction(
+    replicate_server: ReplicateServer, connect: Callable[..., Connection]
+) -> None:
+    replicate_server.always("create", error_reply(503, "busy"))
+    with pytest.raises(ProviderUnavailable) as caught:
+        await draw(replicate_server, connect)
+    assert caught.value.message == "Replicate answered 503: busy; it has no job for this request"
+    assert (caught.value.may_be_billed, caught.value.retryable) == (False, True)
+    replicate_server.always("list", error_reply(503, "busy"))
+    with pytest.raises(ProviderUnavailable, match="may be billed") as caught:
+        await draw(replicate_server, connect)
+    assert (caught.value.may_be_billed, caught.value.retryable) == (True, False)
+
+
+@pytest.mark.parametrize("lead_s", [-600, 0, 600, 1200])
+async def test_the_prediction_nearest_to_the_request_comes_first_on_the_services_clock(
+    lead_s: int, replicate_server: ReplicateServer, connect: Callable[..., Connection]
+) -> None:
+    sent = datetime.now(UTC)
+
+    def at(seconds: int) -> str:
+        created = sent + timedelta(seconds=lead_s + seconds)
+        return created.isoformat().replace("+00:00", "Z")
+
+    one, two, three = (
+        replicate_server.add(MODEL, INPUTS, created_at=at(seconds))["id"]
+        for seconds in (-600, 1, 30)
+    )
+    page = {"results": [*reversed(replicate_server.predictions.values())], "next": None}
+    date = format_datetime(sent + timedelta(seconds=lead_s), usegmt=True)
+    replicate_server.always("list", json_reply(page, headers={"Date": date}))
+    provider = ReplicateFlux(connect(replicate_server.base_url))
+    found = await provider.find(REQUEST, since_ms=int(sent.timestamp() * 1000))
+    assert found == [job(replicate_server, each) for each in (two, three, one)]

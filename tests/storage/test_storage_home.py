@@ -20,9 +20,10 @@ import pytest
 from limner.errors import StorageError
 from limner.storage.blobs import Blobs
 from limner.storage.daily_copy import KEPT_COPIES, copy_of, daily_copies, make_copy
-from limner.storage.database import REPAIR_HINT
+from limner.storage.database import QUICK_CHECK_PAGES, REPAIR_HINT, open_database
 from limner.storage.home import Home
 from limner.storage.home_mark import HomeMark, read_mark
+from limner.storage.repair import repair_database
 from limner.storage.store import Store, Transaction
 
 TODAY = date(2026, 11, 16)
@@ -270,3 +271,81 @@ async def test_a_read_only_home_is_read_and_left_as_it_is(home: Home, closed: bo
         assert done.stdout.split() == ["3", "False", "HOME_READ_ONLY"], done.stderr
         assert {file.name: file.read_bytes() for file in folder.iterdir()} == files
         folder.chmod(0o755)
+
+
+def fill_ledger(home: Home, count: int) -> None:
+    with closing(open_database(home.database)) as database:
+        connection = database.connection
+        connection.execute("BEGIN")
+        for number in range(count):
+            connection.execute(
+                "INSERT INTO ledger (session_id, tool, provider, model, state, quoted_nano, "
+                "cost_nano, cost_source, day, created_ms, updated_ms, owner_pid, owner_start, "
+                "owner_boot) VALUES (?, 't', 'p', 'm', 'settled', 1, 1, 'table', '2026-11-16', "
+                "1, 1, 1, '', '')",
+                (session(number),),
+            )
+        connection.execute("COMMIT")
+
+
+def session(number: int) -> str:
+    return f"session {number:0900}"
+
+
+def zero_page_of(home: Home, number: int) -> None:
+    """Lose the page of the ledger that has the row of a session."""
+    whole = home.database.read_bytes()
+    start = whole.index(f"{session(number)}tpmsettled".encode()) // 4096 * 4096
+    home.database.write_bytes(whole[:start] + bytes(4096) + whole[start + 4096 :])
+
+
+async def test_a_page_that_no_command_reads_is_found_by_the_daily_copy(home: Home) -> None:
+    fill_ledger(home, 1_700)
+    assert home.database.stat().st_size // 4096 > QUICK_CHECK_PAGES
+    zero_page_of(home, 800)
+    await fill(home, count=1)
+    assert daily_copies(home) == []
+    with pytest.raises(StorageError, match="is damaged: the daily check found"):
+        await sessions(home)
+
+
+async def test_a_repair_keeps_every_row_that_can_be_read(home: Home) -> None:
+    await fill(home)
+    fill_ledger(home, 1000)
+    size_bytes = home.database.stat().st_size
+    zero_page_of(home, 500)
+    done = repair_database(home)
+    assert done.started_from is None
+    assert done.put_aside is not None
+    assert Path(done.put_aside, "limner.db").stat().st_size == size_bytes
+    assert 990 < done.ledger_rows < 1000
+    assert done.ledger_rows + done.ledger_rows_missing == 1000
+    assert await sessions(home) == 3
+    store = Store(home.database)
+    wrong = await store.read(lambda tx: tx.all("spending_wrong"))
+    total = await store.read(lambda tx: tx.one("spending_of", kind="all", name=""))
+    await store.aclose()
+    assert wrong == []
+    assert total is not None
+    assert total["settled_nano"] == done.ledger_rows
+
+
+async def test_a_repair_of_a_sound_home_changes_nothing_but_the_count(home: Home) -> None:
+    await fill(home)
+    done = repair_database(home)
+    assert (done.started_from, done.put_aside) == (str(home.database), None)
+    assert await sessions(home) == 3
+
+
+async def test_a_repair_prefers_a_copy_of_this_home_to_the_database_of_another(
+    home: Home, tmp_path: Path
+) -> None:
+    other = Home(tmp_path / "other")
+    await fill(home)
+    make_copy(home, TODAY)
+    await fill(other, count=5)
+    shutil.copyfile(other.database, home.database)
+    done = repair_database(home)
+    assert done.started_from == str(copy_of(home, TODAY))
+    assert done.salvaged_rows == 0
+    assert await sessions(home) == 3

@@ -246,6 +246,7 @@ Event = (
     | Compacted
     | TurnEnded
 )
+"""Every event of a turn; match on its class, or read the ``type`` of its JSON."""
 
 
 def images_of(calls: Sequence[ToolFinished]) -> list[Json]:

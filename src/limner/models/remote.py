@@ -17,6 +17,7 @@ from limner.models.registry import KnownModel
 from limner.net.clock import Clock
 from limner.net.failures import MAX_MESSAGE_CHARS, MAY_BE_BILLED, Vendor
 from limner.net.http import HttpClient, HttpResponse
+from limner.net.service import DEFAULT_TIMEOUT_S as DEFAULT_REQUEST_TIMEOUT_S
 from limner.net.service import Service, send_with_retries, versioned
 from limner.net.sse import EventStream
 from limner.wires.base import Answer, ModelRequest, Prompt, StreamReader, Usage, Wire, wire
@@ -35,6 +36,7 @@ class ModelConnection(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     base_url: str
     clock: Clock = msgspec.field(default_factory=Clock)
+    timeout_s: float = DEFAULT_REQUEST_TIMEOUT_S
 
 
 class RemoteModel:
@@ -47,6 +49,7 @@ class RemoteModel:
         kind: the purpose of the requests, for telemetry.
         clock: the clock for pauses between two attempts.
         idle_timeout_s: the longest pause between two chunks.
+        request_timeout_s: the longest that a whole request may take.
 
     Raises:
         SettingsError: its base URL is not a URL.
@@ -62,6 +65,7 @@ class RemoteModel:
         kind: str,
         clock: Clock | None = None,
         idle_timeout_s: float = IDLE_TIMEOUT_S,
+        request_timeout_s: float = DEFAULT_REQUEST_TIMEOUT_S,
     ) -> None:
         self._model = model
         self._kind = kind
@@ -70,7 +74,13 @@ class RemoteModel:
         # A service without a key has no account to bill.
         self._paid = bool(key)
         base_url = _versioned(model.base_url, self._wire)
-        connection = ModelConnection(http=http, key=key, base_url=base_url, clock=clock or Clock())
+        connection = ModelConnection(
+            http=http,
+            key=key,
+            base_url=base_url,
+            clock=clock or Clock(),
+            timeout_s=request_timeout_s,
+        )
         with _as_model_error():
             self._service = Service(connection, _vendor(model), headers=self._wire.headers(key))
 

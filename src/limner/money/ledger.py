@@ -17,7 +17,7 @@ from typing import Any
 
 from msgspec.structs import asdict, replace
 
-from limner.errors import BudgetExceeded, CostSource, StorageError
+from limner.errors import BudgetExceeded, CostSource, JobTaken, StorageError
 from limner.money.caps import Caps, CapTotals, Used, amount_under, check_caps
 from limner.money.records import Delivery, JobRow, LedgerRow, Reservation, Spend, SpendLine
 from limner.storage.owners import delete_ended, is_alive, owner_in
@@ -218,7 +218,11 @@ class Money:
         return await self._store.write(work)
 
     async def note_job(self, job_id: str, *, remote_id: str, remote_url: str) -> None:
-        """Journal how the provider finds the job again."""
+        """Journal how the provider finds the job again.
+
+        Raises:
+            JobTaken: another request has that job.
+        """
 
         def work(tx: Transaction) -> None:
             noted = tx.run(
@@ -228,6 +232,8 @@ class Money:
                 remote_url=remote_url,
                 now_ms=self._now_ms(),
             )
+            if noted != 1 and tx.one("job_by_id", id=job_id) is not None:
+                raise JobTaken(f"The job {remote_id} belongs to another request.")
             if noted != 1:
                 raise StorageError(f"There is no job {job_id!r}.")
 

@@ -43,9 +43,8 @@ MODERATION_CODES = frozenset(
 OUT_OF_QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 # Google responds with 400 to a wrong key.
 WRONG_KEY_CODES = frozenset({"API_KEY_INVALID"})
-# A proxy or the service timed out, so it is unknown if the picture was drawn and charged. A CDN
-# sends the last three instead of 502 and 504.
-OUTCOME_UNKNOWN = frozenset({408, 502, 504, 520, 522, 524})
+# The service or a proxy failed after it got the request, so it is unknown if it drew and charged.
+OUTCOME_UNKNOWN = frozenset({408, 409, *range(500, 600)})
 MAY_BE_BILLED = "the request may be billed and was not sent again"
 
 _REQUEST_ID_HEADERS = ("x-request-id", "request-id", "cf-ray")
@@ -140,7 +139,7 @@ def response_error(
         f"{text}; {vendor.unknown_outcome}" if is_outcome_unknown else text,
         may_be_billed=is_outcome_unknown,
         provider_message=body.message if body.has_message else None,
-        hint=_hint(response.status, body, vendor),
+        hint=_hint(response.status, body, vendor, is_outcome_unknown=is_outcome_unknown),
         extras=_extras(response, body, vendor),
     )
     if isinstance(error, ProviderRateLimited):
@@ -179,25 +178,32 @@ def transport_error(
     problem: httpx2.RequestError, vendor: Vendor, *, paid: bool
 ) -> ProviderUnavailable:
     """The error for a failed connection; it says if the request may be billed."""
-    extras = {"provider": vendor.provider}
     if isinstance(problem, _NEVER_SENT):
         return ProviderUnavailable(
             f"{vendor.title} cannot be reached ({type(problem).__name__}); nothing was sent",
             hint=f"Check the network, and {vendor.base_url_env} if it is set.",
-            extras=extras | {"sent": False},
+            extras={"provider": vendor.provider, "sent": False},
         )
-    timed_out = isinstance(problem, httpx2.TimeoutException)
-    text = (
-        f"{vendor.title} did not answer in time"
-        if timed_out
-        else f"The connection to {vendor.title} broke off"
-    )
+    if isinstance(problem, httpx2.TimeoutException):
+        return _unknown_outcome(f"{vendor.title} did not answer in time", vendor, paid=paid)
+    return _unknown_outcome(f"The connection to {vendor.title} broke off", vendor, paid=paid)
+
+
+def timeout_error(vendor: Vendor, timeout_s: float, *, paid: bool) -> ProviderUnavailable:
+    """The error for a request that took too long as a whole."""
+    text = f"{vendor.title} had not answered in full after {timeout_s:g} s"
+    error = _unknown_outcome(text, vendor, paid=paid)
+    error.hint = error.hint or "Set services.timeout_s to wait longer."
+    return error
+
+
+def _unknown_outcome(text: str, vendor: Vendor, *, paid: bool) -> ProviderUnavailable:
     return ProviderUnavailable(
         f"{text}; {vendor.unknown_outcome}" if paid else text,
         may_be_billed=paid,
         retryable=not paid,
         hint=f"Look at {vendor.account_url} before asking again." if paid else None,
-        extras=extras | {"sent": True},
+        extras={"provider": vendor.provider, "sent": True},
     )
 
 
@@ -223,13 +229,14 @@ def parse_retry_after_s(headers: Mapping[str, str]) -> float | None:
 
 def _seconds_until(moment: str, now: str) -> float | None:
     """Seconds until an HTTP date, by the service's clock if the response has a date."""
-    end = _parse_date(moment)
+    end = parse_date(moment)
     if end is None:
         return None
-    return max(0.0, (end - (_parse_date(now) or datetime.now(UTC))).total_seconds())
+    return max(0.0, (end - (parse_date(now) or datetime.now(UTC))).total_seconds())
 
 
-def _parse_date(text: str) -> datetime | None:
+def parse_date(text: str) -> datetime | None:
+    """An HTTP date; None if the text is not one."""
     try:
         parsed = parsedate_to_datetime(text)
     except ValueError:
@@ -254,14 +261,14 @@ def _error_type(response: FailedResponse, body: _ErrorBody) -> type[ProviderErro
     return exact.get(status, ProviderUnavailable if status >= 500 else ProviderBadRequest)
 
 
-def _hint(status: int, body: _ErrorBody, vendor: Vendor) -> str | None:
+def _hint(status: int, body: _ErrorBody, vendor: Vendor, *, is_outcome_unknown: bool) -> str | None:
     if body.code in MODERATION_CODES:
         return vendor.rephrase
     if body.code in OUT_OF_QUOTA_CODES or status == 402:
         return f"Add credit at {vendor.account_url}"
     if status < 400:
         return f"Set {vendor.base_url_env} to the address that it redirects to."
-    if status in OUTCOME_UNKNOWN:
+    if is_outcome_unknown:
         return f"Look at {vendor.account_url} before asking again."
     if status in (401, 403) or body.code in WRONG_KEY_CODES:
         return _key_hint(status, vendor)

@@ -190,7 +190,7 @@ def _decode_strictly(data: bytes) -> bytes:
 def _unescape(data: bytes) -> bytes:
     try:
         return _decode_string(b'"%b"' % data).encode()
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         raise _bad_response("has a string with a broken escape") from None
 
 

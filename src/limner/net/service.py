@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import re
@@ -14,6 +15,7 @@ from collections.abc import (
     Mapping,
 )
 from contextlib import aclosing, asynccontextmanager
+from datetime import UTC, datetime
 from typing import Any, Protocol, TypeVar
 
 import httpx2
@@ -31,8 +33,10 @@ from limner.net.failures import (
     FailedResponse,
     Vendor,
     is_safe_to_resend,
+    parse_date,
     reported_error,
     response_error,
+    timeout_error,
     transport_error,
 )
 from limner.net.http import (
@@ -46,7 +50,9 @@ from limner.net.json_pictures import MAX_JSON_BYTES, read_json_with_pictures
 from limner.net.paid_request import announcing_trace
 from limner.net.redaction import redact
 from limner.net.sink import Sink
+from limner.settings import ServiceSettings
 
+DEFAULT_TIMEOUT_S = ServiceSettings().timeout_s
 MAX_ERROR_BYTES = 64 * 1024
 FIRST_RETRY_S = 0.5
 # A refused connection seldom succeeds a minute later; a rate limit often ends by then.
@@ -84,6 +90,11 @@ class Access(Protocol):
         """The clock for pauses between two attempts."""
         ...
 
+    @property
+    def timeout_s(self) -> float:
+        """How long one request may take, to the last byte of its response."""
+        ...
+
 
 class Service:
     """A vendor's API at its base URL, with the key.
@@ -91,6 +102,10 @@ class Service:
     Args:
         picture_hosts: the hosts of the vendor's picture URLs, besides the base URL.
         headers: the headers of every request, with the key; the default is a bearer token.
+
+    Attributes:
+        clock_lead_s: how far the service's clock is ahead of the local one, by the ``Date`` of its
+            last response; None before the first.
 
     Raises:
         SettingsError: the base URL is not a URL.
@@ -107,8 +122,9 @@ class Service:
     ) -> None:
         self.vendor = vendor
         self.clock = access.clock
+        self.clock_lead_s: float | None = None
         self.base_url = _check_base_url(access.base_url, vendor)
-        self._http = access.http
+        self._http, self._timeout_s = access.http, access.timeout_s
         self._secrets = (_check_key(access.key, vendor),)
         bearer = {"Authorization": f"Bearer {access.key}"}
         self._headers = bearer if headers is None else headers
@@ -240,17 +256,30 @@ class Service:
             request.stream = ChunkedBody(content)
         if paid and (trace := announcing_trace()) is not None:
             request.extensions = {**request.extensions, "trace": trace}
+        # The HTTP library limits only the pause between two chunks.
+        deadline = asyncio.timeout(self._timeout_s)
         try:
-            response = await self._http.send(request, stream=True)
-            try:
-                if not response.is_success:
-                    raise await self._failure(response, paid=paid)
-                with self._with_provider_name():
-                    yield response
-            finally:
-                await response.aclose()
+            async with deadline:
+                response = await self._http.send(request, stream=True)
+                self._note_date(response)
+                try:
+                    if not response.is_success:
+                        raise await self._failure(response, paid=paid)
+                    with self._with_provider_name():
+                        yield response
+                finally:
+                    await response.aclose()
         except httpx2.RequestError as problem:
             raise transport_error(problem, self.vendor, paid=paid) from problem
+        except TimeoutError as problem:
+            if not deadline.expired():
+                raise
+            raise timeout_error(self.vendor, self._timeout_s, paid=paid) from problem
+
+    def _note_date(self, response: httpx2.Response) -> None:
+        date = parse_date(response.headers.get("date", ""))
+        if date is not None:
+            self.clock_lead_s = (date - datetime.now(UTC)).total_seconds()
 
     async def _failure(self, response: httpx2.Response, *, paid: bool) -> ProviderError:
         body = b""

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from limner.catalogue.sizes import Size
 from limner.catalogue.vision import VisionModel, cost, largest_useful, limits_for, tokens
-from limner.content import Picture
+from limner.content import Discreet, Picture
 from limner.errors import NANO_PER_USD
 from limner.imaging.fit import FitRequest, Fitted, Region
 from limner.pictures.take import Pictures
@@ -30,7 +30,7 @@ GENEROUS_BYTES = 5_000_000
 UNKNOWN_SIZE = Size(GENEROUS_EDGE, GENEROUS_EDGE)
 
 
-class FittedImage(msgspec.Struct, frozen=True, kw_only=True):
+class FittedImage(Discreet, frozen=True, kw_only=True):
     """A picture as one model should get it.
 
     Attributes:
@@ -42,6 +42,8 @@ class FittedImage(msgspec.Struct, frozen=True, kw_only=True):
         cost_nano: the price of those tokens in nano-dollars; None if it is unknown.
         tiles: the same picture in parts at full detail, if the setting asks for them.
     """
+
+    unshown = ("data",)
 
     data: bytes
     fit: Fitted

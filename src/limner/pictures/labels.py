@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 import msgspec
 
 from limner.content import Picture
-from limner.imaging.png_chunks import HEADER_END, parse_text, text_chunk, walk
+from limner.imaging.png_chunks import HEADER_END, PngText, parse_text, text_chunk, walk
 from limner.storage.temp_file import Spliced
 
 # The keywords of the PNG specification, and one of limner.
@@ -52,6 +54,23 @@ def own_handle(file: BinaryIO) -> str | None:
     return tag.handle if tag is not None and _digest(file, tag.end) == tag.handle else None
 
 
+def read_label(file: BinaryIO) -> tuple[Label, bytes] | None:
+    """The label of a file that limner wrote, and the bytes of its picture.
+
+    None if there is no label, or if the picture has changed since.
+    """
+    handle = own_handle(file)
+    tag = None if handle is None else _tag(file)
+    if tag is None:
+        return None
+    texts = {text.keyword: text.text for text in _texts(file)}
+    file.seek(0)
+    data = file.read(HEADER_END)
+    file.seek(tag.end)
+    label = Label(prompt=texts.get(PROMPT, ""), model=texts.get(MODEL, ""), handle=tag.handle)
+    return label, data + file.read()
+
+
 def is_copy(file: BinaryIO, picture: Picture) -> bool:
     """Whether a file contains that picture, with or without a label."""
     tag = _tag(file)
@@ -76,6 +95,12 @@ def _tag(file: BinaryIO) -> _Tag | None:
         if text is not None and text.keyword == HANDLE:
             return _Tag(text.text, chunk.end)
     return None
+
+
+def _texts(file: BinaryIO) -> Iterator[PngText]:
+    for chunk in islice(walk(file, start=HEADER_END), _CHUNKS):
+        if (text := parse_text(file, chunk)) is not None:
+            yield text
 
 
 def _digest(file: BinaryIO, end: int) -> str:

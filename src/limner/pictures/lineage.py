@@ -33,8 +33,12 @@ class PictureRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_drawn_from_words(self) -> bool:
-        """Whether limner had a provider draw it, from text alone."""
-        return {"provider", "prompt"} <= self.lineage.keys() and not self.drawn_from
+        """Whether limner had a provider draw it, from text alone.
+
+        A repair knows only what a file says about itself, and another program may have written it.
+        """
+        is_recorded = "repaired" not in self.lineage
+        return is_recorded and {"provider", "prompt"} <= self.lineage.keys() and not self.drawn_from
 
 
 class Lineage(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
 from limner.content import Discreet
-from limner.errors import CostSource
+from limner.errors import CostSource, JobTaken
 
 MAX_SEED = 2**31 - 1
 
@@ -133,10 +133,21 @@ class ProviderCallbacks(msgspec.Struct, frozen=True, kw_only=True):
     """The callbacks of a provider's caller.
 
     ``journal`` must be awaited as soon as a job has an id, before the provider waits for it: then
-    a crash cannot lose the job. ``progress`` may be called at any time. ``withdraw`` is called
+    a crash cannot lose the job. It raises JobTaken if the job belongs to another request.
+    ``progress`` may be called at any time. ``withdraw`` is called
     when the service has confirmed that it will not charge for a cancelled job.
     """
 
     journal: Callable[[RemoteJob], Awaitable[None]]
     progress: Callable[[Progress], None]
     withdraw: Callable[[], None]
+
+    async def claim(self, found: Iterable[RemoteJob]) -> RemoteJob | None:
+        """Journal the first of these jobs that belongs to no other request, and return it."""
+        for job in found:
+            try:
+                await self.journal(job)
+            except JobTaken:
+                continue
+            return job
+        return None

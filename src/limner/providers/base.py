@@ -6,7 +6,7 @@ retry a paid request.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import msgspec
@@ -16,6 +16,7 @@ from limner.catalogue.prices import Free
 from limner.net.clock import Clock
 from limner.net.failures import MAY_BE_BILLED, Vendor
 from limner.net.http import HttpClient
+from limner.net.service import DEFAULT_TIMEOUT_S
 from limner.net.sink import Sink
 from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt, RemoteJob
 
@@ -43,8 +44,12 @@ class Provider(Protocol):
 class Resumable(Protocol):
     """A provider whose jobs have ids, so that a later process can fetch their pictures."""
 
-    async def find(self, request: ImageRequest, *, since_ms: int) -> RemoteJob | None:
-        """Find the job of a request that was sent but whose id did not arrive, or None."""
+    async def find(self, request: ImageRequest, *, since_ms: int) -> Sequence[RemoteJob] | None:
+        """The jobs that may be that of a request whose id did not arrive, the likeliest first.
+
+        Returns None if the service cannot be asked. ``since_ms`` is when the request was sent, by
+        the local clock.
+        """
         ...
 
     async def resume(
@@ -58,8 +63,8 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True):
     """What a provider is built from, in the event loop that will use it.
 
     ``illustrate`` is the embedded illustrator: it takes a request and returns a PNG and facts about
-    it. ``base_url`` has no slash at its end. ``variables`` holds the environment variables that
-    the spec names and that are set.
+    it. ``base_url`` has no slash at its end. ``timeout_s`` limits each request as a whole.
+    ``variables`` holds the environment variables that the spec names and that are set.
     """
 
     http: HttpClient
@@ -67,6 +72,7 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     illustrate: Callable[[ImageRequest], Awaitable[tuple[bytes, Mapping[str, Any]]]]
     clock: Clock = msgspec.field(default_factory=Clock)
+    timeout_s: float = DEFAULT_TIMEOUT_S
     variables: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
 
 

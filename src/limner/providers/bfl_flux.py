@@ -87,6 +87,7 @@ class _TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The status of a task."""
 
     status: str
+    id: Any = None
     result: Any = None
     details: Any = None
     error: Any = None
@@ -134,6 +135,8 @@ class BflFlux(JobProvider):
             read_timeout_s=min(timeout_s, POLL_TIMEOUT_S),
         )
         task = _parse(answer, _TaskStatus)
+        if task.id not in (None, job.remote_id):
+            raise self.confused("Black Forest Labs answered about another task")
         failure = self._failure(task)
         return JobStatus(
             job=job,

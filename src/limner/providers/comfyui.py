@@ -71,8 +71,8 @@ class ComfyUI:
             listener.cancel()
             await asyncio.gather(listener, return_exceptions=True)
 
-    async def find(self, request: ImageRequest, *, since_ms: int) -> RemoteJob | None:
-        """Find the job of a request that was sent but whose id did not arrive, or None."""
+    async def find(self, request: ImageRequest, *, since_ms: int) -> list[RemoteJob]:
+        """The jobs that may be that of a request whose id did not arrive."""
         return await self._job(self._connection.clock).find(request, since_ms=since_ms)
 
     async def resume(

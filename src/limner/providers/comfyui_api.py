@@ -118,11 +118,9 @@ class ComfyJob(JobProvider):
             await self._order("interrupt", {"prompt_id": job.remote_id})
         return True
 
-    async def find(self, request: ImageRequest, *, since_ms: int) -> RemoteJob | None:
-        """Find the job of a request whose id did not arrive, or None."""
-        wanted = _mark(request)
-        if request.seed is None:
-            return None
+    async def find(self, request: ImageRequest, *, since_ms: int) -> list[RemoteJob]:
+        """The jobs that may be that of a request whose id did not arrive."""
+        wanted, found = _mark(request), list[RemoteJob]()
         queue = as_object(await self._call("GET", "queue", max_json_bytes=MAX_LIST_BYTES))
         history = as_object(
             await self._call(
@@ -139,8 +137,8 @@ class ComfyJob(JobProvider):
             created = extra.get("create_time")
             is_old = isinstance(created, int) and created < since_ms
             if extra.get(MARK) == wanted and _ID.fullmatch(job_id) and not is_old:
-                return self._job(job_id)
-        return None
+                found.append(self._job(job_id))
+        return found
 
     async def _checkpoint(self, name: str) -> str:
         checkpoints = as_list(await self._call("GET", "models/checkpoints"))

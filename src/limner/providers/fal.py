@@ -187,6 +187,8 @@ class Fal(JobProvider):
                 "request.",
             )
         queued = _parse(await self.service.call("GET", url, read_timeout_s=timeout_s))
+        if queued.request_id not in (None, job.remote_id):
+            raise self.confused("fal answered about another request")
         if queued.status != DONE:
             return JobStatus(job=job, ended=False, note=_note(queued))
         result_url = self._own_url(queued.response_url) or url.removesuffix(STATUS)
@@ -215,10 +217,6 @@ class Fal(JobProvider):
             "PUT", f"{url.removesuffix(STATUS)}/cancel", read_timeout_s=POLL_TIMEOUT_S
         )
         return as_object(answer).get("status") == CANCELLED
-
-    async def find(self, request: ImageRequest, *, since_ms: int) -> RemoteJob | None:
-        """None: the queue has no list of requests."""
-        return None
 
     def _own_url(self, url: object) -> str | None:
         """The URL if it is at the API's own origin, the only one that gets the key."""

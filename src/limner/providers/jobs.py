@@ -12,13 +12,14 @@ import asyncio
 import contextlib
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
 import msgspec
 
 from limner.errors import (
     BadProviderImage,
+    JobTaken,
     LimnerError,
     ProviderError,
     ProviderRateLimited,
@@ -39,6 +40,7 @@ DEADLINE_S = 120.0
 FIRST_POLL_S = 0.5
 MAX_POLL_S = 3.0
 CANCEL_TIMEOUT_S = 5.0
+FIND_TIMEOUT_S = 30.0
 FETCH_PAUSES_S = (0.5, 1.0, 2.0)
 
 # asyncio keeps only weak references to tasks.
@@ -105,8 +107,11 @@ class JobProvider(ABC):
         """Cancel a job; True if the service confirms that it will not charge for it."""
         return False
 
-    async def find(self, request: ImageRequest, *, since_ms: int) -> RemoteJob | None:
-        """Find the job of a request whose id did not arrive; None if that is impossible."""
+    async def find(self, request: ImageRequest, *, since_ms: int) -> Sequence[RemoteJob] | None:
+        """The jobs that may be that of a request whose id did not arrive, the likeliest first.
+
+        None if the service has no list of its jobs.
+        """
         return None
 
     async def generate(self, request: ImageRequest, sink: Sink, desk: ProviderCallbacks) -> Receipt:
@@ -124,6 +129,8 @@ class JobProvider(ABC):
         except asyncio.CancelledError:
             await run_shielded(self._cancel(status.job, desk))
             raise
+        except JobTaken as error:
+            raise self.confused(f"{self._title} named another request's job") from error
 
     async def resume(
         self, job: RemoteJob, request: ImageRequest, sink: Sink, desk: ProviderCallbacks
@@ -135,6 +142,7 @@ class JobProvider(ABC):
     async def _create(
         self, request: ImageRequest, sink: _CountingSink, desk: ProviderCallbacks
     ) -> JobStatus:
+        """Start a job. If its id did not arrive, ask the service for it."""
         since_ms = int(time.time() * 1000)
         creation = asyncio.ensure_future(self.create(request, sink))
         try:
@@ -142,6 +150,37 @@ class JobProvider(ABC):
         except asyncio.CancelledError:
             await run_shielded(self._cancel_creation(creation, request, desk, since_ms=since_ms))
             raise
+        except ProviderError as error:
+            if not error.may_be_billed or sink.count:
+                raise
+            return await self._find_lost(error, request, desk, since_ms=since_ms)
+
+    async def _find_lost(
+        self,
+        failure: ProviderError,
+        request: ImageRequest,
+        desk: ProviderCallbacks,
+        *,
+        since_ms: int,
+    ) -> JobStatus:
+        """The job of a request whose outcome is unknown, if the service has it in its list.
+
+        Raises:
+            ProviderError: the failure. It is free of charge if the service responded to the request
+                with an error and has no job for it.
+        """
+        try:
+            async with asyncio.timeout(FIND_TIMEOUT_S):
+                found = await self.find(request, since_ms=since_ms)
+                job = await desk.claim(found or ())
+        except (LimnerError, TimeoutError):
+            raise failure from None
+        if job is not None:
+            return JobStatus(job=job, ended=False)
+        if found is None or "status" not in failure.extras:
+            raise failure
+        text = failure.message.removesuffix(f"; {self.service.vendor.unknown_outcome}")
+        raise ProviderUnavailable(f"{text}; it has no job for this request", extras=failure.extras)
 
     async def _finish(
         self,
@@ -199,7 +238,10 @@ class JobProvider(ABC):
     ) -> tuple[JobStatus | None, float | None]:
         """The job's status; or None if the poll failed, with the pause the service asks for."""
         try:
-            return await self.poll(job, sink, timeout_s=timeout_s), None
+            status = await self.poll(job, sink, timeout_s=timeout_s)
+            if status.job.remote_id != job.remote_id:
+                raise self.confused(f"{self._title} answered about another job")
+            return status, None
         except (ProviderUnavailable, ProviderRateLimited) as error:
             if not sink.count:
                 return None, error.extras.get("retry_after_s")
@@ -243,18 +285,18 @@ class JobProvider(ABC):
                 if creation.done() and _was_rejected(creation):
                     desk.withdraw()
                     return
-                job = await self._created_job(creation, request, since_ms=since_ms)
+                found = await self._created_jobs(creation, request, since_ms=since_ms)
+                job = await desk.claim(found)
                 if job is not None:
-                    await desk.journal(job)
                     await self._cancel(job, desk)
 
-    async def _created_job(
+    async def _created_jobs(
         self, creation: asyncio.Future[JobStatus], request: ImageRequest, *, since_ms: int
-    ) -> RemoteJob | None:
+    ) -> Sequence[RemoteJob]:
         if creation.done() and creation.exception() is None:
-            return creation.result().job
+            return [creation.result().job]
         creation.cancel()
-        return await self.find(request, since_ms=since_ms)
+        return await self.find(request, since_ms=since_ms) or ()
 
     async def _cancel(self, job: RemoteJob, desk: ProviderCallbacks) -> None:
         with contextlib.suppress(LimnerError, TimeoutError):
@@ -271,6 +313,15 @@ class JobProvider(ABC):
         if status is not None:
             message, fraction = status.note or message, status.fraction
         return Progress(message=message, elapsed_s=elapsed_s, fraction=fraction)
+
+    def confused(self, text: str) -> ProviderUnavailable:
+        """The error for a response that belongs to another request."""
+        return ProviderUnavailable(
+            f"{text}; {self.service.vendor.unknown_outcome}",
+            may_be_billed=True,
+            retryable=False,
+            hint=f"Look at {self.service.vendor.account_url} before asking again.",
+        )
 
     def _timeout(self, job: RemoteJob) -> ProviderUnavailable:
         return ProviderUnavailable(

@@ -34,8 +34,10 @@ CREATE_TIMEOUT_S = 60.0
 POLL_TIMEOUT_S = 10.0
 MAX_PAGES = 10
 MAX_PAGE_BYTES = 8 * 1024 * 1024
-# The service's clock and the local clock may differ by minutes.
-CLOCK_SKEW_MS = 5 * 60 * 1000
+# The `Date` of a response tells how far the clocks differ now. The local clock may have been set
+# since the request was sent.
+CLOCK_STEP_MS = 60 * 60 * 1000
+DATE_PRECISION_MS = 2_000
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 
@@ -97,17 +99,21 @@ class Predictions(JobProvider):
     async def create(self, request: ImageRequest, sink: Sink) -> JobStatus:
         """Start a prediction. A picture in the response goes into the sink."""
         runnable = await self.runnable(request.model)
+        inputs = runnable.inputs.fill(request, encode=as_data_url)
         answer = await self.service.call(
             "POST",
             f"{self.service.base_url}/{runnable.path}",
-            body={**runnable.body, "input": runnable.inputs.fill(request, encode=as_data_url)},
+            body={**runnable.body, "input": inputs},
             headers={"Prefer": f"wait={HOLD_S}"},
             read_timeout_s=CREATE_TIMEOUT_S,
             paid=True,
             wanted={"output"},
             sink=sink,
         )
-        return self._status(self._parse(answer))
+        prediction = self._parse(answer)
+        if not _agrees(prediction, inputs):
+            raise self.confused("Replicate answered about another prediction")
+        return self._status(prediction)
 
     async def poll(self, job: RemoteJob, sink: Sink, *, timeout_s: float) -> JobStatus:
         """Get the status of a prediction. A picture in the response goes into the sink."""
@@ -128,21 +134,34 @@ class Predictions(JobProvider):
             read_timeout_s=POLL_TIMEOUT_S,
             wanted={"output"},
         )
-        return self._parse(answer).status != "succeeded"
+        prediction = self._parse(answer)
+        return prediction.id == job.remote_id and prediction.status != "succeeded"
 
-    async def find(self, request: ImageRequest, *, since_ms: int) -> RemoteJob | None:
-        """Find the prediction of a request by its seed."""
-        if request.seed is None:
+    async def find(self, request: ImageRequest, *, since_ms: int) -> list[RemoteJob] | None:
+        """The predictions with the inputs of a request; one created soon after it comes first."""
+        inputs = (await self.runnable(request.model)).inputs.fill(request, encode=as_data_url)
+        if "seed" not in inputs:
             return None
-        wanted = {"seed": request.seed, "prompt": request.prompt}
         model = request.model.partition(":")[0]
-        async with contextlib.aclosing(self._search(since_ms=since_ms)) as found:
-            async for prediction in found:
-                inputs = as_object(prediction.input)
-                is_same = {name: inputs.get(name) for name in wanted} == wanted
-                if is_same and prediction.model == model:
-                    return self._job(prediction)
-        return None
+        async with contextlib.aclosing(self._search(since_ms=since_ms)) as listed:
+            found = [
+                prediction
+                async for prediction in listed
+                if prediction.model == model
+                and {"prompt", "seed"} <= as_object(prediction.input).keys()
+                and _agrees(prediction, inputs)
+            ]
+        sent_ms = self._service_ms(since_ms) - DATE_PRECISION_MS
+
+        def distance(prediction: Prediction) -> tuple[bool, float]:
+            created_ms = _created_ms(prediction)
+            return created_ms < sent_ms, abs(created_ms - sent_ms)
+
+        return [self._job(prediction) for prediction in sorted(found, key=distance)]
+
+    def _service_ms(self, local_ms: int) -> float:
+        """A time of the local clock on the service's clock, by its last response."""
+        return local_ms + (self.service.clock_lead_s or 0.0) * 1000
 
     async def _search(self, *, since_ms: int) -> AsyncGenerator[Prediction]:
         """The account's predictions since a time, the newest first; a limited number of pages."""
@@ -160,7 +179,7 @@ class Predictions(JobProvider):
             url = as_object(page).get("next")
             for result in as_list(as_object(page).get("results")):
                 prediction = self._parse(result)
-                if _created_ms(prediction) < since_ms - CLOCK_SKEW_MS:
+                if _created_ms(prediction) < self._service_ms(since_ms) - CLOCK_STEP_MS:
                     return
                 yield prediction
 
@@ -213,6 +232,16 @@ def _picture(output: object) -> str | Marker | None:
     if PICTURE in pieces:
         return PICTURE
     return next((piece for piece in pieces if isinstance(piece, str) and piece), None)
+
+
+def _agrees(prediction: Prediction, inputs: Mapping[str, Any]) -> bool:
+    """Whether no input of a prediction differs. Pictures are left out: the journal has none."""
+    given = as_object(prediction.input)
+    return all(
+        given.get(name, value) == value
+        for name, value in inputs.items()
+        if isinstance(value, int | float | str) and not str(value).startswith("data:")
+    )
 
 
 def _created_ms(prediction: Prediction) -> float:

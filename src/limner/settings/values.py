@@ -135,6 +135,18 @@ class ToolSettings(msgspec.Struct, frozen=True, kw_only=True):
     ] = 300
 
 
+class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings for requests to the services of providers and models."""
+
+    timeout_s: Annotated[
+        Seconds,
+        Meta(
+            description="How long one request to a service may take, from the connection to the "
+            "last byte of the response."
+        ),
+    ] = 900
+
+
 class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings for conversations."""
 
@@ -188,6 +200,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     budget: BudgetSettings = BudgetSettings()
     approval: ApprovalSettings = ApprovalSettings()
     tools: ToolSettings = ToolSettings()
+    services: ServiceSettings = ServiceSettings()
     agent: AgentSettings = AgentSettings()
     appserver: AppServerSettings = AppServerSettings()
     mcp: McpSettings = McpSettings()
@@ -200,6 +213,7 @@ SECTIONS: Mapping[str, type[msgspec.Struct]] = {
     "budget": BudgetSettings,
     "approval": ApprovalSettings,
     "tools": ToolSettings,
+    "services": ServiceSettings,
     "agent": AgentSettings,
     "appserver": AppServerSettings,
     "mcp": McpSettings,

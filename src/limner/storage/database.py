@@ -268,8 +268,10 @@ def copy_database(source: Path, target: Path) -> None:
     """Copy a database, which other processes may be using, into one new file.
 
     Raises:
+        OSError: the copy cannot be made.
         sqlite3.DatabaseError: the database is damaged, or the copy cannot be written.
     """
+    os.close(os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     with (
         closing(sqlite3.connect(_read_only(source), uri=True, timeout=BUSY_TIMEOUT_S)) as original,
         closing(sqlite3.connect(target, isolation_level=None)) as copy,
@@ -278,6 +280,22 @@ def copy_database(source: Path, target: Path) -> None:
         copy.execute("PRAGMA synchronous = OFF")
         original.backup(copy)
         copy.execute("PRAGMA journal_mode = DELETE").fetchone()
+
+
+def copy_readable(source: Path, target: Path) -> None:
+    """Copy a database into one new file, also from a read-only disk; raises as `copy_database`."""
+    try:
+        copy_database(source, target)
+    except sqlite3.OperationalError:
+        # SQLite cannot read a database with a `-wal` file on a read-only disk. There no other
+        # process can write it either, so the files can be copied as they are.
+        if _is_writable(source.parent):
+            raise
+        for end in ("", "-wal"):
+            with suppress(FileNotFoundError):
+                shutil.copyfile(f"{source}{end}", f"{target}{end}")
+        with closing(sqlite3.connect(target)) as copy:
+            copy.execute("PRAGMA journal_mode = DELETE").fetchone()
 
 
 def _is_writable(path: Path) -> bool:
@@ -292,14 +310,7 @@ def _open_copy(home: Home) -> Database:
     scratch = Path(tempfile.mkdtemp(prefix="limner-"))
     copy = scratch / home.database.name
     try:
-        try:
-            copy_database(home.database, copy)
-        except sqlite3.OperationalError:
-            # SQLite cannot read a database with a `-wal` file on a read-only disk. There no other
-            # process can write it either, so the files can be copied as they are.
-            for end in ("", "-wal"):
-                with suppress(FileNotFoundError):
-                    shutil.copyfile(f"{home.database}{end}", f"{copy}{end}")
+        copy_readable(home.database, copy)
         connection = connect(copy)
         try:
             if schema_version(connection) == 0 and is_used(home):

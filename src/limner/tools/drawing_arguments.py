@@ -113,6 +113,10 @@ class DrawingArguments(DrawingOptions, frozen=True, kw_only=True):
         return {name: getattr(self, name) for name in DrawingOptions.__struct_fields__}
 
 
+# Why an argument is not in the tool: the generated table of calls shows it.
+_ONLY_CALLER = "the user or the program decides it, not the model"
+
+
 class CallerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What a program or a person can ask for besides, and a model cannot."""
 
@@ -122,7 +126,7 @@ class CallerOptions(msgspec.Struct, frozen=True, kw_only=True):
             Meta(
                 description="The format of the file, by default png. The picture as the provider "
                 "sent it is kept too.",
-                extra={"flag": "--format"},
+                extra={"flag": "--format", "only": _ONLY_CALLER},
             ),
         ]
         | None
@@ -133,7 +137,7 @@ class CallerOptions(msgspec.Struct, frozen=True, kw_only=True):
             Meta(
                 description="Providers to try instead, one after the other, if the first fails "
                 "and that cost nothing.",
-                extra={"metavar": "NAMES", "separator": ","},
+                extra={"metavar": "NAMES", "separator": ",", "only": _ONLY_CALLER},
             ),
         ]
         | None
@@ -143,7 +147,7 @@ class CallerOptions(msgspec.Struct, frozen=True, kw_only=True):
         Meta(
             description="How many unfinished pictures to show on the way; they may cost.",
             ge=0,
-            extra={"flag": "--partial", "metavar": "N"},
+            extra={"flag": "--partial", "metavar": "N", "only": _ONLY_CALLER},
         ),
     ] = 0
 

@@ -67,7 +67,7 @@ class ImageGenerator(msgspec.Struct, frozen=True, kw_only=True):
         """
         with self.in_flight.track():
             plan = await self.planner.plan(order, context, today=self.clock().date())
-            with await self.expect(plan, new_job_id()) as file:
+            with self.in_flight.writing(plan.target), await self.expect(plan, new_job_id()) as file:
                 async with self._paid_call(order, plan, context, file) as call, self.slot():
                     self.in_flight.check_open()
                     provider = self.connect(plan.choice)

@@ -108,7 +108,10 @@ class InspectRequest(InspectArguments, frozen=True, kw_only=True):
             str,
             Meta(
                 description="The model to ask, as provider/id. By default the settings say.",
-                extra={"metavar": "NAME"},
+                extra={
+                    "metavar": "NAME",
+                    "only": "the user or the program decides it, not the model",
+                },
             ),
         ]
         | None

@@ -92,16 +92,18 @@ async def _fetch(
     if not isinstance(provider, Resumable):
         return None
     if row.remote_id is not None and row.remote_url is not None:
-        job: RemoteJob | None = RemoteJob(remote_id=row.remote_id, url=row.remote_url)
+        found = [RemoteJob(remote_id=row.remote_id, url=row.remote_url)]
     else:
-        job = await provider.find(plan.request, since_ms=row.created_ms)
-    if job is None:
+        found = await provider.find(plan.request, since_ms=row.created_ms)
+    if not found:
         return None
     with await drawing.expect(plan, row.id) as file:
         call = resumed_call(drawing.money, row, quote_source=plan.quote.source, delivery=file)
         async with call:
-            await call.note_job(job.remote_id, job.url)
             callbacks = provider_callbacks(call, progress)
+            job = await callbacks.claim(found)
+            if job is None:
+                return None
             receipt = await provider.resume(job, plan.request, file, callbacks)
             return await finish_despite_cancellation(_store(plan, receipt, file, call, drawing))
 

@@ -11,7 +11,14 @@ from difflib import get_close_matches
 
 from msgspec.structs import replace
 
-from limner.errors import Cancelled, LimnerError, ToolTimeout, UnexpectedError, cancellation_cost
+from limner.errors import (
+    Cancelled,
+    LimnerError,
+    ToolTimeout,
+    ToolUnavailable,
+    UnexpectedError,
+    cancellation_cost,
+)
 from limner.net.per_loop import PerLoop
 from limner.net.redaction import redact
 from limner.tools import arguments, result_budget
@@ -173,12 +180,12 @@ class ToolRegistry:
         names = [tool.name for tool in self.definitions(context.allowed)]
         close = get_close_matches(call.name[:_SHOWN_NAME_CHARS], names, n=1, cutoff=0.5)
         hint = f"Did you mean {close[0]}?" if close else f"The tools here: {', '.join(names)}."
-        return _not_available(
-            call,
-            "UNKNOWN_TOOL",
+        unknown = ToolUnavailable(
             f"there is no tool {call.name[:_SHOWN_NAME_CHARS]!r}",
+            code="UNKNOWN_TOOL",
             hint=hint if names else None,
         )
+        return _failure(call, unknown)
 
 
 @contextmanager
@@ -206,11 +213,10 @@ def _cancelled_by(
 
 def _refusal(tool: Tool, call: ToolCall, context: ToolContext) -> ToolResult | None:
     if context.allowed is not None and tool.name not in context.allowed:
-        return _not_available(
-            call, "TOOL_NOT_ALLOWED", f"{tool.name} is not among the tools of this turn"
-        )
+        why = f"{tool.name} is not among the tools of this turn"
+        return _failure(call, ToolUnavailable(why, code="TOOL_NOT_ALLOWED"))
     if not _is_available(tool):
-        return _not_available(call, "TOOL_UNAVAILABLE", f"{tool.name} is not available right now")
+        return _failure(call, ToolUnavailable(f"{tool.name} is not available right now"))
     return None
 
 
@@ -258,20 +264,6 @@ def _failure(call: ToolCall, error: LimnerError) -> ToolResult:
         retryable=error.retryable,
         billed=error.billed,
         extras=error.extras,
-    )
-
-
-def _not_available(
-    call: ToolCall, domain_code: str, error: str, *, hint: str | None = None
-) -> ToolResult:
-    return ToolResult(
-        call_id=call.call_id,
-        name=call.name,
-        ok=False,
-        code="not_available",
-        domain_code=domain_code,
-        error=error,
-        hint=hint,
     )
 
 

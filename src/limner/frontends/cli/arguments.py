@@ -15,6 +15,19 @@ from limner.tools.regions import RegionArgument
 
 S = TypeVar("S", bound=msgspec.Struct)
 
+# The flags of commands that are no parameters of a call in Python, and why.
+NOT_IN_PYTHON = {
+    "budget_usd": "`Limner(budget_usd=…)`, or a scope of it: a command has a `Limner` of its own",
+    "debug": "`Limner(observe=…)`",
+    "dry_run": "`quote`",
+    "expanded": "how much of the answer the terminal shows",
+    "output_path": "the result has the bytes: `FittedImage.data`",
+    "overwrite": "the result has the bytes: `FittedImage.data`",
+    "print": "a program runs turns one by one",
+    "show": "shows the picture in the terminal",
+    "stream": "a program gets each event",
+}
+
 _REGION = re.compile(r"(\d{1,6}),(\d{1,6}),([1-9]\d{0,5}),([1-9]\d{0,5})")
 
 

@@ -1,4 +1,10 @@
-"""Check that everything limner needs works here, and say what to do if something does not."""
+"""Check that everything limner needs works here, and say what to do if something does not.
+
+The exit status is 0 if every check passed and 1 if one failed. --scrub hashes every stored picture,
+not just a sample. --repair puts a damaged database aside, starts from the newest good daily copy,
+adds what can still be read, and brings back each picture whose bytes are in the home. Then it
+checks everything. No other limner process may be running.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +13,22 @@ import platform
 import shutil
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
+from typing import Any
 
 from limner import __version__
 from limner.client import Limner
 from limner.errors import LimnerError, NoProvider, SettingsError, StorageError
 from limner.frontends.cli.output import CommandResult
-from limner.frontends.cli.terminal import wait_for
+from limner.frontends.cli.terminal import Waiting, wait_for
 from limner.illustrator import assets
+from limner.pictures.repair import SAMPLE, HomeRepair, Tell
+from limner.pictures.request import Progress
 from limner.providers.specs import load_provider_plugins
+from limner.storage.daily_copy import daily_copies
+from limner.storage.database import damaged
 from limner.tools.built_in import declarations
 from limner.tools.function_tools import load_plugin_tools
 
@@ -25,6 +36,8 @@ EXAMPLE = """\
 examples:
   limner doctor
   limner doctor --json
+  limner doctor --scrub               hash every stored picture
+  limner doctor --repair              after a crash of the disk; deletes nothing
 """
 # The package that shows that an extra is installed.
 EXTRAS = {
@@ -36,6 +49,7 @@ EXTRAS = {
     "c2pa": "c2pa",
     "telemetry": "opentelemetry",
 }
+LISTED = 20
 LITTLE_DISK_BYTES = 200 * 1024 * 1024
 TEST_CARD = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"><rect width="8" height="8"/></svg>'
@@ -52,48 +66,84 @@ class HealthCheck:
 
 
 def configure(parser: ArgumentParser) -> None:
-    """The command takes no arguments of its own."""
+    """Add the command's arguments."""
+    parser.add_argument("--scrub", action="store_true", help="hash every stored picture")
+    parser.add_argument(
+        "--repair",
+        action="store_true",
+        help="repair the database and bring back pictures; hashes every stored picture",
+    )
 
 
-def run(_: Namespace) -> CommandResult:
+def run(args: Namespace) -> CommandResult:
     """Run every check; the exit status is 1 when one failed."""
-    findings = wait_for(_examine)
+    return wait_for(lambda: _examine(args))
+
+
+async def _examine(args: Namespace) -> CommandResult:
+    version = f"limner {__version__}, Python {platform.python_version()}, {platform.platform()}"
+    findings = [HealthCheck(name="version", ok=sys.version_info >= (3, 11), detail=version)]
+    waiting = Waiting()
+    extras: dict[str, Any] = {}
+
+    def tell(what: str, done: int, of: int) -> None:
+        message = f"{what} {done:,} of {of:,}"
+        waiting.progress(Progress(message=message, elapsed_s=waiting.elapsed_s, fraction=done / of))
+
+    try:
+        lim = Limner()
+    except SettingsError as error:
+        return _result([*findings, _failed("settings", error)], extras)
+    async with lim, waiting.shown():
+        if args.repair:
+            extras["repair"] = await lim.repairer.repair(tell=tell)
+        for name, check in CHECKS.items():
+            findings.append(await _checked(name, check(lim)))
+        # Without the database the pictures are not known, and its own check says why.
+        if all(one.ok for one in findings if one.name == "database"):
+            findings.append(await _checked("pictures", _pictures(lim, args, tell, extras)))
+    return _result(findings, extras)
+
+
+async def _checked(name: str, check: Awaitable[str]) -> HealthCheck:
+    try:
+        return HealthCheck(name=name, ok=True, detail=await check)
+    except LimnerError as error:
+        return _failed(name, error)
+
+
+def _result(findings: list[HealthCheck], extras: Mapping[str, Any]) -> CommandResult:
     healthy = all(finding.ok for finding in findings)
+    lines = [
+        f"{'ok  ' if finding.ok else 'FAIL'}  {finding.name:10}  {finding.detail}"
+        for finding in findings
+    ]
+    if (repair := extras.get("repair")) is not None:
+        lines = [*_repair_lines(repair), *lines]
     return CommandResult(
-        value={"ok": healthy, "checks": [asdict(finding) for finding in findings]},
-        text="\n".join(
-            f"{'ok  ' if finding.ok else 'FAIL'}  {finding.name:10}  {finding.detail}"
-            for finding in findings
-        ),
+        value={"ok": healthy, "checks": [asdict(finding) for finding in findings], **extras},
+        text="\n".join(lines),
         status=0 if healthy else LimnerError.exit_status,
     )
 
 
-async def _examine() -> list[HealthCheck]:
-    version = f"limner {__version__}, Python {platform.python_version()}, {platform.platform()}"
-    findings = [HealthCheck(name="version", ok=sys.version_info >= (3, 11), detail=version)]
-    try:
-        lim = Limner()
-    except SettingsError as error:
-        return [*findings, _failed("settings", error)]
-    checks: dict[str, Callable[[Limner], Awaitable[str]]] = {
-        "settings": _settings,
-        "home": _home,
-        "database": _database,
-        "imaging": _imaging,
-        "assets": _assets,
-        "providers": _providers,
-        "vision": _vision,
-        "plug-ins": _plugins,
-        "extras": _extras,
-    }
-    async with lim:
-        for name, check in checks.items():
-            try:
-                findings.append(HealthCheck(name=name, ok=True, detail=await check(lim)))
-            except LimnerError as error:
-                findings.append(_failed(name, error))
-    return findings
+def _repair_lines(repair: HomeRepair) -> Iterator[str]:
+    database = repair.database
+    if database.put_aside is not None:
+        yield f"done  database    the damaged file is in {database.put_aside}"
+    start = database.started_from or "a new database"
+    yield f"done  database    started from {start}, added {database.salvaged_rows:,} rows"
+    ledger = f"{database.ledger_rows:,} calls in the ledger"
+    if database.ledger_rows_missing:
+        ledger += f", {database.ledger_rows_missing:,} between them are lost"
+    yield f"done  ledger      {ledger}: compare `limner spend` with the bills of your providers"
+    yield (
+        f"done  pictures    {repair.pictures:,} are whole: {repair.recorded:,} recorded anew, "
+        f"{repair.restored:,} restored from generated files"
+    )
+    lost = {"damaged": repair.damaged, "missing": repair.missing, "no picture": repair.unreadable}
+    for what, handles in lost.items():
+        yield from (f"lost  {what:10}  {handle}" for handle in handles[:LISTED])
 
 
 def _failed(name: str, error: LimnerError) -> HealthCheck:
@@ -125,8 +175,35 @@ async def _home(lim: Limner) -> str:
 
 async def _database(lim: Limner) -> str:
     jobs = await lim.money.unfinished_jobs()
+    rows = await lim.store.read(lambda tx: tx.all("home_check"))
+    found = [row[0] for row in rows if row[0] != "ok"]
+    if found:
+        raise damaged(lim.home.database, f"is damaged: {found[0].splitlines()[-1]}")
     await _check_sums(lim)
     return f"{lim.home.database}, open jobs: {len(jobs)}" + (" (limner jobs list)" if jobs else "")
+
+
+async def _backups(lim: Limner) -> str:
+    copies = daily_copies(lim.home)
+    if not copies:
+        return "no daily copy yet; `limner backup FILE` writes the whole home"
+    return f"{len(copies)} daily copies of the database, the newest is {copies[0].name}"
+
+
+async def _pictures(lim: Limner, args: Namespace, tell: Tell, extras: dict[str, Any]) -> str:
+    found = await lim.repairer.scrub(sample=None if args.scrub else SAMPLE, tell=tell)
+    if args.scrub:
+        extras["scrub"] = found
+    bad = [*found.damaged, *found.missing]
+    if bad:
+        listed = ", ".join(bad[:LISTED]) + (" …" if len(bad) > LISTED else "")
+        raise StorageError(
+            f"{len(found.damaged)} damaged and {len(found.missing)} missing of "
+            f"{found.pictures:,} pictures: {listed}.",
+            hint="`limner doctor --repair` restores those that the generated folder still has.",
+        )
+    way = "all" if args.scrub else "a sample"
+    return f"{found.pictures:,} stored; {way} checked, {found.checked:,} files are as they came"
 
 
 async def _check_sums(lim: Limner) -> None:
@@ -134,7 +211,7 @@ async def _check_sums(lim: Limner) -> None:
     if wrong:
         raise StorageError(
             f"{len(wrong)} sums differ from the rows of the ledger: {', '.join(wrong[:3])}.",
-            hint="Budgets go by these sums. Restore a backup, or report this as a bug.",
+            hint="Budgets go by these sums. `limner doctor --repair` adds them up anew.",
         )
 
 
@@ -191,3 +268,17 @@ async def _extras(_: Limner) -> str:
     if not missing:
         return "all installed"
     return f"not installed: {', '.join(missing)} (pip install 'limner[{','.join(missing)}]')"
+
+
+CHECKS: dict[str, Callable[[Limner], Awaitable[str]]] = {
+    "settings": _settings,
+    "home": _home,
+    "database": _database,
+    "backups": _backups,
+    "imaging": _imaging,
+    "assets": _assets,
+    "providers": _providers,
+    "vision": _vision,
+    "plug-ins": _plugins,
+    "extras": _extras,
+}

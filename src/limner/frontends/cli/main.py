@@ -23,13 +23,14 @@ COMMANDS = {
     "spend": "what was spent, and on what",
     "sessions": "stored conversations: list, show, import, export, fork, archive, delete",
     "gc": "remove the pictures that nothing refers to",
+    "backup": "write the whole home into one archive",
     "jobs": "interrupted jobs: list them, and fetch their pictures",
     "mcp": "serve these tools to an agent, or set a client up to use them",
     "app-server": "serve clients that bring their own tools, as the Codex app-server does",
     "codex": "run Codex with limner's tools, leaving its settings as they are",
     "assets": "the ready-made pictures of the embedded illustrator",
     "keys": "store, list and remove API keys",
-    "doctor": "check that everything works here",
+    "doctor": "check that everything works here, and repair a damaged home",
     "demo": "draw a picture offline, then look at it",
 }
 EXAMPLE = """\

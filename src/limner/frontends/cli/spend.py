@@ -46,7 +46,7 @@ def run(args: Namespace) -> CommandResult:
 
 async def _spend(limit: int, after: int | None) -> Spend:
     async with Limner() as lim:
-        return await lim.money.spend(lines=limit, after=after)
+        return await lim.spend(limit=limit, after=after)
 
 
 def _number(text: str) -> int:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from limner.content import Discreet
+from limner.errors import NANO_PER_USD
 from limner.frontends.remote.connection import Params
 from limner.json_shapes import as_object
 from limner.tools.base import Question
@@ -25,7 +26,7 @@ class ApprovalRequest(Discreet, frozen=True, kw_only=True):
             action of this client's tool.
         text: the question, for a reader.
         thread_id: the thread that it comes from.
-        amount_nano: what it costs in nano-dollars, if it is about money.
+        amount_usd: what it costs, if it is about money.
         raw: the params of the server's request; empty if a tool asks.
     """
 
@@ -36,6 +37,11 @@ class ApprovalRequest(Discreet, frozen=True, kw_only=True):
     thread_id: str | None = None
     amount_nano: int | None = None
     raw: Params = msgspec.field(default_factory=dict[str, Any])
+
+    @property
+    def amount_usd(self) -> float | None:
+        """What it costs in dollars, if it is about money."""
+        return None if self.amount_nano is None else self.amount_nano / NANO_PER_USD
 
 
 Approve = Callable[[ApprovalRequest], Awaitable[bool]]

@@ -74,6 +74,7 @@ class RawNotification(TurnEvent, frozen=True, kw_only=True, tag="notification"):
 
 
 RemoteEvent = Event | Reconnected | RawNotification
+"""Every event of a turn at an app-server: those of a local agent, and these two more."""
 
 
 class _Turn(msgspec.Struct):

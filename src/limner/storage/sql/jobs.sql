@@ -3,8 +3,13 @@ INSERT INTO jobs (id, ledger_id, provider, request, created_ms, updated_ms)
 VALUES (:id, :ledger_id, :provider, :request, :now_ms, :now_ms);
 
 -- name: job_note
+-- Two providers of one service (`replicate`, `replicate-flux`) share its jobs and their URLs.
 UPDATE jobs SET remote_id = :remote_id, remote_url = :remote_url, updated_ms = :now_ms
-WHERE id = :id;
+WHERE id = :id AND NOT EXISTS (
+    SELECT 1 FROM jobs AS other
+    WHERE other.remote_id = :remote_id AND other.id <> :id
+        AND (other.provider = jobs.provider OR other.remote_url = :remote_url)
+);
 
 -- name: job_deliver
 UPDATE jobs

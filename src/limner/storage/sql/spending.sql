@@ -53,3 +53,14 @@ SELECT kind, name FROM (
     EXCEPT SELECT kind, name, settled_nano, unknown_nano, in_flight_nano, calls FROM spending
 )
 ORDER BY kind, name;
+
+-- name: spending_clear
+DELETE FROM spending;
+
+-- name: spending_rebuild
+-- All sums anew, for a repair.
+INSERT INTO spending
+SELECT
+    kind, name, sum(settled_nano), sum(unknown_nano), sum(in_flight_nano), sum(calls), max(id)
+FROM ledger_counts
+GROUP BY kind, name;

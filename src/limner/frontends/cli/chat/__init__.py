@@ -43,12 +43,18 @@ def configure(parser: ArgumentParser) -> None:
         "--stream", action="store_true", help="with -p --json: a line for each event"
     )
     parser.add_argument(
-        "--image", action="append", default=[], metavar="FILE", help="attach this picture"
+        *("--image", "--images"),
+        dest="images",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="attach this picture",
     )
     parser.add_argument("--model", metavar="NAME", help="the model, as provider/id")
     parser.add_argument("--personality", metavar="NAME", help="the personality; default limner")
     parser.add_argument(
-        "--resume",
+        *("--resume", "--session"),
+        dest="session",
         nargs="?",
         const=LATEST,
         metavar="ID",
@@ -67,7 +73,7 @@ def run(args: Namespace) -> CommandResult:
     if not args.print:
         if args.json or args.stream:
             raise UserError("--json and --stream are for one turn", hint='Add -p "…".')
-        return converse(options, message=message, images=args.image)
+        return converse(options, message=message, images=args.images)
     if args.stream and not args.json:
         raise UserError("--stream prints JSON", hint="Add --json.")
     if message == "-":
@@ -75,7 +81,7 @@ def run(args: Namespace) -> CommandResult:
     if not message.strip():
         raise UserError("-p needs a message", hint='limner chat -p "Draw a fox"')
     form = OutputForm(as_json=args.json, is_streamed=args.stream)
-    return run_turn(options, message=message.strip(), images=args.image, form=form)
+    return run_turn(options, message=message.strip(), images=args.images, form=form)
 
 
 def _read_options(args: Namespace) -> ChatOptions:
@@ -96,7 +102,7 @@ def _read_options(args: Namespace) -> ChatOptions:
         budget_usd=None if args.budget_usd is None else Decimal(args.budget_usd),
     )
     cwd = None if args.cwd is None else Path(args.cwd).resolve()
-    return ChatOptions(session_options=session_options, session=args.resume, cwd=cwd)
+    return ChatOptions(session_options=session_options, session=args.session, cwd=cwd)
 
 
 def _choices(annotated: object) -> tuple[str, ...]:

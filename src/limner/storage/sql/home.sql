@@ -1,0 +1,3 @@
+-- name: home_check
+-- What SQLite finds wrong with the database: one row "ok", or one row for each finding.
+PRAGMA quick_check(5);

@@ -1,0 +1,72 @@
+"""The codes of errors: each one is declared, and in the reference."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import limner
+from limner import errors
+from limner.errors import MORE_CODES, LimnerError, ProviderError
+
+SOURCE = Path(limner.__file__).parent
+PAGE = Path(__file__).parent.parent / "docs" / "reference" / "errors.md"
+_CODE = re.compile(r"[A-Z]+(_[A-Z]+)+")
+
+
+def _raised() -> Iterator[tuple[str, str]]:
+    """The class and the code of every call with ``code=`` in the package, and of assignments."""
+    files = [file for file in SOURCE.rglob("*.py") if "testing" not in file.parts]
+    trees = [ast.parse(file.read_text(encoding="utf-8")) for file in files]
+    constants = {
+        ast.unparse(node.targets[0]): node.value.value
+        for tree in trees
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+    }
+    for tree in trees:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call):
+                for word in node.keywords:
+                    if word.arg in ("code", "domain_code"):
+                        yield from _codes(ast.unparse(node.func), word.value, constants)
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]).endswith("error.code"):
+                yield from _codes("", node.value, constants)
+
+
+def _codes(
+    kind: str, value: ast.expr, constants: Mapping[str, object]
+) -> Iterator[tuple[str, str]]:
+    text = value.value if isinstance(value, ast.Constant) else None
+    if isinstance(value, ast.Name):
+        text = constants.get(value.id)
+    if isinstance(text, str) and _CODE.fullmatch(text):
+        yield kind, text
+
+
+def _classes() -> list[type[LimnerError]]:
+    found = [one for one in vars(errors).values() if isinstance(one, type)]
+    return [one for one in found if issubclass(one, LimnerError)]
+
+
+def test_every_code_in_the_source_is_declared_with_its_class() -> None:
+    of_classes = {one.code for one in _classes()}
+    of_classes |= {one.model_code for one in _classes() if issubclass(one, ProviderError)}
+    raised = [(kind, code) for kind, code in _raised() if code not in of_classes]
+    assert {code for _, code in raised} == {*MORE_CODES}
+    classes = {one.__name__ for one in _classes()}
+    wrong = {
+        (code, kind)
+        for kind, code in raised
+        if kind in classes and kind != MORE_CODES[code][0].__name__
+    }
+    assert wrong == set()
+
+
+def test_every_code_is_in_the_reference() -> None:
+    listed = re.findall(r"^\| `(\w+)` \|", PAGE.read_text(encoding="utf-8"), flags=re.M)
+    codes = {*MORE_CODES, *(one.code for one in _classes())}
+    codes |= {one.model_code for one in _classes() if issubclass(one, ProviderError)}
+    assert (len(listed), {*listed}) == (len({*listed}), codes)
