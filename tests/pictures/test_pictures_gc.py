@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.agent.agent_pictures import encoded, handle_of, program, unique
 from tests.agent.rollout_samples import output, said, shown
 
@@ -413,6 +414,65 @@ async def test_the_program_s_own_clock_tells_how_old_a_row_is(tmp_path: Path) ->
         moment = time.time() - SETTLING_S - 5
         os.utime(lim.pictures.path(picture), (moment, moment))
         later = datetime.now(UTC) + timedelta(seconds=SETTLING_S + 5)
-        collector = type(lim.garbage)(store=lim.store, blobs=lim.garbage.blobs, clock=lambda: later)
+        collector = replace(lim.garbage, clock=lambda: later)
         await (await lim.sessions.create(cwd="/")).append([said(f"not {handle_of(b'x')}")])
         assert (await collector.collect(grace_s=0)).pictures == 1
+
+
+JOB = "job_0123456789abcdef"
+
+
+async def leave(lim: Limner, data: bytes, *, number: int = 1) -> Path:
+    """What a process leaves that is killed while bytes arrive."""
+    lim.home.incoming.mkdir(parents=True, exist_ok=True)
+    path = lim.home.incoming / f"{JOB}.{number}"
+    path.write_bytes(data)
+    return path
+
+
+async def journal_job(lim: Limner) -> Reservation:
+    reservation = await lim.money.reserve(
+        5, session_id="s", tool="image_generate", provider="p", model="m"
+    )
+    await lim.money.mark_sent(reservation, request_json="{}", job_id=JOB)
+    return reservation
+
+
+async def test_delivered_bytes_stay_until_their_picture_is_recorded(tmp_path: Path) -> None:
+    async with program(tmp_path) as lim:
+        reservation = await journal_job(lim)
+        path = await leave(lim, encoded(5))
+        await lim.garbage.collect(grace_s=0)
+        await lim.money.mark_unknown(reservation, error_code=None)
+        await lim.garbage.collect(grace_s=0)
+        await lim.money.settle(reservation, cost_nano=5, cost_source="table", picture=None)
+        assert (await lim.garbage.collect(grace_s=0, strays=True)).files == 0
+        assert path.exists()
+        picture = await take(lim, encoded(5))
+        await lim.money.settle(
+            reservation, cost_nano=5, cost_source="table", picture=picture.handle
+        )
+        assert (await lim.garbage.collect(grace_s=0, dry_run=True)).files == 1
+        assert path.exists()
+        assert (await lim.garbage.collect(grace_s=0)).files == 1
+        assert not path.exists()
+
+
+async def test_delivered_bytes_of_a_released_job_are_removed(tmp_path: Path) -> None:
+    async with program(tmp_path) as lim:
+        reservation = await journal_job(lim)
+        path = await leave(lim, b"half a picture")
+        await lim.money.release(reservation)
+        assert (await lim.garbage.collect(grace_s=0)).size_bytes == len(b"half a picture")
+        assert not path.exists()
+
+
+async def test_delivered_bytes_whose_row_is_lost_stay_unless_the_user_insists(
+    tmp_path: Path,
+) -> None:
+    async with program(tmp_path) as lim:
+        empty, path = await leave(lim, b"", number=1), await leave(lim, encoded(5), number=2)
+        await lim.garbage.collect(grace_s=0)
+        assert (empty.exists(), path.exists()) == (False, True)
+        await lim.garbage.collect(grace_s=0, strays=True)
+        assert not path.exists()
