@@ -13,12 +13,12 @@ import shutil
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Self
 
 from limner.errors import ImageTooLarge, StorageError
 from limner.storage.blobs import Blobs
@@ -30,14 +30,6 @@ if sys.platform != "win32":
 
 _READ_BYTES = 1 << 24
 _OPEN_FLAGS = os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-
-
-class Leftover(NamedTuple):
-    """The file of a job whose process has ended."""
-
-    path: Path
-    job_id: str
-    size_bytes: int
 
 
 class Incoming:
@@ -83,13 +75,23 @@ class Incoming:
             with suppress(OSError):
                 path.unlink()
 
-    def leftovers(self) -> list[Leftover]:
-        """The files that no live process writes. Their rows in the database are final."""
-        return [
-            Leftover(path=path, job_id=path.name.partition(".")[0], size_bytes=_size(path))
-            for path in sorted(self._folder.glob("job_*.*"))
-            if not _is_locked(path)
-        ]
+    def job_ids(self) -> set[str]:
+        """The jobs that have a file here."""
+        return {path.name.partition(".")[0] for path in self._folder.glob("job_*.*")}
+
+    def remove_concluded(self, job_ids: Iterable[str]) -> list[int]:
+        """Delete the files of jobs that have ended; returns the size of each.
+
+        A file that a live process holds is locked, and stays.
+        """
+        sizes: list[int] = []
+        for path in (file for job_id in job_ids for file in self._files(job_id)):
+            if not _is_locked(path):
+                size = _size(path)
+                with suppress(OSError):
+                    path.unlink()
+                    sizes.append(size)
+        return sizes
 
     def _files(self, job_id: str) -> Iterator[Path]:
         return self._folder.glob(f"{job_id}.*")
