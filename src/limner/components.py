@@ -12,6 +12,7 @@ import os
 import threading
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
 from copy import copy
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -429,9 +430,10 @@ class Components:
         try:
             await self._in_flight.aclose()
         finally:
-            for name in ("imaging", "_http", "sessions", "store"):
-                if name in vars(self):
-                    await _close_quietly(vars(self)[name])
+            async with AsyncExitStack() as last:
+                for name in ("store", "sessions", "_http", "imaging"):
+                    if name in vars(self):
+                        last.push_async_callback(_close_quietly, vars(self)[name])
 
     def _connect(self, choice: Choice) -> Provider:
         spec = choice.spec

@@ -141,7 +141,7 @@ async def test_an_unexpected_exception_after_the_answer_carries_its_cost_to_the_
     assert (result.ok, result.domain_code, result.untrusted) == (False, "UNEXPECTED", True)
     assert (result.billed, result.cost_nano > 0) == (True, True)
     assert await ledger(studio) == [("settled", result.cost_nano, False)]
-    assert Path(result.extras["kept_at"]).read_bytes() == openai.picture
+    assert Path(str(result.extras["kept_at"])).read_bytes() == openai.picture
 
 
 async def test_a_full_disk_refuses_a_call_before_it_is_sent(
