@@ -11,7 +11,7 @@ import sys
 import time
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +58,8 @@ async def limner(*words: str, env: Mapping[str, str], cwd: Path) -> tuple[int, A
 
 async def kill(process: Process) -> None:
     """End a process as a power cut would, and see that it is gone."""
-    os.kill(process.pid, signal.SIGKILL)
+    with suppress(ProcessLookupError):  # it has just ended by itself
+        os.kill(process.pid, signal.SIGKILL)
     await process.communicate()
 
 
