@@ -65,14 +65,21 @@ async def kill(process: Process) -> None:
 
 def kill_child(word: str) -> None:
     """End the one process that this one has started with that word, as a power cut would."""
+    assert kill_children(word) == 1
+
+
+def kill_children(word: str) -> int:
+    """End every process that this one has started with that word; how many there were."""
     lists = Path(f"/proc/{os.getpid()}/task").glob("*/children")  # of each thread its own
     children = [child for each in lists for child in each.read_text().split()]
-    (child,) = [
+    ours = [
         int(child)
         for child in children
         if word.encode() in Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
     ]
-    os.kill(child, signal.SIGKILL)
+    for child in ours:
+        os.kill(child, signal.SIGKILL)
+    return len(ours)
 
 
 async def until(condition: Callable[[], bool]) -> None:
