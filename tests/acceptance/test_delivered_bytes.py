@@ -43,7 +43,7 @@ def no_descriptor_left() -> Generator[None]:
 
 async def ledger(studio: Studio) -> list[tuple[str, int, bool]]:
     async with studio.open() as lim:
-        rows = (await lim.money.spend()).recent
+        rows = (await lim.money.spend(recent=1_000)).recent
     return [(row.state, row.cost_nano, row.picture is not None) for row in rows]
 
 
