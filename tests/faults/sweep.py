@@ -11,9 +11,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import random
 import re
 import shutil
+import signal
 import sqlite3
 import sys
 import tempfile
@@ -246,11 +248,13 @@ class Sweep:
             stdin=asyncio.subprocess.DEVNULL,
             stdout=PIPE,
             stderr=PIPE,
+            start_new_session=True,
         )
         try:
             out, err = await asyncio.wait_for(process.communicate(), GUARD_S)
         except TimeoutError:
-            process.kill()
+            # The whole group: what strace traced lives on without it, and holds the pipes open.
+            os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
             return None, "", ""
         return process.returncode, out.decode(errors="replace"), err.decode(errors="replace")
