@@ -107,6 +107,7 @@ SUCCEEDING = {
     "gc": ["gc", "--dry-run"],
     "backup": ["backup", "home.tar"],
     "jobs": ["jobs", "list"],
+    "reconcile": ["reconcile", "costs.csv"],
     "mcp": ["mcp", "install", "codex", "--dry-run"],
     "app-server": ["app-server"],
     "assets": ["assets", "search", "cat"],
@@ -127,6 +128,7 @@ FAILING = {
     "gc": ["gc", "extra"],
     "backup": ["backup", "cat.png"],
     "jobs": ["jobs", "recover", "job_0"],
+    "reconcile": ["reconcile", "cat.png"],
     "mcp": ["mcp", "install", "nobody"],
     "app-server": ["app-server", "--listen", "off"],
     "assets": ["assets", "search", "cat", "--limit", "0"],
@@ -141,6 +143,7 @@ def test_json_is_exactly_one_object_on_standard_output(cli: CommandLine) -> None
     # `codex` becomes another program, whose output is its own.
     assert [*SUCCEEDING] == [*FAILING] == [name for name in COMMANDS if name != "codex"]
     Image.new("RGB", (64, 48), "orange").save(cli.studio.cwd / "cat.png")
+    (cli.studio.cwd / "costs.csv").write_text("start_time,amount_value\n1794700800,0\n")
     # A key, so that somebody could draw from pictures; and eyes that need none.
     cli.studio.env |= {"OPENAI_API_KEY": "sk-0", "LIMNER_MODEL_ROLES_VISION": "limner/eyes"}
     for done in cli.run_all(*([*words, "--json"] for words in SUCCEEDING.values())):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from argparse import SUPPRESS, ArgumentParser, RawDescriptionHelpFormatter
@@ -24,7 +25,8 @@ COMMANDS = {
     "sessions": "stored conversations: list, show, import, export, fork, archive, delete",
     "gc": "remove the pictures that nothing refers to",
     "backup": "write the whole home into one archive",
-    "jobs": "interrupted jobs: list them, and fetch their pictures",
+    "jobs": "interrupted jobs: list them, fetch their pictures, or close them",
+    "reconcile": "compare the ledger with a provider's usage export",
     "mcp": "serve these tools to an agent, or set a client up to use them",
     "app-server": "serve clients that bring their own tools, as the Codex app-server does",
     "codex": "run Codex with limner's tools, leaving its settings as they are",
@@ -40,6 +42,7 @@ examples:
   limner generate "a robot" --dry-run     what it would cost
   limner COMMAND --help                   what a command takes
 """
+FAILED_STATUS = 1
 USAGE_STATUS = 2
 INTERRUPTED_STATUS = 130
 
@@ -64,16 +67,31 @@ class Parser(ArgumentParser):
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return its exit status."""
-    words = sys.argv[1:] if argv is None else argv
-    _prepare_streams()
+    if argv is None:
+        _hide_interrupts()
     try:
-        name, rest = _split(words)
-        return _overview(words) if name is None else _command(name, rest)
+        status = _run(sys.argv[1:] if argv is None else argv)
     except KeyboardInterrupt:
         # A module was being loaded: a command that runs handles its own interruption.
-        return INTERRUPTED_STATUS
+        status = INTERRUPTED_STATUS
+    except OSError as error:
+        if error.errno not in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
+            raise
+        # Nothing more can be loaded, not even what reports an error.
+        os.write(2, f"limner: limner cannot start here: {error.strerror}.\n".encode())
+        status = FAILED_STATUS
     finally:
         _flush()
+    if status == INTERRUPTED_STATUS and argv is None:
+        # What could be closed is closed. A further press must find nothing left to interrupt.
+        os._exit(status)
+    return status
+
+
+def _run(words: list[str]) -> int:
+    _prepare_streams()
+    name, rest = _split(words)
+    return _overview(words) if name is None else _command(name, rest)
 
 
 def _split(words: list[str]) -> tuple[str | None, list[str]]:
@@ -119,6 +137,21 @@ def _command(name: str, words: list[str]) -> int:
     args = read(parser, words)
     answer = import_module("limner.frontends.cli.output")
     return answer.answer(lambda: module.run(args), as_json=args.json)
+
+
+def _hide_interrupts() -> None:
+    """Print no traceback for Ctrl-C, which may come again and again, also while Python ends."""
+
+    def report(kind: type[BaseException], error: BaseException, traceback: Any) -> None:
+        if issubclass(kind, KeyboardInterrupt):
+            os._exit(INTERRUPTED_STATUS)
+        sys.__excepthook__(kind, error, traceback)
+
+    def report_ignored(ignored: Any) -> None:
+        if not issubclass(ignored.exc_type, KeyboardInterrupt):
+            sys.__unraisablehook__(ignored)
+
+    sys.excepthook, sys.unraisablehook = report, report_ignored
 
 
 def _prepare_streams() -> None:

@@ -5,6 +5,7 @@ Standard output is written here and nowhere else, so that it carries the result 
 
 from __future__ import annotations
 
+import errno
 import json
 import sys
 import traceback
@@ -17,6 +18,8 @@ from limner.dollars import format_usd
 from limner.errors import Cancelled, LimnerError
 from limner.frontends.cli.stderr import harmless, say
 from limner.net.redaction import redact
+
+SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
 class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,8 +45,9 @@ def answer(command: Callable[[], CommandResult], *, as_json: bool) -> int:
         found = failure(Cancelled("Interrupted."))
     except Exception as bug:
         # The outermost frame: a program that asked for JSON gets JSON here too.
-        say(redact(traceback.format_exc()).rstrip())
-        found = failure(_unexpected(bug))
+        if (shortage := _shortage_behind(bug)) is None:
+            say(redact(traceback.format_exc()).rstrip())
+        found = failure(shortage or _unexpected(bug))
     return deliver(found, as_json=as_json)
 
 
@@ -104,6 +108,18 @@ def failure(error: LimnerError) -> CommandResult:
     return CommandResult(
         value={"error": error.as_json()}, notes=tuple(notes), status=error.exit_status
     )
+
+
+def _shortage_behind(bug: BaseException | None) -> LimnerError | None:
+    """The error for a system that has no more files or memory for this process, if it was that."""
+    while bug is not None:
+        if isinstance(bug, OSError) and bug.errno in SHORTAGES:
+            return LimnerError(
+                f"The system gives limner no more resources: {bug.strerror}.",
+                hint="Raise the limit (ulimit -n shows the limit of open files), and try again.",
+            )
+        bug = bug.__cause__ or bug.__context__
+    return None
 
 
 def _unexpected(bug: Exception) -> LimnerError:

@@ -10,7 +10,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from limner.errors import Cancelled, cancellation_cost
 from limner.frontends.cli.stderr import CLEAR_LINE, harmless, is_live, say, size, write
@@ -33,6 +33,7 @@ def wait_for(work: Callable[[], Awaitable[T]]) -> T:
 
     async def main() -> T:
         nonlocal cancelled
+        asyncio.get_running_loop().set_exception_handler(_report)
         try:
             return await work()
         except asyncio.CancelledError as stop:
@@ -47,6 +48,12 @@ def wait_for(work: Callable[[], Awaitable[T]]) -> T:
         elif not cancelled.billed:
             cancelled.hint = "It cost nothing."
         raise cancelled from stop
+
+
+def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Report a problem of the event loop; a task that a second Ctrl-C ended is none."""
+    if not isinstance(context.get("exception"), KeyboardInterrupt):
+        loop.default_exception_handler(context)
 
 
 async def ask(question: Question) -> bool:
