@@ -2,12 +2,16 @@
 
 import asyncio
 from pathlib import Path
+from typing import Annotated
 
 import limner
 
 
 @limner.tool
-def bar_chart(values: list[float], colour: str = "teal") -> Path:
+def bar_chart(
+    values: Annotated[list[float], "The heights of the bars, from left to right."],
+    colour: Annotated[str, "A colour as in CSS."] = "teal",
+) -> Path:
     """Draw a bar chart of the values."""
     tallest = max(values)
     bars = "".join(

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import Literal, TypedDict
 
 from limner.imaging.fit import Region
 from limner.pictures.request import Progress
@@ -97,5 +97,5 @@ def _type(kind: Any) -> str:
         return "Region"
     if isinstance(kind, type) and not get_args(kind):
         return kind.__name__
-    words = str(kind).replace("typing.", "").replace("collections.abc.", "")
-    return words.replace("'", '"')
+    words = str(kind).replace("collections.abc.", "").replace("typing.Any", "object")
+    return words.replace("typing.", "").replace("'", '"')

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -183,8 +183,9 @@ def tools() -> Lines:
         yield f"\n## {tool.name}\n\n{tool.description}\n\n"
         yield f"Toolset `{tool.toolset}`; at most {tool.max_result_chars:,} characters of result.\n"
         yield "\n| parameter | type | required | default | description |\n|---|---|---|---|---|\n"
-        for name, schema in tool.schema["properties"].items():
-            required = "yes" if name in tool.schema["required"] else "no"
+        whole: Mapping[str, Any] = tool.schema
+        for name, schema in whole["properties"].items():
+            required = "yes" if name in whole["required"] else "no"
             cells = [f"`{name}`", schema["type"], required, _shown(schema.get("default"))]
             yield f"| {' | '.join(cells)} | {schema.get('description', '')} |\n"
 

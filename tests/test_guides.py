@@ -95,3 +95,19 @@ def test_the_guide_to_web_services_has_parts_that_work(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[-1] == "image/png turn_started turn_ended completed"
+
+
+@pytest.mark.slow
+def test_the_commands_that_back_up_and_restore_a_home_run_as_they_stand(tmp_path: Path) -> None:
+    text = (GUIDES / "storage.md").read_text(encoding="utf-8")
+    part = text.partition("## Back up and restore")[2].partition("\n## ")[0]
+    commands = re.findall(r"^\$ (.+)$", part, re.MULTILINE)
+    assert len(commands) == 4
+    script = "\n".join(["set -e", "limner generate 'a fox'", *commands])
+    bin_folder = Path(sys.executable).parent
+    env = {"PATH": f"{bin_folder}:/usr/bin:/bin", "HOME": str(tmp_path)}
+    done = subprocess.run(
+        ["sh", "-c", script], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "pictures    1 stored; all checked, 1 files are as they came" in done.stdout

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import limner
+from limner.tools import options
 
 PROMISED = [
     "Agent",
@@ -124,3 +128,28 @@ def test_dir_of_a_limner_shows_its_calls_and_not_its_parts(tmp_path: Path) -> No
     assert {"generate", "edit", "inspect", "fit", "picture", "spend", "settings"} <= shown
     assert shown & {"components", "garbage", "ingress", "money", "quarantine", "store"} == set()
     assert repr(lim) == f"<Limner home={str(tmp_path)!r} cwd={str(tmp_path)!r}>"
+
+
+def _annotations(thing: object) -> Iterator[tuple[str, str]]:
+    """What a user's type checker reads of a public name: fields, parameters and results."""
+    if not inspect.isclass(thing):
+        yield from inspect.get_annotations(thing).items() if inspect.isfunction(thing) else ()
+        return
+    yield from inspect.get_annotations(thing).items()
+    for name, member in vars(thing).items():
+        function = member.fget if isinstance(member, property) else member
+        if inspect.isfunction(function) and (name[0] != "_" or name == "__init__"):
+            for one, written in inspect.get_annotations(function).items():
+                yield f"{name}({one})", written
+
+
+def test_no_public_name_gives_a_program_a_value_of_any_type() -> None:
+    things = {name: getattr(limner, name) for name in limner.__all__}
+    things |= {name: getattr(options, name) for name in dir(options) if name.endswith("Options")}
+    found = [
+        f"{name}.{place}"
+        for name, thing in things.items()
+        for place, written in _annotations(thing)
+        if re.search(r"\bAny\b", str(written))
+    ]
+    assert found == []

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
-from contextlib import aclosing
 from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from limner.agent.conversation import Conversation
 from limner.agent.events import Event, TurnEnded
@@ -86,17 +85,18 @@ class Agent:
         """The id of its session; None before the first turn."""
         return None if self._conversation is None else self._conversation.session.id
 
-    async def run(
+    def run(
         self,
         words: str,
         *,
         images: Iterable[ImageInput] = (),
-        schema: Mapping[str, Any] | None = None,
+        schema: Mapping[str, object] | None = None,
     ) -> AsyncGenerator[Event]:
         """Send a message, and yield the events of the turn until it ends.
 
-        The last event is a `TurnEnded`. A caller that leaves the loop before it interrupts the
-        turn: at the latest, the next `run` of the same task does this, or `aclose`.
+        The last event is a `TurnEnded`. A caller that breaks out of the loop before it interrupts
+        the turn; the next `run` waits until that is done. A caller that keeps the generator in a
+        variable has to close it, as `contextlib.aclosing` does.
 
         Args:
             words: the message.
@@ -104,28 +104,27 @@ class Agent:
             schema: a JSON schema that the answer has to follow.
 
         Raises:
-            UserError: another task reads a running turn (``TURN_UNDER_WAY``); or there is no such
-                model, or no key for it.
+            UserError: a turn is running and its events are read (``TURN_UNDER_WAY``); or there is
+                no such model, or no key for it.
             LimnerError: a picture cannot be stored. An error in the turn itself is reported
                 by its last event.
         """
-        conversation = await self.conversation()
-        item = user_message(words, [await self.limner.shown(image) for image in images])
-        turn = self._events(
-            conversation,
-            lambda emit: conversation.run([item], on_event=emit, ask=self._ask, schema=schema),
-        )
-        async with aclosing(turn) as events:
-            async for event in events:
-                yield event
 
-    async def compact(self) -> AsyncGenerator[Event]:
+        async def prepare(conversation: Conversation) -> _Start:
+            item = user_message(words, [await self.limner.shown(image) for image in images])
+            return lambda emit: conversation.run(
+                [item], on_event=emit, ask=self._ask, schema=schema
+            )
+
+        return self._start(prepare)
+
+    def compact(self) -> AsyncGenerator[Event]:
         """Summarize the conversation; raises as `run`."""
-        conversation = await self.conversation()
-        turn = self._events(conversation, lambda emit: conversation.compact(on_event=emit))
-        async with aclosing(turn) as events:
-            async for event in events:
-                yield event
+
+        async def prepare(conversation: Conversation) -> _Start:
+            return lambda emit: conversation.compact(on_event=emit)
+
+        return self._start(prepare)
 
     async def steer(self, words: str, *, images: Iterable[ImageInput] = ()) -> None:
         """Send a message in the middle of a turn; the model gets it with its next request.
@@ -189,34 +188,51 @@ class Agent:
     def _tools(self) -> ToolRegistry:
         return self.limner.conversation_registry(self._more)
 
+    def _start(self, prepare: Callable[[Conversation], Awaitable[_Start]]) -> AsyncGenerator[Event]:
+        reader = TurnReader()
+        events = self._events(prepare, reader)
+        reader.watch(events)
+        return events
+
     async def _events(
-        self,
-        conversation: Conversation,
-        start: Callable[[Callable[[Event], None]], Awaitable[TurnEnded]],
+        self, prepare: Callable[[Conversation], Awaitable[_Start]], reader: TurnReader
     ) -> AsyncGenerator[Event]:
         """The events of a turn, as they happen."""
-        if self._run is not None and self._run.reader.has_left:
+        conversation = await self.conversation()
+        start = await prepare(conversation)
+        if self._run is not None and await self._run.reader.has_left():
             await self._run.end()
         events: asyncio.Queue[Event | None] = asyncio.Queue()
         turn = asyncio.ensure_future(start(events.put_nowait))
         turn.add_done_callback(lambda _: events.put_nowait(None))
-        run = _Run(conversation, turn)
+        run = _Run(conversation, turn, reader)
         try:
+            reader.read_on()
             while (event := await events.get()) is not None:
                 # Only now: a turn that is refused must not replace the one that runs.
                 self._run = run
                 yield event
-                run.reader.read_on()
+                reader.read_on()
             await turn
+        except asyncio.CancelledError:
+            # As if the process ended here: a call that has no output yet can still get one.
+            turn.cancel()
+            await asyncio.wait({turn})
+            raise
         finally:
             await run.end()
 
 
-class _Run:
-    """A turn, and the task that reads its events."""
+_Start = Callable[[Callable[[Event], None]], Awaitable[TurnEnded]]
 
-    def __init__(self, conversation: Conversation, turn: asyncio.Future[TurnEnded]) -> None:
-        self.reader = TurnReader()
+
+class _Run:
+    """A turn, and the reader of its events."""
+
+    def __init__(
+        self, conversation: Conversation, turn: asyncio.Future[TurnEnded], reader: TurnReader
+    ) -> None:
+        self.reader = reader
         self._conversation, self._turn = conversation, turn
 
     async def end(self) -> None:

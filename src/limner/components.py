@@ -7,6 +7,7 @@ is imported where it is built, so that a program loads only what it uses.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import threading
 import uuid
@@ -23,7 +24,7 @@ from msgspec.structs import replace
 
 from limner import illustrator
 from limner.dollars import usd_to_nano
-from limner.errors import InputInvalid
+from limner.errors import InputInvalid, LimnerError
 from limner.imaging.pool import Imaging
 from limner.money.ledger import Caps, Money
 from limner.net.http import Http
@@ -61,6 +62,15 @@ if TYPE_CHECKING:
     from limner.tools.picture_info import PictureInfoReader
 
 T = TypeVar("T")
+logger = logging.getLogger("limner")
+
+
+async def _close_quietly(opened: Any) -> None:
+    """Close a part; a failure is logged, since it must not hide what the program paid for."""
+    try:
+        await opened.aclose()
+    except (OSError, RuntimeError, LimnerError):
+        logger.warning("A part of limner could not be closed.", exc_info=True)
 
 
 def utc_now() -> datetime:
@@ -189,7 +199,9 @@ class Components:
         """Removes the pictures that nothing refers to."""
         from limner.pictures.gc import GarbageCollector
 
-        return GarbageCollector(store=self.store, blobs=self.blobs, clock=self.clock)
+        return GarbageCollector(
+            store=self.store, blobs=self.blobs, incoming=self._incoming, clock=self.clock
+        )
 
     @part
     def repairer(self) -> HomeRepairer:
@@ -421,7 +433,7 @@ class Components:
             async with AsyncExitStack() as last:
                 for name in ("store", "sessions", "_http", "imaging"):
                     if name in vars(self):
-                        last.push_async_callback(vars(self)[name].aclose)
+                        last.push_async_callback(_close_quietly, vars(self)[name])
 
     def _connect(self, choice: Choice) -> Provider:
         spec = choice.spec

@@ -76,7 +76,7 @@ class LimnerError(Exception):
         hint: str | None = None,
         code: str | None = None,
         retryable: bool | None = None,
-        extras: Mapping[str, Any] | None = None,
+        extras: Mapping[str, object] | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -101,7 +101,7 @@ class LimnerError(Exception):
         """What it cost in dollars."""
         return self.cost_nano / NANO_PER_USD
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """The JSON object: code, message, retryable, billed, cost_usd, hint, extras."""
         return {
             "code": self.code,

@@ -64,7 +64,8 @@ async def kill(process: Process) -> None:
 
 def kill_child(word: str) -> None:
     """End the one process that this one has started with that word, as a power cut would."""
-    children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
+    lists = Path(f"/proc/{os.getpid()}/task").glob("*/children")  # of each thread its own
+    children = [child for each in lists for child in each.read_text().split()]
     (child,) = [
         int(child)
         for child in children

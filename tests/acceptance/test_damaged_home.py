@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import json
 import os
 import shutil
+import subprocess
+import sys
 import tarfile
+import tempfile
+import textwrap
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.acceptance.conftest import PRICE_NANO, Studio, picture
 
-from limner.errors import LimnerError, StorageError
+from limner.errors import NANO_PER_USD, LimnerError, StorageError
 from limner.storage.backup import write_backup
 from limner.storage.daily_copy import make_copy
 from limner.storage.home import Home
@@ -216,3 +223,43 @@ async def test_a_backup_names_damaged_pictures_and_refuses_a_damaged_database(
         write_backup(home, file, overwrite=True, progress=lambda *_: None)
     assert caught.value.code == "DATABASE_DAMAGED"
     assert file.read_bytes() == whole
+
+
+READER = """
+    import ctypes, os, sys
+    if os.geteuid() == 0:  # without these two rights, permissions bind root as well
+        for right in (1, 2):
+            assert ctypes.CDLL(None).prctl(24, right, 0, 0, 0) == 0
+    os.execv(sys.executable, [sys.executable, "-m", "limner", *sys.argv[1:]])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="root gives up its rights by prctl")
+async def test_the_commands_that_only_read_work_in_a_read_only_home(studio: Studio) -> None:
+    handle = await draw(studio)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "home"
+        shutil.copytree(studio.home, folder)
+        Path(name).chmod(0o755)
+        for path in (folder, *folder.rglob("*")):
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        env = {"LIMNER_HOME": str(folder), "HOME": name}
+
+        def run(*words: str) -> Any:
+            command = [sys.executable, "-c", textwrap.dedent(READER), *words, "--json"]
+            done = subprocess.run(command, env=env, cwd=name, capture_output=True, check=False)
+            assert done.stdout, done.stderr.decode()
+            return json.loads(done.stdout)
+
+        spent = await asyncio.to_thread(run, "spend")
+        assert spent["total_usd"] == PRICE_NANO / NANO_PER_USD
+        shown = await asyncio.to_thread(run, "show", handle)
+        assert (shown["handle"], shown["cost_usd"]) == (handle, PRICE_NANO / NANO_PER_USD)
+        assert (await asyncio.to_thread(run, "sessions", "list"))["sessions"] == []
+        checks = {one["name"]: one for one in (await asyncio.to_thread(run, "doctor"))["checks"]}
+        assert checks["database"]["ok"]
+        assert checks["pictures"]["detail"].startswith("1 stored; a sample checked")
+        refused = await asyncio.to_thread(run, "generate", "a fox", "--out", "fox.png")
+        assert refused["error"]["billed"] is False
+        folder.chmod(0o755)

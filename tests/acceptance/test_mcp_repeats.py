@@ -106,7 +106,7 @@ async def test_a_failed_job_says_why_however_often_it_is_asked(
 ) -> None:
     studio.connect(openai).env["LIMNER_MCP_ANSWER_WITHIN_S"] = "0.2"
     gate = Gate()
-    openai.script("generate", Reply(status=503, hold=gate))
+    openai.script("generate", Reply(status=404, hold=gate))
     async with inside(studio) as client:
         job = {"id": value_of(await client.call_tool("image_generate", FOX))["job"]}
         gate.open()
@@ -116,8 +116,8 @@ async def test_a_failed_job_says_why_however_often_it_is_asked(
     assert value_of(again) == value_of(failed)
     error = value_of(failed)["error"]
     assert (error["code"], error["status"], error["billed"]) == (
-        "IMAGE_GEN_PROVIDER_UNAVAILABLE",
-        503,
+        "IMAGE_GEN_BAD_REQUEST",
+        404,
         False,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
@@ -145,7 +145,7 @@ async def test_the_failures_of_a_list_are_told_beside_the_pictures(
     async with studio.connect(openai).open() as lim:
         drawn = await lim.generate("a fox", n=2, provider=FLARE)
     assert len(drawn) == 1
-    (failed,) = drawn[0].extras["failed"]
+    (failed,) = cast("list[dict[str, str]]", drawn[0].extras["failed"])
     assert failed["code"] == "IMAGE_GEN_BAD_REQUEST"
 
 

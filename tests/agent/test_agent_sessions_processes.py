@@ -20,15 +20,12 @@ BEFORE = """
     import asyncio, sys
     from datetime import datetime, UTC
     from pathlib import Path
-    from limner.agent.session import Session
+    from limner.agent.sessions import Sessions
     from limner.storage.store import Store
 
-    session = Session(
-        sys.argv[2],
-        store=Store(Path(sys.argv[1])),
-        clock=lambda: datetime.now(UTC),
-        check_write=lambda tx, session_id: None,
-    )
+    store = Store(Path(sys.argv[1]))
+    sessions = Sessions(store=store, clock=lambda: datetime.now(UTC))
+    session = asyncio.run(sessions.open(sys.argv[2]))
 """
 ENDLESS = """
     async def turns():

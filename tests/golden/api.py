@@ -50,7 +50,7 @@ def _tool(tool: limner.Tool) -> dict[str, Any]:
         "max_result_chars": tool.max_result_chars,
         "timeout_s": tool.timeout_s,
         "foreign": tool.foreign,
-        "order of properties": list(tool.schema["properties"]),
+        "order of properties": list(cast("dict[str, Json]", tool.schema["properties"])),
         "schema": without_words(tool.schema),
     }
 

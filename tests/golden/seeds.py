@@ -118,11 +118,12 @@ async def _generate_surface(place: Place) -> None:
     (tool,) = (one for one in place.limner().tools() if one.name == GENERATE)
     surface = [tool.name, tool.toolset, tool.max_result_chars]
     place.say(GENERATE, "Name, toolset, maxResultChars", surface, "Limner.tools()")
+    schema: Mapping[str, Any] = tool.schema
     for name, words in DESCRIPTIONS.items():
-        found = tool.schema["properties"][name]["description"]
+        found = schema["properties"][name]["description"]
         text = words if found.startswith(words) else found
         place.say(GENERATE, f"Parameter {name}: description begins", text, "schema")
-        default = tool.schema["properties"][name].get("default")
+        default = schema["properties"][name].get("default")
         place.say(GENERATE, f"Parameter {name}: default", default, "schema")
 
 

@@ -38,7 +38,9 @@ from limner.money.paid_call import (
     resumed_call,
 )
 from limner.net.paid_request import announcing_trace
-from limner.storage.store import Store
+from limner.storage.blobs import Blobs
+from limner.storage.incoming_files import Incoming, IncomingFile
+from limner.storage.store import Store, Transaction
 
 PICTURE = "f" * 64
 FIVE_CENTS = 50_000_000
@@ -669,3 +671,83 @@ async def test_a_cancelled_call_says_so_in_the_words_of_its_tool(money: Money) -
             raise asyncio.CancelledError
     error = cost_of(caught.value)
     assert (error.message, error.billed, error.cost_nano) == ("aborted.", False, 0)
+
+
+EXCEPTIONS: list[Callable[[], BaseException]] = [
+    lambda: KeyError("oops"),
+    lambda: RuntimeError("can't start new thread"),
+    lambda: OSError("too many open files"),
+    lambda: TimeoutError("late"),
+    MemoryError,
+    lambda: RecursionError("deep"),
+    lambda: ExceptionGroup("several", [KeyError("oops")]),
+    lambda: StorageError("full"),
+    lambda: CorruptImage("broken"),
+    lambda: UserError("no"),
+    lambda: ProviderRefused("no"),
+    lambda: ProviderUnavailable("lost", may_be_billed=True),
+    asyncio.CancelledError,
+    KeyboardInterrupt,
+    lambda: SystemExit(3),
+]
+STEPS = "reserved", "sent", "queued", "arriving", "delivered", "settling", "settled", "written"
+
+
+async def steps(call: PaidCall, file: IncomingFile, stop: Callable[[str], None]) -> None:
+    """A whole call, which may be stopped after each step."""
+
+    def in_the_transaction(_: Transaction) -> None:
+        stop("settling")
+
+    stop("reserved")
+    await call.send("{}")
+    stop("sent")
+    await call.note_job(f"p{call.job_id}", "https://example.com/p")
+    stop("queued")
+    file.write(b"a picture")
+    stop("arriving")
+    await call.deliver(FIVE_CENTS, "computed")
+    stop("delivered")
+    await call.settle(PICTURE, also=in_the_transaction)
+    stop("settled")
+    await call.record_path(Path("/pictures/fox.png"))
+    stop("written")
+
+
+def cost_told(error: BaseException) -> int | None:
+    """The cost that an error tells; None for those that end the program and tell nothing."""
+    if isinstance(error, KeyboardInterrupt | SystemExit):
+        return None
+    if isinstance(error, asyncio.CancelledError):
+        return cost_of(error).cost_nano
+    return error.cost_nano if isinstance(error, LimnerError) else 0
+
+
+@pytest.mark.parametrize("step", STEPS)
+async def test_whatever_stops_a_call_at_whatever_step_tells_what_the_ledger_counts(
+    money: Money, tmp_path: Path, step: str
+) -> None:
+    incoming = Incoming(tmp_path / "incoming", Blobs(tmp_path / "blobs"))
+    for number, exception in enumerate(EXCEPTIONS):
+        if step == "settling" and not isinstance(exception(), Exception):
+            continue  # the thread of the database is never cancelled
+
+        def stop(now: str, exception: Callable[[], BaseException] = exception) -> None:
+            if now == step:
+                raise exception()
+
+        job_id = f"job_{number:016}"
+        with incoming.open(job_id, room_bytes=1, max_bytes=100) as file:
+            reservation = await money.reserve(FOUR_CENTS, **CALL)
+            call = PaidCall(money, reservation, quote_source="table", delivery=file)
+            error = await end_of(call, lambda call, file=file, stop=stop: steps(call, file, stop))
+        row = (await money.spend()).recent[0]
+        assert row.state in ("settled", "unknown", "released")
+        assert cost_told(error) in (None, row.cost_nano), (step, error)
+        assert type(error) in (type(exception()), UnexpectedError)
+        assert (type(error) is UnexpectedError) <= (row.cost_nano > 0)
+        is_stored = row.picture is not None
+        has_bytes = STEPS.index(step) >= STEPS.index("arriving")
+        is_kept = incoming.find(job_id) is not None
+        # The service was paid: then the picture is recorded, or its bytes are here.
+        assert is_kept == (has_bytes and row.cost_nano > 0 and not is_stored), (step, error)

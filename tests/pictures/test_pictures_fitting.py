@@ -145,7 +145,7 @@ async def test_without_a_model_the_tokens_are_unknown(lim: Limner, tmp_path: Pat
 
 async def test_an_unknown_model_is_an_error_before_the_file_is_read(lim: Limner) -> None:
     with pytest.raises(InputInvalid, match="no vision model"):
-        await lim.fit("missing.png", model="openai/gpt-55")
+        await lim.fit("missing.png", model="nobody/gpt-55")
 
 
 async def test_a_point_in_what_was_sent_maps_back_to_the_original(

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from tests.agent.agent_pictures import encoded, handle_of, program, unique
 from tests.agent.rollout_samples import output, said, shown
@@ -246,6 +247,40 @@ async def test_bytes_that_an_open_or_unknown_row_may_own_stay_however_old(
     assert files(lim).isdisjoint({*paid, free.handle})
 
 
+async def test_bytes_that_were_delivered_for_a_job_without_a_picture_stay(lim: Limner) -> None:
+    await name_in_session(lim, *[await take(lim, unique()) for _ in range(2)])
+    delivered, stray = add_stray(lim, b"delivered"), add_stray(lim)
+    await age(lim)
+    reservation = await send(lim)
+
+    def note(tx: Transaction) -> None:
+        connection = tx._connection  # pyright: ignore[reportPrivateUsage]
+        connection.execute("UPDATE jobs SET delivered_sha256 = ?", (delivered,))
+
+    await lim.store.write(note)
+    await lim.money.settle(reservation, cost_nano=5, cost_source="table", picture=None)
+    would = await lim.garbage.collect(dry_run=True)
+    assert await lim.garbage.collect() == would
+    assert (would.files, stray in files(lim), delivered in files(lim)) == (1, False, True)
+
+
+async def test_delivered_bytes_go_only_when_their_job_has_ended(lim: Limner) -> None:
+    open_call, ended = await send(lim), await send(lim)
+    rows = await lim.store.read(lambda tx: tx.all("jobs_unfinished"))
+    jobs = {row["ledger_id"]: row["id"] for row in rows}
+    lim.home.incoming.mkdir()
+    lost = "job_0123456789abcdef"
+    for job_id in (*jobs.values(), lost):
+        (lim.home.incoming / f"{job_id}.0").write_bytes(b"paid")
+    await lim.money.settle(
+        ended, cost_nano=5, cost_source="table", picture=(await take(lim, unique())).handle
+    )
+    freed = await lim.garbage.collect()
+    assert (freed.files, freed.size_bytes) == (1, 4)
+    left = {f"{jobs[open_call.ledger_id]}.0", f"{lost}.0"}
+    assert {file.name for file in lim.home.incoming.iterdir()} == left
+
+
 async def test_bytes_older_than_every_open_row_go(lim: Limner) -> None:
     await name_in_session(lim, *[await take(lim, unique()) for _ in range(2)])
     stray = add_stray(lim)
@@ -293,7 +328,7 @@ async def test_a_reference_that_appears_while_pictures_are_removed_keeps_its_pic
     lim: Limner,
 ) -> None:
     session = (await lim.sessions.create(cwd="/")).id
-    made = [add_stray(lim, number.to_bytes(2)) for number in range(400)]
+    made = [add_stray(lim, number.to_bytes(2)) for number in range(100)]
     row: dict[str, Any] = {"mime": "image/png", "width": 1, "height": 1, "size_bytes": 2}
     parents = dict(zip(made[::2], made[1::2], strict=True))
 
@@ -320,7 +355,7 @@ async def test_a_reference_that_appears_while_pictures_are_removed_keeps_its_pic
     freed = await lim.garbage.collect(progress=name_the_next)
     assert len(named) >= 4
     assert files(lim) == await handles(lim) == named
-    assert freed.pictures == freed.files == 400 - len(named)
+    assert freed.pictures == freed.files == 100 - len(named)
 
 
 async def test_a_dry_run_tells_and_removes_nothing(lim: Limner) -> None:
@@ -413,6 +448,6 @@ async def test_the_program_s_own_clock_tells_how_old_a_row_is(tmp_path: Path) ->
         moment = time.time() - SETTLING_S - 5
         os.utime(lim.pictures.path(picture), (moment, moment))
         later = datetime.now(UTC) + timedelta(seconds=SETTLING_S + 5)
-        collector = type(lim.garbage)(store=lim.store, blobs=lim.garbage.blobs, clock=lambda: later)
+        collector = msgspec.structs.replace(lim.garbage, clock=lambda: later)
         await (await lim.sessions.create(cwd="/")).append([said(f"not {handle_of(b'x')}")])
         assert (await collector.collect(grace_s=0)).pictures == 1

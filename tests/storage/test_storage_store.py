@@ -357,6 +357,25 @@ async def test_a_forked_child_is_told_to_make_its_own(store: Store) -> None:
     assert process.exitcode == 0
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+async def test_a_store_that_was_not_used_before_a_fork_works_after_it(
+    store: Store, tmp_path: Path
+) -> None:
+    before = store.owner.id
+
+    def use() -> None:
+        done = asyncio.run(store.write(touch))
+        (tmp_path / "owner").write_text(store.owner.id)
+        os._exit(0 if done == 1 else 2)
+
+    process = multiprocessing.get_context("fork").Process(target=use)
+    process.start()
+    await asyncio.to_thread(process.join, 60)
+    assert process.exitcode == 0
+    assert (tmp_path / "owner").read_text() != before == store.owner.id
+    await store.read(lambda _: None)
+
+
 KILLED = """
     import asyncio, sys
     from pathlib import Path

@@ -110,7 +110,8 @@ async def test_no_error_of_a_call_shows_the_bytes_it_was_given(
 
 
 @given(
-    size=st.integers(min_value=300, max_value=2_000),
+    # A shorter text could be a path, which errors show up to 400 characters.
+    size=st.integers(min_value=1_000, max_value=2_000),
     seed=st.integers(min_value=0),
     form=st.sampled_from(sorted(FORMS)),
     call=st.sampled_from(sorted(CALLS)),

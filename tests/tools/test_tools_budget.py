@@ -193,7 +193,7 @@ def test_an_error_its_hint_and_its_extras_are_shortened_too() -> None:
     assert measure(shorter) <= 1_000
     assert shorter.error == "e" * 305 + "… [999,695 characters cut]"
     assert shorter.hint == "h" * 305 + "… [999,695 characters cut]"
-    assert (shorter.extras["job"], len(shorter.extras["body"])) == ("j1", 312)
+    assert (shorter.extras["job"], len(str(shorter.extras["body"]))) == ("j1", 312)
 
 
 def test_a_batch_keeps_within_its_total_and_each_result_within_its_cap() -> None:

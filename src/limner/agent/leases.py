@@ -37,11 +37,9 @@ class Leases:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._holder = store.owner.id
         # Only the store's thread changes it, together with the rows.
         self._held: WeakValueDictionary[str, Lease] = WeakValueDictionary()
         self._is_used = self._is_closed = False
-        _IN_PROCESS[self._holder] = self
 
     async def take(self, session_id: str) -> Lease:
         """Take the lease of a session.
@@ -66,7 +64,7 @@ class Leases:
         """
         row = tx.one("lease_of", session_id=session_id)
         if self.holds(session_id):
-            if row is None or row["holder"] != self._holder:
+            if row is None or row["holder"] != self._store.owner.id:
                 raise _lost(session_id)
         elif row is not None:
             _refuse_another(row)
@@ -76,7 +74,7 @@ class Leases:
 
         def work(tx: Transaction) -> None:
             self._held.clear()
-            tx.run("leases_end", holder=self._holder)
+            tx.run("leases_end", holder=self._store.owner.id)
 
         if self._is_used and not self._is_closed:
             with suppress(StorageError):  # the end of the process releases it as well
@@ -89,10 +87,11 @@ class Leases:
         if row is not None and _is_held(row):
             raise _in_use(row)
         me = self._store.owner.claim(tx)
+        _IN_PROCESS[self._store.owner.id] = self
         taken = tx.run(
             "lease_take",
             session_id=lease.session_id,
-            holder=self._holder,
+            holder=self._store.owner.id,
             pid=me.pid,
             start=me.start,
             boot=me.boot,
@@ -105,7 +104,7 @@ class Leases:
         def work(tx: Transaction) -> None:
             if self._held.get(lease.session_id) is lease:
                 del self._held[lease.session_id]
-                tx.run("lease_end", session_id=lease.session_id, holder=self._holder)
+                tx.run("lease_end", session_id=lease.session_id, holder=self._store.owner.id)
 
         if not self._is_closed:
             with suppress(StorageError):  # the end of the process releases it as well

@@ -18,7 +18,7 @@ from typing import Any, Self, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from limner.errors import CorruptImage, ImageError, MissingExtra
+from limner.errors import CorruptImage, ImageError, LimnerError, MissingExtra
 from limner.imaging.evidence import Measurements, TextLine
 from limner.imaging.evidence.record import INSTALL_OCR, has_ocr
 from limner.imaging.facts import Facts, MaskWay, Preview
@@ -303,7 +303,11 @@ class _Workers:
             self.drop(worker)
 
     def _start(self) -> WorkerProcess:
-        worker = WorkerProcess(self._limits, self._module)
+        try:
+            worker = WorkerProcess(self._limits, self._module)
+        except LimnerError:
+            # It was killed at its start, or the system had no process left for a moment.
+            worker = WorkerProcess(self._limits, self._module)
         with self._lock:
             self._all.add(worker)
             closed = self._closed

@@ -175,6 +175,7 @@ class PaidCall:
         self._received = False
         self._picture: str | None = None
         self._also: Callable[[Transaction], None] | None = None
+        self._write_delivery: Callable[[Transaction], None] | None = None
         self._stored_at: Path | None = None
         self._path: Path | None = None
         self._concluded = False
@@ -236,7 +237,8 @@ class PaidCall:
             cost_source=self.cost_source,
         )
         # If the call is settled without a picture, its row must say that the bytes are here.
-        self._also = lambda tx: self._money.write_delivery(tx, job_id, delivery)
+        self._write_delivery = lambda tx: self._money.write_delivery(tx, job_id, delivery)
+        self._also = self._write_delivery
         self._noting = asyncio.ensure_future(self._note(job_id, delivery))
 
     async def settle(
@@ -338,7 +340,7 @@ class PaidCall:
                 self.cost_nano = 0
                 await self._money.release(self._reservation, error_code=code)
             elif self._is_final(error):
-                await self._settle(error_code=code)
+                await self._settle_or_keep(error)
             else:
                 self.cost_nano, self.cost_source = self._reservation.quote_nano, "unknown"
                 await self._money.mark_unknown(self._reservation, error_code=code)
@@ -349,6 +351,16 @@ class PaidCall:
                 raise
             if await self._state() not in ("settled", "released"):
                 self._unrecorded = redact(str(failure))
+
+    async def _settle_or_keep(self, error: BaseException | None) -> None:
+        """Settle with the picture; if that fails again, without it, and its bytes are kept."""
+        try:
+            await self._settle(error_code=_code_of(error))
+        except Exception:
+            if self._picture is None:
+                raise
+            self._picture, self._stored_at, self._also = None, None, self._write_delivery
+            await self._conclude(error)
 
     def _is_free_of_charge(self, error: BaseException | None) -> bool:
         if not self._sent or self._withdrawn or self._reservation.quote_nano == 0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -98,7 +98,7 @@ class LedgerRow(msgspec.Struct, frozen=True, kw_only=True):
         """What it cost in dollars."""
         return self.cost_nano / NANO_PER_USD
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """The row with its amounts in dollars."""
         return {
             "id": self.id,
@@ -129,7 +129,7 @@ class SpendLine(msgspec.Struct, frozen=True, kw_only=True):
         """The amount in dollars."""
         return self.nano / NANO_PER_USD
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """The line with its amount in dollars."""
         return {"name": self.name, "cost_usd": self.cost_usd, "calls": self.calls}
 
@@ -169,7 +169,7 @@ class Spend(msgspec.Struct, frozen=True, kw_only=True):
         """What the `Limner` that was asked has spent, in dollars."""
         return self.own_nano / NANO_PER_USD
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """The object `limner spend --json` prints; amounts are dollars."""
         return {
             "total_usd": self.total_nano / NANO_PER_USD,

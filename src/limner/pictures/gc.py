@@ -24,6 +24,7 @@ import msgspec
 
 from limner.errors import StorageError
 from limner.storage.blobs import Blobs
+from limner.storage.incoming_files import Incoming
 from limner.storage.store import Row, Store, Transaction
 
 GRACE_S = 24 * 60 * 60
@@ -32,7 +33,7 @@ SETTLING_S = 60
 LISTED_STRAYS = 1_000
 TOO_MANY_STRAYS = "TOO_MANY_STRAYS"
 
-_ROWS_AT_ONCE = 100
+_ROWS_AT_ONCE = 25
 
 
 class FreedSpace(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,6 +79,7 @@ class GarbageCollector(msgspec.Struct, frozen=True, kw_only=True):
 
     store: Store
     blobs: Blobs
+    incoming: Incoming
     clock: Callable[[], datetime]
 
     async def collect(
@@ -155,7 +157,7 @@ class GarbageCollector(msgspec.Struct, frozen=True, kw_only=True):
         if among is not None:
             considered = families.forms_of(among)
             garbage, young = garbage & considered, young & considered
-        unknown = [] if among is not None else self._unknown(rows, insist=strays)
+        unknown = [] if among is not None else self._unknown({*rows, *tables.named}, insist=strays)
         owed_s = min([since_s, *(moment - SETTLING_S for moment in tables.owed.values())])
         ages = {handle: self.blobs.stored_at_s(handle) or since_s for handle in unknown}
         return _Plan(
@@ -217,7 +219,16 @@ class GarbageCollector(msgspec.Struct, frozen=True, kw_only=True):
             progress(done, of)
         before_s = min(before_s, await self.store.read(lambda tx: _owed_since_s(tx, since_s)))
         leftovers = await asyncio.to_thread(self.blobs.remove_leftovers, before_s=before_s)
-        return pictures, [*sizes, *leftovers]
+        return pictures, [*sizes, *leftovers, *await self._remove_incoming()]
+
+    async def _remove_incoming(self) -> list[int]:
+        """Delete delivered bytes that a crash left after their job had ended.
+
+        Those of a job that the database does not know stay: a repair may have lost its row.
+        """
+        ids = json.dumps(sorted(await asyncio.to_thread(self.incoming.job_ids)))
+        ended = await self.store.read(lambda tx: tx.all("jobs_concluded", ids=ids))
+        return await asyncio.to_thread(self.incoming.remove_concluded, [row["id"] for row in ended])
 
     def _delete(self, handles: Iterable[str], before_s: float) -> list[int]:
         return [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -92,7 +92,7 @@ class ImageRequest(DrawingOptions, frozen=True, kw_only=True):
     sources: tuple[SourceImage, ...] = ()
     mask: SourceImage | None = None
     partial_pictures: int = 0
-    vendor_fields: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
+    vendor_fields: Mapping[str, object] = msgspec.field(default_factory=dict[str, object])
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,7 +105,7 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
     prompt_used: str
     cost_nano: int | None = None
     cost_source: CostSource = "table"
-    extras: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
+    extras: Mapping[str, object] = msgspec.field(default_factory=dict[str, object])
 
 
 class RemoteJob(msgspec.Struct, frozen=True, kw_only=True):

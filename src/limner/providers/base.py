@@ -7,7 +7,7 @@ retry a paid request.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
@@ -70,7 +70,7 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True):
     http: HttpClient
     base_url: str
     key: str
-    illustrate: Callable[[ImageRequest], Awaitable[tuple[bytes, Mapping[str, Any]]]]
+    illustrate: Callable[[ImageRequest], Awaitable[tuple[bytes, Mapping[str, object]]]]
     clock: Clock = msgspec.field(default_factory=Clock)
     timeout_s: float = DEFAULT_TIMEOUT_S
     variables: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])

@@ -116,7 +116,7 @@ def load_workflow(path: str, *, variable: str) -> Workflow:
 
 def workflow_values(request: ImageRequest, *, steps: int) -> Mapping[str, str | int]:
     """The value of each placeholder. The request already has a seed and a checkpoint."""
-    values: dict[str, str | int] = {
+    values: dict[str, Any] = {
         "prompt": request.prompt,
         "negative_prompt": request.negative_prompt or "",
         "width": _round_up(request.width),

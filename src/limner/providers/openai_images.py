@@ -189,7 +189,8 @@ class _RequestBody:
     """The path and body of one request: JSON, or a form with pictures."""
 
     def __init__(self, request: ImageRequest, fields: Fields) -> None:
-        fields = {**fields, **request.vendor_fields}
+        vendor_fields: Mapping[str, Any] = request.vendor_fields
+        fields = {**fields, **vendor_fields}
         self.partial_pictures = request.partial_pictures
         if request.partial_pictures:
             fields = {**fields, "stream": True, "partial_images": request.partial_pictures}

@@ -99,7 +99,7 @@ def _copy_whole(database: Path, copy: Path, mark: Path) -> None:
 def _files(home: Home) -> list[tuple[Path, str]]:
     """Every file of a home that is copied as it is, and its name in the archive."""
     single = [home.config, home.chat_history]
-    folders = [home.blobs, home.folder / "incoming", home.generated, home.personalities]
+    folders = [home.blobs, home.incoming, home.generated, home.personalities]
     found = [file for file in single if file.is_file()]
     for folder in folders:
         found += sorted(file for file in folder.rglob("*") if file.is_file())

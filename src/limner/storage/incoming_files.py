@@ -13,7 +13,7 @@ import shutil
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -75,14 +75,18 @@ class Incoming:
             with suppress(OSError):
                 path.unlink()
 
-    def remove_strays(self, owed: Collection[str]) -> list[int]:
-        """Delete the files of jobs that are not in ``owed``; returns the size of each.
+    def job_ids(self) -> set[str]:
+        """The jobs that have a file here."""
+        return {path.name.partition(".")[0] for path in self._folder.glob("job_*.*")}
 
-        The file of a process that is about to send its request is locked, and stays.
+    def remove_concluded(self, job_ids: Iterable[str]) -> list[int]:
+        """Delete the files of jobs that have ended; returns the size of each.
+
+        A file that a live process holds is locked, and stays.
         """
         sizes: list[int] = []
-        for path in self._folder.glob("job_*.*"):
-            if path.name.partition(".")[0] not in owed and not _is_locked(path):
+        for path in (file for job_id in job_ids for file in self._files(job_id)):
+            if not _is_locked(path):
                 size = _size(path)
                 with suppress(OSError):
                     path.unlink()

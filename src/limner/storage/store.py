@@ -108,7 +108,7 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._pid = os.getpid()
+        self._pid, self._is_used = os.getpid(), False
         self._database: Database | None = None
         self._copier = DailyCopier(path)
         self._waiting: deque[_Job] = deque()
@@ -160,6 +160,10 @@ class Store:
         self._copier.close()
 
     def _submit(self, work: Callable[[Transaction], T], *, writing: bool) -> Future[T]:
+        if not self._is_used and self._pid != os.getpid():
+            # Nothing was opened before the fork. Each child owns its rows under an id of its own.
+            self._pid, self.owner = os.getpid(), Ownership(self)
+        self._is_used = True
         if self._pid != os.getpid():
             # A fork does not copy the thread, and SQLite forbids using a connection after one.
             raise StorageError(

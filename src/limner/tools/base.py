@@ -19,10 +19,15 @@ DEFAULT_RESULT_BUDGET_CHARS = 80_000
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """Something only the user can decide. ``amount_nano`` is set if it is about money."""
+    """Something only the user can decide. ``amount_usd`` is set if it is about money."""
 
     text: str
     amount_nano: int | None = None
+
+    @property
+    def amount_usd(self) -> float | None:
+        """The amount in dollars, if it is about money."""
+        return None if self.amount_nano is None else self.amount_nano / NANO_PER_USD
 
 
 async def answer_no(question: Question) -> bool:  # noqa: ARG001 - the signature of `ask`
@@ -143,13 +148,13 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     description: str
-    schema: Mapping[str, Any]
-    run: Callable[[Mapping[str, Any], ToolContext], Awaitable[Outcome]]
+    schema: Mapping[str, object]
+    run: Callable[[Mapping[str, object], ToolContext], Awaitable[Outcome]]
     toolset: str
     max_result_chars: int
     timeout_s: float | None = None
     available: Callable[[], bool] = lambda: True
-    parts: Callable[[Mapping[str, Any]], int] = lambda _: 1
+    parts: Callable[[Mapping[str, object]], int] = lambda _: 1
     foreign: bool = False
     keeps_books: bool = False
     title: str | None = None
@@ -162,7 +167,7 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     """A model asks for a tool by name."""
 
     name: str
-    arguments: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
+    arguments: Mapping[str, object] = msgspec.field(default_factory=dict[str, object])
     call_id: str = msgspec.field(default_factory=lambda: f"call_{uuid.uuid4().hex}")
 
 
@@ -187,9 +192,9 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     hint: str | None = None
     retryable: bool = False
     billed: bool = False
-    extras: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
+    extras: Mapping[str, object] = msgspec.field(default_factory=dict[str, object])
     cut_chars: int = 0
-    parts: tuple[Mapping[str, Any], ...] | None = None
+    parts: tuple[Mapping[str, object], ...] | None = None
     untrusted: bool = False
     field: str | None = None
 

@@ -127,7 +127,7 @@ class Inspection(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     text: str
-    details: Mapping[str, Any]
+    details: Mapping[str, object]
     cost_nano: int
     cost_source: CostSource
     untrusted: bool = True

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import Literal, TypedDict
 
 from limner.imaging.fit import Region
 from limner.pictures.request import Progress
@@ -117,5 +117,5 @@ class InspectOptions(CallHooks, total=False):
 
     paths: Sequence[ImageInput] | None
     region: Region | None
-    schema: Mapping[str, Any] | None
+    schema: Mapping[str, object] | None
     model: str | None

@@ -71,7 +71,7 @@ class GeneratedImage(msgspec.Struct, frozen=True, kw_only=True):
     provider: str
     model: str
     prompt_used: str
-    extras: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
+    extras: Mapping[str, object] = msgspec.field(default_factory=dict[str, object])
     untrusted: bool = False
 
     @property

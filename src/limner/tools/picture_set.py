@@ -16,8 +16,10 @@ from limner.errors import (
     NoProvider,
     ProviderError,
     ProviderRefused,
+    UnexpectedError,
     cancellation_cost,
 )
+from limner.net.redaction import redact
 from limner.pictures.request import MAX_SEED
 from limner.providers.choice import CANNOT
 from limner.tools.base import Question, ToolContext
@@ -54,15 +56,21 @@ async def draw_all(order: Order, drawing: ImageGenerator, context: ToolContext) 
     except asyncio.CancelledError as stop:
         stop.args = (await _call_off(tasks),)
         raise
-    failures = [error for task in tasks if (error := task.exception()) is not None]
-    expected = tuple(error for error in failures if isinstance(error, LimnerError))
-    if len(expected) < len(failures):
-        raise next(error for error in failures if not isinstance(error, LimnerError))
+    failures = tuple(_as_limner_error(error) for task in tasks if (error := task.exception()))
     images = tuple(task.result() for task in tasks if task.exception() is None)
     if not images:
-        expected[0].charge(sum(error.cost_nano for error in expected), expected[0].cost_source)
-        raise expected[0]
-    return PictureSet(images=images, failures=expected)
+        failures[0].charge(sum(error.cost_nano for error in failures), failures[0].cost_source)
+        raise failures[0]
+    return PictureSet(images=images, failures=failures)
+
+
+def _as_limner_error(error: BaseException) -> LimnerError:
+    """The error of one picture; an unexpected one must not hide what the others cost."""
+    if isinstance(error, LimnerError):
+        return error
+    unexpected = UnexpectedError(redact(f"Unexpected {type(error).__name__}: {error}"))
+    unexpected.__cause__ = error
+    return unexpected
 
 
 async def _draw(order: Order, drawing: ImageGenerator, context: ToolContext) -> GeneratedImage:
@@ -165,9 +173,9 @@ async def _call_off(tasks: Sequence[asyncio.Future[GeneratedImage]]) -> Cancelle
 
 def _cost_of(task: asyncio.Future[GeneratedImage]) -> int:
     try:
-        return task.result().cost_nano
+        error = task.exception()
     except asyncio.CancelledError as stop:
-        cancelled = cancellation_cost(stop)
-        return 0 if cancelled is None else cancelled.cost_nano
-    except LimnerError as error:
-        return error.cost_nano
+        error = cancellation_cost(stop) or stop
+    if error is None:
+        return task.result().cost_nano
+    return error.cost_nano if isinstance(error, LimnerError) else 0

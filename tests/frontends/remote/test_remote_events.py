@@ -12,7 +12,7 @@ from typing import Any
 import limner
 from limner import Agent, Limner, TextDelta, ToolFinished, ToolStarted, TurnEnded
 from limner.agent.events import TurnEvent, UsageUpdated
-from limner.frontends.remote.events import read_event
+from limner.frontends.remote.events import Reconnected, read_event
 
 MODEL = "limner/offline"
 
@@ -53,6 +53,24 @@ async def test_a_program_can_swap_an_agent_for_a_thread(tmp_path: Path, lim: Lim
     # The texts name the files, which have different names.
     assert remote["text"] == remote["end"][1]
     assert local["text"] == local["end"][1]
+
+
+def test_the_events_of_a_thread_are_json_without_the_servers_message() -> None:
+    turn = {"turn": {"id": "turn1"}}
+    delta = {"itemId": "m1", "delta": "Hi", "turnId": "turn1"}
+    named = {"threadId": "t1", "threadName": "A fox"}
+    happened = [
+        read_event("turn/started", turn, is_own_tool=lambda _: False),
+        read_event("item/agentMessage/delta", delta, is_own_tool=lambda _: False),
+        read_event("thread/name/updated", named, is_own_tool=lambda _: False),
+        Reconnected(reason="the server ended", goes_on=True),
+    ]
+    assert [event.as_json() for event in happened] == [
+        {"type": "turn_started", "turn": "turn1"},
+        {"type": "text", "item_id": "m1", "text": "Hi"},
+        {"type": "notification", "method": "thread/name/updated", "params": named},
+        {"type": "reconnected", "reason": "the server ended", "goes_on": True},
+    ]
 
 
 def test_the_tools_of_a_server_are_tool_events_and_those_of_the_client_are_not() -> None:

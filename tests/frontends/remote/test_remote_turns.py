@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limner.agent.events import ItemAdded, TextDelta
+from limner.agent.turn_reader import TurnReader
 from limner.frontends.remote.events import RawNotification, RemoteEvent, TurnResult, read_event
 from limner.frontends.remote.turns import MAX_EVENTS, RemoteTurn, finished_items
 
@@ -52,7 +53,7 @@ def delta(text: str, *, item_id: str = "m1") -> TextDelta:
 async def test_no_notification_of_any_shape_breaks_a_turn(
     method: str, params: dict[str, Any]
 ) -> None:
-    turn = RemoteTurn()
+    turn = RemoteTurn(reader=TurnReader())
     event = read_event(method, params, is_own_tool=lambda _: False)
     assert getattr(event, "raw", None) is params
     turn.is_about(params)
@@ -68,7 +69,7 @@ async def test_no_notification_of_any_shape_breaks_a_turn(
 async def test_unfetched_pieces_of_a_message_are_joined(
     pieces: list[tuple[str, str]],
 ) -> None:
-    turn = RemoteTurn()
+    turn = RemoteTurn(reader=TurnReader())
     for item_id, text in pieces:
         turn.add(delta(text, item_id=item_id))
     turn.end("completed", error=None)
@@ -80,7 +81,7 @@ async def test_unfetched_pieces_of_a_message_are_joined(
 
 
 async def test_unfetched_events_are_bounded_and_the_turn_still_ends() -> None:
-    turn = RemoteTurn()
+    turn = RemoteTurn(reader=TurnReader())
     for number in range(MAX_EVENTS + 50):
         turn.add(RawNotification(method="flood", raw={"number": number}))
     item = {"type": "agentMessage", "id": "m", "text": "Done.", "phase": None}
@@ -93,7 +94,7 @@ async def test_unfetched_events_are_bounded_and_the_turn_still_ends() -> None:
 
 
 async def test_a_turn_adds_no_event_after_its_end() -> None:
-    turn = RemoteTurn()
+    turn = RemoteTurn(reader=TurnReader())
     turn.end("interrupted", error=None)
     turn.end("completed", error=None)
     turn.add(delta("late"))

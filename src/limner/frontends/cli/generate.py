@@ -7,6 +7,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from limner.client import Limner
 from limner.dollars import format_usd
@@ -187,14 +188,15 @@ def _quoted(plan: Plan) -> CommandResult:
 
 def _drawn(drawn: PictureSet, elapsed_s: float) -> CommandResult:
     first = drawn.images[0]
+    extras: Mapping[str, Any] = first.extras
     notes = [
         f"{first.dimensions} · {first.provider} ({first.model}) · "
         f"{format_usd(drawn.cost_nano)} · {elapsed_s:.1f} s"
     ]
-    notes += [first.extras[name] for name in ("note", "notice") if name in first.extras]
-    if first.extras.get("unmatched"):
-        notes.append(f"Not drawn: {', '.join(first.extras['unmatched'])}")
-    for passed in first.extras.get("passed_over", ()):
+    notes += [extras[name] for name in ("note", "notice") if name in extras]
+    if extras.get("unmatched"):
+        notes.append(f"Not drawn: {', '.join(extras['unmatched'])}")
+    for passed in extras.get("passed_over", ()):
         notes.append(f"{passed['provider']} failed: {passed['why']}")
     notes += [f"One is missing: {error.message}" for error in drawn.failures]
     paths = "\n".join(str(image.path) for image in drawn.images)

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from limner.dollars import format_usd
-from limner.errors import Cancelled, LimnerError
+from limner.errors import Cancelled, LimnerError, UnexpectedError
 from limner.frontends.cli.stderr import harmless, say
 from limner.net.redaction import redact
 
@@ -40,6 +40,8 @@ def answer(command: Callable[[], CommandResult], *, as_json: bool) -> int:
     try:
         found = command()
     except LimnerError as error:
+        if isinstance(error, UnexpectedError):
+            say(redact(traceback.format_exc()).rstrip())
         found = failure(error)
     except KeyboardInterrupt:
         found = failure(Cancelled("Interrupted."))

@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
-from limner.errors import Cancelled, cancellation_cost
+from limner.errors import Cancelled, LimnerError, cancellation_cost
 from limner.frontends.cli.stderr import CLEAR_LINE, harmless, is_live, say, size, write
 from limner.pictures.request import Progress
 from limner.tools.base import Question
@@ -30,24 +30,36 @@ def wait_for(work: Callable[[], Awaitable[T]]) -> T:
         Cancelled: it was interrupted; the error says what that cost, where anybody knows.
     """
     cancelled: Cancelled | None = None
+    finished: list[T] = []
+    failed: LimnerError | None = None
 
-    async def main() -> T:
-        nonlocal cancelled
+    async def main() -> None:
+        nonlocal cancelled, failed
         asyncio.get_running_loop().set_exception_handler(_report)
         try:
-            return await work()
+            finished.append(await work())
         except asyncio.CancelledError as stop:
             cancelled = cancellation_cost(stop)
             raise
+        except LimnerError as error:
+            failed = error
+            raise
 
     try:
-        return asyncio.run(main())
+        asyncio.run(main())
     except KeyboardInterrupt as stop:
         if cancelled is None:
             cancelled = Cancelled("Interrupted.", hint="limner spend shows what was spent.")
         elif not cancelled.billed:
             cancelled.hint = "It cost nothing."
         raise cancelled from stop
+    except (OSError, RuntimeError) as trouble:
+        # The event loop could not be closed. What the work came to, and cost, is known already.
+        if failed is not None:
+            raise failed from trouble
+        if not finished:
+            raise
+    return finished[0]
 
 
 def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -48,7 +48,7 @@ class TurnResult(TurnEnded, frozen=True, kw_only=True, tag="turn_ended"):
     items: tuple[Item, ...] = ()
     usage: Usage = Usage(input_tokens=0, output_tokens=0)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """As that of `TurnEnded`, with the tokens of the turn."""
         return {**super().as_json(), "usage": msgspec.to_builtins(self.usage)}
 
@@ -68,7 +68,7 @@ class RawNotification(TurnEvent, frozen=True, kw_only=True, tag="notification"):
 
     method: str
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """The method and its params."""
         return self._typed({"method": self.method, "params": self.raw})
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
 from limner.agent.events import Event
+from limner.agent.turn_reader import TurnReader
 from limner.errors import LimnerError, UserError
 from limner.frontends.remote.connection import Params, Request
 from limner.frontends.remote.events import Reconnected, RemoteEvent, TurnResult
@@ -117,7 +118,7 @@ class Thread:
             options: the options of this turn.
 
         Raises:
-            UserError: another task reads a running turn.
+            UserError: a turn is running and its events are read.
             LimnerError: the turn could not be started. If it fails later, or is interrupted, the
                 result says so.
         """
@@ -127,27 +128,37 @@ class Thread:
                     return event
         raise AssertionError("a turn without an end")
 
-    async def stream(
+    def stream(
         self, text: str, *, images: Sequence[ImageInput] = (), **options: Unpack[TurnOptions]
     ) -> AsyncGenerator[RemoteEvent]:
         """As `run`, but yields each event, as `limner.Agent.run` does; the last is a `TurnResult`.
 
-        A caller that leaves the loop before that interrupts the turn: at the latest, the next
-        `run` or `stream` of the same task does this.
+        A caller that breaks out of the loop before that interrupts the turn; the next turn waits
+        until that is done. A caller that keeps the generator in a variable has to close it, as
+        `contextlib.aclosing` does.
 
         Raises:
             LimnerError: as `run`.
         """
-        if self._turn is not None and self._turn.reader.has_left:
+        reader = TurnReader()
+        events = self._stream(reader, text, images, options)
+        reader.watch(events)
+        return events
+
+    async def _stream(
+        self, reader: TurnReader, text: str, images: Sequence[ImageInput], options: TurnOptions
+    ) -> AsyncGenerator[RemoteEvent]:
+        if self._turn is not None and await self._turn.reader.has_left():
             await self._leave(self._turn)
-        turn = self._begin()
+        turn = self._begin(reader)
+        reader.read_on()
         turn.starting = asyncio.create_task(self._start(turn, text, images, in_camel_case(options)))
         try:
             # A request that is on its way may start a turn, even if the caller has left.
             await asyncio.shield(turn.starting)
             async for event in turn.events():
                 yield event
-                turn.reader.read_on()
+                reader.read_on()
         finally:
             await self._leave(turn)
 
@@ -290,12 +301,14 @@ class Thread:
         else:
             turn.end("interrupted", error=_turn_lost(reason))
 
-    def _begin(self) -> RemoteTurn:
+    def _begin(self, reader: TurnReader) -> RemoteTurn:
         if self._lost is not None:
             raise self._lost
         if self._turn is not None:
             raise UserError("A turn is running.", hint="Steer it, interrupt it, or wait for it.")
-        turn = RemoteTurn(spent_nano=self._spent_nano, is_own_tool=self._tools.has_tool)
+        turn = RemoteTurn(
+            reader=reader, spent_nano=self._spent_nano, is_own_tool=self._tools.has_tool
+        )
         self._turn = turn
         if self._reconnected is not None:
             turn.add(self._reconnected)

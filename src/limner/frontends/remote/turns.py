@@ -43,15 +43,20 @@ class RemoteTurn:
     has not fetched are joined. Beyond a limit events are left out, but never the last.
 
     Args:
+        reader: knows whether the caller still reads the events.
         spent_nano: what the tools that ran here have cost in earlier turns.
         is_own_tool: whether this client runs the tool of that name.
     """
 
     def __init__(
-        self, *, spent_nano: int = 0, is_own_tool: Callable[[str], bool] = lambda _: False
+        self,
+        *,
+        reader: TurnReader,
+        spent_nano: int = 0,
+        is_own_tool: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self.id: str | None = None
-        self.reader = TurnReader()
+        self.reader = reader
         self.starting: asyncio.Task[None] | None = None
         self.leaving = asyncio.Lock()
         self.ended = asyncio.Event()

@@ -17,6 +17,12 @@ SELECT handle FROM item_pictures
 UNION
 SELECT picture FROM ledger WHERE picture IS NOT NULL
 UNION
+-- What was delivered for a job that has no picture yet.
+SELECT jobs.delivered_sha256
+FROM jobs JOIN ledger ON ledger.id = jobs.ledger_id
+WHERE jobs.delivered_sha256 IS NOT NULL
+    AND ledger.picture IS NULL AND ledger.state <> 'released'
+UNION
 SELECT drawn_from.value
 FROM jobs
     JOIN ledger ON ledger.id = jobs.ledger_id,
@@ -63,8 +69,11 @@ UNION
 SELECT parent, picture FROM drawn_from WHERE parent IN (SELECT value FROM json_each(:handles));
 
 -- name: garbage_known
--- Which of these handles have become pictures.
-SELECT handle FROM pictures WHERE handle IN (SELECT value FROM json_each(:handles));
+-- Which of these handles have become pictures, or were delivered for a job.
+SELECT handle FROM pictures WHERE handle IN (SELECT value FROM json_each(:handles))
+UNION
+SELECT delivered_sha256 FROM jobs
+WHERE delivered_sha256 IN (SELECT value FROM json_each(:handles));
 
 -- name: garbage_drop_fits
 DELETE FROM fits

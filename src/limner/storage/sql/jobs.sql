@@ -44,12 +44,12 @@ WHERE ledger.state IN ('sent', 'unknown')
     OR (ledger.state = 'settled' AND ledger.picture IS NULL AND jobs.delivered_path IS NOT NULL)
 ORDER BY ledger.id;
 
--- name: jobs_owed
--- Jobs whose delivered bytes may be the only copy of a picture.
+-- name: jobs_concluded
+-- Which of these jobs have ended, so that their delivered bytes are not the only copy of a picture.
 SELECT jobs.id
 FROM jobs JOIN ledger ON ledger.id = jobs.ledger_id
-WHERE ledger.state IN ('reserved', 'sent', 'unknown')
-    OR (ledger.state = 'settled' AND ledger.picture IS NULL);
+WHERE jobs.id IN (SELECT value FROM json_each(:ids))
+    AND (ledger.state = 'released' OR (ledger.state = 'settled' AND ledger.picture IS NOT NULL));
 
 -- name: job_forget_delivery
 UPDATE jobs
