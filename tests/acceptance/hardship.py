@@ -11,7 +11,7 @@ import sys
 import time
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -58,20 +58,28 @@ async def limner(*words: str, env: Mapping[str, str], cwd: Path) -> tuple[int, A
 
 async def kill(process: Process) -> None:
     """End a process as a power cut would, and see that it is gone."""
-    os.kill(process.pid, signal.SIGKILL)
+    with suppress(ProcessLookupError):  # it has just ended by itself
+        os.kill(process.pid, signal.SIGKILL)
     await process.communicate()
 
 
 def kill_child(word: str) -> None:
     """End the one process that this one has started with that word, as a power cut would."""
+    assert kill_children(word) == 1
+
+
+def kill_children(word: str) -> int:
+    """End every process that this one has started with that word; how many there were."""
     lists = Path(f"/proc/{os.getpid()}/task").glob("*/children")  # of each thread its own
     children = [child for each in lists for child in each.read_text().split()]
-    (child,) = [
+    ours = [
         int(child)
         for child in children
         if word.encode() in Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
     ]
-    os.kill(child, signal.SIGKILL)
+    for child in ours:
+        os.kill(child, signal.SIGKILL)
+    return len(ours)
 
 
 async def until(condition: Callable[[], bool]) -> None:

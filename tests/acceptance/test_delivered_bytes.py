@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+import random
 import resource
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -14,7 +15,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from tests.acceptance.conftest import PRICE_NANO, Studio, picture, unlabelled
-from tests.acceptance.hardship import full_disk, held_back, kill_child, limner
+from tests.acceptance.hardship import full_disk, held_back, kill_child, kill_children, limner
+from tests.fuzz import IS_LONG
 
 from limner import LimnerError, ToolCall
 from limner.errors import BadProviderImage, ProviderUnavailable, StorageError, UnexpectedError
@@ -23,6 +25,7 @@ from limner.testing.servers.openai_server import OpenAIServer
 from limner.testing.servers.replicate_server import ReplicateServer
 
 WORKER = "limner.imaging.worker"
+WORKER_KILLS = 100 if IS_LONG else 12
 
 
 @contextmanager
@@ -40,7 +43,7 @@ def no_descriptor_left() -> Generator[None]:
 
 async def ledger(studio: Studio) -> list[tuple[str, int, bool]]:
     async with studio.open() as lim:
-        rows = (await lim.money.spend()).recent
+        rows = (await lim.money.spend(recent=1_000)).recent
     return [(row.state, row.cost_nano, row.picture is not None) for row in rows]
 
 
@@ -229,3 +232,32 @@ async def test_delivered_bytes_that_changed_on_the_disk_are_not_trusted(
         with pytest.raises(StorageError, match="have changed on the disk"):
             await lim.recover(job)
     assert hashlib.sha256(kept.read_bytes()).digest() == hashlib.sha256(picture(10, 10)).digest()
+
+
+@pytest.mark.slow
+async def test_workers_that_are_killed_at_any_moment_of_paid_calls_lose_no_picture(
+    studio: Studio, openai: OpenAIServer, replicate: ReplicateServer
+) -> None:
+    moments = random.Random(20261116)
+    errors: list[LimnerError] = []
+    async with studio.connect(openai, replicate).open() as lim:
+        for number in range(WORKER_KILLS):
+            provider, size = [("openai-image", "1024x1024"), ("replicate-flux", "512x512")][
+                number % 2
+            ]
+            drawing = asyncio.create_task(
+                lim.generate(f"fox {number}", provider=provider, size=size)
+            )
+            await asyncio.wait([drawing], timeout=moments.uniform(0, 0.15))
+            kill_children(WORKER)
+            try:
+                await drawing
+            except LimnerError as error:
+                errors.append(error)
+        for job in await lim.money.unfinished_jobs():
+            assert await lim.recover(job) is not None
+    billed = len(openai.sent("generate")) + len(replicate.predictions)
+    assert [state for state, _, has_picture in await ledger(studio) if has_picture] == (
+        ["settled"] * billed
+    )
+    assert len(studio.files) == billed

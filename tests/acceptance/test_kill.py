@@ -12,7 +12,7 @@ import sqlite3
 from asyncio.subprocess import Process
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -41,9 +41,9 @@ SEED = 20261115
 FLUX_NANO = 3_000_000
 OPENAI_NANO = cost_of_usage(image_models("openai-image")[0], USAGE)
 
-Anchor = Literal["start", "request", "blob"]
+Anchor = Literal["start", "request", "bytes", "blob"]
 # How long after each of these moments the blow may fall: between them, every step is hit.
-REACH_S: dict[Anchor, float] = {"start": 0.45, "request": 0.9, "blob": 0.04}
+REACH_S: dict[Anchor, float] = {"start": 0.45, "request": 0.9, "bytes": 0.03, "blob": 0.04}
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ class Call:
 def planned(rng: random.Random) -> Iterator[Call]:
     for number in range(CALLS):
         anchors: list[Anchor] = [*REACH_S]
-        anchor = rng.choices(anchors, weights=[3, 4, 4])[0]
+        anchor = rng.choices(anchors, weights=[3, 4, 4, 4])[0]
         yield Call(
             number=number,
             provider=rng.choice(["replicate-flux", "replicate-flux", "openai-image"]),
@@ -109,8 +109,10 @@ class Storm:
     async def _moment(self, call: Call) -> None:
         if call.anchor == "request":
             await self.arrivals[call.number].wait()
+        handle = handle_of(call.number)
+        if call.anchor == "bytes":
+            await until(lambda: handle in self.handles_in("incoming/*"))
         if call.anchor == "blob":
-            handle = handle_of(call.number)
             await until((self.studio.home / "blobs" / handle[:2] / handle).exists)
         await asyncio.sleep(call.delay_s)
 
@@ -134,6 +136,14 @@ class Storm:
             entry = json.loads(row["request"]) if row["request"] else None
             row["number"] = None if entry is None else number_of(entry["request"]["prompt"])
             row["seed"] = None if entry is None else entry["request"]["seed"]
+        return found
+
+    def handles_in(self, pattern: str) -> set[str]:
+        """The hashes of files in the home: of whole pictures, and of parts."""
+        found = set()
+        for path in self.studio.home.glob(pattern):
+            with suppress(FileNotFoundError):  # its process has just removed it
+                found.add(hashlib.sha256(path.read_bytes()).hexdigest())
         return found
 
     def roots(self) -> dict[str, str]:
@@ -183,6 +193,7 @@ async def test_kill_at_any_moment_loses_no_picture_and_no_money(storm: Storm) ->
     await storm.run(planned(rng))
     logger.info("Phases hit: %s", dict(sorted(phases(storm).items())))
     await assert_the_books_are_right(storm)
+    here = storm.handles_in("incoming/*") | storm.handles_in("blobs/*/*")
 
     for _ in range(CALLS // 40):
         await kill_a_recovery(storm, after_s=rng.uniform(0.2, 1.5))
@@ -191,6 +202,7 @@ async def test_kill_at_any_moment_loses_no_picture_and_no_money(storm: Storm) ->
     await storm.recover()
     await assert_the_books_are_right(storm)
     assert_every_prediction_was_brought_in_once(storm)
+    assert_every_picture_that_was_here_is_bought(storm, here)
     files = {path: path.read_bytes() for path in storm.files()}
     again = await storm.recover()
     assert {job["state"] for job in again} <= {"unknown"}
@@ -222,7 +234,9 @@ def assert_row_is_right(row: dict[str, Any]) -> None:
     price = FLUX_NANO if row["provider"] == "replicate-flux" else OPENAI_NANO
     match row["state"]:
         case "settled":
-            assert (row["cost_nano"], row["picture"]) == (price, handle_of(row["number"]))
+            # If the process died before it noted the price, the quote is the price.
+            assert row["cost_nano"] in (price, row["quoted_nano"])
+            assert row["picture"] == handle_of(row["number"])
         case "released":
             assert (row["cost_nano"], row["picture"], row["path"]) == (0, None, None)
         case "unknown":
@@ -266,7 +280,8 @@ def assert_files_are_right(storm: Storm, settled: list[dict[str, Any]]) -> None:
     for row in settled:
         assert row["path"] is None or Path(row["path"]).is_file()
     beside = {path.name for path in storm.studio.home.iterdir()}
-    assert beside <= {"blobs", "generated", "limner.db", "limner.db-wal", "limner.db-shm"}
+    database = {"limner.db", "limner.db-wal", "limner.db-shm", "home-id", "backups"}
+    assert beside <= {"blobs", "incoming", "generated"} | database
 
 
 def assert_every_prediction_was_brought_in_once(storm: Storm) -> None:
@@ -281,6 +296,14 @@ def assert_every_prediction_was_brought_in_once(storm: Storm) -> None:
     assert sorted(settled) == sorted(succeeded)
 
 
+def assert_every_picture_that_was_here_is_bought(storm: Storm, here: set[str]) -> None:
+    """Whoever delivered it: what was on disk when its process was killed is a picture now."""
+    rows = storm.rows()
+    assert {row["state"] for row in rows if handle_of(row["number"] or 0) in here} <= {"settled"}
+    blobs = storm.handles_in("blobs/*/*")
+    assert {row["picture"] for row in rows if row["state"] == "settled"} <= blobs
+
+
 def phases(storm: Storm) -> Counter[str]:
     """How far each call had come; told by what it left behind."""
     rows = storm.rows()
@@ -288,6 +311,7 @@ def phases(storm: Storm) -> Counter[str]:
     written = {roots.get(hashlib.sha256(unlabelled(p)).hexdigest()) for p in storm.files()}
     fetched = {int(seen.path.rpartition("/")[2]) for seen in storm.replicate.sent("file")}
     kept = {path.name for path in (storm.studio.home / "blobs").rglob("*")}
+    delivered = storm.handles_in("incoming/*")
 
     def phase(row: dict[str, Any]) -> str:
         number = row["number"]
@@ -303,6 +327,8 @@ def phases(storm: Storm) -> Counter[str]:
             return "3 journalled, not arrived"
         if handle_of(number) in kept:
             return "7 kept, not settled"
+        if handle_of(number) in delivered:
+            return "6b delivered, not verified"
         if row["provider"] == "replicate-flux" and row["remote_id"] is not None:
             return "6 fetching or verifying" if number in fetched else "5 waiting for the service"
         return "4 with the service"

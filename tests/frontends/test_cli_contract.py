@@ -71,10 +71,16 @@ def test_a_failure_that_cost_money_says_how_much(cli: CommandLine, openai: OpenA
     cli.studio.connect(openai)
     openai.script("generate", BROKEN_PICTURE)
     done = cli.run(*PAID)
-    message, cost = done.err.splitlines()
+    message, cost, job, kept, hint = done.err.splitlines()
     assert (done.status, done.out) == (4, "")
     assert message.startswith("limner: openai-image responded, but not with a picture: ")
     assert cost == "  It cost $0.013515."
+    job_id = job.split()[1]
+    assert job == f"  Job: {job_id} (limner jobs list)"
+    assert kept == f"  The picture is kept at {cli.studio.home}/incoming/{job_id}.1"
+    assert hint == (
+        f"  The bytes are kept: `limner jobs recover {job_id}` goes on without a new payment."
+    )
 
 
 def test_a_wrong_settings_file_is_named_with_its_nearest_key(cli: CommandLine) -> None:
