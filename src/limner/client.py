@@ -296,7 +296,7 @@ class Limner:
         ``cost_usd`` is what the provider charged. Without it, the quoted price stays counted.
 
         Raises:
-            UserError: the job is in flight, or its picture is stored.
+            UserError: the job is in flight, its picture is stored, or its price is known already.
             InputInvalid: the cost is not an amount.
         """
         from limner.tools.recovery import close_job

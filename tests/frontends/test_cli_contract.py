@@ -78,9 +78,7 @@ def test_a_failure_that_cost_money_says_how_much(cli: CommandLine, openai: OpenA
     job_id = job.split()[1]
     assert job == f"  Job: {job_id} (limner jobs list)"
     assert kept == f"  The picture is kept at {cli.studio.home}/incoming/{job_id}.1"
-    assert hint == (
-        f"  The bytes are kept: `limner jobs recover {job_id}` goes on without a new payment."
-    )
+    assert hint == f"  The bytes are kept until `limner jobs forget {job_id}`."
 
 
 def test_a_wrong_settings_file_is_named_with_its_nearest_key(cli: CommandLine) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from tests.frontends.cli_process import CommandLine, Done
@@ -180,6 +181,26 @@ async def test_only_a_job_that_is_open_is_closed(
         2,
         f"limner: Another process is waiting for {job['id']}.\n  End it first.\n",
     )
+
+
+@pytest.mark.slow
+def test_forgetting_a_job_deletes_its_bytes(cli: CommandLine, openai: OpenAIServer) -> None:
+    cli.studio.connect(openai)
+    openai.picture = b"no picture"
+    error = cli.run("generate", "a fox", "--provider", "openai-image", "--json").error
+    job_id, kept_at = error["job_id"], Path(error["kept_at"])
+    assert error["hint"] == f"The bytes are kept until `limner jobs forget {job_id}`."
+    assert cli.run("jobs", "recover").err == f"{job_id}: {error['message']}\n  {error['hint']}\n"
+    assert cli.run("jobs", "settle", job_id, "--cost", "1") == Done(
+        status=2,
+        err=f"limner: The price of {job_id} is known: $0.01342.\n"
+        f"  `limner jobs forget {job_id}` deletes its bytes.\n",
+    )
+    assert kept_at.read_bytes() == b"no picture"
+    assert cli.run("jobs", "forget", job_id).out == f"{job_id}: closed, $0.01342 stays counted\n"
+    assert [*kept_at.parent.iterdir()] == []
+    assert cli.run("jobs", "list").err == "No job is open.\n"
+    assert cli.run("spend", "--json").json["total_usd"] == 0.01342
 
 
 @pytest.mark.parametrize(

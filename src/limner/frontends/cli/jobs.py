@@ -171,7 +171,8 @@ def _describe(outcome: dict[str, Any]) -> str:
         case "recovered":
             return f"recovered to {outcome['path']}"
         case "failed":
-            return outcome["error"]["message"]
+            lines = (outcome["error"]["message"], outcome["error"]["hint"])
+            return "\n  ".join(filter(None, lines))
         case _:
             return outcome["reason"]
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import os
+import signal
 import sys
 from argparse import SUPPRESS, ArgumentParser, RawDescriptionHelpFormatter
 from importlib import import_module
+
+from limner.frontends.cli.stderr import SHORTAGES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,24 +69,22 @@ class Parser(ArgumentParser):
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return its exit status."""
-    if argv is None:
-        _hide_interrupts()
     try:
         status = _run(sys.argv[1:] if argv is None else argv)
     except KeyboardInterrupt:
         # A module was being loaded: a command that runs handles its own interruption.
         status = INTERRUPTED_STATUS
     except OSError as error:
-        if error.errno not in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
+        if error.errno not in SHORTAGES:
             raise
         # Nothing more can be loaded, not even what reports an error.
-        os.write(2, f"limner: limner cannot start here: {error.strerror}.\n".encode())
+        os.write(2, f"limner: cannot start: {error.strerror}.\n".encode())
         status = FAILED_STATUS
     finally:
         _flush()
-    if status == INTERRUPTED_STATUS and argv is None:
-        # What could be closed is closed. A further press must find nothing left to interrupt.
-        os._exit(status)
+    if argv is None:
+        # Only the end of the process is left: a Ctrl-C now needs no traceback.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     return status
 
 
@@ -137,21 +137,6 @@ def _command(name: str, words: list[str]) -> int:
     args = read(parser, words)
     answer = import_module("limner.frontends.cli.output")
     return answer.answer(lambda: module.run(args), as_json=args.json)
-
-
-def _hide_interrupts() -> None:
-    """Print no traceback for Ctrl-C, which may come again and again, also while Python ends."""
-
-    def report(kind: type[BaseException], error: BaseException, traceback: Any) -> None:
-        if issubclass(kind, KeyboardInterrupt):
-            os._exit(INTERRUPTED_STATUS)
-        sys.__excepthook__(kind, error, traceback)
-
-    def report_ignored(ignored: Any) -> None:
-        if not issubclass(ignored.exc_type, KeyboardInterrupt):
-            sys.__unraisablehook__(ignored)
-
-    sys.excepthook, sys.unraisablehook = report, report_ignored
 
 
 def _prepare_streams() -> None:

@@ -5,7 +5,6 @@ Standard output is written here and nowhere else, so that it carries the result 
 
 from __future__ import annotations
 
-import errno
 import json
 import sys
 import traceback
@@ -16,10 +15,8 @@ import msgspec
 
 from limner.dollars import format_usd
 from limner.errors import Cancelled, LimnerError, UnexpectedError
-from limner.frontends.cli.stderr import harmless, say
+from limner.frontends.cli.stderr import SHORTAGES, harmless, say
 from limner.net.redaction import redact
-
-SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
 class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
