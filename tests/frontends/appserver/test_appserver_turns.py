@@ -19,7 +19,8 @@ PNG = picture(64, 48)
 PIXELS = f"data:image/png;base64,{base64.b64encode(PNG).decode()}"
 REMOTE = "remote image URLs are not supported; use an inline data URL instead"
 COUNTED = ["thread/tokenUsage/updated", "account/rateLimits/updated"]
-OVER = ["thread/spend/updated", "thread/readState/changed", "thread/status/changed"]
+OVER = ["thread/readState/changed", "thread/status/changed"]
+SPEND = {"optInNotificationMethods": ["thread/spend/updated"]}
 
 
 def words_of(body: Any) -> list[str]:
@@ -374,8 +375,8 @@ async def test_what_a_tool_says_unasked_is_an_item_and_data_for_the_model(stage:
     assert (image, asked) == ("input_image", "What came?")
 
 
-async def test_the_cost_is_notified_before_the_turn_completes(stage: Stage) -> None:
-    async with stage.piped() as client:
+async def test_a_client_that_asks_hears_the_cost_before_the_turn_completes(stage: Stage) -> None:
+    async with stage.piped(**SPEND) as client:
         thread = await client.start()
         first = await client.turn(thread, "one")
         await client.turn(thread, "two")
