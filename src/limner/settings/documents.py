@@ -15,7 +15,7 @@ _SHOWN_CHARS = 200
 _MAX_FILE_BYTES = 256 * 1024
 
 
-def read_settings_file(path: Path) -> bytes | None:
+def read_settings_file(path: Path, *, max_bytes: int = _MAX_FILE_BYTES) -> bytes | None:
     """Read a settings file; None if there is none.
 
     Raises:
@@ -25,7 +25,7 @@ def read_settings_file(path: Path) -> bytes | None:
         if not path.is_file():
             return None
         with path.open("rb") as file:
-            return read_bounded(file, path=path, max_bytes=_MAX_FILE_BYTES)
+            return read_bounded(file, path=path, max_bytes=max_bytes)
     except (OSError, ValueError) as error:
         raise SettingsError(f"{path} cannot be read: {error}") from error
 

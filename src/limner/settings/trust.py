@@ -79,6 +79,12 @@ def folder_record(folder: Path, files: Mapping[str, bytes]) -> TrustRecord:
     )
 
 
+def accepts_relative(name: str, data: bytes) -> bool:
+    """Whether this process may use a file that a variable names relative to the working folder."""
+    cwd = Path.cwd()
+    return TrustedFolders(find_home(os.environ, cwd=cwd)).accepts(cwd, name, data)
+
+
 def may_use(path: Path) -> bool:
     """Whether this process may run or load ``path``: it is not in the working folder, or trusted.
 

@@ -15,6 +15,8 @@ import msgspec
 
 from limner.errors import UserError
 from limner.frontends.cli.output import CommandResult
+from limner.providers.comfyui_workflow import MAX_BYTES
+from limner.providers.specs import BUILT_IN
 from limner.settings import load_with_sources
 from limner.settings.documents import read_settings_file
 from limner.settings.trust import PROJECT_FILE, TrustedFolders, TrustRecord, folder_record
@@ -95,8 +97,12 @@ def _list(trusted: TrustedFolders) -> CommandResult:
 
 def _files(folder: Path) -> dict[str, bytes]:
     """The files that limner reads from a folder, as they are now."""
-    data = read_settings_file(folder / PROJECT_FILE)
-    return {} if data is None else {PROJECT_FILE: data}
+    variables = BUILT_IN["comfyui"].variables
+    workflows = filter(None, (os.environ.get(name, "").strip() for name in variables))
+    relative = [name for name in workflows if not Path(name).expanduser().is_absolute()]
+    found = {PROJECT_FILE: read_settings_file(folder / PROJECT_FILE)}
+    found |= {name: read_settings_file(folder / name, max_bytes=MAX_BYTES) for name in relative}
+    return {name: data for name, data in found.items() if data is not None}
 
 
 def _as_json(record: TrustRecord) -> dict[str, object]:
