@@ -94,9 +94,8 @@ async def test_null_and_blank_for_an_optional_parameter_mean_not_given(
     studio: Studio, openai: OpenAIServer, nothing: str | None
 ) -> None:
     others = [name for name in IMAGE_GENERATE.schema["properties"] if name != "prompt"]
-    result = await studio.connect(openai).call(
-        at=SPRING, prompt="a fox", **dict.fromkeys(others, nothing)
-    )
+    given: dict[str, Any] = dict.fromkeys(others, nothing)
+    result = await studio.connect(openai).call(at=SPRING, prompt="a fox", **given)
     assert value(result)["path"].startswith(str(studio.home / "generated"))
 
 
@@ -111,7 +110,7 @@ async def test_null_and_blank_for_an_optional_parameter_mean_not_given(
     ],
 )
 async def test_near_misses_in_case_and_spacing_are_understood(
-    studio: Studio, openai: OpenAIServer, given: dict[str, str]
+    studio: Studio, openai: OpenAIServer, given: dict[str, Any]
 ) -> None:
     openai.picture = picture(1024, 1792)
     answer = value(await studio.connect(openai).call(at=SPRING, prompt="a fox", **given))
