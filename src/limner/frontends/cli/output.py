@@ -95,6 +95,8 @@ def speak(text: str) -> None:
 def failure(error: LimnerError) -> CommandResult:
     """An error as the result of a command."""
     notes = [f"limner: {error.message}"]
+    if "cause" in error.extras:
+        notes.append(f"  {str(error.extras['cause']).rstrip('.')}.")
     if error.billed:
         certainty = "may have cost" if error.cost_source == "unknown" else "cost"
         notes.append(f"  It {certainty} {format_usd(error.cost_nano)}.")
