@@ -15,7 +15,7 @@ import msgspec
 
 from limner.dollars import format_usd
 from limner.errors import Cancelled, LimnerError, UnexpectedError
-from limner.frontends.cli.stderr import harmless, say
+from limner.frontends.cli.stderr import SHORTAGES, harmless, say
 from limner.net.redaction import redact
 
 
@@ -44,8 +44,9 @@ def answer(command: Callable[[], CommandResult], *, as_json: bool) -> int:
         found = failure(Cancelled("Interrupted."))
     except Exception as bug:
         # The outermost frame: a program that asked for JSON gets JSON here too.
-        say(redact(traceback.format_exc()).rstrip())
-        found = failure(_unexpected(bug))
+        if (shortage := _shortage_behind(bug)) is None:
+            say(redact(traceback.format_exc()).rstrip())
+        found = failure(shortage or _unexpected(bug))
     return deliver(found, as_json=as_json)
 
 
@@ -94,6 +95,8 @@ def speak(text: str) -> None:
 def failure(error: LimnerError) -> CommandResult:
     """An error as the result of a command."""
     notes = [f"limner: {error.message}"]
+    if "cause" in error.extras:
+        notes.append(f"  {str(error.extras['cause']).rstrip('.')}.")
     if error.billed:
         certainty = "may have cost" if error.cost_source == "unknown" else "cost"
         notes.append(f"  It {certainty} {format_usd(error.cost_nano)}.")
@@ -106,6 +109,18 @@ def failure(error: LimnerError) -> CommandResult:
     return CommandResult(
         value={"error": error.as_json()}, notes=tuple(notes), status=error.exit_status
     )
+
+
+def _shortage_behind(bug: BaseException | None) -> LimnerError | None:
+    """The error for a system that has no more files or memory for this process, if it was that."""
+    while bug is not None:
+        if isinstance(bug, OSError) and bug.errno in SHORTAGES:
+            return LimnerError(
+                f"The system gives limner no more resources: {bug.strerror}.",
+                hint="Raise the limit (ulimit -n shows the limit of open files), and try again.",
+            )
+        bug = bug.__cause__ or bug.__context__
+    return None
 
 
 def _unexpected(bug: Exception) -> LimnerError:

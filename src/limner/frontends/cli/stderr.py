@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import sys
 
+# The system has no more files or memory for this process.
+SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 CLEAR_LINE = "\r\x1b[2K"
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
