@@ -37,6 +37,7 @@ def test_only_commands_that_exist_are_listed() -> None:
         "app-server",
         "codex",
         "assets",
+        "trust",
         "keys",
         "doctor",
         "demo",

@@ -29,6 +29,7 @@ COMMANDS = {
     "app-server": "serve clients that bring their own tools, as the Codex app-server does",
     "codex": "run Codex with limner's tools, leaving its settings as they are",
     "assets": "the ready-made pictures of the embedded illustrator",
+    "trust": "accept the limner.toml of a folder, as it is now",
     "keys": "store, list and remove API keys",
     "doctor": "check that everything works here, and repair a damaged home",
     "demo": "draw a picture offline, then look at it",

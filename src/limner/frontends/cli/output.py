@@ -94,6 +94,8 @@ def failure(error: LimnerError) -> CommandResult:
     """An error as the result of a command."""
     # A line end in the message, as from a file name, cannot begin a line that looks like ours.
     notes = ["limner: " + error.message.replace("\n", "\n  ")]
+    if "cause" in error.extras:
+        notes.append(f"  {str(error.extras['cause']).rstrip('.')}.")
     if error.billed:
         certainty = "may have cost" if error.cost_source == "unknown" else "cost"
         notes.append(f"  It {certainty} {format_usd(error.cost_nano)}.")
