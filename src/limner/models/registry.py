@@ -34,6 +34,7 @@ from limner.wires.base import Effort
 EYES = "limner/eyes"
 OFFLINE = "limner/offline"
 EMBEDDED = "embedded"
+EMBEDDED_PROVIDER = "limner"
 NO_MODEL = "NO_MODEL"
 
 By = Literal["named", "vision", "default", "active", "first", "offline"]
@@ -158,6 +159,10 @@ class Registry:
     def known(self) -> list[KnownModel]:
         """All models with a row or a ``[[models]]`` table, and limner's own eyes."""
         return list(self._known.values())
+
+    def providers(self) -> set[str]:
+        """The services that a model can be named of, known or of the user's own models."""
+        return {*services(), EMBEDDED_PROVIDER, *(model.provider for model in self.known())}
 
     def available(self) -> list[KnownModel]:
         """The models of `known` that can be used now: not retired, and with their keys."""
