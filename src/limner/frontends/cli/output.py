@@ -16,7 +16,7 @@ import msgspec
 from limner.display_text import clean_text
 from limner.dollars import format_usd
 from limner.errors import Cancelled, LimnerError, UnexpectedError
-from limner.frontends.cli.stderr import say
+from limner.frontends.cli.stderr import SHORTAGES, say
 from limner.net.redaction import redact
 
 
@@ -45,8 +45,9 @@ def answer(command: Callable[[], CommandResult], *, as_json: bool) -> int:
         found = failure(Cancelled("Interrupted."))
     except Exception as bug:
         # The outermost frame: a program that asked for JSON gets JSON here too.
-        say(redact(traceback.format_exc()).rstrip())
-        found = failure(_unexpected(bug))
+        if (shortage := _shortage_behind(bug)) is None:
+            say(redact(traceback.format_exc()).rstrip())
+        found = failure(shortage or _unexpected(bug))
     return deliver(found, as_json=as_json)
 
 
@@ -113,6 +114,18 @@ def failure(error: LimnerError) -> CommandResult:
 def _printable(text: str) -> str:
     """The text, clean for a terminal. A program at the end of a pipe gets it as it is."""
     return clean_text(text) if sys.stdout.isatty() else text
+
+
+def _shortage_behind(bug: BaseException | None) -> LimnerError | None:
+    """The error for a system that has no more files or memory for this process, if it was that."""
+    while bug is not None:
+        if isinstance(bug, OSError) and bug.errno in SHORTAGES:
+            return LimnerError(
+                f"The system gives limner no more resources: {bug.strerror}.",
+                hint="Raise the limit (ulimit -n shows the limit of open files), and try again.",
+            )
+        bug = bug.__cause__ or bug.__context__
+    return None
 
 
 def _unexpected(bug: Exception) -> LimnerError:

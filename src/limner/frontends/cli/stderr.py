@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 
 from limner.display_text import clean_text
 
+# The system has no more files or memory for this process.
+SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 CLEAR_LINE = "\r\x1b[2K"
 
 

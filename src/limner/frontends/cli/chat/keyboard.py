@@ -20,9 +20,9 @@ import wcwidth
 from limner.display_text import clean_text
 from limner.frontends.cli import terminal
 from limner.frontends.cli.chat.input_history import InputHistory
-from limner.frontends.cli.chat.interrupts import interruptible_prompt
 from limner.frontends.cli.chat.line_editor import LineEditor
 from limner.frontends.cli.chat.screen import Screen
+from limner.frontends.cli.interrupts import interruptible_prompt
 from limner.frontends.cli.stderr import CLEAR_LINE, size, write
 from limner.tools.base import Question
 
