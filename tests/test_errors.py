@@ -101,6 +101,21 @@ def test_the_reference_says_whether_a_retry_helps_as_the_source_does() -> None:
     assert wrong == set()
 
 
+def test_the_json_of_an_error_has_its_extras_as_members_and_names_the_wrong_field() -> None:
+    wrong = errors.InputInvalid("n must be at most 10", field="n", extras={"most": 10})
+    assert wrong.as_json() == {
+        "code": "INPUT_INVALID",
+        "message": "n must be at most 10",
+        "retryable": False,
+        "billed": False,
+        "cost_usd": 0.0,
+        "hint": None,
+        "most": 10,
+        "field": "n",
+    }
+    assert "field" not in errors.InputInvalid("the arguments must be an object").as_json()
+
+
 def test_every_code_is_in_the_reference() -> None:
     listed = re.findall(r"^\| `(\w+)` \|", PAGE.read_text(encoding="utf-8"), flags=re.M)
     codes = {*MORE_CODES, *(one.code for one in _classes())}

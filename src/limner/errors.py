@@ -102,7 +102,7 @@ class LimnerError(Exception):
         return self.cost_nano / NANO_PER_USD
 
     def as_json(self) -> dict[str, object]:
-        """The JSON object: code, message, retryable, billed, cost_usd, hint, extras."""
+        """The JSON object: code, message, retryable, billed, cost_usd, hint, then each extra."""
         return {
             "code": self.code,
             "message": self.message,
@@ -130,6 +130,10 @@ class InputInvalid(UserError):
     def __init__(self, message: str, *, field: str | None = None, **rest: Any) -> None:
         super().__init__(message, **rest)
         self.field = field
+
+    def as_json(self) -> dict[str, object]:
+        """As `LimnerError.as_json`, with the ``field`` that is wrong if there is one."""
+        return super().as_json() | ({} if self.field is None else {"field": self.field})
 
 
 class InvalidSize(InputInvalid):

@@ -155,5 +155,6 @@ def _same(one: Any, other: Any) -> bool:
         pairs = zip(cast("list[object]", one), cast("list[object]", other), strict=False)
         return one == other and all(_same(*pair) for pair in pairs)
     if isinstance(one, dict) and isinstance(other, dict):
-        return one == other and all(_same(one[name], other[name]) for name in one)
+        members = cast("dict[str, object]", one)
+        return one == other and all(_same(value, other[name]) for name, value in members.items())
     return one == other and isinstance(one, bool) == isinstance(other, bool)
