@@ -6,6 +6,7 @@ library, enters the sandbox and then runs the loop of `worker`.
 
 from __future__ import annotations
 
+import ctypes
 import json
 from collections.abc import Iterator, Mapping
 from importlib import import_module
@@ -40,6 +41,8 @@ def main() -> None:
 def load_library(limits: WorkerLimits) -> None:  # noqa: ARG001 - every worker has this signature
     """Load the native library."""
     import_module("c2pa")
+    # The library calls back into Python. ctypes looks for memory for that once, and opens files.
+    ctypes.CFUNCTYPE(None)(lambda: None)
 
 
 def prepare(limits: WorkerLimits) -> JobTable:  # noqa: ARG001 - every worker has this signature
