@@ -42,6 +42,7 @@ examples:
 """
 USAGE_STATUS = 2
 INTERRUPTED_STATUS = 130
+PR_SET_DUMPABLE = 4
 
 
 class Parser(ArgumentParser):
@@ -68,12 +69,25 @@ def main(argv: list[str] | None = None) -> int:
     _prepare_streams()
     try:
         name, rest = _split(words)
+        if argv is None and name is not None:
+            _hide_memory()
         return _overview(words) if name is None else _command(name, rest)
     except KeyboardInterrupt:
         # A module was being loaded: a command that runs handles its own interruption.
         return INTERRUPTED_STATUS
     finally:
         _flush()
+
+
+def _hide_memory() -> None:
+    """Keep other programs of this user, a worker among them, from reading keys in our memory.
+
+    Only in limner's own process: a program that uses limner decides itself about its core dumps.
+    """
+    if sys.platform == "linux":
+        import ctypes  # noqa: PLC0415 - help does not need it
+
+        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def _split(words: list[str]) -> tuple[str | None, list[str]]:
