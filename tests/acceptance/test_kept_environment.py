@@ -55,8 +55,9 @@ def places(root: object, secret: str) -> list[object]:
 
 
 async def test_neither_a_limner_nor_anything_below_it_holds_the_environment(
-    openai: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+    openai: OpenAIServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    monkeypatch.setenv("LIMNER_HOME", str(tmp_path))
     monkeypatch.setenv("SECRET_OF_ANOTHER_PROGRAM", PLANTED)
     monkeypatch.setenv("OPENAI_API_KEY", OPENAI_KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", openai.base_url)
