@@ -35,6 +35,7 @@ from limner.money.ledger import Money
 from limner.money.paid_call import paid_call
 from limner.pictures.request import Progress
 from limner.tools.answer_cache import AnswerCache
+from limner.tools.answer_schema import AnswerMismatch, parse_answer
 from limner.tools.base import ApprovalPolicy, ToolContext
 from limner.tools.consent import payer_for
 from limner.tools.declaration import ImageText
@@ -121,12 +122,22 @@ class InspectRequest(InspectArguments, frozen=True, kw_only=True):
 class Inspection(msgspec.Struct, frozen=True, kw_only=True):
     """What a model said about pictures.
 
-    ``details`` begins with the model, the path and the type that was sent; more facts about the
-    pictures and the call follow, all JSON values. It is ``untrusted`` if a picture comes from
-    outside: the model may repeat the text in it.
+    Attributes:
+        text: the answer; with a schema the JSON text.
+        value: the parsed answer if the caller gave a schema; it follows that schema.
+        details: facts as JSON values. ``model`` answered; ``imagePath`` is the file or the handle,
+            ``image`` the handle, ``mimeType`` the type that was sent. ``width``, ``height``,
+            ``part`` and ``scale`` say how the sent pixels map to the original, if the picture was
+            fitted; ``tiles`` has the same for each tile. ``note`` says what is special. With
+            several pictures ``images`` has these facts for each. ``usage`` has the tokens,
+            ``stopped`` says that the answer was cut off, ``remembered`` that it was cached.
+        cost_nano: what it cost, in nano-dollars.
+        cost_source: how the cost is known.
+        untrusted: a picture comes from outside; the model may repeat the text in it.
     """
 
     text: str
+    value: object = None
     details: Mapping[str, object]
     cost_nano: int
     cost_source: CostSource
@@ -174,17 +185,25 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
             inspection = await self._recall_or_ask(
                 found, _prompt(request, views, found), views, context
             )
-            return replace(inspection, untrusted=not is_ours)
+            details = {**inspection.details, **_notice(found)}
+            return replace(inspection, details=details, untrusted=not is_ours)
 
     def _find_model(self, request: InspectRequest, context: ToolContext) -> FoundModel:
-        """The model to ask: it takes pictures, and its key is set."""
         if self.block_images:
             raise UserError(BLOCKED, code="IMAGES_BLOCKED")
+        return self.find_model(request.model, active=context.active_model)
+
+    def find_model(self, named: str | None = None, *, active: str | None = None) -> FoundModel:
+        """The model to ask: it takes pictures, and its key is set.
+
+        Raises:
+            UserError: there is none, or the named one cannot be asked.
+        """
         if self.registry is None:
             raise UserError(NO_REGISTRY, code="NO_MODEL")
         if not self.registry.has_available():
             raise UserError(NO_MODELS, code="NO_MODEL", hint="Set a key, as in OPENAI_API_KEY=…")
-        found = self._resolve(self.registry, request.model, context.active_model)
+        found = self._resolve(self.registry, named, active)
         model = found.model
         if not model.takes_images:
             raise UserError(
@@ -206,7 +225,11 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
         if named is None:
             resolution = registry.resolve(active=active)
             if resolution is not None:
-                return FoundModel(model=resolution.model, effort=resolution.effort)
+                return FoundModel(
+                    model=resolution.model,
+                    effort=resolution.effort,
+                    passed_over=resolution.unknown,
+                )
             raise UserError(UNRESOLVED, code="NO_MODEL")
         if (found := registry.find(named)) is not None:
             return found
@@ -245,8 +268,13 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
         key = self.cache.key(found.model.name, prompt)
         if (known := await self.cache.recall(key)) is not None:
             logger.debug("%s: the answer of %s is in the cache", TOOL, found.model.name)
-            details = {**_details(found.model, views), "remembered": True}
-            return Inspection(text=known, details=details, cost_nano=0, cost_source="table")
+            return Inspection(
+                text=known,
+                value=_value(known, prompt.schema, found.model),
+                details={**_details(found.model, views), "remembered": True},
+                cost_nano=0,
+                cost_source="table",
+            )
         keep = partial(self.cache.keep, key)
         return await self._ask(found.model, prompt, views, context, keep=keep)
 
@@ -290,10 +318,12 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
             await call.settle(None)
             if not (text := answer.text.strip()):
                 raise ModelBadAnswer(NO_TEXT, code="MODEL_NO_TEXT")
+            value = _value(text, prompt.schema, model)
             if keep is not None:
                 await keep(text)
         return Inspection(
             text=text,
+            value=value,
             details=_details(model, views, answer),
             cost_nano=call.cost_nano,
             cost_source=call.cost_source,
@@ -312,17 +342,32 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
         try:
             return await self.connect(model).ask(prompt, timeout_s=self.timeout_s, on_text=report)
         except ProviderError as error:
-            error.message = self._message_of(error)
+            error.extras = {"provider": model.provider, "cause": error.message, **error.extras}
+            error.message = self._specified_message(error)
             error.args = (error.message,)
             raise
 
-    def _message_of(self, error: ProviderError) -> str:
+    def _specified_message(self, error: ProviderError) -> str:
         if isinstance(error, ModelTimeout):
             return (
                 f"inspect_image request timed out after {self.timeout_s:g}s. Increase "
                 "tools.timeout_s or check the vision model provider."
             )
         return error.provider_message or FAILED
+
+
+def _value(text: str, schema: Mapping[str, Any] | None, model: KnownModel) -> object:
+    """The parsed answer, or None without a schema."""
+    if schema is None:
+        return None
+    try:
+        return parse_answer(text, schema)
+    except AnswerMismatch as error:
+        raise ModelBadAnswer(
+            f"The answer of {model.name} does not follow the schema: {error}.",
+            hint='extras["answer"] has the answer. Simplify the schema, or name another model.',
+            extras={"answer": text},
+        ) from error
 
 
 @cache
@@ -386,6 +431,12 @@ def _input_tokens(prompt: Prompt, views: Sequence[LoadedPicture]) -> int:
 def _texts(prompt: Prompt) -> list[str]:
     parts = [part for item in prompt.items for part in item["content"]]
     return [part["text"] for part in parts if "text" in part]
+
+
+def _notice(found: FoundModel) -> dict[str, str]:
+    """What the caller should know about the choice of the model."""
+    unused = [str(one) for one in found.passed_over if one.by != "active"]
+    return {"notice": f"{' '.join(unused)} {found.model.name} was asked."} if unused else {}
 
 
 def _details(
