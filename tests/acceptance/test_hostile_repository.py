@@ -6,7 +6,6 @@ import json
 import os
 import pty
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -171,7 +170,8 @@ APP_SERVER = rpc(
     {"id": 2, "method": "thread/start", "params": {}},
     {"id": 3, "method": "model/list", "params": {}},
 )
-# What a user does in a clone, for each command. Only the first line of `generate` asks to pay.
+# What a user does in a clone, for each command. The first lines of `chat` and `generate` that say
+# "a fox" ask for a picture of the user's own provider.
 WORDS: dict[str, list[tuple[list[str], bytes]]] = {
     "chat": [(["-p", "What does note.png say?"], b""), (["-p", "Draw a fox", "--json"], b"")],
     "generate": [
@@ -189,6 +189,7 @@ WORDS: dict[str, list[tuple[list[str], bytes]]] = {
     "sessions": [(["import", "rollout.jsonl"], b""), (["list"], b""), (["show", "0199a213"], b"")],
     "gc": [([], b"")],
     "backup": [(["backup.tar"], b"")],
+    "reconcile": [(["bill.csv"], b"")],
     "jobs": [(["list"], b""), (["recover"], b"")],
     "mcp": [([], MCP), (["install", "cursor", "--scope", "project"], b"")],
     "app-server": [([], APP_SERVER)],
@@ -220,7 +221,7 @@ def test_a_hostile_repository_gets_no_key_no_money_and_no_file_with_any_command(
     # Nothing of the repository ran, and its author heard nothing.
     assert not clone.hits.exists()
     assert clone.attacker.requests == []
-    # One picture was asked for; its provider got its own key and no other.
+    # Two pictures were asked for; their provider got its own key and no other.
     sent = [f"{seen.headers}{seen.body!r}{seen.target}" for seen in clone.replicate.requests]
     assert not [text for text in sent for key in PLANTED.values() if key in text]
     database = subprocess.run(
@@ -232,6 +233,5 @@ def test_a_hostile_repository_gets_no_key_no_money_and_no_file_with_any_command(
         timeout=GUARD_S,
     )
     rows = json.loads(database.stdout)["recent"]
-    assert [row["provider"] for row in rows if row["cost_usd"]] == ["replicate-flux"]
+    assert [row["provider"] for row in rows if row["cost_usd"]] == ["replicate-flux"] * 2
     assert clone.outside() == before
-    shutil.rmtree(clone.cwd)
