@@ -15,11 +15,11 @@ from queue import SimpleQueue
 from types import FrameType
 from typing import TYPE_CHECKING, cast
 
+from limner.display_text import clean_text
 from limner.errors import UserError
 from limner.frontends.appserver.dispatch import Dispatcher, RpcHandler, serve_stdio
 from limner.frontends.appserver.methods import Handlers
 from limner.frontends.appserver.subscribers import Clients
-from limner.frontends.cli.stderr import harmless
 from limner.net.jsonrpc_lines import standard_streams
 from limner.net.jsonrpc_peer import PendingRequests
 from limner.net.redaction import redact
@@ -220,7 +220,7 @@ class StderrLog:
         if self._lost:
             self._waiting.put(f"limner: {self._lost:,} lines of this log are lost\n")
             self._lost = 0
-        self._waiting.put(f"limner: {harmless(redact(text[:MAX_LINE_CHARS]))}\n")
+        self._waiting.put(f"limner: {clean_text(redact(text[:MAX_LINE_CHARS]))}\n")
 
     def close(self) -> None:
         """Write the waiting lines, as far as there is time for it."""
