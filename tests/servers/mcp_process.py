@@ -57,7 +57,12 @@ class Listening(msgspec.Struct, frozen=True, kw_only=True):
 async def listening(
     studio: Studio, *words: str, host: str = "127.0.0.1", env: Mapping[str, str] | None = None
 ) -> AsyncGenerator[Listening]:
-    """A server on a port of its own; it is told to stop at the end, unless it is gone by then."""
+    """A server on a port of its own; it is told to stop at the end, unless it is gone by then.
+
+    It has no token, unless the words or the variables are about tokens.
+    """
+    if not env and not any(word.startswith(("--token", "--oauth")) for word in words):
+        words = ("--no-token", *words)
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         *WORDS,
