@@ -120,7 +120,7 @@ def describe(token: ServerToken | None) -> str | None:
     """The line that says where clients find a token that was made."""
     if token is None or token.file is None:
         return None
-    return f"clients send the token in {token.file} (Authorization: Bearer …)"
+    return f"clients send the bearer token in {token.file}"
 
 
 def is_loopback(host: str) -> bool:

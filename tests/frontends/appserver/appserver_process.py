@@ -183,7 +183,7 @@ class SocketServer:
         self.server, self.address = server, address
         self.headers: dict[str, str] = {}
         if address.startswith("ws://") and server.makes_token:
-            self.token_file = Path(server.wait_for(r"clients send the token in (\S+) ")[1])
+            self.token_file = Path(server.wait_for(r"clients send the bearer token in (\S+)")[1])
             self.headers = {"Authorization": f"Bearer {self.token_file.read_text()}"}
 
     @contextmanager
