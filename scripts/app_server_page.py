@@ -9,8 +9,8 @@ import msgspec
 
 from limner.frontends.appserver.methods import METHODS
 from limner.frontends.appserver.protocol import base, items
-from limner.frontends.appserver.protocol.base import PROTOCOL_VERSION
-from limner.frontends.appserver.protocol.notifications import NOTIFICATIONS, OUR_NOTIFICATIONS
+from limner.frontends.appserver.protocol.base import OUR_NOTIFICATIONS, PROTOCOL_VERSION
+from limner.frontends.appserver.protocol.notifications import NOTIFICATIONS
 from limner.frontends.appserver.protocol.server_requests import SERVER_REQUESTS
 from limner.frontends.appserver.v1 import approvals as first_approvals
 from limner.frontends.appserver.v1 import events as first_events

@@ -29,9 +29,9 @@ from limner.client import Limner, create_image_tools
 from limner.dollars import format_usd
 from limner.frontends.cli.main import COMMANDS
 from limner.providers.specs import all_specs
-from limner.settings import Settings, all_settings
+from limner.settings import all_settings
 from limner.settings.custom_models import CustomModel
-from limner.settings.project_file import GUARDED
+from limner.settings.fields import Setting
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 MADE = "<!-- Made by scripts/reference.py: run `make format` after a change. -->\n\n"
@@ -59,25 +59,36 @@ def settings() -> Lines:
     yield "# Settings\n\n"
     yield "Read in this order, later ones winning: the defaults, `$LIMNER_HOME/config.toml`, "
     yield "`limner.toml` in the working folder, variables, flags. `$LIMNER_HOME` is `~/.limner` "
-    yield "where it is not set.\n\nA `limner.toml` may be a stranger's: it can make these settings "
-    yield "stricter, and what would make one looser is ignored with a warning: "
-    yield f"{', '.join(f'`{key}`' for key in all_settings() if key in GUARDED)}. It cannot choose "
-    yield "the personality.\n\n| key | variable | default | what it does |\n|---|---|---|---|\n"
-    for section in msgspec.structs.fields(Settings):
-        if section.name in ("home", "models"):
-            continue
-        for field in msgspec.structs.fields(section.type):
-            key = f"{section.name}.{field.name}"
-            variable = f"LIMNER_{key.upper().replace('.', '_')}"
-            default = _shown(field.default)
-            yield f"| `{key}` | `{variable}` | {default} | {_description(field.type)} |\n"
+    yield "if it is not set.\n\nA `limner.toml` comes with the folder, which may be a stranger's. "
+    yield "It may set only what the last column says, and `limner` ignores the rest with one "
+    yield "warning. `limner trust` accepts the whole file: see [the guide](../guides/trust.md).\n\n"
+    yield "| key | variable | default | what it does | may `./limner.toml` set it |\n"
+    yield "|---|---|---|---|---|\n"
+    for key, setting in all_settings().items():
+        cells = [
+            f"`{key}`",
+            f"`{setting.variable}`",
+            _shown(setting.default),
+            setting.description,
+            _project_rule(setting),
+        ]
+        yield f"| {' | '.join(cells)} |\n"
     yield "\n## Models of your own\n\n"
     yield "Each `[[models]]` table in a settings file names a model on any server that speaks one "
-    yield "of the APIs: Ollama, vLLM, LM Studio, llama.cpp, a proxy. A `limner.toml` in the "
-    yield "working folder may name a key only for a server on this machine.\n\n"
+    yield "of the APIs: Ollama, vLLM, LM Studio, llama.cpp, a proxy. limner sends pictures, texts "
+    yield "and the key there, so it ignores these tables in a folder that you do not trust.\n\n"
     yield "| field | what it is |\n|---|---|\n"
     for field in msgspec.structs.fields(CustomModel):
         yield f"| `{field.name}` | {_description(field.type)} |\n"
+
+
+def _project_rule(setting: Setting) -> str:
+    rule = setting.project_rule
+    if rule is None:
+        return "no"
+    if rule.change == "stricter":
+        return f"only stricter: {', '.join(_shown(value) for value in rule.strictest_first)}"
+    return {"any": "yes", "lower": "only lower", "shrink": "only shrink"}[rule.change]
 
 
 def models() -> Lines:

@@ -30,6 +30,7 @@ from msgspec.structs import replace
 
 from limner.components import Components, part, utc_now
 from limner.content import Picture
+from limner.dollars import usd_to_nano
 from limner.errors import ImageError
 from limner.pictures.request import Progress
 from limner.settings import Settings
@@ -288,6 +289,20 @@ class Limner:
         from limner.tools.recovery import delivered_file
 
         return delivered_file(job, self.drawing)
+
+    async def close_job(self, job: JobRow, *, cost_usd: Decimal | str | None = None) -> None:
+        """Close a job whose outcome cannot be determined, and delete the bytes that are here.
+
+        ``cost_usd`` is what the provider charged. Without it, the quoted price stays counted.
+
+        Raises:
+            UserError: the job is in flight, its picture is stored, or its price is known already.
+            InputInvalid: the cost is not an amount.
+        """
+        from limner.tools.recovery import close_job
+
+        cost_nano = None if cost_usd is None else usd_to_nano(cost_usd, field="cost_usd")
+        await close_job(job, self.drawing, cost_nano=cost_nano)
 
     async def inspect(
         self, path: ImageInput, question: str, **options: Unpack[InspectOptions]

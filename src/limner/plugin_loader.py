@@ -1,14 +1,20 @@
-"""The entry points of installed packages -> their plug-ins, and those that cannot be used."""
+"""The entry points of installed packages -> their plug-ins, and those that cannot be used.
+
+Python also finds packages in the working folder, if its search path has that folder. limner loads
+such a plug-in only if the user trusts the folder.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Generic, TypeVar
 
 import msgspec
 
 from limner.net.redaction import redact
+from limner.settings.trust import may_use
 
 T = TypeVar("T")
 
@@ -42,11 +48,19 @@ def load_plugins(group: str, check: Callable[[object], T]) -> LoadedPlugins[T]:
     broken: list[BrokenPlugin] = []
     for entry in sorted(entry_points(group=group), key=lambda entry: entry.name):
         try:
+            _check_place(entry)
             usable.append(check(entry.load()))
         except Exception as error:
             # A broken plug-in must not stop the others.
             broken.append(_broken(entry, error))
     return LoadedPlugins(usable=tuple(usable), broken=tuple(broken))
+
+
+def _check_place(entry: EntryPoint) -> None:
+    if entry.dist is not None and not may_use(Path(str(entry.dist.locate_file("")))):
+        raise PermissionError(
+            "its package is in the working folder; run `limner trust` if you trust this folder"
+        )
 
 
 def _broken(entry: EntryPoint, error: Exception) -> BrokenPlugin:

@@ -417,6 +417,6 @@ async def test_two_limners_in_one_program_share_a_home_and_its_ledger(studio: St
 
 
 def test_a_limner_without_settings_reads_them_from_where_the_program_runs(home: Path) -> None:
-    Path("limner.toml").write_text("[tools]\ntimeout_s = 7\n")
+    Path("limner.toml").write_text("[agent]\nmax_calls = 7\n")
     lim = Limner()
-    assert (lim.settings.tools.timeout_s, lim.home.folder) == (7, home)
+    assert (lim.settings.agent.max_calls, lim.home.folder) == (7, home)

@@ -89,6 +89,35 @@ async def test_parameter_quality_is_sent(
     assert openai.sent("generate")[0].json()["quality"] == quality
 
 
+@pytest.mark.parametrize("nothing", [None, "", " "])
+async def test_null_and_blank_for_an_optional_parameter_mean_not_given(
+    studio: Studio, openai: OpenAIServer, nothing: str | None
+) -> None:
+    others = [name for name in IMAGE_GENERATE.schema["properties"] if name != "prompt"]
+    given: dict[str, Any] = dict.fromkeys(others, nothing)
+    result = await studio.connect(openai).call(at=SPRING, prompt="a fox", **given)
+    assert value(result)["path"].startswith(str(studio.home / "generated"))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"size": "1024 x 1792"},
+        {"size": "1024X1792"},
+        {"size": "1024\u00d71792", "quality": "HD"},
+        {"size": "1024x1792", "quality": " Standard ", "provider": "AUTO"},
+        {"size": "1024x1792", "provider": "OpenAI-DALLE", "n": "1"},
+    ],
+)
+async def test_near_misses_in_case_and_spacing_are_understood(
+    studio: Studio, openai: OpenAIServer, given: dict[str, Any]
+) -> None:
+    openai.picture = picture(1024, 1792)
+    answer = value(await studio.connect(openai).call(at=SPRING, prompt="a fox", **given))
+    assert (answer["provider"], answer["dimensions"]["height"]) == ("openai-dalle", 1792)
+    assert openai.sent("generate")[0].json()["quality"] in ("standard", "hd")
+
+
 async def test_parameter_quality_takes_no_other_word(studio: Studio) -> None:
     result = await studio.call(prompt="a fox", quality="ultra")
     assert (result.code, result.field) == ("input_invalid", "quality")

@@ -502,3 +502,67 @@ async def test_note_path_variants_are_tried(desk: Studio, on_disk: str, asked: s
 async def test_note_dimension_notes_are_not_in_the_output(desk: Studio) -> None:
     put(desk, data=picture(2400, 1600))
     assert "Multiply" not in value(await call(desk))["text"]
+
+
+# What the specification leaves open
+
+
+async def test_an_answer_of_40000_characters_stays_whole(
+    desk: Studio, openai: ResponsesServer
+) -> None:
+    put(desk)
+    answer = '"word"\n\u00e9' * 5_000
+    openai.model_answer = ModelAnswer(pieces=(answer[:-1] + "x",))
+    result = await call(desk)
+    assert result.content == (Text(answer[:-1] + "x"),)
+    assert (value(result)["text"], result.cut_chars) == (answer[:-1] + "x", 0)
+
+
+async def test_null_and_blank_for_an_optional_argument_mean_not_given(
+    desk: Studio, openai: ResponsesServer
+) -> None:
+    put(desk)
+    result = await call(desk, paths=None, region=None, schema=None, model=None)
+    assert value(result)["details"]["model"] == MODEL
+    assert value(await call(desk, paths="", region="", schema=""))["details"]["model"] == MODEL
+
+
+async def test_a_role_that_names_no_model_is_reported(
+    desk: Studio, openai: ResponsesServer
+) -> None:
+    desk.env["LIMNER_MODEL_ROLES_VISION"] = "opnai/gpt-5.5"
+    put(desk)
+    details = value(await call(desk))["details"]
+    assert details["model"] == "openai/gpt-5.6-terra"
+    assert details["notice"].startswith(
+        "model_roles.vision names 'opnai/gpt-5.5', which is not a model. Did you mean "
+        "openai/gpt-5.5"
+    )
+    assert details["notice"].endswith("openai/gpt-5.6-terra was asked.")
+
+
+@pytest.mark.parametrize("name", ["gpt-5.5", "OpenAI/GPT-5.5", "openai/gpt-5.5,openai/gpt-5.4"])
+async def test_a_role_may_be_an_id_alone_in_any_case_or_a_list(
+    desk: Studio, openai: ResponsesServer, name: str
+) -> None:
+    desk.env["LIMNER_MODEL_ROLES_VISION"] = name
+    put(desk)
+    details = value(await call(desk))["details"]
+    assert (details["model"], details.get("notice")) == (MODEL, None)
+
+
+async def test_a_failed_look_names_its_cause_provider_and_status(
+    desk: Studio, openai: ResponsesServer
+) -> None:
+    put(desk)
+    openai.script("ask", error_reply(500, "boom"))
+    result = await call(desk)
+    assert error(result) == "boom"
+    assert (result.extras["provider"], result.extras["status"]) == ("openai", 500)
+    assert result.extras["cause"] == (
+        "OpenAI answered 500: boom; the request may be billed and was not sent again"
+    )
+    openai.model_answer = ModelAnswer(pieces=("A red ",), is_whole=False)
+    cut = await call(desk)
+    assert error(cut) == "inspect_image request failed."
+    assert "may be billed" in str(cut.extras["cause"])

@@ -26,16 +26,20 @@ def test_property_a_size_survives_being_written_and_read(size: Size) -> None:
 
 
 @pytest.mark.parametrize(
+    "text", ["1024x768", "1024X768", "1024 x 768", "1024\u00d7768", "1024*768", " 1024x768\n"]
+)
+def test_near_misses_of_a_size_are_understood(text: str) -> None:
+    assert parse_size(text) == Size(1024, 768)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "",
         "1024",
         "1024x",
         "x1024",
-        "1024X1024",
-        "1024\u00d71024",
-        " 1024x1024",
-        "1024x1024\n",
+        "1024 1024",
         "1024x1024x3",
         "0x1024",
         "1024x0",

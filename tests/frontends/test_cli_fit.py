@@ -218,7 +218,8 @@ def test_a_model_of_the_settings_and_a_handle_are_known_as_inspect_knows_them(
     cli: CommandLine,
 ) -> None:
     table = '[[models]]\nname = "local/llava-next"\nbase_url = "http://127.0.0.1:9/v1"\n'
-    (cli.studio.cwd / "limner.toml").write_text(table)
+    cli.studio.home.mkdir()
+    (cli.studio.home / "config.toml").write_text(table)
     draw(cli.studio.cwd / "photo.png", 40, 20)
     [taken] = fit(cli, "photo.png", "--for", "local/llava-next")["images"]
     [again] = fit(cli, taken["handle"], "--model", "local/llava-next")["images"]

@@ -116,6 +116,16 @@ def test_the_doctor_finds_a_fresh_machine_healthy(cli: CommandLine) -> None:
     )
 
 
+def test_the_doctor_reports_a_role_that_cannot_be_used(cli: CommandLine) -> None:
+    unknown = cli.run("doctor", "--json", env={"LIMNER_MODEL_ROLES_VISION": "opnai/gpt-5.5"})
+    (vision,) = [one for one in unknown.json["checks"] if one["name"] == "vision"]
+    assert (unknown.status, vision["ok"]) == (1, False)
+    assert vision["detail"].startswith("model_roles.vision names 'opnai/gpt-5.5', which is not")
+    no_key = cli.run("doctor", "--json", env={"LIMNER_MODEL_ROLES_VISION": "openai/gpt-5.5"})
+    (vision,) = [one for one in no_key.json["checks"] if one["name"] == "vision"]
+    assert vision["detail"].startswith("No API key available for openai/gpt-5.5.")
+
+
 def test_the_doctor_reports_wrong_settings_as_a_finding(cli: CommandLine) -> None:
     done = cli.run("doctor", "--json", env={"LIMNER_IMAGES_EMBEDED": "false"})
     assert done.status == 1
@@ -202,7 +212,7 @@ def test_the_doctor_finds_that_nothing_can_draw_or_look(cli: CommandLine) -> Non
     assert failed(done) == {
         "providers": "Nothing here can draw. Set OPENAI_API_KEY or REPLICATE_API_TOKEN or "
         "GEMINI_API_KEY or BFL_API_KEY or FAL_KEY or OPENROUTER_API_KEY.",
-        "vision": "Nothing here can look at pictures. Set OPENAI_API_KEY.",
+        "vision": "No models available for inspect_image. Set a key, as in OPENAI_API_KEY=…",
     }
 
 

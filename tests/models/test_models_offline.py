@@ -24,7 +24,7 @@ from limner.errors import InputInvalid, UserError
 from limner.models.offline import OfflineModel
 from limner.models.offline.intents import NEEDS_TWO, NO_WEB, NOTHING_YET, WELCOME
 from limner.models.offline.replies import IS_A_RULE
-from limner.tools.arguments import check
+from limner.tools.arguments import conform
 from limner.wires import items
 from limner.wires.base import Answer, Prompt, Usage
 
@@ -322,7 +322,7 @@ async def test_property_any_text_has_a_valid_answer(
         return
     arguments = msgspec.json.decode(item["arguments"])
     try:
-        check(next(one.schema for one in OFFERS if one.name == item["name"]), arguments)
+        conform(next(one.schema for one in OFFERS if one.name == item["name"]), arguments)
     except InputInvalid as problem:
         pytest.fail(f"{item['name']} would refuse {arguments}: {problem}")
     assert all(value for value in arguments.values())

@@ -231,7 +231,24 @@ def test_a_name_may_end_in_an_effort(name: str, bare: str, effort: str | None) -
     assert (found.model.name, found.effort) == (bare, effort)
 
 
-@pytest.mark.parametrize("name", ["", "gpt-5.5", "nobody/x", "openai/", "/x", "limner/x", ":high"])
+@pytest.mark.parametrize(
+    "name",
+    ["gpt-5.5", "GPT-5.5", "OpenAI/gpt-5.5", " openai/GPT-5.5 ", "nobody/x,openai/gpt-5.5"],
+)
+def test_an_id_alone_and_another_case_are_understood(name: str) -> None:
+    found = registry(KEYS).find(name)
+    assert found is not None
+    assert found.model.name == "openai/gpt-5.5"
+
+
+def test_an_id_that_two_models_have_names_neither() -> None:
+    twice = tuple(CustomModel(name=f"{one}/llava", base_url="http://x") for one in ("a", "b"))
+    found = registry(own=twice, vision="llava", default="a/llava")
+    assert found.find("llava") is None
+    assert [(one.by, one.name) for one in found.unknown_roles()] == [("vision", "llava")]
+
+
+@pytest.mark.parametrize("name", ["", "nobody/x", "openai/", "/x", "limner/x", ":high"])
 def test_what_is_no_name_of_a_model_is_none(name: str) -> None:
     assert registry(KEYS).find(name) is None
 

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from tests.providers.drawn import impatient
 from tests.servers.comfyui_server import ComfyServer, invalid_prompt, preview
 from tests.servers.samples import PICTURE
+from tests.settings.trusting import trust_folder
 
 from limner.errors import (
     BadProviderImage,
@@ -236,6 +237,24 @@ async def test_a_workflow_that_cannot_be_used_is_a_wrong_setting(
     with pytest.raises(SettingsError) as caught:
         await comfy(COMFYUI_WORKFLOW=own(workflow)).generate()
     assert said in caught.value.message
+
+
+async def test_a_workflow_of_the_working_folder_is_used_only_as_it_was_trusted(
+    own: Callable[[Any], str],
+    comfy: Callable[..., Drawn],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    name = Path(own(OWN)).name
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LIMNER_HOME", str(tmp_path / "home"))
+    with pytest.raises(SettingsError, match="a file of the working folder, which is not trusted"):
+        await comfy(COMFYUI_WORKFLOW=name).generate()
+    trust_folder(tmp_path / "home", tmp_path, name)
+    await comfy(COMFYUI_WORKFLOW=name).generate()
+    own(json.dumps(OWN) + " ")
+    with pytest.raises(SettingsError, match="a file of the working folder, which is not trusted"):
+        await comfy(COMFYUI_WORKFLOW=name).generate()
 
 
 async def test_a_workflow_that_is_not_there_is_a_wrong_setting(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.settings.trusting import trust_folder
 
 from limner.catalogue.images import image_models
 from limner.pictures.request import ImageRequest, Progress, Receipt
@@ -140,3 +141,27 @@ def test_a_plug_in_that_is_no_provider_is_named_with_the_reason(
         ("crate 2.1", "spec_crate:EMPTY"): "ValueError('the provider empty has no model')",
         ("crate 2.1", "spec_crate:FINE"): "ValueError('there is another provider fine')",
     }
+
+
+def test_a_plug_in_of_the_working_folder_is_not_loaded_before_the_folder_is_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    info = tmp_path / "crate-2.1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: crate\nVersion: 2.1\n")
+    (info / "entry_points.txt").write_text("[limner.providers]\nfine = cloned_crate:FINE\n")
+    (tmp_path / "cloned_crate.py").write_text(f"open('ran', 'w').close()\n{PLUGINS}")
+    monkeypatch.setenv("LIMNER_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend("")  # as in a notebook or an interactive Python
+    plugins = load_provider_plugins()
+    assert (plugins.usable, [one.reason for one in plugins.broken]) == (
+        (),
+        [
+            "PermissionError('its package is in the working folder; run `limner trust` if you "
+            "trust this folder')"
+        ],
+    )
+    assert not Path("ran").exists()
+    trust_folder(tmp_path / "home", tmp_path)
+    assert [spec.name for spec in load_provider_plugins().usable] == ["fine"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.settings.trusting import trust_folder
 
 from limner.errors import SettingsError
 from limner.settings import load
@@ -19,10 +20,14 @@ def folders(tmp_path: Path) -> tuple[Path, Path]:
     return home, cwd
 
 
-def models(folders: tuple[Path, Path], *, config: str = "", here: str = "") -> list[CustomModel]:
+def models(
+    folders: tuple[Path, Path], *, config: str = "", here: str = "", trusted: bool = False
+) -> list[CustomModel]:
     home, cwd = folders
     (home / "config.toml").write_text(config)
     (cwd / "limner.toml").write_text(here)
+    if trusted:
+        trust_folder(home, cwd)
     return list(load(env={"LIMNER_HOME": str(home)}, cwd=cwd).models)
 
 
@@ -41,22 +46,27 @@ input = ["text", "image"]
 """
 
 
-def test_the_models_of_both_files_add_up(folders: tuple[Path, Path]) -> None:
-    found = models(folders, config=CORP + "[images]\nembedded = false\n", here=OLLAMA)
-    assert found == [
-        CustomModel(
-            name="corp/gpt",
-            api="openai-responses",
-            base_url="https://llm.corp.example/v1",
-            key_env="CORP_KEY",
-        ),
+def test_the_models_of_the_users_file_and_of_a_trusted_folder_add_up(
+    folders: tuple[Path, Path],
+) -> None:
+    config = CORP + "[images]\nembedded = false\n"
+    corp = CustomModel(
+        name="corp/gpt",
+        api="openai-responses",
+        base_url="https://llm.corp.example/v1",
+        key_env="CORP_KEY",
+    )
+    assert models(folders, config=config, here=OLLAMA) == [corp]
+    assert models(folders, config=config, here=OLLAMA, trusted=True) == [
+        corp,
         CustomModel(name="home/llava", base_url="http://127.0.0.1:11434/v1"),
     ]
     assert models(folders) == []
 
 
-def test_the_later_file_speaks_for_a_model_that_both_have(folders: tuple[Path, Path]) -> None:
-    (found,) = models(folders, config=OLLAMA, here=OLLAMA.replace("11434", "8080"))
+def test_the_later_file_counts_for_a_model_that_both_have(folders: tuple[Path, Path]) -> None:
+    other = OLLAMA.replace("11434", "8080")
+    (found,) = models(folders, config=OLLAMA, here=other, trusted=True)
     assert found.base_url == "http://127.0.0.1:8080/v1"
 
 
@@ -87,13 +97,12 @@ def test_a_mistake_names_the_file_and_what_is_wrong(
     assert words in caught.value.message
 
 
-def test_a_file_in_the_working_folder_sends_nothing_away(folders: tuple[Path, Path]) -> None:
-    with pytest.raises(SettingsError, match=r"may not send anything to 'llm\.corp") as caught:
-        models(folders, here=CORP)
-    assert caught.value.hint == "Move the table to config.toml in limner's own folder."
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "127.8.8.8"])
-def test_a_key_may_stay_on_this_machine(host: str, folders: tuple[Path, Path]) -> None:
-    (found,) = models(folders, here=CORP.replace("https://llm.corp.example", f"http://{host}:1"))
-    assert found.key_env == "CORP_KEY"
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "llm.corp.example"])
+def test_a_file_in_an_untrusted_folder_names_no_model_and_no_key(
+    host: str, folders: tuple[Path, Path]
+) -> None:
+    assert models(folders, here=CORP.replace("llm.corp.example", f"{host}:1")) == []
+    known = CORP.replace("corp/gpt", "openai/gpt-5.4")
+    assert models(folders, config=OLLAMA, here=known + OLLAMA.replace("11434", "1")) == [
+        CustomModel(name="home/llava", base_url="http://127.0.0.1:11434/v1")
+    ]

@@ -91,7 +91,7 @@ def test_a_later_layer_wins_and_says_so(place: Place) -> None:
     user = place.user_file(
         '[images]\nfit = "fast"\nprovider = "a"\nconcurrency = 2\n[tools]\ntimeout_s = 1.5\n'
     )
-    project = place.project_file('[images]\nprovider = "b"\nconcurrency = 3\n')
+    project = place.project_file('[images]\ntile = "off"\nconcurrency = 1\n')
     loaded = load_with_sources(
         env={**place.env, "LIMNER_IMAGES_CONCURRENCY": "4", "LIMNER_BUDGET_DAY_USD": "5"},
         cwd=place.cwd,
@@ -99,14 +99,15 @@ def test_a_later_layer_wins_and_says_so(place: Place) -> None:
     )
     assert loaded.settings == Settings(
         home=place.home,
-        images=ImageSettings(fit="fast", provider="b", concurrency=4),
+        images=ImageSettings(fit="fast", provider="a", concurrency=4),
         budget=BudgetSettings(day_usd=Decimal(6)),
         tools=ToolSettings(timeout_s=1.5),
     )
     given = {key: source for key, source in loaded.sources.items() if source != "default"}
     assert given == {
         "images.fit": str(user),
-        "images.provider": str(project),
+        "images.provider": str(user),
+        "images.tile": str(project),
         "images.concurrency": "LIMNER_IMAGES_CONCURRENCY",
         "budget.day_usd": "flags",
         "tools.timeout_s": str(user),
@@ -150,7 +151,7 @@ def test_a_variable_is_read_as_what_its_setting_takes(
 
 
 def test_files_and_flags_may_spell_keys_in_camel_case(place: Place) -> None:
-    place.project_file('[images]\nblockImages = true\n[modelRoles]\nvision = "a/b"\n')
+    place.user_file('[images]\nblockImages = true\n[modelRoles]\nvision = "a/b"\n')
     settings = place.load({"images.autoResize": False})
     assert settings == Settings(
         home=place.home,
@@ -306,8 +307,8 @@ def test_a_hostile_file_is_refused(place: Place, data: bytes) -> None:
 
 
 def test_a_byte_order_mark_is_no_mistake(place: Place) -> None:
-    (place.cwd / "limner.toml").write_bytes(b'\xef\xbb\xbf[images]\r\nfit = "fast"\r\n')
-    assert place.load().images.fit == "fast"
+    (place.cwd / "limner.toml").write_bytes(b"\xef\xbb\xbf[images]\r\nmetadata = false\r\n")
+    assert place.load().images.metadata is False
 
 
 def test_a_folder_in_place_of_a_file_is_no_file(place: Place) -> None:

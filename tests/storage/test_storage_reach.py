@@ -217,7 +217,7 @@ def test_a_file_whose_old_name_is_not_text_can_still_be_read(world: World) -> No
 
 def test_a_refusal_fits_on_one_line_whatever_the_path(world: World) -> None:
     message = refused(Reach(), "a\nb\x1b[31m\udcff" + "x" * 5000, cwd=world.project).message
-    assert message.startswith(r'write of "a\nb\x1b[31m\udcffxxx')
+    assert message.startswith(r'write of "a\nb\u001b[31m\udcffxxx')
     assert message.isprintable()
     assert len(message) < 400
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from limner.errors import InputInvalid
-from limner.tools.arguments import check
+from limner.tools.arguments import conform
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -41,7 +41,7 @@ SCHEMA: dict[str, Any] = {
 
 def refusal(arguments: object, schema: dict[str, Any] = SCHEMA) -> tuple[str, str | None]:
     with pytest.raises(InputInvalid) as caught:
-        check(schema, arguments)
+        conform(schema, arguments)
     return caught.value.message, caught.value.field
 
 
@@ -68,7 +68,7 @@ def refusal(arguments: object, schema: dict[str, Any] = SCHEMA) -> tuple[str, st
         ({"paths": ["a", "a"]}, "paths must not hold the same item twice", "paths"),
         ({"paths": ["a", 3]}, "paths[1] must be a string", "paths[1]"),
         ({"region": {"x": 1}}, "region.y is required", "region.y"),
-        ({"region": {"x": 1, "y": "2"}}, "region.y must be a whole number", "region.y"),
+        ({"region": {"x": 1, "y": "two"}}, "region.y must be a whole number", "region.y"),
         (
             {"region": {"x": 1, "y": 2, "z": 3}},
             "region.z is not an argument here",
@@ -96,16 +96,37 @@ def test_arguments_that_are_no_object_are_refused(arguments: object) -> None:
 def test_good_arguments_pass_and_nothing_is_filled_in() -> None:
     arguments = {"prompt": "a fox", "seed": None, "region": {"x": 1, "y": 2}}
     before = copy.deepcopy(arguments)
-    check(SCHEMA, arguments)
+    assert conform(SCHEMA, arguments) == before
     assert arguments == before
 
 
 def test_a_mapping_that_is_no_dict_is_an_object_too() -> None:
-    check(SCHEMA, MappingProxyType({"prompt": "a fox"}))
+    conform(SCHEMA, MappingProxyType({"prompt": "a fox"}))
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ({"size": None, "overwrite": None, "paths": None, "region": None}, {}),
+        ({"seed": None, "either": None}, {"seed": None, "either": None}),
+        ({"size": " 1024X1024 "}, {"size": "1024x1024"}),
+        ({"seed": "7", "ratio": "1.5"}, {"seed": 7, "ratio": 1.5}),
+        ({"overwrite": "True"}, {"overwrite": True}),
+        ({"region": {"x": "1", "y": " 2 "}}, {"region": {"x": 1, "y": 2}}),
+    ],
+)
+def test_a_near_miss_is_understood(given: dict[str, Any], meant: dict[str, Any]) -> None:
+    assert conform(SCHEMA, {"prompt": "7", **given}) == {"prompt": "7", **meant}
+
+
+def test_a_blank_text_is_not_given_if_the_tool_says_so() -> None:
+    schema = {"properties": {"a": {"type": "string"}, "n": {"type": "integer"}}}
+    assert conform(schema, {"a": " ", "n": ""}, drop_blank=True) == {}
+    assert conform(schema, {"a": ""}) == {"a": ""}
 
 
 def test_unknown_arguments_are_ignored() -> None:
-    check(SCHEMA, {"prompt": "a fox", "style": {"anything": [1, 2]}})
+    conform(SCHEMA, {"prompt": "a fox", "style": {"anything": [1, 2]}})
 
 
 def test_unknown_arguments_are_refused_where_the_schema_is_strict() -> None:
@@ -143,6 +164,6 @@ def test_hostile_nesting_is_refused_where_the_schema_follows_it() -> None:
 
 
 def test_the_same_names_with_another_schema_are_another_check() -> None:
-    check({"type": "object", "properties": {"n": {"type": "string"}}}, {"n": "1"})
+    conform({"type": "object", "properties": {"n": {"type": "string"}}}, {"n": "1"})
     changed = {"type": "object", "properties": {"n": {"type": "integer"}}}
-    assert refusal({"n": "1"}, changed) == ("n must be a whole number", "n")
+    assert refusal({"n": "one"}, changed) == ("n must be a whole number", "n")

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limner.errors import InputInvalid
-from limner.tools.arguments import check
+from limner.tools.arguments import conform
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -37,7 +37,7 @@ near_misses = st.fixed_dictionaries({}, optional=dict.fromkeys(SCHEMA["propertie
 @given(json_values | near_misses)
 def test_any_json_passes_or_is_refused_as_input(arguments: object) -> None:
     try:
-        check(SCHEMA, arguments)
+        conform(SCHEMA, arguments)
     except InputInvalid:
         return
     assert isinstance(arguments, dict)
@@ -47,4 +47,4 @@ def test_any_json_passes_or_is_refused_as_input(arguments: object) -> None:
 
 @given(st.text(min_size=1), json_values)
 def test_an_argument_the_schema_does_not_know_changes_nothing(name: str, value: object) -> None:
-    check(SCHEMA, {"prompt": "a fox", f"x-{name}": value})
+    conform(SCHEMA, {"prompt": "a fox", f"x-{name}": value})

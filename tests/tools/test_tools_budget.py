@@ -171,7 +171,7 @@ def test_a_shortened_result_keeps_its_cost_and_its_pictures() -> None:
     text = shorter.content[0]
     assert isinstance(text, Text)
     assert measure(shorter) <= 1_000
-    assert (len(shorter.value), len(text.text)) == (500, 500)
+    assert (len(shorter.value), len(text.text)) == (1_000, 1_000)
     assert shorter.content[1] == PICTURE
     assert (shorter.cost_nano, shorter.billed) == (80_000_000, True)
     marks = [json.loads(shorter.value)["text"], text.text]
@@ -200,3 +200,30 @@ def test_a_batch_keeps_within_its_total_and_each_result_within_its_cap() -> None
     results = [success({"text": "word " * n}) for n in (10, 1_000, 1_000, 1_000)]
     fitted = fit_all(results, caps=[5_000, 1_000, 5_000, 5_000], total=7_000)
     assert [len(result.value) for result in fitted] == [61, 1_000, 2_969, 2_970]
+
+
+def answered(answer: str) -> ToolResult:
+    """A result as `inspect_image` has it: the answer is in the value and in the content."""
+    return success({"text": answer, "details": {"model": "openai/gpt-5.5"}}, Text(answer))
+
+
+def test_an_answer_in_value_and_content_is_counted_once() -> None:
+    result = answered('a "word"\n' * 4_000)
+    assert (measure(result), fit(result, 40_000)) == (36_000, result)
+    whole = answered("x" * 40_000)
+    assert fit(whole, 40_000) is whole
+
+
+def test_an_answer_that_is_too_long_is_cut_the_same_in_value_and_content() -> None:
+    shorter = fit(answered("x" * 50_000), 40_000)
+    text = "x" * 39_975 + "… [10,025 characters cut]"
+    assert shorter.content == (Text(text),)
+    assert json.loads(shorter.value) == {"text": text, "details": {"model": "openai/gpt-5.5"}}
+    assert shorter.cut_chars == 10_025
+
+
+def test_a_value_that_is_long_beside_the_answer_is_cut_too() -> None:
+    result = success({"text": "short", "rest": "y" * 1_000, "more": "z" * 1_000}, Text("short"))
+    shorter = fit(result, 500)
+    assert list(json.loads(shorter.value)) == ["text", "rest", "more"]
+    assert measure(shorter) <= 500

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limner.errors import InputInvalid
-from limner.tools.arguments import check
+from limner.tools.arguments import conform
 from limner.tools.base import ToolContext
 from limner.tools.signatures import read_signature
 
@@ -170,7 +170,7 @@ def test_arguments_arrive_as_the_types_say_and_those_left_out_are_not_there() ->
         "surplus": True,
     }
     signature = read_signature(everything)
-    check(signature.schema, given)
+    conform(signature.schema, given)
     assert signature.read(given) == {
         "target": "x",
         "count": 2,

@@ -222,9 +222,14 @@ class Turn:
             config.context,
             prompt_count=self.prompt_count,
             on_text=lambda piece: self._emit(TextDelta(item_id=self._message_id, text=piece)),
-            on_retry=lambda error: self._emit(Retrying(error=error)),
+            on_retry=self._retry,
         )
         return await self._unless_interrupted(asking)
+
+    def _retry(self, error: LimnerError) -> None:
+        """Report a retry; the text of the next attempt belongs to another message."""
+        self._emit(Retrying(error=error))
+        self._message_id = f"msg_{uuid.uuid4().hex}"
 
     def _prompt(self, offers: Sequence[ToolOffer]) -> Prompt:
         return Prompt(
@@ -232,6 +237,7 @@ class Turn:
             tools=offers,
             instructions=self._config.instructions,
             schema=self._config.schema,
+            conversation=self._session_id,
         )
 
     async def _add_answer(self, answer: Answer) -> list[Item]:

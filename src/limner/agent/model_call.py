@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
 
@@ -31,6 +32,8 @@ TOOL = "conversation"
 logger = logging.getLogger("limner.agent")
 """The tool name of a conversation in the ledger."""
 
+MAX_STREAM_RETRIES = 2
+STREAM_RETRY_PAUSE_S = 0.2
 BYTES_PER_TOKEN = 3
 # One second is at most 32 tokens. It takes 512 bytes at the lowest bit rate of speech, and about
 # thirty times as many in a usual recording.
@@ -119,7 +122,11 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
         on_text: Callable[[str], None],
         on_retry: Callable[[LimnerError], None],
     ) -> ModelReply:
-        """Ask once, and again only if a picture or audio was refused, which costs nothing.
+        """Ask once, and again only if that is safe.
+
+        A request whose picture or audio was refused costs nothing, and is sent without it. An
+        answer that broke off before the service reported tokens is asked for again a few times;
+        the ledger counts what was cut off as unknown.
 
         Args:
             prompt: the whole conversation, its pictures named by handle.
@@ -136,17 +143,26 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
         """
         model = found.model
         prompt = replace(prompt, effort=found.effort)
+        broken = 0
         while True:
             ready = await self.prompts.build(prompt, model)
+            asking = self._ask_once(
+                ready, model, context, prompt_count, on_text=on_text, on_retry=on_retry
+            )
             try:
-                reply = await self._ask_once(ready, model, context, prompt_count, on_text)
+                reply = await asking
             except ProviderError as error:
-                if not await self.quarantine.refused(error, ready.sent, model=model.name):
+                pause_s = 0.0
+                if error.extras.get("broke_off") and broken < MAX_STREAM_RETRIES:
+                    pause_s = STREAM_RETRY_PAUSE_S * 2**broken
+                    broken += 1
+                elif not await self.quarantine.refused(error, ready.sent, model=model.name):
                     if not _may_be_audio(error, ready):
                         raise
                     model = replace(model, facts=replace(model.facts, takes_audio=False))
                 logger.info("%s: %s; limner asks again in another form", model.name, error.code)
                 on_retry(error)
+                await asyncio.sleep(pause_s)
             else:
                 await self.quarantine.accepted(ready.unproven, model=model.name)
                 return reply
@@ -157,7 +173,9 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
         model: KnownModel,
         context: ToolContext,
         prompt_count: PromptCount | None,
+        *,
         on_text: Callable[[str], None],
+        on_retry: Callable[[LimnerError], None],
     ) -> ModelReply:
         prompt = replace(ready.prompt, items=fence_items(ready.prompt.items))
         size = measure(prompt, picture_tokens=ready.picture_tokens, clips=ready.clips)
@@ -178,7 +196,9 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
                 length = pricing.answer_tokens(model, quote, reserved_nano=paid.nano, **tokens)
                 prompt = replace(prompt, max_output_tokens=length)
                 with call.announced(None):
-                    answer = await client.ask(prompt, timeout_s=None, on_text=on_text)
+                    answer = await client.ask(
+                        prompt, timeout_s=None, on_text=on_text, on_retry=on_retry
+                    )
                 call.received(*pricing.price(model, answer.usage, paid))
                 await call.settle(None)
         usage = answer.usage

@@ -13,8 +13,8 @@ from limner.errors import InputInvalid
 MAX_EDGE = 16_384
 MAX_SHAPE = 16
 SHAPE_PIXELS = 1024 * 1024
-_SHAPE = r"([1-9][0-9]{0,3}):([1-9][0-9]{0,3})"
-_SIZE = r"([1-9][0-9]{0,4})x([1-9][0-9]{0,4})"
+_SHAPE = r"\s*([1-9][0-9]{0,3})\s*:\s*([1-9][0-9]{0,3})\s*"
+_SIZE = r"\s*([1-9][0-9]{0,4})\s*[xX\u00d7*]\s*([1-9][0-9]{0,4})\s*"
 
 
 class Size(NamedTuple):
@@ -33,7 +33,7 @@ class Size(NamedTuple):
 
 
 def parse_size(text: str) -> Size:
-    """Parse ``<width>x<height>``.
+    """Parse ``<width>x<height>``, also with spaces, a capital X or a times sign.
 
     Raises:
         InputInvalid: the text is anything else, or an edge is not between 1 and 16384.
@@ -61,7 +61,7 @@ def parse_shape(text: str) -> Size | None:
     across, down = int(match[1]), int(match[2])
     if max(across, down) > MAX_SHAPE * min(across, down):
         raise InputInvalid(
-            f"{text} is too long and thin", field="size", hint=f"Stay within {MAX_SHAPE}:1."
+            f"{text.strip()} is too long and thin", field="size", hint=f"Stay within {MAX_SHAPE}:1."
         )
     width = math.sqrt(SHAPE_PIXELS * across / down)
     return Size(_to_16(width), _to_16(width * down / across))

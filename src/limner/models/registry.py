@@ -34,14 +34,14 @@ from limner.wires.base import Effort
 EYES = "limner/eyes"
 OFFLINE = "limner/offline"
 EMBEDDED = "embedded"
+EMBEDDED_PROVIDER = "limner"
 NO_MODEL = "NO_MODEL"
 
 By = Literal["named", "vision", "default", "active", "first", "offline"]
 
 # `pi` is accepted as well, so that users can keep settings of that tool.
-_ALIASES = {
-    f"{prefix}/{role}": role for prefix in ("limner", "pi") for role in ("vision", "default")
-}
+_ROLES: tuple[Literal["vision", "default"], ...] = ("vision", "default")
+_ALIASES = {f"{prefix}/{role}": role for prefix in ("limner", "pi") for role in _ROLES}
 _EFFORTS: Mapping[str, Effort] = {"off": "none", **{word: word for word in get_args(Effort)}}
 _SAFE_FORMATS = ("image/png", "image/jpeg")
 _FREE = Rate(input_usd=Decimal(0), output_usd=Decimal(0))
@@ -96,19 +96,24 @@ class KnownModel(msgspec.Struct, frozen=True, kw_only=True):
         return self.name.partition("/")[2]
 
 
-class FoundModel(msgspec.Struct, frozen=True, kw_only=True):
-    """A model, and the reasoning effort in its name."""
-
-    model: KnownModel
-    effort: Effort | None = None
-
-
 class UnknownModel(msgspec.Struct, frozen=True, kw_only=True):
     """A name that is not a model, its origin, and similar names."""
 
     by: By
     name: str
     near: tuple[str, ...]
+
+    def __str__(self) -> str:
+        near = f" Did you mean {' or '.join(self.near)}?" if self.near else ""
+        return f"model_roles.{self.by} names {self.name[:80]!r}, which is not a model.{near}"
+
+
+class FoundModel(msgspec.Struct, frozen=True, kw_only=True):
+    """A model, the reasoning effort in its name, and earlier names that are not models."""
+
+    model: KnownModel
+    effort: Effort | None = None
+    passed_over: tuple[UnknownModel, ...] = ()
 
 
 class Resolution(msgspec.Struct, frozen=True, kw_only=True):
@@ -155,6 +160,10 @@ class Registry:
         """All models with a row or a ``[[models]]`` table, and limner's own eyes."""
         return list(self._known.values())
 
+    def providers(self) -> set[str]:
+        """The services that a model can be named of, known or of the user's own models."""
+        return {*services(), EMBEDDED_PROVIDER, *(model.provider for model in self.known())}
+
     def available(self) -> list[KnownModel]:
         """The models of `known` that can be used now: not retired, and with their keys."""
         return list(self._available())
@@ -177,9 +186,22 @@ class Registry:
         """The model of a name, or None.
 
         A name is ``provider/id`` or the alias of a role, and may end in ``:high`` or another
-        effort. A known service has a model of every id.
+        effort. A known service has a model of every id. An id alone is enough if only one known
+        model has it. Of several names, with commas between them, the first that is a model counts.
         """
-        return self._find(name.strip(), aliases_left=len(_ALIASES))
+        for one in name.split(","):
+            found = self._find(one.strip(), aliases_left=len(_ALIASES))
+            if found is not None:
+                return found
+        return None
+
+    def unknown_roles(self) -> tuple[UnknownModel, ...]:
+        """The roles of the settings that name no model."""
+        return tuple(
+            UnknownModel(by=role, name=name, near=tuple(self.near(name)))
+            for role in _ROLES
+            if (name := self._roles.get(role)) and self.find(name) is None
+        )
 
     def vision_facts(self, name: str) -> VisionModel:
         """What is known about the model of a name, found as `find` does.
@@ -290,8 +312,8 @@ class Registry:
         return found or self._unlisted(name)
 
     def _named(self, name: str, *, aliases_left: int) -> FoundModel | None:
-        if name in self._known:
-            return FoundModel(model=self._known[name])
+        if (known := self._known.get(name) or self._nearly(name)) is not None:
+            return FoundModel(model=known)
         if name == OFFLINE and self._embedded:
             return FoundModel(model=_offline())
         target = self._roles.get(_ALIASES.get(name, ""))
@@ -299,6 +321,16 @@ class Registry:
         if not target or not aliases_left:
             return None
         return self._find(target.strip(), aliases_left=aliases_left - 1)
+
+    def _nearly(self, name: str) -> KnownModel | None:
+        """The only known model whose name, or id alone, differs at most in case."""
+        folded = name.casefold()
+        alike = [
+            model
+            for known, model in self._known.items()
+            if folded in (known.casefold(), model.id.casefold())
+        ]
+        return alike[0] if len(alike) == 1 else None
 
     def _unlisted(self, name: str) -> FoundModel | None:
         facts = _facts(name)

@@ -45,6 +45,8 @@ OUT_OF_QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reache
 WRONG_KEY_CODES = frozenset({"API_KEY_INVALID"})
 # The service or a proxy failed after it got the request, so it is unknown if it drew and charged.
 OUTCOME_UNKNOWN = frozenset({408, 409, *range(500, 600)})
+# The service refuses a prompt that is too long for the model, before it works on it.
+TOO_LONG_CODE = "context_length_exceeded"
 MAY_BE_BILLED = "the request may be billed and was not sent again"
 
 _REQUEST_ID_HEADERS = ("x-request-id", "request-id", "cf-ray")
@@ -60,6 +62,7 @@ _CODES_OF_KIND: Mapping[type[ProviderError], frozenset[str]] = {
     ProviderBadRequest: frozenset(
         {
             "FAILED_PRECONDITION",
+            TOO_LONG_CODE,
             "INVALID_ARGUMENT",
             "NOT_FOUND",
             "empty_image_file",
@@ -153,6 +156,7 @@ def reported_error(
     code: str | None, message: str | None, vendor: Vendor, *, secrets: tuple[str, ...], paid: bool
 ) -> ProviderError:
     """The error for a failure that is reported inside a successful response, by its code."""
+    paid = paid and code != TOO_LONG_CODE
     shown = None if message is None else safe_text(message, secrets) or None
     kind = _KIND_OF_CODE.get(code or "", ProviderUnavailable)
     reason = f"failed while answering: {(shown or 'no reason given')[:MAX_MESSAGE_CHARS]}"

@@ -303,11 +303,20 @@ class Service:
             raise
 
 
-async def send_with_retries(attempt: Callable[[], Awaitable[T]], clock: Clock) -> T:
+def _ignore_error(error: ProviderError) -> None:
+    """The default for a caller that reports no retry."""
+
+
+async def send_with_retries(
+    attempt: Callable[[], Awaitable[T]],
+    clock: Clock,
+    *,
+    on_retry: Callable[[ProviderError], None] = _ignore_error,
+) -> T:
     """Make an attempt, and retry it if the service cannot have started anything.
 
     The service's ``Retry-After`` is respected, up to a minute in total. Without one, the pauses
-    grow, up to twenty seconds in total.
+    grow, up to twenty seconds in total. ``on_retry`` gets the error before each pause.
 
     Raises:
         ProviderError: what the last attempt raised.
@@ -328,6 +337,7 @@ async def send_with_retries(attempt: Callable[[], Awaitable[T]], clock: Clock) -
                 error.code,
                 wait_s,
             )
+            on_retry(error)
         await clock.sleep(wait_s)
         pause_s *= 2
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 
 import msgspec
+from msgspec.structs import replace
 
 from limner.catalogue.images import ImageModel, Needs, Size
 from limner.errors import InputInvalid, LimnerError, NoProvider, UserError
@@ -64,6 +65,10 @@ def choose(
         UserError: the model cannot do something else; the hint names one that can.
         NoProvider: no provider that could draw it has its key.
     """
+    needs = replace(needs, provider=_spelled(needs.provider, [AUTO, *specs]))
+    if needs.model is not None:
+        ids = [row.id for spec in specs.values() for row in spec.models]
+        needs = replace(needs, model=_spelled(needs.model, ids))
     if needs.has_svg:
         spec = _illustrator(needs, specs)
     elif needs.provider != AUTO:
@@ -73,6 +78,14 @@ def choose(
     else:
         return _choose_automatically(needs, specs, key_of=key_of, today=today)
     return _check(_choose_model(needs, spec, key_of=key_of, today=today), needs, specs)
+
+
+def _spelled(name: str, known: Iterable[str]) -> str:
+    """The known name that differs only in case and surrounding blanks, or else the name itself."""
+    names, folded = list(known), name.strip().casefold()
+    if name in names:
+        return name
+    return next((one for one in names if one.casefold() == folded), name)
 
 
 def _illustrator(needs: DrawingNeeds, specs: Mapping[str, ProviderSpec]) -> ProviderSpec:

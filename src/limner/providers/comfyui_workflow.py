@@ -20,6 +20,7 @@ import msgspec
 from limner.errors import SettingsError, UserError
 from limner.json_shapes import as_list, as_object
 from limner.pictures.request import ImageRequest, SourceImage
+from limner.settings.trust import accepts_relative
 
 PLACES = (
     "prompt",
@@ -102,6 +103,11 @@ def load_workflow(path: str, *, variable: str) -> Workflow:
         ) from error
     if len(data) > MAX_BYTES:
         raise SettingsError(f"The workflow in {variable} has more than {MAX_BYTES:,} bytes.")
+    if not Path(path).expanduser().is_absolute() and not accepts_relative(path, data):
+        raise SettingsError(
+            f"The workflow in {variable} is a file of the working folder, which is not trusted.",
+            hint="Run `limner trust` if you trust this folder, or name the file by its whole path.",
+        )
     workflow = _parse(data, name=path[-100:])
     unknown = sorted(workflow.places.difference(PLACES))
     if unknown:

@@ -20,7 +20,6 @@ from limner.pictures.request import ImageRequest, Progress, ProviderCallbacks
 
 # The vendor's own client has the same timeout: a large picture at the best quality takes minutes.
 READ_TIMEOUT_S = 600.0
-PICTURE_HOSTS = ("*.blob.core.windows.net",)
 WANTED = frozenset({"data.b64_json"})
 
 Fields = Mapping[str, str | int | bool]

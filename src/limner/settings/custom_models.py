@@ -1,8 +1,8 @@
 """The ``[[models]]`` tables of a settings file -> the user's own models, each of them checked.
 
 A table can name any server with one of the supported APIs: Ollama, vLLM, LM Studio, llama.cpp, a
-proxy. A file in the working folder may be untrusted, so its models must run on this machine: it
-cannot send pictures, texts or keys to another one.
+proxy. limner sends pictures, texts and the named key there, so it reads the tables of a file in the
+working folder only if the user trusts the folder.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ Api = Literal["openai-responses", "openai-chat", "anthropic-messages", "gemini-g
 Input = Literal["text", "image", "audio"]
 VariableName = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 
+MODELS = "models"
 RESERVED_PROVIDERS = frozenset({"limner", "pi"})
 
 
@@ -56,23 +57,20 @@ class CustomModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ] = ("text", "image")
 
 
-def take_custom_models(
-    files: Mapping[Path, dict[str, object]], *, project_file: Path
-) -> tuple[CustomModel, ...]:
+def take_custom_models(files: Mapping[Path, dict[str, object]]) -> tuple[CustomModel, ...]:
     """Remove the models from the settings files; for a name in both, the later file wins.
 
     Raises:
-        SettingsError: a table is not a model, or its server is not allowed.
+        SettingsError: a table is not a model, or its server has no web address.
     """
     models: dict[str, CustomModel] = {}
     for path, sections in files.items():
-        if "models" in sections:
-            tables = sections.pop("models")
-            models |= _parse(tables, source=str(path), local_only=path == project_file)
+        if MODELS in sections:
+            models |= _parse(sections.pop(MODELS), source=str(path))
     return tuple(models.values())
 
 
-def _parse(tables: object, *, source: str, local_only: bool) -> Mapping[str, CustomModel]:
+def _parse(tables: object, *, source: str) -> Mapping[str, CustomModel]:
     """The models of one file by name."""
     try:
         models = msgspec.convert(tables, list[CustomModel])
@@ -82,29 +80,21 @@ def _parse(tables: object, *, source: str, local_only: bool) -> Mapping[str, Cus
             f"{source}: [[models]]: {problem}", hint=f"A model has the fields {fields}."
         ) from problem
     for model in models:
-        _check(model, source=source, local_only=local_only)
+        _check(model, source=source)
     named = {model.name: model for model in models}
     if len(named) < len(models):
         raise SettingsError(f"{source}: [[models]]: a model appears twice")
     return named
 
 
-def _check(model: CustomModel, *, source: str, local_only: bool) -> None:
+def _check(model: CustomModel, *, source: str) -> None:
     place = f"{source}: [[models]] {model.name[:80]!r}"
     if model.name.partition("/")[0] in RESERVED_PROVIDERS:
         raise SettingsError(f"{place}: this provider name is reserved for limner")
-    if model.base_url is None:
-        return
-    host = _host(model.base_url)
-    if host is None:
+    if model.base_url is not None and _host(model.base_url) is None:
         raise SettingsError(
             f"{place}: base_url is not a web address",
             hint="Set it to an address such as http://127.0.0.1:11434/v1",
-        )
-    if local_only and not _is_this_machine(host):
-        raise SettingsError(
-            f"{place}: a file in the working folder may not send anything to {host[:80]!r}",
-            hint="Move the table to config.toml in limner's own folder.",
         )
 
 
@@ -114,12 +104,3 @@ def _host(url: str) -> str | None:
         return parts.hostname if parts.scheme in ("http", "https") else None
     except ValueError:
         return None
-
-
-def _is_this_machine(host: str) -> bool:
-    import ipaddress  # noqa: PLC0415 - few settings files have a model in them
-
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -12,6 +12,22 @@ from yaml.nodes import MappingNode, Node, ScalarNode
 from limner.errors import SettingsError
 
 _SHOWN_CHARS = 200
+_MAX_FILE_BYTES = 256 * 1024
+
+
+def read_settings_file(path: Path, *, max_bytes: int = _MAX_FILE_BYTES) -> bytes | None:
+    """Read a settings file; None if there is none.
+
+    Raises:
+        SettingsError: it cannot be read, or is too long.
+    """
+    try:
+        if not path.is_file():
+            return None
+        with path.open("rb") as file:
+            return read_bounded(file, path=path, max_bytes=max_bytes)
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"{path} cannot be read: {error}") from error
 
 
 def parse_yaml(text: str, *, path: Path) -> object:

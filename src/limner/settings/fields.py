@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
-from typing import Any, NamedTuple, cast, get_args, get_origin
+from typing import Any, Literal, NamedTuple, cast, get_args, get_origin
 
 import msgspec
 from msgspec import Meta
@@ -15,6 +15,30 @@ from limner.errors import SettingsError
 
 PREFIX = "LIMNER_"
 _SHOWN_CHARS = 80
+
+
+class ProjectRule(msgspec.Struct, frozen=True):
+    """What a ``limner.toml`` that the user does not trust may do to a setting.
+
+    A setting declares one of these in its annotation. A setting without one is closed.
+    ``strictest_first`` has all values of a setting that may only become ``stricter``.
+    """
+
+    change: Literal["any", "lower", "shrink", "stricter"]
+    strictest_first: tuple[object, ...] = ()
+
+    def allows(self, value: Any, *, current: Any) -> bool:
+        """Whether the file may replace the current value; None is a limit that is not set."""
+        match self.change:
+            case "any":
+                return True
+            case "lower":
+                return current is None or value <= current
+            case "shrink":
+                return set(value) <= set(current)
+            case "stricter":
+                order = self.strictest_first
+                return order.index(value) <= order.index(current)
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,6 +79,12 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         """The type of one item of a list; for other settings their own type."""
         lists = (part for part in _parts(self.annotation) if get_origin(part) is tuple)
         return next((get_args(part)[0] for part in lists), self.annotation)
+
+    @property
+    def project_rule(self) -> ProjectRule | None:
+        """What an untrusted ``limner.toml`` may do to it; None if it is closed."""
+        rules = (part for part in _parts(self.annotation) if isinstance(part, ProjectRule))
+        return next(rules, None)
 
     def _metas(self) -> Iterator[Meta]:
         return (part for part in _parts(self.annotation) if isinstance(part, Meta))
@@ -121,11 +151,16 @@ def shorten(text: str) -> str:
     return text[:_SHOWN_CHARS]
 
 
+def printable(text: str) -> str:
+    """An untrusted text with every character that does not print as an escape."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
 def _find(entry: Entry, known: Mapping[str, Setting]) -> Setting:
     key = snake(entry.key)
     if key in known:
         return known[key]
-    shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in shorten(entry.key))
+    shown = printable(shorten(entry.key))
     if inner := _keys_in(key, known):
         raise SettingsError(
             f"{entry.source}: {shown} must be a table", hint=f"It has {', '.join(inner)}."

@@ -19,13 +19,13 @@ import msgspec
 
 from limner.errors import SettingsError
 from limner.settings.custom_models import take_custom_models
-from limner.settings.documents import decode, parse_toml, read_bounded
+from limner.settings.documents import decode, parse_toml, read_settings_file
 from limner.settings.fields import PREFIX, Entry, check_entries, file_entries, nearest
 from limner.settings.home import find_home
-from limner.settings.project_file import loosens
+from limner.settings.project_file import ProjectFile, report_ignored
+from limner.settings.trust import PROJECT_FILE
 from limner.settings.values import SECTIONS, Settings, all_settings
 
-_MAX_FILE_BYTES = 256 * 1024
 # Variables that are not settings. Secrets stay out of files that users share.
 _OTHER_VARIABLES = frozenset(
     {"LIMNER_HOME", "LIMNER_FUZZ", "LIMNER_MCP_TOKEN", "LIMNER_APP_SERVER_TOKEN"}
@@ -33,10 +33,14 @@ _OTHER_VARIABLES = frozenset(
 
 
 class Loaded(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings, and the source of each value by key."""
+    """The settings, and the source of each value by key.
+
+    ``ignored`` has the keys that the project file may not set.
+    """
 
     settings: Settings
     sources: Mapping[str, str]
+    ignored: tuple[str, ...] = ()
 
 
 def load(
@@ -44,8 +48,8 @@ def load(
 ) -> Settings:
     """Load the effective settings.
 
-    A ``limner.toml`` in the working folder cannot loosen a guarded setting: the value is ignored,
-    with a warning on the logger ``limner.settings``.
+    A ``limner.toml`` in the working folder can set only what a setting declares as safe, until the
+    user trusts the folder. One warning on the logger ``limner.settings`` names the ignored keys.
 
     Args:
         env: the environment.
@@ -55,16 +59,24 @@ def load(
     Raises:
         SettingsError: a key is unknown, or its value is not valid.
     """
-    return load_with_sources(env=env, cwd=cwd, flags=flags).settings
+    loaded = load_with_sources(env=env, cwd=cwd, flags=flags)
+    if loaded.ignored:
+        report_ignored(cwd / PROJECT_FILE, loaded.ignored)
+    return loaded.settings
 
 
 def load_with_sources(
     *, env: Mapping[str, str], cwd: Path, flags: Mapping[str, object] | None = None
 ) -> Loaded:
-    """As `load`, with the source of each value: a file, a variable, ``flags`` or ``default``."""
-    home, project_file = find_home(env, cwd=cwd), cwd / "limner.toml"
-    files = {path: _read_toml(path) for path in (home / "config.toml", project_file)}
-    models = take_custom_models(files, project_file=project_file)
+    """As `load`, with the source of each value, and without the warning.
+
+    A source is a file, a variable, ``flags`` or ``default``.
+    """
+    home = find_home(env, cwd=cwd)
+    project = ProjectFile.read(cwd, home=home)
+    files = {home / "config.toml": _read_toml(home / "config.toml"), project.path: project.tables()}
+    ignored = list(project.take_ignored_models(files[project.path]))
+    models = take_custom_models(files)
     known = all_settings()
     entries = chain(
         *(file_entries(tables, source=str(path), known=known) for path, tables in files.items()),
@@ -74,11 +86,13 @@ def load_with_sources(
     values = {key: setting.default for key, setting in known.items()}
     sources = dict.fromkeys(known, "default")
     for source, key, value in check_entries(entries, known):
-        if source == str(project_file) and loosens(key, value, current=values[key]):
-            _warn(source, key)
+        is_project = source == str(project.path)
+        if is_project and not project.allows(known[key], value, current=values[key]):
+            ignored.append(key)
             continue
         values[key], sources[key] = value, source
-    return Loaded(settings=_build(values, home=home, models=models), sources=sources)
+    settings = _build(values, home=home, models=models)
+    return Loaded(settings=settings, sources=sources, ignored=tuple(ignored))
 
 
 def _build(values: Mapping[str, Any], **rest: Any) -> Settings:
@@ -89,26 +103,9 @@ def _build(values: Mapping[str, Any], **rest: Any) -> Settings:
     return Settings(**sections, **rest)
 
 
-def _warn(source: str, key: str) -> None:
-    import logging  # noqa: PLC0415 - few settings files need the warning
-
-    logging.getLogger("limner.settings").warning(
-        "%s: %s is ignored: a file in the working folder may not loosen it. "
-        "Set it in config.toml in limner's own folder, or by a variable.",
-        source,
-        key,
-    )
-
-
 def _read_toml(path: Path) -> dict[str, object]:
-    try:
-        if not path.is_file():
-            return {}
-        with path.open("rb") as file:
-            data = read_bounded(file, path=path, max_bytes=_MAX_FILE_BYTES)
-    except (OSError, ValueError) as error:
-        raise SettingsError(f"{path} cannot be read: {error}") from error
-    return parse_toml(decode(data, path=path), path=path)
+    data = read_settings_file(path)
+    return {} if data is None else parse_toml(decode(data, path=path), path=path)
 
 
 def _env_entries(env: Mapping[str, str]) -> Iterator[Entry]:

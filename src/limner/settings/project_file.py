@@ -1,45 +1,70 @@
-"""A value in a project's ``limner.toml`` -> whether limner may use it.
+"""A ``limner.toml`` in the working folder -> what limner uses of it, and what it ignores.
 
-The file comes with the working folder, which the user may not trust. A setting that guards money,
-files or pictures can become stricter by it, never looser. The file does not choose the personality
-either, because a personality has rules of its own.
+The file comes with the folder, which may be a clone of a stranger's repository. Before the user
+trusts the folder, the file can change a setting only as the setting's own `ProjectRule` allows, and
+it cannot name models.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
-STRICTEST_FIRST: Mapping[str, tuple[object, ...]] = {
-    "images.block_images": (True, False),
-    "approval.policy": ("untrusted", "on-request", "on-failure", "never"),
-    "agent.sandbox": ("read-only", "workspace-write", "danger-full-access"),
-}
-LOWER_IS_STRICTER = frozenset(
-    {
-        "budget.call_usd",
-        "budget.session_usd",
-        "budget.day_usd",
-        "approval.above_usd",
-        "agent.max_requests",
-        "agent.max_calls",
-    }
-)
-GUARDED = LOWER_IS_STRICTER | STRICTEST_FIRST.keys()
-USERS_ONLY = frozenset({"agent.personality"})
+import msgspec
+
+from limner.settings.custom_models import MODELS
+from limner.settings.documents import decode, parse_toml, read_settings_file
+from limner.settings.fields import Setting, printable
+from limner.settings.trust import PROJECT_FILE, TrustedFolders
+
+_reported: set[tuple[Path, tuple[str, ...]]] = set()
 
 
-def loosens(key: str, value: Any, *, current: Any) -> bool:
-    """Whether a setting would guard less with the project file's value.
+class ProjectFile(msgspec.Struct, frozen=True, kw_only=True):
+    """The project file of a folder; ``data`` is None if there is none."""
 
-    Args:
-        key: the setting.
-        value: the value in the project file.
-        current: the value in the user's own file, or the default; None is a cap that is not set.
-    """
-    if key in STRICTEST_FIRST:
-        order = STRICTEST_FIRST[key]
-        return order.index(value) > order.index(current)
-    if key in LOWER_IS_STRICTER:
-        return current is not None and value > current
-    return key in USERS_ONLY and value != current
+    path: Path
+    data: bytes | None
+    is_trusted: bool
+
+    @classmethod
+    def read(cls, folder: Path, *, home: Path) -> ProjectFile:
+        """Read it, and check whether the user trusts exactly these bytes."""
+        path = folder / PROJECT_FILE
+        data = read_settings_file(path)
+        trusted = data is not None and TrustedFolders(home).accepts(folder, PROJECT_FILE, data)
+        return cls(path=path, data=data, is_trusted=trusted)
+
+    def tables(self) -> dict[str, object]:
+        """Parse it."""
+        if self.data is None:
+            return {}
+        return parse_toml(decode(self.data, path=self.path), path=self.path)
+
+    def allows(self, setting: Setting, value: Any, *, current: Any) -> bool:
+        """Whether it may replace the value that the user's own file or the default gives."""
+        if self.is_trusted or value == current:
+            return True
+        rule = setting.project_rule
+        return rule is not None and rule.allows(value, current=current)
+
+    def take_ignored_models(self, tables: dict[str, object]) -> Iterator[str]:
+        """Remove the models from an untrusted file; yields their key if there were some."""
+        if not self.is_trusted and MODELS in tables:
+            del tables[MODELS]
+            yield MODELS
+
+
+def report_ignored(path: Path, keys: tuple[str, ...]) -> None:
+    """Warn about the keys that a file may not set, once per process."""
+    if (path, keys) in _reported:
+        return
+    _reported.add((path, keys))
+    import logging  # noqa: PLC0415 - few folders need the warning
+
+    logging.getLogger("limner.settings").warning(
+        "limner ignores %s in %s; run `limner trust` there if you trust this folder.",
+        ", ".join(keys),
+        printable(str(path)),
+    )

@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from limner.dollars import MAX_USD
 from limner.settings.custom_models import CustomModel
-from limner.settings.fields import Setting
+from limner.settings.fields import ProjectRule, Setting
 
 # An error message shows the title of the type.
 Switch = Annotated[bool, Meta(title="true or false")]
@@ -40,15 +40,25 @@ Formats = Annotated[
     tuple[Format, ...], Meta(title=f"a list of {', '.join(get_args(Format))}", min_length=1)
 ]
 
+# What a `limner.toml` may do to a setting before the user trusts the folder. Everything that has
+# none of these is closed to the file.
+FREE = ProjectRule("any")
+ONLY_LOWER = ProjectRule("lower")
+ONLY_SHRINK = ProjectRule("shrink")
+
 
 class ImageSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How limner draws, accepts and sends pictures."""
 
     block_images: Annotated[
-        Switch, Meta(description="Send no picture to any model; `inspect_image` refuses.")
+        Switch,
+        Meta(description="Send no picture to any model; `inspect_image` refuses."),
+        ProjectRule("stricter", (True, False)),
     ] = False
     auto_resize: Annotated[
-        Switch, Meta(description="Shrink a picture before it is sent to a model.")
+        Switch,
+        Meta(description="Shrink a picture before it is sent to a model."),
+        ProjectRule("stricter", (True, False)),
     ] = True
     fit: Annotated[
         Fit,
@@ -71,14 +81,17 @@ class ImageSettings(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = ()
     accept: Annotated[
-        Formats, Meta(description="The accepted input formats besides PNG, JPEG, GIF and WebP.")
+        Formats,
+        Meta(description="The accepted input formats besides PNG, JPEG, GIF and WebP."),
+        ONLY_SHRINK,
     ] = ("png", "jpeg", "gif", "webp")
     concurrency: Annotated[
-        Count, Meta(description="How many pictures limner draws at the same time.")
+        Count, Meta(description="How many pictures limner draws at the same time."), ONLY_LOWER
     ] = 8
     metadata: Annotated[
         Switch,
         Meta(description="Write prompt, model and handle into the PNG files that limner saves."),
+        ProjectRule("stricter", (False, True)),
     ] = True
     tile: Annotated[
         Tile,
@@ -86,6 +99,7 @@ class ImageSettings(msgspec.Struct, frozen=True, kw_only=True):
             description="`auto` also sends parts at full detail of a picture that would be shrunk "
             "to less than half."
         ),
+        ProjectRule("stricter", ("off", "auto")),
     ] = "off"
     cache_answers: Annotated[
         Switch,
@@ -106,9 +120,11 @@ class ModelRoleSettings(msgspec.Struct, frozen=True, kw_only=True):
 class BudgetSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The spending limits. limner does not start a call that would exceed one."""
 
-    call_usd: Annotated[Usd | None, Meta(description="For one call.")] = None
-    session_usd: Annotated[Usd | None, Meta(description="For one session.")] = None
-    day_usd: Annotated[Usd | None, Meta(description="For one day (UTC), all sessions.")] = None
+    call_usd: Annotated[Usd | None, Meta(description="For one call."), ONLY_LOWER] = None
+    session_usd: Annotated[Usd | None, Meta(description="For one session."), ONLY_LOWER] = None
+    day_usd: Annotated[
+        Usd | None, Meta(description="For one day (UTC), all sessions."), ONLY_LOWER
+    ] = None
 
 
 class ApprovalSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,9 +137,10 @@ class ApprovalSettings(msgspec.Struct, frozen=True, kw_only=True):
             "generated folder; `on-request` asks above `approval.above_usd` and outside the "
             "reach; `on-failure` asks once after a denial; `never` does not ask."
         ),
+        ProjectRule("stricter", ("untrusted", "on-request", "on-failure", "never")),
     ] = "on-request"
     above_usd: Annotated[
-        Usd, Meta(description="`on-request` asks before a call that costs more.")
+        Usd, Meta(description="`on-request` asks before a call that costs more."), ONLY_LOWER
     ] = Decimal("1.00")
 
 
@@ -154,9 +171,11 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
         Words, Meta(description="The personality of a conversation that names none.")
     ] = "limner"
     max_requests: Annotated[
-        Count, Meta(description="How many requests to the model one turn may make.")
+        Count, Meta(description="How many requests to the model one turn may make."), ONLY_LOWER
     ] = 100
-    max_calls: Annotated[Count, Meta(description="How many tool calls one turn may make.")] = 200
+    max_calls: Annotated[
+        Count, Meta(description="How many tool calls one turn may make."), ONLY_LOWER
+    ] = 200
     sandbox: Annotated[
         Sandbox,
         Meta(
@@ -164,6 +183,7 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
             "generated, working and temporary folders, `danger-full-access` everything except "
             "system folders and places with secrets."
         ),
+        ProjectRule("stricter", ("read-only", "workspace-write", "danger-full-access")),
     ] = "workspace-write"
     compact_at: Annotated[
         Share,
@@ -188,6 +208,7 @@ class McpSettings(msgspec.Struct, frozen=True, kw_only=True):
     answer_within_s: Annotated[
         Seconds,
         Meta(description="After this time a running call returns a job handle."),
+        FREE,
     ] = 45
 
 

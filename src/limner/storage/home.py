@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from limner.settings.home import find_home
+from limner.settings.trust import RECORDS
 
 
 class Home(msgspec.Struct, frozen=True):
@@ -69,6 +70,11 @@ class Home(msgspec.Struct, frozen=True):
     def config(self) -> Path:
         """The user's settings."""
         return self.folder / "config.toml"
+
+    @property
+    def trusted(self) -> Path:
+        """The folders that the user trusts, as `limner trust` recorded them."""
+        return self.folder / RECORDS
 
     @property
     def chat_history(self) -> Path:

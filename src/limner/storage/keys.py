@@ -81,6 +81,10 @@ class Keys:
         with self._locked():
             self._save({**self._from_file(), name: value})
 
+    def is_stored(self, name: str) -> bool:
+        """Whether the file has a key. Raises as ``get``."""
+        return name in self._from_file()
+
     def remove(self, name: str) -> bool:
         """Remove a key from the file; False if it was not there. Raises as ``set``."""
         if name not in self._from_file():

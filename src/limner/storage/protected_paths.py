@@ -111,7 +111,7 @@ def _build(
             home.backups,
             *(database.with_name(database.name + end) for end in ("", "-wal", "-shm")),
         ),
-        unwritable=(home.blobs, home.mark, home.config, home.personalities),
+        unwritable=(home.blobs, home.mark, home.config, home.personalities, home.trusted),
     )
 
 

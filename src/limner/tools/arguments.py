@@ -1,8 +1,9 @@
-"""A tool's JSON schema and a model's arguments -> nothing, or an error that names the field."""
+"""A tool's JSON schema and a caller's arguments -> what is meant, or an error with the field."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, cast
@@ -44,11 +45,20 @@ _RULES: Mapping[str, Callable[[Any], str]] = {
 # A name the caller made up is shown, but not at any length.
 _MAX_FIELD_CHARS = 100
 
+_NUMBER = re.compile(r"[+-]?[0-9]{1,19}(\.[0-9]{1,19})?")
+_BOOLEANS = {"true": True, "false": False}
+_OWN_RULES = frozenset({"type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref"})
 
-def check(schema: Mapping[str, Any], arguments: object) -> None:
-    """Return if the arguments satisfy the schema; nothing is changed or filled in.
 
-    Arguments the schema does not know are ignored, unless it says ``additionalProperties: false``.
+def conform(
+    schema: Mapping[str, Any], arguments: object, *, drop_blank: bool = False
+) -> dict[str, Any]:
+    """The arguments as the schema means them; defaults are not filled in.
+
+    ``null`` for an optional argument that cannot be null means "not given". With ``drop_blank`` a
+    blank text means the same. A choice in another case, and a number or true and false as text,
+    are understood. Arguments the schema does not know are kept, unless it says
+    ``additionalProperties: false``.
 
     The schema becomes Python source that is executed, and a remote ``$ref`` in it would be
     fetched. That is safe because the schemas of tools are written by the developers of this
@@ -59,14 +69,84 @@ def check(schema: Mapping[str, Any], arguments: object) -> None:
     """
     if not isinstance(arguments, Mapping):
         raise InputInvalid("the arguments must be an object")
-    validate = _compiled(json.dumps(schema))
+    given = _conform_object(schema, cast("Mapping[str, Any]", arguments), drop_blank=drop_blank)
     try:
-        validate(dict(cast("Mapping[str, Any]", arguments)))
+        _compiled(json.dumps(schema))(given)
     except fastjsonschema.JsonSchemaValueException as error:
         raise _readable(error) from error
     except (ArithmeticError, RecursionError) as error:
         # A number beyond any float, or objects nested without end: valid JSON all the same.
         raise InputInvalid("the arguments are too large or too deep to be checked") from error
+    return given
+
+
+def _conform_object(
+    schema: Mapping[str, Any], given: Mapping[str, Any], *, drop_blank: bool
+) -> dict[str, Any]:
+    properties, required = schema.get("properties", {}), schema.get("required", ())
+    conformed: dict[str, Any] = {}
+    for name, value in given.items():
+        declared = properties.get(name)
+        if declared is not None and name not in required:
+            is_blank = isinstance(value, str) and not value.strip()
+            if (value is None and not _allows_null(declared)) or (is_blank and drop_blank):
+                continue
+        conformed[name] = _conform(declared, value)
+    return conformed
+
+
+def _conform(schema: object, value: Any) -> Any:
+    """A value that the schema accepts if the value nearly does; else the value itself."""
+    if not isinstance(schema, Mapping):
+        return value
+    rules = cast("Mapping[str, Any]", schema)
+    if isinstance(value, Mapping):
+        return _conform_object(rules, cast("Mapping[str, Any]", value), drop_blank=False)
+    if isinstance(value, list):
+        return [_conform(rules.get("items"), one) for one in cast("list[Any]", value)]
+    return _conform_text(rules, value) if isinstance(value, str) else value
+
+
+def _conform_text(rules: Mapping[str, Any], value: str) -> Any:
+    if "enum" in rules:
+        return _choice(rules["enum"], value)
+    text, types = value.strip(), _types_of(rules)
+    if "string" in types:
+        return value
+    if "boolean" in types and text.lower() in _BOOLEANS:
+        return _BOOLEANS[text.lower()]
+    number = _NUMBER.fullmatch(text)
+    if number is not None and number[1] is None and {"integer", "number"} & {*types}:
+        return int(text)
+    return float(text) if number is not None and "number" in types else value
+
+
+def _choice(choices: list[Any], value: str) -> Any:
+    if value in choices:
+        return value
+    folded = value.strip().casefold()
+    alike = [one for one in choices if isinstance(one, str) and one.casefold() == folded]
+    return alike[0] if len(alike) == 1 else value
+
+
+def _types_of(schema: Mapping[str, Any]) -> list[str]:
+    types = schema.get("type", [])
+    return [types] if isinstance(types, str) else types
+
+
+def _allows_null(schema: object) -> bool:
+    if not isinstance(schema, Mapping):
+        return schema is True
+    rules = cast("Mapping[str, Any]", schema)
+    if not _OWN_RULES & set(rules):
+        return True
+    forms = [*rules.get("anyOf", ()), *rules.get("oneOf", ())]
+    return (
+        "null" in _types_of(rules)
+        or None in rules.get("enum", ())
+        or "$ref" in rules
+        or any(map(_allows_null, forms))
+    )
 
 
 @lru_cache(maxsize=256)

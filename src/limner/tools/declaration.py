@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Meta
 
 from limner.errors import InputInvalid
-from limner.tools.arguments import check
+from limner.tools.arguments import conform
 from limner.tools.base import Outcome, Tool, ToolContext, ToolHints
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -175,8 +175,7 @@ def read_arguments(kind: type[S], arguments: Mapping[str, Any]) -> S:
     Raises:
         InputInvalid: one is missing or wrong.
     """
-    check(argument_schema(kind), arguments)
-    return convert_arguments(kind, arguments)
+    return convert_arguments(kind, conform(argument_schema(kind), arguments, drop_blank=True))
 
 
 def convert_arguments(kind: type[S], arguments: Mapping[str, Any]) -> S:

@@ -174,17 +174,25 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
             inspection = await self._recall_or_ask(
                 found, _prompt(request, views, found), views, context
             )
-            return replace(inspection, untrusted=not is_ours)
+            details = {**inspection.details, **_notice(found)}
+            return replace(inspection, details=details, untrusted=not is_ours)
 
     def _find_model(self, request: InspectRequest, context: ToolContext) -> FoundModel:
-        """The model to ask: it takes pictures, and its key is set."""
         if self.block_images:
             raise UserError(BLOCKED, code="IMAGES_BLOCKED")
+        return self.find_model(request.model, active=context.active_model)
+
+    def find_model(self, named: str | None = None, *, active: str | None = None) -> FoundModel:
+        """The model to ask: it takes pictures, and its key is set.
+
+        Raises:
+            UserError: there is none, or the named one cannot be asked.
+        """
         if self.registry is None:
             raise UserError(NO_REGISTRY, code="NO_MODEL")
         if not self.registry.has_available():
             raise UserError(NO_MODELS, code="NO_MODEL", hint="Set a key, as in OPENAI_API_KEY=…")
-        found = self._resolve(self.registry, request.model, context.active_model)
+        found = self._resolve(self.registry, named, active)
         model = found.model
         if not model.takes_images:
             raise UserError(
@@ -206,7 +214,11 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
         if named is None:
             resolution = registry.resolve(active=active)
             if resolution is not None:
-                return FoundModel(model=resolution.model, effort=resolution.effort)
+                return FoundModel(
+                    model=resolution.model,
+                    effort=resolution.effort,
+                    passed_over=resolution.unknown,
+                )
             raise UserError(UNRESOLVED, code="NO_MODEL")
         if (found := registry.find(named)) is not None:
             return found
@@ -312,11 +324,12 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
         try:
             return await self.connect(model).ask(prompt, timeout_s=self.timeout_s, on_text=report)
         except ProviderError as error:
-            error.message = self._message_of(error)
+            error.extras = {"provider": model.provider, "cause": error.message, **error.extras}
+            error.message = self._specified_message(error)
             error.args = (error.message,)
             raise
 
-    def _message_of(self, error: ProviderError) -> str:
+    def _specified_message(self, error: ProviderError) -> str:
         if isinstance(error, ModelTimeout):
             return (
                 f"inspect_image request timed out after {self.timeout_s:g}s. Increase "
@@ -386,6 +399,12 @@ def _input_tokens(prompt: Prompt, views: Sequence[LoadedPicture]) -> int:
 def _texts(prompt: Prompt) -> list[str]:
     parts = [part for item in prompt.items for part in item["content"]]
     return [part["text"] for part in parts if "text" in part]
+
+
+def _notice(found: FoundModel) -> dict[str, str]:
+    """What the caller should know about the choice of the model."""
+    unused = [str(one) for one in found.passed_over if one.by != "active"]
+    return {"notice": f"{' '.join(unused)} {found.model.name} was asked."} if unused else {}
 
 
 def _details(

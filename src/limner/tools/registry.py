@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import traceback
-from collections.abc import Collection, Generator, Iterable, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 
@@ -95,7 +95,7 @@ class ToolRegistry:
         caps = [
             total
             if (tool := self._tools.get(call.name)) is None
-            else tool.max_result_chars * (tool.parts(call.arguments) if result.value else 1)
+            else tool.max_result_chars * (tool.parts(_meant(tool, call)) if result.value else 1)
             for call, result in zip(calls, results, strict=True)
         ]
         return result_budget.fit_all(results, caps=caps, total=total)
@@ -123,8 +123,7 @@ class ToolRegistry:
             return replace(crash, untrusted=True)  # the text of an unknown error
 
     async def _attempt(self, tool: Tool, call: ToolCall, context: ToolContext) -> Outcome:
-        if not tool.foreign:
-            arguments.check(tool.schema, call.arguments)
+        call = replace(call, arguments=_meant(tool, call))
         async with self._slots.get():
             if context.cancel is not None and context.cancel.is_set():
                 raise Cancelled(f"{tool.name} was cancelled before it began")
@@ -186,6 +185,19 @@ class ToolRegistry:
             hint=hint if names else None,
         )
         return _failure(call, unknown)
+
+
+def _meant(tool: Tool, call: ToolCall) -> Mapping[str, object]:
+    """The arguments of a call as the tool's schema means them.
+
+    Raises:
+        InputInvalid: one is missing or wrong.
+    """
+    if tool.foreign:
+        return call.arguments
+    # In the tool of a program, an empty text is a text. In limner's own it means "not given".
+    is_own = tool.arguments is not None
+    return arguments.conform(tool.schema, call.arguments, drop_blank=is_own)
 
 
 @contextmanager

@@ -63,25 +63,30 @@ def fit_all(results: Sequence[ToolResult], *, caps: Sequence[int], total: int) -
 
 
 def measure(result: ToolResult) -> int:
-    """How many characters of the result a model may have to read. Pictures count nothing."""
+    """How many characters of the result a model may have to read. Pictures count nothing.
+
+    A model reads the texts of the content, or the value if there are none: the longer one counts.
+    A member of the value that repeats a text is that text and counts once.
+    """
     return sum(_lengths(result))
 
 
 def fit(result: ToolResult, limit: int) -> ToolResult:
     """The result within ``limit`` characters; everything but its texts stays as it is.
 
-    The limit is split fairly among the texts: value or error, hint, extras, content. It is kept
-    down to the two characters of ``{}``, the shortest value there is.
+    The limit is split fairly among value or error, hint and extras. Value and content each get the
+    share of the value. The limit is kept down to the two characters of ``{}``, the shortest value
+    there is.
     """
     lengths = _lengths(result)
     if sum(lengths) <= limit:
         return result
-    for_value, for_error, for_hint, for_extras, *for_content = share(limit, lengths)
-    value, value_cut = _shorten_value(result.value, for_value)
+    for_value, for_error, for_hint, for_extras = share(limit, lengths)
+    content, content_cut = _shorten_content(result.content, for_value)
+    value, value_cut = _shorten_value(result, content, for_value)
     error, error_cut = _shorten_optional(result.error, for_error)
     hint, hint_cut = _shorten_optional(result.hint, for_hint)
     extras, extras_cut = shorten_json(result.extras, for_extras)
-    content, content_cut = _shorten_content(result.content, for_content)
     return replace(
         result,
         value=value,
@@ -227,30 +232,57 @@ def _as_json(value: object) -> object:
 
 def _lengths(result: ToolResult) -> list[int]:
     return [
-        len(result.value),
+        max(len(_split_value(result)[0]), sum(map(len, _texts(result.content)))),
         len(result.error or ""),
         len(result.hint or ""),
         len(to_json(result.extras)) if result.extras else 0,
-        *(len(item.text) if isinstance(item, Text) else 0 for item in result.content),
     ]
 
 
-def _shorten_value(value: str, limit: int) -> tuple[str, int]:
-    return (value, 0) if len(value) <= limit else shorten_json(json.loads(value), limit)
+def _texts(content: Sequence[Content]) -> list[str]:
+    return [item.text for item in content if isinstance(item, Text)]
+
+
+def _split_value(result: ToolResult) -> tuple[str, dict[str, int]]:
+    """The value without the members that repeat a text, and the numbers of the texts of these."""
+    texts = _texts(result.content)
+    if not texts or not result.value:
+        return result.value, {}
+    value: dict[str, Any] = json.loads(result.value)
+    repeated = {
+        name: texts.index(one)
+        for name, one in value.items()
+        if isinstance(one, str) and one in texts
+    }
+    return _dumps({name: one for name, one in value.items() if name not in repeated}), repeated
+
+
+def _shorten_value(result: ToolResult, content: Sequence[Content], limit: int) -> tuple[str, int]:
+    """The value within the limit; a member that repeats a text is cut as the text was."""
+    rest, repeated = _split_value(result)
+    rest, cut = (rest, 0) if len(rest) <= limit else shorten_json(json.loads(rest), limit)
+    if not repeated:
+        return rest, cut
+    texts, kept = _texts(content), json.loads(rest)
+    ordered = {
+        name: texts[repeated[name]] if name in repeated else kept.pop(name)
+        for name in json.loads(result.value)
+        if name in repeated or name in kept
+    }
+    return _dumps(ordered | kept), cut
 
 
 def _shorten_optional(text: str | None, limit: int) -> tuple[str | None, int]:
     return (None, 0) if text is None else shorten_text(text, limit)
 
 
-def _shorten_content(
-    content: Sequence[Content], limits: Sequence[int]
-) -> tuple[tuple[Content, ...], int]:
+def _shorten_content(content: Sequence[Content], limit: int) -> tuple[tuple[Content, ...], int]:
+    limits = iter(share(limit, [len(text) for text in _texts(content)]))
     shortened: list[Content] = []
     total = 0
-    for item, limit in zip(content, limits, strict=True):
+    for item in content:
         if isinstance(item, Text):
-            text, cut = shorten_text(item.text, limit)
+            text, cut = shorten_text(item.text, next(limits))
             shortened.append(Text(text))
             total += cut
         else:

@@ -69,6 +69,8 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
         schema: a JSON schema; the answer's text is then a JSON object that matches it.
         effort: how much the model should reason; None leaves it to the service.
         max_output_tokens: the most tokens of an answer, reasoning included.
+        conversation: the id of the conversation that this request continues. A service may cache
+            the start of its requests under this id.
     """
 
     items: Sequence[Mapping[str, Any]]
@@ -81,6 +83,7 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     schema: Mapping[str, Any] | None = None
     effort: Effort | None = None
     max_output_tokens: int = DEFAULT_MAX_OUTPUT_TOKENS
+    conversation: str | None = None
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
@@ -157,6 +160,11 @@ class StreamReader(Protocol):
 
     def finish(self) -> Answer | None:
         """The whole answer once the stream has ended; None if the stream broke off."""
+        ...
+
+    @property
+    def has_usage(self) -> bool:
+        """Whether the service has reported tokens, so that it charges for them."""
         ...
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -37,6 +38,8 @@ API = "openai-responses"
 # The service does not list the types of audio that it takes: each clip is sent as it came.
 _TAKES = PartSupport(count=1500, audio=None)
 _DETAILS = frozenset({"auto", "low", "high", "original"})
+# These models refuse a request that asks for reasoning.
+_NEVER_REASONS = re.compile(r"gpt-[34]|chatgpt-|.*-chat(-latest)?$")
 _PHASES = frozenset({"commentary", "final_answer"})
 
 
@@ -67,9 +70,11 @@ class OpenAIResponses:
             body["reasoning"] = {"effort": prompt.effort}
         if prompt.tools:
             body["tools"] = [_tool(offer) for offer in prompt.tools]
-            if prompt.effort not in (None, "none"):
-                # The service stores nothing: without this, reasoning would be lost at each call.
-                body["include"] = ["reasoning.encrypted_content"]
+        if prompt.conversation is not None:
+            body["prompt_cache_key"] = prompt.conversation
+        if _may_reason(model, prompt):
+            # The service stores nothing: without this, reasoning would be lost at each call.
+            body["include"] = ["reasoning.encrypted_content"]
         if prompt.schema is not None:
             body["text"] = {"format": {"type": "json_schema", **json_schema(prompt.schema)}}
         return ModelRequest(path="/responses", body=msgspec.json.encode(body))
@@ -80,6 +85,12 @@ class OpenAIResponses:
 
 
 WIRE = OpenAIResponses()
+
+
+def _may_reason(model: str, prompt: Prompt) -> bool:
+    """Whether the reasoning of the answer is part of a later request."""
+    goes_on = prompt.conversation is not None or bool(prompt.tools)
+    return goes_on and prompt.effort != "none" and _NEVER_REASONS.match(model) is None
 
 
 def _tool(offer: ToolOffer) -> dict[str, Any]:
@@ -220,6 +231,10 @@ class _Reader:
     def feed(self, name: str, data: str) -> str:
         handle = self._handlers.get(event_kind(data))
         return "" if handle is None else handle(data)
+
+    @property
+    def has_usage(self) -> bool:
+        return self._answer is not None and self._answer.usage is not None
 
     def finish(self) -> Answer | None:
         return self._answer

@@ -11,13 +11,14 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
+from tests.settings.trusting import trust_folder
 
 import limner
 from limner import Limner, LimnerError
-from limner.errors import MissingExtra
+from limner.errors import MissingExtra, UserError
 from limner.frontends.remote.client import OWN_SERVER
 from limner.frontends.remote.connection import Params, Request, ServerConnection
-from limner.frontends.remote.discovery import find_codex
+from limner.frontends.remote.discovery import find_codex, safe_environment
 from limner.frontends.remote.events import Reconnected, TurnResult
 from limner.frontends.remote.transports import ServerCommand
 from limner.net.clock import Clock
@@ -194,6 +195,45 @@ def test_codex_is_found_on_the_path_or_by_its_path(
     assert find_codex() == str(codex)
     assert find_codex("codex") == str(codex)
     assert find_codex(codex) == str(codex)
+
+
+@pytest.mark.parametrize("place", ["", ".", "bin", "../outside", "{cwd}/bin"])
+def test_a_program_of_the_working_folder_is_not_run_before_the_folder_is_trusted(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cwd, home, real = tmp_path / "clone", tmp_path / "home", tmp_path / "real" / "codex"
+    for folder in (cwd, cwd / "bin", tmp_path / "outside", real.parent):
+        folder.mkdir(exist_ok=True)
+        (folder / "codex").write_text("#!/bin/sh\n")
+        (folder / "codex").chmod(0o755)
+    monkeypatch.chdir(cwd)
+    monkeypatch.setenv("LIMNER_HOME", str(home))
+    monkeypatch.setenv("PATH", f"{place.format(cwd=cwd)}:{real.parent}")
+    assert find_codex() == str(real)
+    assert safe_environment()["PATH"] == str(real.parent)
+    real.unlink()
+    with pytest.raises(UserError) as refused:
+        find_codex()
+    assert "limner does not run" in refused.value.message
+    trust_folder(home, cwd)
+    if place.startswith("{cwd}"):
+        assert find_codex() == str(cwd / "bin" / "codex")
+    else:
+        with pytest.raises(UserError, match="relative folder"):
+            find_codex()
+
+
+async def test_a_server_command_is_looked_up_like_codex(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    server = tmp_path / "some-server"
+    server.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    server.chmod(0o755)
+    monkeypatch.setenv("PATH", ".:/usr/bin:/bin")
+    with pytest.raises(UserError, match="limner does not run"):
+        await ServerCommand(words=["some-server"]).open()
+    assert not (tmp_path / "ran").exists()
 
 
 def test_a_missing_codex_is_an_error_that_says_how_to_install_it(

@@ -168,7 +168,7 @@ async def resume_thread(threads: ThreadTable, params: ThreadResumeParams) -> Ope
         LimnerError: the file is not a rollout, or a tool breaks a rule.
     """
     running = threads.live.get(params.thread_id)
-    if running is not None and running.turn_id is not None:
+    if running is not None:
         _check_running(running, params)
     if params.history is not None:
         if not params.history:

@@ -111,7 +111,8 @@ def _action(argument: Argument, parse: Callable[[str], Any] | None) -> dict[str,
     if argument.plain is bool:
         return {"action": "store_true"}
     if argument.choices:
-        return {"choices": argument.choices}
+        # Not as `choices` of argparse: the words are read with the other arguments of the call.
+        return {"metavar": f"{{{','.join(argument.choices)}}}"}
     how: dict[str, Any] = {"metavar": argument.extra.get("metavar", argument.name.upper())}
     if parse is not None:
         return how | {"type": parse}
@@ -119,7 +120,7 @@ def _action(argument: Argument, parse: Callable[[str], Any] | None) -> dict[str,
         return {"metavar": "X,Y,WIDTH,HEIGHT", "type": region}
     if get_origin(argument.plain) is tuple and "separator" not in argument.extra:
         return how | {"action": "append", "default": []}
-    return how | ({"type": int} if argument.plain is int else {})
+    return how
 
 
 def _help(argument: Argument) -> str:

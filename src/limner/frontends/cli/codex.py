@@ -15,7 +15,7 @@ from limner.errors import MissingExtra, UserError
 from limner.frontends.cli.output import CommandResult
 from limner.frontends.mcp.client_env import passed_on
 from limner.frontends.mcp.clients import AS_MODULE, CLIENTS
-from limner.frontends.remote.discovery import find_codex
+from limner.frontends.remote.discovery import find_codex, safe_environment
 
 EXAMPLE = """\
 examples:
@@ -54,10 +54,10 @@ def run(args: Namespace) -> CommandResult:
     words = [find_codex(), *with_settings(args.words, settings(entry))]
     if sys.platform == "win32":
         # On Windows, replacing the process would return to the shell at once.
-        status = subprocess.call(words)
+        status = subprocess.call(words, env=safe_environment())
         return CommandResult(value={"status": status}, status=status)
     try:
-        os.execv(words[0], words)  # noqa: S606 - the whole purpose, and there is no shell
+        os.execve(words[0], words, safe_environment())  # noqa: S606 - the whole purpose, and there is no shell
     except OSError as error:
         raise UserError(f"{words[0]} cannot be run: {error}") from error
 

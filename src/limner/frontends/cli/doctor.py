@@ -20,7 +20,7 @@ from typing import Any
 
 from limner import __version__
 from limner.client import Limner
-from limner.errors import LimnerError, NoProvider, SettingsError, StorageError
+from limner.errors import LimnerError, NoProvider, SettingsError, StorageError, UserError
 from limner.frontends.cli.output import CommandResult
 from limner.frontends.cli.terminal import Waiting, wait_for
 from limner.illustrator import assets
@@ -241,11 +241,11 @@ async def _providers(lim: Limner) -> str:
 
 
 async def _vision(lim: Limner) -> str:
-    found = lim.models.resolve()
-    if found is None:
-        raise NoProvider("Nothing here can look at pictures.", hint="Set OPENAI_API_KEY.")
-    unknown = "".join(f"; {name.name!r} is not a model" for name in found.unknown)
-    return f"{found.model.name} looks at pictures{unknown}"
+    unknown = lim.models.unknown_roles()
+    if unknown:
+        hint = "`limner models --vision` lists the models."
+        raise UserError(" ".join(map(str, unknown)), code="NO_MODEL", hint=hint)
+    return f"{lim.looking.find_model().model.name} looks at pictures"
 
 
 async def _plugins(_: Limner) -> str:

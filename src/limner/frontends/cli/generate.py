@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from limner.client import Limner
 from limner.dollars import format_usd
 from limner.errors import InputInvalid, UserError
@@ -82,8 +84,9 @@ def run(args: Namespace) -> CommandResult:
 
 def draw_or_quote(arguments: DrawingArguments, args: Namespace) -> CommandResult:
     """Draw and show progress, or with ``--dry-run`` say what it would cost."""
-    output_format = _output_format(args.output_path, args.output_format)
-    options = read_flags(CallerOptions, args, output_format=output_format)
+    options = read_flags(CallerOptions, args)
+    output_format = _output_format(arguments.output_path, options.output_format)
+    options = replace(options, output_format=output_format)
     if args.dry_run:
         return wait_for(lambda: _quote(arguments, options, budget_usd=args.budget_usd))
     return draw(arguments, args, options, budget_usd=args.budget_usd, debug=args.debug)

@@ -57,7 +57,7 @@ def run(args: Namespace) -> CommandResult:
 def _result(args: Namespace, inspection: Inspection) -> CommandResult:
     details = inspection.details
     footer = f"{details['model']} · {details['mimeType']}"
-    notes = [str(details[name]) for name in ("note", "stopped") if name in details]
+    notes = [str(details[name]) for name in ("note", "notice", "stopped") if name in details]
     if inspection.cost_nano:
         notes.append(format_usd(inspection.cost_nano))
     if not sys.stdout.isatty():

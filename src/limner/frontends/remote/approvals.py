@@ -8,6 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from limner.content import Discreet
+from limner.display_text import clean_line
 from limner.errors import NANO_PER_USD
 from limner.frontends.remote.connection import Params
 from limner.json_shapes import as_object
@@ -98,7 +99,7 @@ def _question(kind: Kind, params: Params) -> str:
 
 
 def _shown(value: object) -> str:
-    return str(value)[:_SHOWN_CHARS]
+    return clean_line(str(value), max_chars=_SHOWN_CHARS)
 
 
 def _decision(allowed: bool, _: Params) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from limner.content import Discreet
 from limner.errors import InputInvalid, LimnerError
+from limner.frontends.remote.discovery import find_program, safe_environment
 from limner.net.jsonrpc import MAX_MESSAGE_BYTES, MessageHead
 from limner.net.jsonrpc_lines import Line, StreamTransport
 from limner.net.jsonrpc_peer import Transport
@@ -72,13 +73,15 @@ class ServerCommand(Discreet, frozen=True, kw_only=True):
 
     async def open(self) -> ServerTransport:
         """Start it."""
+        program, *arguments = self.words
         try:
             process = await asyncio.create_subprocess_exec(
-                *self.words,
+                find_program(program) or program,
+                *arguments,
                 stdin=PIPE,
                 stdout=PIPE,
                 stderr=PIPE,
-                env=self.env,
+                env=safe_environment(self.env),
                 # Ctrl-C at the terminal is for this program, which decides how the turn ends.
                 start_new_session=True,
             )
