@@ -377,6 +377,7 @@ class Components:
                 ),
                 money=self.money,
                 drawn_here=self.pictures.drawn_here,
+                ingress=self.ingress,
             ),
         )
 
