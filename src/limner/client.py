@@ -155,7 +155,7 @@ class Limner:
         self.components = parts = Components(
             settings, budget_usd=budget_usd, env=env, cwd=cwd, clock=clock, observe=observe
         )
-        self.env, self.cwd, self.clock = parts.env, parts.cwd, parts.clock
+        self.cwd, self.clock = parts.cwd, parts.clock
         self.settings, self.home, self.session_id = parts.settings, parts.home, parts.session_id
 
     def __repr__(self) -> str:

@@ -91,9 +91,7 @@ def run(args: Namespace) -> CommandResult:
         )
     serve, folders = _over_standard_streams(args) if args.http is None else _over_http(args)
     server = import_module("limner.frontends.mcp.server")
-    # The token is for this server only: it is not a setting, and no tool needs it.
-    env = {name: value for name, value in os.environ.items() if name != TOKEN_VARIABLE}
-    asyncio.run(serve(server.build_server(env=env, cwd=Path.cwd(), folders=folders)))
+    asyncio.run(serve(server.build_server(env=os.environ, cwd=Path.cwd(), folders=folders)))
     return CommandResult(value={})
 
 
