@@ -44,12 +44,13 @@ def test_a_made_token_is_new_and_in_a_file_that_only_its_owner_can_read(home: Ho
     for _ in range(2):
         with open_token(TokenOptions(), home=home, server="mcp", host="::1", port=8790) as token:
             assert token is not None
+            assert token.file is not None
             assert token.file == home.tokens / "mcp-_1-8790"
             assert stat.S_IMODE(token.file.stat().st_mode) == 0o600
             assert token.file.read_text() == token.value
             assert token.value not in repr(token)
             seen.append(token.value)
-        assert not token.file.exists()
+        assert list(home.tokens.iterdir()) == []
     assert len(set(seen)) == 2
     assert min(map(len, seen)) >= 43
 
