@@ -69,8 +69,9 @@ async def _close_quietly(opened: Any) -> None:
     """Close a part; a failure is logged, since it must not hide what the program paid for."""
     try:
         await opened.aclose()
-    except (OSError, RuntimeError, LimnerError):
-        logger.warning("A part of limner could not be closed.", exc_info=True)
+    except (OSError, RuntimeError, MemoryError, LimnerError) as error:
+        logger.warning("A part of limner could not be closed: %s", error)
+        logger.debug("It failed here:", exc_info=error)
 
 
 def utc_now() -> datetime:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import mmap
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -45,6 +46,7 @@ T = TypeVar("T")
 
 ALREADY_RECEIVED = "JOB_ALREADY_RECEIVED"
 CANCELLED = "The call was cancelled."
+NEEDED_MEMORY_BYTES = 64 << 20
 
 logger = logging.getLogger("limner.money")
 
@@ -107,6 +109,7 @@ async def paid_call(
     Raises:
         ApprovalDenied: the user must approve the price, and did not.
         BudgetExceeded: a cap leaves less than the quote.
+        LimnerError: this process has too little memory (``NO_MEMORY``).
     """
 
     reserve = partial(
@@ -120,6 +123,7 @@ async def paid_call(
         least_nano=quote.least_nano,
     )
     await payer.approve(quote.nano)
+    _check_memory()
     try:
         reservation = await reserve(session_cap_nano=payer.budget_nano, wait_s=money.wait_s)
     except BudgetExceeded as refusal:
@@ -476,6 +480,23 @@ async def finish_despite_cancellation(work: Coroutine[Any, Any, T]) -> T:
     if not task.cancelled():
         task.exception()  # retrieved here, so that asyncio does not log it as never retrieved
     raise cancellation
+
+
+def _check_memory() -> None:
+    """See that the limits of this process leave memory for what follows a payment.
+
+    Raises:
+        LimnerError: they leave too little.
+    """
+    try:
+        mmap.mmap(-1, NEEDED_MEMORY_BYTES).close()
+    except (OSError, MemoryError) as error:
+        raise LimnerError(
+            f"limner needs {NEEDED_MEMORY_BYTES >> 20} MB of memory for a paid call, and the "
+            "system gives it less. Nothing was sent.",
+            code="NO_MEMORY",
+            hint="Raise the limits of this process (ulimit -v), or free some memory.",
+        ) from error
 
 
 def _code_of(error: BaseException | None) -> str | None:
