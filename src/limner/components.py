@@ -136,7 +136,7 @@ class Components:
         self._approval = ApprovalPolicy(
             policy=approval.policy, above_nano=usd_to_nano(approval.above_usd)
         )
-        self._in_flight = InFlight()
+        self._in_flight = InFlight(self.home.path_locks)
         self._is_scope = False
         self.blobs = Blobs(self.home.blobs)
         self._incoming = Incoming(self.home.incoming, self.blobs)

@@ -358,10 +358,25 @@ class Cancelled(LimnerError):
     exit_status = 130
 
 
-def cancellation_cost(cancellation: BaseException) -> Cancelled | None:
-    """The cost in an ``asyncio.CancelledError``; None if no paid call was cancelled."""
-    cost = cancellation.args[0] if cancellation.args else None
-    return cost if isinstance(cost, Cancelled) else None
+def attach_cost(error: BaseException, cost: Cancelled) -> None:
+    """Put a cost into an exception that must keep its type: `cancellation_cost` finds it there."""
+    error.args = (cost, *error.args)
+    if cost.billed:
+        error.add_note(f"It may have cost ${cost.cost_usd:.6g}: limner spend shows what was spent.")
+
+
+def cancellation_cost(stop: BaseException) -> Cancelled | None:
+    """The cost in a cancellation, an interrupt or an exit; None if no paid call was stopped.
+
+    An event loop may turn a cancellation into another exception: its context has the cost.
+    """
+    seen: BaseException | None = stop
+    while seen is not None:
+        for cost in seen.args:
+            if isinstance(cost, Cancelled):
+                return cost
+        seen = seen.__cause__ or seen.__context__
+    return None
 
 
 MORE_CODES: Mapping[str, tuple[type[LimnerError], str]] = {

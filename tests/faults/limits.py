@@ -79,6 +79,18 @@ class LimitSweep(Sweep):
         return Outcome(limit, was_paid, status, tuple(problems))
 
 
+def can_mount() -> bool:
+    """Whether this process may mount a disk."""
+    unshare = shutil.which("unshare")
+    return (
+        unshare is not None
+        and subprocess.run(
+            [unshare, "--mount", "true"], capture_output=True, check=False
+        ).returncode
+        == 0
+    )
+
+
 @contextmanager
 def _small_disk(home: Home, size_kb: int) -> Generator[None]:
     """A new disk of that size as the home."""
@@ -140,8 +152,11 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2)
     args = parser.parse_args()
     bad = 0
+    sorts = [args.sort] if args.sort else [*LIMITS]
+    if "disk" in sorts and not can_mount():
+        parser.error("mounting a small disk needs root: run it under `unshare -rm`")
     for kind in args.kind or KINDS:
-        for sort in [args.sort] if args.sort else LIMITS:
+        for sort in sorts:
             limits = [Limit(sort, amount) for amount in LIMITS[sort][:: args.every]]
             outcomes = asyncio.run(sweep_limits(kind, limits, jobs=args.jobs))
             bad += sum(bool(outcome.problems) for outcome in outcomes)

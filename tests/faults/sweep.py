@@ -22,7 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from tests.faults.services import (
     PICTURE_BYTES,
@@ -126,7 +126,7 @@ class Sweep:
         self._numbers = iter(range(1, 1_000_000))
         self._stack = ExitStack()
 
-    def __enter__(self) -> Sweep:
+    def __enter__(self) -> Self:
         self.bill = Bill()
         drawing = self._stack.enter_context(DrawingService(self.bill))
         predicting = self._stack.enter_context(PredictionService(self.bill))

@@ -34,6 +34,7 @@ from limner.errors import (
     StorageError,
     UnexpectedError,
     UserError,
+    attach_cost,
 )
 from limner.money.ledger import Money
 from limner.money.records import Delivery, JobRow, Reservation, State
@@ -432,16 +433,17 @@ class PaidCall:
     def _with_cost(self, error: BaseException) -> BaseException:
         """The error that leaves the call: it has what was spent, and where the picture is."""
         told: BaseException = error
-        if isinstance(error, asyncio.CancelledError):
-            # It must stay a cancellation; the cost travels inside.
+        if not isinstance(error, Exception):
+            # A cancellation, an interrupt or an exit must stay one; the cost travels inside.
             told = Cancelled(self._cancel_message)
-            error.args = (told,)
-        elif isinstance(error, Exception) and not isinstance(error, LimnerError) and self.cost_nano:
+        elif not isinstance(error, LimnerError) and self.cost_nano:
             text = f"{type(error).__name__}: {error}"
             error = told = UnexpectedError(f"The call stopped unexpectedly: {redact(text)}")
         if isinstance(told, LimnerError):
             told.charge(self.cost_nano, self.cost_source)
             self._add_places(told)
+        if isinstance(told, Cancelled) and told is not error:
+            attach_cost(error, told)
         return error
 
     def _add_places(self, error: LimnerError) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from limner.dollars import format_usd
-from limner.errors import Cancelled, LimnerError, UnexpectedError
+from limner.errors import Cancelled, LimnerError, UnexpectedError, cancellation_cost
 from limner.frontends.cli.stderr import harmless, say, shortage_behind
 from limner.net.redaction import redact
 
@@ -40,8 +40,8 @@ def answer(command: Callable[[], CommandResult], *, as_json: bool) -> int:
         if isinstance(error, UnexpectedError) and shortage_behind(error) is None:
             say(redact(traceback.format_exc()).rstrip())
         found = failure(error)
-    except KeyboardInterrupt:
-        found = failure(Cancelled("Interrupted."))
+    except KeyboardInterrupt as interrupt:
+        found = failure(cancellation_cost(interrupt) or Cancelled("Interrupted."))
     except Exception as bug:
         # The outermost frame: a program that asked for JSON gets JSON here too.
         found = failure(_unexpected(bug))

@@ -46,7 +46,7 @@ def wait_for(work: Callable[[], Awaitable[T]]) -> T:
         try:
             with interrupts(stopper.press):
                 finished.append(await work())
-        except asyncio.CancelledError as stop:
+        except (asyncio.CancelledError, KeyboardInterrupt) as stop:
             if (known := cancellation_cost(stop)) is not None:
                 cancelled = known
                 cancelled.hint = cancelled.hint if known.billed else "It cost nothing."
