@@ -13,9 +13,10 @@ from typing import Any
 
 import msgspec
 
+from limner.display_text import clean_text
 from limner.dollars import format_usd
 from limner.errors import Cancelled, LimnerError, UnexpectedError, cancellation_cost
-from limner.frontends.cli.stderr import harmless, say, shortage_behind
+from limner.frontends.cli.stderr import say, shortage_behind
 from limner.net.redaction import redact
 
 
@@ -50,9 +51,7 @@ def answer(command: Callable[[], CommandResult], *, as_json: bool) -> int:
 
 def deliver(found: CommandResult, *, as_json: bool) -> int:
     """Print a result and return the exit status."""
-    text = _as_json(found.value) if as_json else found.text
-    if sys.stdout.isatty():
-        text = harmless(text)
+    text = _printable(_as_json(found.value) if as_json else found.text)
     try:
         if text:
             sys.stdout.write(f"{text}\n")
@@ -84,7 +83,7 @@ def speak(text: str) -> None:
         Cancelled: the reader is gone, or it cannot be written.
     """
     try:
-        sys.stdout.write(text)
+        sys.stdout.write(_printable(text))
         sys.stdout.flush()
     except OSError as error:
         raise Cancelled(f"Standard output cannot be written: {error.strerror}.") from error
@@ -92,7 +91,8 @@ def speak(text: str) -> None:
 
 def failure(error: LimnerError) -> CommandResult:
     """An error as the result of a command."""
-    notes = [f"limner: {error.message}"]
+    # A line end in the message, as from a file name, cannot begin a line that looks like ours.
+    notes = ["limner: " + error.message.replace("\n", "\n  ")]
     if "cause" in error.extras:
         notes.append(f"  {str(error.extras['cause']).rstrip('.')}.")
     if error.billed:
@@ -107,6 +107,11 @@ def failure(error: LimnerError) -> CommandResult:
     return CommandResult(
         value={"error": error.as_json()}, notes=tuple(notes), status=error.exit_status
     )
+
+
+def _printable(text: str) -> str:
+    """The text, clean for a terminal. A program at the end of a pipe gets it as it is."""
+    return clean_text(text) if sys.stdout.isatty() else text
 
 
 def _unexpected(bug: Exception) -> LimnerError:

@@ -5,24 +5,19 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import re
 import sys
+
+from limner.display_text import clean_text
 
 CLEAR_LINE = "\r\x1b[2K"
 _SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 # Python has no error of its own for these.
 _SIGNS_OF_SHORTAGE = ("MemoryError", "can't start new thread", "shared object", "shared libraries")
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def say(text: str) -> None:
     """Print a line that is not the result."""
-    write(f"{harmless(text)}\n")
-
-
-def harmless(text: str) -> str:
-    """Text for a terminal: text of a server or a file name must not move the cursor."""
-    return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    write(f"{clean_text(text)}\n")
 
 
 def write(text: str) -> None:

@@ -13,9 +13,10 @@ from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
+from limner.display_text import clean_line
 from limner.errors import Cancelled, LimnerError, cancellation_cost
 from limner.frontends.cli.interrupts import interrupts
-from limner.frontends.cli.stderr import CLEAR_LINE, harmless, is_live, say, size, write
+from limner.frontends.cli.stderr import CLEAR_LINE, is_live, say, size, write
 from limner.pictures.request import Progress
 from limner.tools.base import Question
 
@@ -96,7 +97,7 @@ async def ask(question: Question) -> bool:
     """Ask the user; without a terminal the answer is no."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    write(f"{harmless(question.text)} [y/N] ")
+    write(f"{question.text} [y/N] ")
     reply: Future[bytes] = Future()
 
     def read() -> None:
@@ -136,7 +137,7 @@ class Waiting:
         """Show this message from now on."""
         if not self._message:
             self._began = time.monotonic()
-        self._message = harmless(news.message)
+        self._message = clean_line(news.message)
 
     def say(self, text: str) -> None:
         """Print a line above the status line."""
