@@ -67,11 +67,12 @@ class LimitSweep(Sweep):
             status, out, err = await self._run(home, self._words(number), set_limit=limit.apply)
             if is_disk:
                 _enlarge_disk(home)
-            if not (home.folder / "home" / "limner.db").exists():
-                await self._run(home, ["spend", "--json"])
+            opened, _, _ = await self._run(home, ["spend", "--json"])
             was_paid = self.bill.times(number) > 0
             owed = self.bill.delivered(number) or (was_paid and self.kind == "replicate")
             problems = await self._problems(home, number, status, out, owed=owed)
+            if opened != 0:
+                problems.append("the home cannot be opened afterwards")
             if "Traceback" in err or "Traceback" in out:
                 problems.append(f"it prints a traceback: {err.strip()[-600:]}")
         if not problems:
