@@ -155,16 +155,21 @@ class Limner:
         self.components = parts = Components(
             settings, budget_usd=budget_usd, env=env, cwd=cwd, clock=clock, observe=observe
         )
-        self.env, self.cwd, self.clock = parts.env, parts.cwd, parts.clock
+        self.cwd, self.clock = parts.cwd, parts.clock
         self.settings, self.home, self.session_id = parts.settings, parts.home, parts.session_id
 
     def __repr__(self) -> str:
         return f"<Limner home={str(self.home.folder)!r} cwd={str(self.cwd)!r}>"
 
+    # For the front ends; a program has no use for them, nor for the parts below.
+    _internal = frozenset(
+        {"components", "conversation_registry", "conversation_tools", "heard", "person", "shown"}
+        | {"draw", "plan", "recover", "delivered_file", "close_job"}
+    )
+
     def __dir__(self) -> list[str]:
-        # The parts below are for the front ends; a program has no use for them.
         parts = {name for name in vars(type(self)) if isinstance(vars(Components).get(name), part)}
-        return sorted({*super().__dir__(), *vars(self)} - parts - {"components"})
+        return sorted({*super().__dir__(), *vars(self)} - parts - self._internal)
 
     conversations = _forward(Components.conversations)
     drawing = _forward(Components.drawing)
@@ -555,7 +560,7 @@ class Limner:
         self, kind: type[msgspec.Struct], given: Mapping[str, Any]
     ) -> dict[str, Any]:
         """The keywords of a call, with each picture as the path or the handle that tools take."""
-        named = dict(given)
+        named = dict(_with_lists(kind, given))
         for name, argument in arguments_of(kind).items():
             if "image" not in argument.extra or named.get(name) is None:
                 continue
@@ -612,11 +617,23 @@ def _read(kind: type[S], given: Mapping[str, Any]) -> S:
     Raises:
         InputInvalid: one is missing or wrong.
     """
+    given = _with_lists(kind, given)
     own = {name: given[name] for name in kind.__struct_fields__ if given.get(name) is not None}
     plain = msgspec.to_builtins(
         own, builtin_types=(bytes, bytearray, memoryview), enc_hook=_as_json
     )
     return read_arguments(kind, plain)
+
+
+def _with_lists(kind: type[msgspec.Struct], given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The keywords, with one name or picture as a list of one if the argument is a list."""
+    single = (str, bytes, bytearray, memoryview, os.PathLike, Picture, GeneratedImage)
+    lists = {
+        name: [given[name]]
+        for name, argument in arguments_of(kind).items()
+        if get_origin(argument.plain) is tuple and isinstance(given.get(name), single)
+    }
+    return {**given, **lists}
 
 
 def _hooks(given: Mapping[str, Any]) -> dict[str, Any]:

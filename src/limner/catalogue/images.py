@@ -12,7 +12,7 @@ from datetime import date
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -89,7 +89,8 @@ class ImageModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         id: the vendor's name of the model.
         title: its name for users.
         sizes: the sizes it can draw.
-        qualities: the tool's quality -> the vendor's word; empty if the model has no qualities.
+        qualities: the tool's quality (``standard``, ``hd``) -> the vendor's word; empty if the
+            model has no qualities. The provider sends it: ``qualities[request.quality]``.
         price: the price rule.
         max_prompt_chars: the longest prompt the service takes.
         retired: the first day on which it no longer works at the vendor, if that is known.
@@ -105,6 +106,9 @@ class ImageModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         source: where the facts come from.
         read: when they were checked.
     """
+
+    # Not for programs.
+    _internal: ClassVar = frozenset({"lacks"})
 
     provider: str
     id: str

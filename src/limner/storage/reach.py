@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -37,6 +37,9 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
     nothing more. ``anywhere`` is for a user, and for a model with full access: only the protected
     paths (``floor``) are closed. ``read_only`` forbids all writes.
     """
+
+    # Not for programs.
+    _internal: ClassVar = frozenset({"floor"})
 
     read: tuple[Path, ...] = ()
     write: tuple[Path, ...] = ()
