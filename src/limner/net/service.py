@@ -48,7 +48,7 @@ from limner.net.http import (
 )
 from limner.net.json_pictures import MAX_JSON_BYTES, read_json_with_pictures
 from limner.net.paid_request import announcing_trace
-from limner.net.redaction import redact
+from limner.net.redaction import redact, redact_known
 from limner.net.sink import Sink
 from limner.settings import ServiceSettings
 
@@ -223,6 +223,10 @@ class Service:
     def safe_text(self, text: str) -> str:
         """A text of the vendor that is safe to show: without secrets and lone surrogates."""
         return redact(text.encode("utf-8", "replace").decode(), self._secrets)
+
+    def text_for_user(self, text: str) -> str:
+        """A text that belongs to the user, as a prompt: only the key and lone surrogates go."""
+        return redact_known(text.encode("utf-8", "replace").decode(), self._secrets)
 
     def reported_error(self, code: str | None, message: str | None, *, paid: bool) -> ProviderError:
         """The error for a failure that the vendor reports inside a successful response."""

@@ -95,6 +95,7 @@ class Fitting(msgspec.Struct, frozen=True, kw_only=True):
         page: int = 1,
         images_in_request: int = 1,
         in_conversation: bool = False,
+        to: str | None = None,
     ) -> FittedImage:
         """Prepare the picture, or a region of it, for a model.
 
@@ -107,6 +108,7 @@ class Fitting(msgspec.Struct, frozen=True, kw_only=True):
                 accept less for each.
             in_conversation: the picture is one of many in a conversation, so the fast mode replaces
                 the specified one, which takes ten times as long.
+            to: the media type of the result; None for the smallest that the model accepts.
 
         Raises:
             ImageError: the region lies outside the picture, or the page does not exist.
@@ -117,6 +119,8 @@ class Fitting(msgspec.Struct, frozen=True, kw_only=True):
         )
         size = Size(picture.width, picture.height) if page == 1 else UNKNOWN_SIZE
         request = replace(make_request(size), page=page)
+        if to is not None:
+            request = replace(request, formats=(to,))
         if in_conversation and request.mode == "seed":
             request = replace(request, mode="quick")
         whole = await self._fit_one(picture, replace(request, region=region), model)

@@ -70,7 +70,9 @@ class ImagesApi:
         item = await self._find_picture(answer, sink)
         revised = item.get("revised_prompt")
         return ImagesReply(
-            revised_prompt=self._service.safe_text(revised) if isinstance(revised, str) else None,
+            revised_prompt=self._service.text_for_user(revised)
+            if isinstance(revised, str)
+            else None,
             usage=answer.get("usage"),
         )
 

@@ -43,7 +43,7 @@ class InFlight:
 
     @contextmanager
     def writing(self, target: Path | None) -> Generator[None]:
-        """Hold the path of a call's file; None for a generated name, which is always free.
+        """Hold the path of a call's file; None or a folder for a new name, which is always free.
 
         Raises:
             OutputExists: another call of this program will write it.
@@ -53,7 +53,7 @@ class InFlight:
                 f"{target} is being drawn by another call; nothing was sent",
                 hint="Choose another output_path, or draw several pictures with n.",
             )
-        if target is None:
+        if target is None or target.is_dir():
             yield
             return
         self._targets.add(target)

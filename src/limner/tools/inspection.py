@@ -35,6 +35,7 @@ from limner.money.ledger import Money
 from limner.money.paid_call import paid_call
 from limner.pictures.request import Progress
 from limner.tools.answer_cache import AnswerCache
+from limner.tools.arguments import is_blank
 from limner.tools.base import ApprovalPolicy, ToolContext
 from limner.tools.consent import payer_for
 from limner.tools.declaration import ImageText
@@ -165,7 +166,7 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
                 specification names has its own message.
         """
         for name in ("path", "question"):
-            if not getattr(request, name).strip():
+            if is_blank(getattr(request, name)):
                 raise InputInvalid(f"{name} is required and must not be blank", field=name)
         with self.in_flight.track():
             found = self._find_model(request, context)
