@@ -251,3 +251,17 @@ def test_what_a_server_says_cannot_take_over_the_terminal(
         status=3,
         err="limner: OpenAI answered 400: \\u001b]0;mine\\u0007\\u001b[2Jgone\n",
     )
+
+
+def test_the_note_about_keys_is_shown_once_a_day(cli: CommandLine) -> None:
+    first = cli.run("generate", "a robot")
+    second = cli.run("generate", "a robot")
+    assert ("OPENAI_API_KEY" in first.err, "OPENAI_API_KEY" in second.err) == (True, False)
+    assert "OPENAI_API_KEY" in cli.run("generate", "a robot", "--json").json["note"]
+
+
+def test_the_name_of_the_file_decides_its_format_and_that_is_said(cli: CommandLine) -> None:
+    done = cli.run("generate", "a robot", "--out", "robot.jpg")
+    assert "Saved as JPEG." in done.err.splitlines()
+    refused = cli.run("generate", "a robot", "--out", "robot.gif", "--json")
+    assert (refused.status, refused.error["message"]) == (2, "limner does not write GIF files")

@@ -20,6 +20,7 @@ from limner.models.base import Model
 from limner.models.registry import FoundModel, KnownModel
 from limner.money.ledger import Money
 from limner.money.paid_call import paid_call
+from limner.net.service import waits_reported
 from limner.tools.base import ApprovalPolicy, ToolContext
 from limner.tools.consent import payer_for
 from limner.tools.in_flight import InFlight
@@ -139,7 +140,8 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
         while True:
             ready = await self.prompts.build(prompt, model)
             try:
-                reply = await self._ask_once(ready, model, context, prompt_count, on_text)
+                with waits_reported(lambda error, _: on_retry(error)):
+                    reply = await self._ask_once(ready, model, context, prompt_count, on_text)
             except ProviderError as error:
                 if not await self.quarantine.refused(error, ready.sent, model=model.name):
                     if not _may_be_audio(error, ready):

@@ -15,6 +15,7 @@ from collections.abc import (
     Mapping,
 )
 from contextlib import aclosing, asynccontextmanager
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any, Protocol, TypeVar
 
@@ -307,6 +308,28 @@ class Service:
             raise
 
 
+OnWait = Callable[[ProviderError, float], None]
+_on_wait: ContextVar[OnWait | None] = ContextVar("on_wait", default=None)
+
+
+@contextlib.contextmanager
+def waits_reported(on_wait: OnWait) -> Generator[None]:
+    """Call ``on_wait`` with the error and the seconds before each pause of the block."""
+    token = _on_wait.set(on_wait)
+    try:
+        yield
+    finally:
+        _on_wait.reset(token)
+
+
+def wait_text(error: ProviderError, wait_s: float) -> str:
+    """A pause before another attempt, in words for the user."""
+    service = error.extras.get("provider", "The service")
+    limited = isinstance(error, ProviderRateLimited)
+    problem = "limits the rate of requests" if limited else "cannot be reached"
+    return f"{service} {problem}; limner asks again in {wait_s:.0f} s"
+
+
 async def send_with_retries(attempt: Callable[[], Awaitable[T]], clock: Clock) -> T:
     """Make an attempt, and retry it if the service cannot have started anything.
 
@@ -332,6 +355,8 @@ async def send_with_retries(attempt: Callable[[], Awaitable[T]], clock: Clock) -
                 error.code,
                 wait_s,
             )
+            if (on_wait := _on_wait.get()) is not None:
+                on_wait(error, wait_s)
         await clock.sleep(wait_s)
         pause_s *= 2
 

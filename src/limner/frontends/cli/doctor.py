@@ -50,6 +50,7 @@ EXTRAS = {
     "telemetry": "opentelemetry",
 }
 LISTED = 20
+_WORDS = {True: "ok  ", False: "FAIL", None: "none"}
 LITTLE_DISK_BYTES = 200 * 1024 * 1024
 TEST_CARD = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"><rect width="8" height="8"/></svg>'
@@ -58,10 +59,10 @@ TEST_CARD = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthCheck:
-    """What one check found."""
+    """What one check found; ``ok`` is None if nothing failed and something is missing."""
 
     name: str
-    ok: bool
+    ok: bool | None
     detail: str
 
 
@@ -105,19 +106,22 @@ async def _examine(args: Namespace) -> CommandResult:
     return _result(findings, extras)
 
 
+class _Missing(Exception):
+    """Something optional is not there."""
+
+
 async def _checked(name: str, check: Awaitable[str]) -> HealthCheck:
     try:
         return HealthCheck(name=name, ok=True, detail=await check)
+    except _Missing as missing:
+        return HealthCheck(name=name, ok=None, detail=str(missing))
     except LimnerError as error:
         return _failed(name, error)
 
 
 def _result(findings: list[HealthCheck], extras: Mapping[str, Any]) -> CommandResult:
-    healthy = all(finding.ok for finding in findings)
-    lines = [
-        f"{'ok  ' if finding.ok else 'FAIL'}  {finding.name:10}  {finding.detail}"
-        for finding in findings
-    ]
+    healthy = all(finding.ok is not False for finding in findings)
+    lines = [f"{_WORDS[finding.ok]}  {finding.name:10}  {finding.detail}" for finding in findings]
     if (repair := extras.get("repair")) is not None:
         lines = [*_repair_lines(repair), *lines]
     return CommandResult(
@@ -267,7 +271,8 @@ async def _extras(_: Limner) -> str:
     missing = [extra for extra, module in EXTRAS.items() if find_spec(module) is None]
     if not missing:
         return "all installed"
-    return f"not installed: {', '.join(missing)} (pip install 'limner[{','.join(missing)}]')"
+    extras = ",".join(missing)
+    raise _Missing(f"not installed: {', '.join(missing)} (pip install 'limner[{extras}]')")
 
 
 CHECKS: dict[str, Callable[[Limner], Awaitable[str]]] = {

@@ -15,7 +15,7 @@ from limner.client import Limner
 from limner.dollars import format_usd
 from limner.errors import InputInvalid, UserError
 from limner.frontends.cli.arguments import add_budget_flag, add_flags, read_flags
-from limner.frontends.cli.output import CommandResult
+from limner.frontends.cli.output import CommandResult, is_new_today
 from limner.frontends.cli.preview import show, shows_pictures, unfinished
 from limner.frontends.cli.terminal import Waiting, ask, wait_for
 from limner.imaging.formats import BY_MIME, OutputFormat
@@ -149,7 +149,7 @@ def draw(
             if args.show or (shows_pictures() and not args.json):
                 for image in drawn.images:
                     await show(image.image, lim)
-            return _drawn(drawn, elapsed_s)
+            return _drawn(drawn, elapsed_s, lim)
 
     return wait_for(work)
 
@@ -212,7 +212,7 @@ def _quoted(plan: Plan) -> CommandResult:
     )
 
 
-def _drawn(drawn: PictureSet, elapsed_s: float) -> CommandResult:
+def _drawn(drawn: PictureSet, elapsed_s: float, lim: Limner) -> CommandResult:
     first = drawn.images[0]
     extras: Mapping[str, Any] = first.extras
     notes = [
@@ -221,11 +221,13 @@ def _drawn(drawn: PictureSet, elapsed_s: float) -> CommandResult:
     ]
     if first.path.suffix.lower() != ".png":
         notes.append(f"Saved as {BY_MIME[first.image.mime].title}.")
-    notes += [extras[name] for name in ("note", "notice") if name in extras]
+    if "note" in extras and is_new_today(lim.home, lim.clock().date()):
+        notes.append(extras["note"])
+    if "notice" in extras:
+        notes.append(extras["notice"])
     if extras.get("unmatched"):
         notes.append(f"Not drawn: {', '.join(extras['unmatched'])}")
-    for passed in extras.get("passed_over", ()):
-        notes.append(f"{passed['provider']} failed: {passed['why']}")
+    notes += [f"{one['provider']} failed: {one['why']}" for one in extras.get("passed_over", ())]
     notes += [f"One is missing: {error.message}" for error in drawn.failures]
     paths = "\n".join(str(image.path) for image in drawn.images)
     return CommandResult(value=as_value(drawn), text=paths, notes=tuple(notes))

@@ -12,8 +12,30 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def say(text: str) -> None:
-    """Print a line that is not the result."""
-    write(f"{harmless(text)}\n")
+    """Print a line that is not the result, wrapped at the width of the terminal."""
+    write(f"{wrapped(harmless(text), size().columns) if is_live() else harmless(text)}\n")
+
+
+def wrapped(text: str, columns: int) -> str:
+    """A text whose lines fit the terminal: broken between words, indented as they begin."""
+    if all(len(line) < columns // 2 for line in text.splitlines()):
+        return text  # even if each character takes two cells
+    import wcwidth  # noqa: PLC0415 - most lines are short, and loading it takes a while
+
+    lines: list[str] = []
+    for line in text.split("\n"):
+        if wcwidth.width(line) < columns:
+            lines.append(line)
+            continue
+        indent = line[: len(line) - len(line.lstrip())]
+        lines += wcwidth.wrap(
+            line,
+            max(columns - 1, 1),
+            subsequent_indent=indent if len(indent) < columns // 2 else "",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    return "\n".join(lines)
 
 
 def harmless(text: str) -> str:
