@@ -51,7 +51,7 @@ def test_every_command_has_a_help_text_with_an_example(cli: CommandLine) -> None
         assert (done.status, done.err) == (0, "")
         usage, description, *_ = done.out.split("\n\n")
         assert usage.startswith(f"usage: limner {command} [-h] ")
-        assert re.fullmatch(r"[A-Z].*\.(\n.*)*", description)
+        assert re.fullmatch(r"[A-Z].*\.", description, re.DOTALL)
         assert "--json" in done.out
         assert f"\nexamples:\n  limner {command}" in done.out
     assert not cli.studio.home.exists()
