@@ -31,10 +31,10 @@ from coverage import CoverageData
 ROOT = Path(__file__).parents[1]
 FILES = {
     "money": ("caps", "ledger", "paid_call", "records"),
-    "storage": ("store", "reach", "blobs", "files", "temp_file", "owners", "incoming"),
-    "pictures": ("take",),
+    "storage": ("store", "reach", "blobs", "files", "temp_file", "owners", "incoming_files"),
+    "pictures": ("take", "gc"),
     "imaging/fit": ("ladder",),
-    "agent": ("loop", "ingress", "leases", "gc"),
+    "agent": ("loop", "ingress", "leases"),
     "tools": ("generation", "output_file", "recovery", "registry"),
     "wires": ("openai_responses",),
     "frontends/appserver": ("dispatch",),

@@ -127,11 +127,6 @@ TOLD = (
         ),
     ),
     Told(
-        scene=".*",
-        why="limner sends `thread/spend/updated` with the cost of a turn and of its thread.",
-        by_us=("thread/spend/updated",),
-    ),
-    Told(
         scene="interrupt while a call is pending",
         why=READ,
         by_codex=("thread/readState/changed",),

@@ -74,7 +74,9 @@ def assert_it_is_kept(error: LimnerError, openai: OpenAIServer) -> None:
     assert (error.billed, error.cost_nano > 0) == (True, True)
     assert Path(error.extras["kept_at"]).read_bytes() == openai.picture
     assert error.hint == (
-        f"The bytes are kept: `limner jobs recover {job_id}` goes on without a new payment."
+        f"The bytes are kept until `limner jobs forget {job_id}`."
+        if isinstance(error, BadProviderImage)
+        else f"The bytes are kept: `limner jobs recover {job_id}` goes on without a new payment."
     )
 
 

@@ -13,6 +13,7 @@ from tests.acceptance.conftest import OPENAI_KEY, Studio, picture
 
 from limner import ToolCall, ToolResult
 from limner.storage.reach import Reach
+from limner.testing.servers.http_server import Reply, json_reply
 from limner.testing.servers.openai_server import OpenAIServer
 from limner.testing.servers.responses_server import ResponsesServer
 from limner.tools.base import ApprovalPolicy, Question
@@ -103,6 +104,18 @@ async def test_the_users_yes_is_enough(desk: Studio) -> None:
     result = await call(desk, "image_generate", read, prompt="a fox", output_path="fox.png")
     assert result.ok, result
     assert [question.amount_nano is None for question in user.asked] == [True, False]
+
+
+async def test_a_path_cannot_forge_another_question(desk: Studio) -> None:
+    user = User(answer=False)
+    beside = Path("/srv/elsewhere")
+    name = f'{beside}/y.png"?\nlimner: a newer version is there. Look for it?\u202e\u2066 .png'
+    result = await call(desk, "image_generate", {"ask": user}, prompt="a", output_path=name)
+    assert result.domain_code == "OUTPUT_PATH_DENIED"
+    assert [question.text for question in user.asked] == [
+        f'Write the picture to "{beside}/y.png\\"?\\nlimner: a newer version is there. '
+        'Look for it?\\u202e\\u2066 .png"?'
+    ]
 
 
 async def test_on_failure_a_yes_goes_over_the_budget_of_the_conversation(desk: Studio) -> None:
@@ -213,3 +226,30 @@ async def test_looking_is_paid_for_by_the_same_rule(
     over = {**short, "approval": under("on-failure"), "ask": user}
     assert (await call(desk, "inspect_image", over, **asked)).ok
     assert [type(question) for question in user.asked] == [OverCap]
+
+
+async def test_a_picture_address_that_leads_nowhere_is_our_error_with_its_cost(
+    studio: Studio, openai: OpenAIServer
+) -> None:
+    openai.script("generate", json_reply({"data": [{"url": f"{openai.origin}/files/fox.png"}]}))
+    openai.file = Reply(status=302, headers={"Location": "data:image/png;base64,AAAA"})
+    dalle = {"prompt": "a fox", "provider": "openai-dalle", "model": "dall-e-3"}
+    result = await call(studio.connect(openai), "image_generate", {}, **dalle)
+    assert (result.domain_code, result.billed, result.cost_usd) == (
+        "IMAGE_GEN_BAD_RESPONSE",
+        True,
+        0.04,
+    )
+    assert len(openai.sent("file")) == 1
+
+
+async def test_the_storage_of_another_customer_of_a_cloud_is_not_asked(
+    studio: Studio, openai: OpenAIServer
+) -> None:
+    url = "https://anybody.blob.core.windows.net/picture.png"
+    openai.script("generate", json_reply({"data": [{"url": url}]}))
+    dalle = {"prompt": "a fox", "provider": "openai-dalle", "model": "dall-e-3"}
+    result = await call(studio.connect(openai), "image_generate", {}, **dalle)
+    assert "'anybody.blob.core.windows.net', which is not a host of this service" in (
+        result.error or ""
+    )

@@ -12,8 +12,8 @@ from PIL import Image
 from tests.acceptance.conftest import OPENAI_KEY, SPRING, Studio, picture, unlabelled
 
 from limner import ToolCall, ToolResult
+from limner.catalogue.images import picture_hosts
 from limner.net.download import DownloadSource
-from limner.providers.replicate_api import PICTURE_HOSTS
 from limner.storage.keys import Keys
 from limner.storage.reach import Reach
 from limner.testing.servers.http_server import (
@@ -405,7 +405,9 @@ async def test_p25_an_existing_file_is_not_overwritten_unless_asked(
 
 @pytest.mark.parametrize("host", ["replicate.delivery", "pbxt.replicate.delivery"])
 def test_p8_both_output_hosts_are_the_services_own(host: str) -> None:
-    source = DownloadSource(base_url="https://api.replicate.com/v1", hosts=PICTURE_HOSTS)
+    source = DownloadSource(
+        base_url="https://api.replicate.com/v1", hosts=picture_hosts("replicate")
+    )
     assert source.allows(host)
 
 

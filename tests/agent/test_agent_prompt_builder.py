@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 from msgspec.structs import replace
-from PIL import Image
+from PIL import Image, ImageDraw
 from tests.agent.agent_pictures import (
     MODELS,
     model,
@@ -27,7 +27,15 @@ from tests.agent.agent_pictures import (
 from tests.imaging.imaging_samples import encoded as saved
 from tests.wires.vendor_types import assert_legal
 
-from limner.agent.picture_slots import BLOCKED, LEFT_OUT, NO_IMAGES, NOT_STORED, RECALLABLE, UNFIT
+from limner.agent.picture_slots import (
+    BLOCKED,
+    LEFT_OUT,
+    NO_IMAGES,
+    NOT_STORED,
+    RECALLABLE,
+    TOO_MANY,
+    UNFIT,
+)
 from limner.agent.prompt_builder import BuiltPrompt
 from limner.catalogue.vision import Limits
 from limner.client import Limner
@@ -99,19 +107,62 @@ async def test_every_picture_is_sent_fitted_and_named_by_its_handle(lim: Limner,
     assert made.prompt.pictures[large.handle].mime in model(lim, name).facts.formats
 
 
+def screen_of_text(size: tuple[int, int]) -> Image.Image:
+    """Small dark words on white, as in a window."""
+    screen = Image.new("RGB", size, "white")
+    draw, dice = ImageDraw.Draw(screen), random.Random("words")
+    for y in range(4, size[1] - 16, 16):
+        line = " ".join(f"{dice.randrange(16**6):06x}" for _ in range(size[0] // 50))
+        draw.text((4, y), line, fill="black")
+    return screen
+
+
 @pytest.mark.parametrize("name", MODELS)
-async def test_a_screenshot_is_encoded_once_and_looks_the_same_in_each_request(
-    lim: Limner, name: str
+@pytest.mark.parametrize("kind", ["PNG", "JPEG"])
+async def test_a_picture_that_the_model_takes_is_sent_byte_for_byte(
+    lim: Limner, name: str, kind: str
 ) -> None:
     dice = random.Random("screenshot")
     soft = Image.frombytes("RGB", (40, 25), dice.randbytes(3000)).resize((1280, 800))
-    screen = await take(lim, saved(soft, "PNG"))
+    data = saved(soft, kind)
+    screen = await take(lim, data)
+    made = await ready(lim, [user(text("Look."), seen(screen))], to=name)
+    assert made.prompt.pictures == {
+        screen.handle: ModelPicture(mime=f"image/{kind.lower()}", data=data)
+    }
+
+
+@pytest.mark.parametrize("name", MODELS)
+async def test_a_screen_that_is_too_large_is_sent_without_loss_and_is_no_larger(
+    lim: Limner, name: str
+) -> None:
+    screen = await take(lim, saved(screen_of_text((4200, 2400)), "PNG"))
     items = [user(text("Look."), seen(screen))]
     first = (await ready(lim, items, to=name)).prompt.pictures[screen.handle]
-    assert first.mime == "image/jpeg"
-    assert len(first.data) < screen.size_bytes
+    assert first.mime in ("image/png", "image/webp")
+    assert len(first.data) <= screen.size_bytes
     again = await ready(lim, [*items, *turn(1, seen(screen))], to=name)
     assert again.prompt.pictures[screen.handle] == first
+
+
+async def test_new_pictures_are_all_sent_and_leave_once_the_model_has_seen_them(
+    lim: Limner,
+) -> None:
+    pictures = await screenshots(lim, 23)
+    items = [user(text("Go.")), *turn(1, *map(seen, pictures[:22]))]
+    assert (await ready(lim, items)).sent == tuple(one.handle for one in pictures[:22])
+    later = await ready(lim, [*items, *turn(2, seen(pictures[22]))])
+    assert later.sent == tuple(one.handle for one in pictures[13:])
+
+
+async def test_a_picture_that_the_service_would_refuse_says_so_from_then_on(lim: Limner) -> None:
+    pictures = await screenshots(lim, 4)
+    items = [user(text("Go.")), *turn(1, *map(seen, pictures[:3]))]
+    small = narrow(model(lim), max_images=2)
+    for more in ([], turn(2, text("Nothing new."))):
+        made = await lim.requests.build(Prompt(items=[*items, *more]), small)
+        output = next(item["output"] for item in made.prompt.items if "output" in item)
+        assert output == [note(pictures[0], "page 0", TOO_MANY), *map(seen, pictures[1:3])]
 
 
 async def test_only_pictures_that_the_model_has_not_accepted_yet_are_unproven(lim: Limner) -> None:
@@ -265,21 +316,22 @@ async def test_a_note_replaces_a_part_that_no_service_understands(
 
 
 @pytest.mark.parametrize(
-    ("name", "detail", "stays"),
+    ("name", "detail", "sent"),
     [
-        ("openai/gpt-5.5", "low", True),
-        ("openai/gpt-5.5", "original", True),
-        ("openai/gpt-5.1", "original", False),
-        ("anthropic/claude-opus-4-8", "high", False),
-        ("ollama/llava", "high", False),
+        ("openai/gpt-5.5", "low", "low"),
+        ("openai/gpt-5.5", "original", "original"),
+        ("openai/gpt-5.1", "original", "high"),
+        ("anthropic/claude-opus-4-8", "high", None),
+        ("ollama/llava", "high", "high"),
+        ("ollama/llava", "original", "original"),
     ],
 )
 async def test_a_detail_that_the_model_does_not_have_is_not_asked_for(
-    lim: Limner, name: str, detail: str, stays: bool
+    lim: Limner, name: str, detail: str, sent: str | None
 ) -> None:
     fox = await take(lim, unique())
     made = await ready(lim, [user(seen(fox, detail=detail))], to=name)
-    expected = seen(fox, detail=detail) if stays else seen(fox)
+    expected = seen(fox) if sent is None else seen(fox, detail=sent)
     assert made.prompt.items == [user(expected)]
 
 

@@ -13,11 +13,13 @@ from hypothesis import strategies as st
 
 from limner.catalogue.images import (
     ImageModel,
+    PictureHost,
     Quote,
     Size,
     all_image_models,
     image_models,
     parse_size,
+    picture_hosts,
 )
 from limner.errors import InvalidSize
 
@@ -198,3 +200,25 @@ def test_a_whole_row_is_read() -> None:
 def test_a_row_with_a_gap_or_a_stranger_in_it_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert(row(**changes), ImageModel)
+
+
+def test_pictures_come_only_from_hosts_that_belong_to_the_service() -> None:
+    providers = sorted({model.provider for model in all_image_models()})
+    hosts = {provider: found for provider in providers if (found := picture_hosts(provider))}
+    assert hosts == {
+        "bfl-flux": (
+            "*.bfl.ai",
+            "bfldeliveryprod.blob.core.windows.net",
+            "bfldeliverysc.blob.core.windows.net",
+        ),
+        "fal": ("*.fal.media",),
+        "openai-compatible": ("dalleproduse.blob.core.windows.net",),
+        "openai-dalle": ("oaidalleapiprodscus.blob.core.windows.net",),
+        "replicate": ("*.replicate.delivery",),
+    }
+
+
+@pytest.mark.parametrize("name", ["*.blob.core.windows.net", "*.s3.amazonaws.com", "*.r2.dev"])
+def test_a_domain_of_a_cloud_is_no_host_of_a_service(name: str) -> None:
+    with pytest.raises(ValueError, match="belongs to every customer of that cloud"):
+        PictureHost(name=name, source="somewhere", read=date(2026, 11, 16))

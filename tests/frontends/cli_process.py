@@ -159,9 +159,11 @@ class Running:
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
 
-    def interrupt(self) -> None:
-        """Ctrl-C."""
-        self._process.send_signal(signal.SIGINT)
+    def interrupt(self, presses: int | None = 1) -> None:
+        """Ctrl-C; if the number of presses is None, until the program ends."""
+        while presses != 0 and self._process.poll() is None:
+            self._process.send_signal(signal.SIGINT)
+            presses = None if presses is None else presses - 1
 
     def kill(self) -> None:
         """The way no program can prepare for."""

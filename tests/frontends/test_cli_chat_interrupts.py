@@ -12,13 +12,13 @@ import sys
 import pytest
 from tests.frontends.cli_process import GUARD_S
 
-from limner.frontends.cli.chat.interrupts import interrupts
+from limner.frontends.cli.interrupts import interrupts
 
 # `interrupt_main` sets what a signal sets, but it interrupts no wait: so arrives a signal that
 # comes after the prompt was written and before Python waits for a key.
 AT_THE_PROMPT = """
 import _thread, readline
-from limner.frontends.cli.chat.interrupts import interruptible_prompt
+from limner.frontends.cli.interrupts import interruptible_prompt
 readline.set_pre_input_hook(_thread.interrupt_main)
 try:
     with interruptible_prompt():

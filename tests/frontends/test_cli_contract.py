@@ -78,9 +78,7 @@ def test_a_failure_that_cost_money_says_how_much(cli: CommandLine, openai: OpenA
     job_id = job.split()[1]
     assert job == f"  Job: {job_id} (limner jobs list)"
     assert kept == f"  The picture is kept at {cli.studio.home}/incoming/{job_id}.1"
-    assert hint == (
-        f"  The bytes are kept: `limner jobs recover {job_id}` goes on without a new payment."
-    )
+    assert hint == f"  The bytes are kept until `limner jobs forget {job_id}`."
 
 
 def test_a_wrong_settings_file_is_named_with_its_nearest_key(cli: CommandLine) -> None:
@@ -113,6 +111,7 @@ SUCCEEDING = {
     "gc": ["gc", "--dry-run"],
     "backup": ["backup", "home.tar"],
     "jobs": ["jobs", "list"],
+    "reconcile": ["reconcile", "costs.csv"],
     "mcp": ["mcp", "install", "codex", "--dry-run"],
     "app-server": ["app-server"],
     "assets": ["assets", "search", "cat"],
@@ -133,6 +132,7 @@ FAILING = {
     "gc": ["gc", "extra"],
     "backup": ["backup", "cat.png"],
     "jobs": ["jobs", "recover", "job_0"],
+    "reconcile": ["reconcile", "cat.png"],
     "mcp": ["mcp", "install", "nobody"],
     "app-server": ["app-server", "--listen", "off"],
     "assets": ["assets", "search", "cat", "--limit", "0"],
@@ -147,6 +147,7 @@ def test_json_is_exactly_one_object_on_standard_output(cli: CommandLine) -> None
     # `codex` becomes another program, whose output is its own.
     assert [*SUCCEEDING] == [*FAILING] == [name for name in COMMANDS if name != "codex"]
     Image.new("RGB", (64, 48), "orange").save(cli.studio.cwd / "cat.png")
+    (cli.studio.cwd / "costs.csv").write_text("start_time,amount_value\n1794700800,0\n")
     # A key, so that somebody could draw from pictures; and eyes that need none.
     cli.studio.env |= {"OPENAI_API_KEY": "sk-0", "LIMNER_MODEL_ROLES_VISION": "limner/eyes"}
     for done in cli.run_all(*([*words, "--json"] for words in SUCCEEDING.values())):

@@ -1,6 +1,8 @@
-"""Ctrl-C: what was begun is called off where it can be, and what it cost is told."""
+"""Ctrl-C cancels what can be cancelled, and the command says what it cost."""
 
 from __future__ import annotations
+
+import signal
 
 import pytest
 from tests.frontends.cli_process import CommandLine, Done
@@ -91,3 +93,22 @@ async def test_a_second_interruption_does_not_wait_for_the_service(
     assert (done.status, done.err) == (130, "")
     assert (done.error["code"], done.error["cost_usd"]) == ("CANCELLED", 0.003)
     assert done.error["job_id"] == only_job(cli)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("presses", [5, None], ids=["five", "until it ends"])
+async def test_however_often_ctrl_c_is_pressed_there_is_no_traceback(
+    cli: CommandLine, openai: OpenAIServer, presses: int | None
+) -> None:
+    cli.studio.connect(openai)
+    openai.always("generate", HELD)
+    for count in range(1, 6):
+        running = cli.start(*PAID)
+        await openai.wait_until("generate", count=count)
+        running.interrupt(presses)
+        done = running.end()
+        assert done.status in (130, -signal.SIGINT)  # a shell reports 130 for both
+        assert done.out == ""
+        assert "Traceback" not in done.err
+        assert "KeyboardInterrupt" not in done.err
+    assert cli.run("spend", "--json").json["unknown_usd"] == 5 * 0.013515

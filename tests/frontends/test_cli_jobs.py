@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from tests.frontends.cli_process import CommandLine, Done
@@ -104,7 +105,10 @@ async def test_a_job_whose_provider_cannot_be_asked_stays_counted(
     running.kill()
     done = cli.run("jobs", "recover")
     assert (done.status, done.out) == (0, "")
-    assert done.err.endswith(": its provider cannot be asked for the result; it stays counted\n")
+    assert done.err.endswith(
+        ": its provider cannot tell what became of it; it stays counted\n"
+        "`limner jobs settle ID --cost USD` or `limner jobs forget ID` closes a job.\n"
+    )
     spend = cli.run("spend").out.splitlines()
     assert spend[:2] == [
         "$0.013515 in all",
@@ -139,3 +143,78 @@ def test_the_doctor_finds_sums_that_differ_from_the_ledger(cli: CommandLine) -> 
         "FAIL  database    1 sums differ from the rows of the ledger: session s. "
         "Budgets go by these sums. `limner doctor --repair` adds them up anew."
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "usd", "source"),
+    [
+        (("settle", "--cost", "0.01"), 0.01, "provider"),
+        (("settle", "--cost", "0"), 0.0, "provider"),
+        (("forget",), 0.003, "unknown"),
+    ],
+)
+def test_a_job_without_an_outcome_is_closed_by_the_user(
+    cli: CommandLine, killed: str, words: tuple[str, ...], usd: float, source: str
+) -> None:
+    action, *cost = words
+    done = cli.run("jobs", action, killed, *cost, "--json")
+    assert (done.status, done.err) == (0, "")
+    assert done.json == {"job": killed, "state": "closed", "cost_usd": usd, "cost_source": source}
+    assert cli.run("jobs", "list").err == "No job is open.\n"
+    spend = cli.run("spend", "--json").json
+    assert (spend["total_usd"], spend["unknown_usd"]) == (usd, 0)
+
+
+@pytest.mark.slow
+async def test_only_a_job_that_is_open_is_closed(
+    cli: CommandLine, replicate: ReplicateServer
+) -> None:
+    cli.studio.connect(replicate)
+    replicate.looks = 1_000_000
+    running = cli.start(*FLUX)
+    await replicate.wait_until("look")
+    (job,) = cli.run("jobs", "list", "--json").json["jobs"]
+    done = cli.run("jobs", "forget", job["id"])
+    running.kill()
+    assert (done.status, done.err) == (
+        2,
+        f"limner: Another process is waiting for {job['id']}.\n  End it first.\n",
+    )
+
+
+@pytest.mark.slow
+def test_forgetting_a_job_deletes_its_bytes(cli: CommandLine, openai: OpenAIServer) -> None:
+    cli.studio.connect(openai)
+    openai.picture = b"no picture"
+    error = cli.run("generate", "a fox", "--provider", "openai-image", "--json").error
+    job_id, kept_at = error["job_id"], Path(error["kept_at"])
+    assert error["hint"] == f"The bytes are kept until `limner jobs forget {job_id}`."
+    assert cli.run("jobs", "recover").err == f"{job_id}: {error['message']}\n  {error['hint']}\n"
+    assert cli.run("jobs", "settle", job_id, "--cost", "1") == Done(
+        status=2,
+        err=f"limner: The price of {job_id} is known: $0.01342.\n"
+        f"  `limner jobs forget {job_id}` deletes its bytes.\n",
+    )
+    assert kept_at.read_bytes() == b"no picture"
+    assert cli.run("jobs", "forget", job_id).out == f"{job_id}: closed, $0.01342 stays counted\n"
+    assert [*kept_at.parent.iterdir()] == []
+    assert cli.run("jobs", "list").err == "No job is open.\n"
+    assert cli.run("spend", "--json").json["total_usd"] == 0.01342
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["settle", "job_0"], "settle needs --cost, and no other action takes it"),
+        (["forget", "job_0", "--cost", "1"], "settle needs --cost, and no other action takes it"),
+        (["settle", "--cost", "1"], "settle needs the ID of a job"),
+        (["settle", "job_0", "--cost", "much"], "'much' is not an amount in dollars"),
+        (["forget", "job_0"], "there is no open job 'job_0'"),
+    ],
+)
+def test_a_wrong_way_to_close_a_job_is_refused(
+    cli: CommandLine, words: list[str], message: str
+) -> None:
+    done = cli.run("jobs", *words, "--json")
+    assert (done.status, done.error["message"]) == (2, message)

@@ -33,6 +33,7 @@ def test_only_commands_that_exist_are_listed() -> None:
         "gc",
         "backup",
         "jobs",
+        "reconcile",
         "mcp",
         "app-server",
         "codex",

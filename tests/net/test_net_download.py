@@ -170,6 +170,23 @@ async def test_redirects_are_followed_and_each_is_judged(
         await fetch(f"{files.origin}/one", files, client)
 
 
+@pytest.mark.parametrize(
+    "location",
+    [
+        *("data:image/png;base64,AAAA", "file:///etc/passwd", "gopher://x/", "javascript:1"),
+        *("mailto:a@b", "//", "http://", "https://[::1", "https://a:port/", "urn:x:y", "\x80://x"),
+        *("https://xn--/", "https://\u0660.example:1/", "about:blank", "ws://x/y"),
+    ],
+)
+async def test_a_redirect_to_an_odd_address_is_our_own_error(
+    files: Files, client: httpx2.AsyncClient, location: str
+) -> None:
+    files.at["/one"] = Reply(status=302, headers={"Location": location})
+    # The HTTP library reports some of them while it reads the response.
+    with pytest.raises((BadProviderImage, ProviderUnavailable), match="its address "):
+        await fetch(f"{files.origin}/one", files, client)
+
+
 async def test_a_redirect_without_end_is_given_up(files: Files, client: httpx2.AsyncClient) -> None:
     files.at["/loop"] = Reply(status=302, headers={"Location": "/loop"})
     with pytest.raises(BadProviderImage, match="redirects more than 5 times"):

@@ -1,12 +1,14 @@
-"""Removing bytes that somebody may be taking in at the same moment."""
+"""Removing bytes that another process may be taking in at the same moment."""
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from contextlib import suppress
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
@@ -57,7 +59,7 @@ def test_bytes_that_are_taken_in_again_are_young_again(blobs: Blobs) -> None:
     assert blobs.stored_at_s("0" * 64) is None
 
 
-def test_whoever_takes_bytes_in_while_they_are_removed_has_them(blobs: Blobs) -> None:
+def test_bytes_that_are_taken_in_while_they_are_removed_are_there(blobs: Blobs) -> None:
     data = b"pixels" * 100
     handle = blobs.add(data)
     stop = threading.Event()
@@ -78,6 +80,24 @@ def test_whoever_takes_bytes_in_while_they_are_removed_has_them(blobs: Blobs) ->
     finally:
         stop.set()
         remover.join()
+
+
+def test_bytes_that_are_removed_just_before_they_are_young_again_are_stored(blobs: Blobs) -> None:
+    handle = blobs.add(b"pixels")
+    make_old(blobs, handle)
+    removed: list[int] = []
+
+    def remove_first(_: FrameType, event: str, function: object) -> None:
+        if event == "c_call" and function is os.utime and not removed:
+            removed.append(blobs.remove_unless_stored_since(handle, since_s=time.time() - 500))
+
+    sys.setprofile(remove_first)
+    try:
+        assert blobs.add(b"pixels") == handle
+    finally:
+        sys.setprofile(None)
+    assert removed == [6]
+    assert blobs.read(handle) == b"pixels"
 
 
 def test_what_a_killed_process_left_is_removed_when_it_is_old(blobs: Blobs, tmp_path: Path) -> None:

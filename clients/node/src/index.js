@@ -39,7 +39,10 @@ class Client {
     await this.#connection.open(makeTransport);
     const { userAgent } = await this.request("initialize", {
       clientInfo: CLIENT_INFO,
-      capabilities: { experimentalApi: true }, // tools of a client are experimental in Codex
+      capabilities: {
+        experimentalApi: true, // tools of a client are experimental in Codex
+        optInNotificationMethods: ["thread/spend/updated"], // of limner alone
+      },
     });
     this.server = userAgent;
     this.#connection.notify("initialized");

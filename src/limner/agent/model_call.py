@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
 
@@ -20,18 +21,21 @@ from limner.models.base import Model
 from limner.models.registry import FoundModel, KnownModel
 from limner.money.ledger import Money
 from limner.money.paid_call import paid_call
-from limner.net.service import waits_reported
 from limner.tools.base import ApprovalPolicy, ToolContext
 from limner.tools.consent import payer_for
 from limner.tools.in_flight import InFlight
 from limner.wires.base import Answer, Prompt, Usage
 from limner.wires.content_parts import AudioClip
+from limner.wires.items import Item
+from limner.wires.turns import left_out
 
 TOOL = "conversation"
 
 logger = logging.getLogger("limner.agent")
 """The tool name of a conversation in the ledger."""
 
+MAX_STREAM_RETRIES = 2
+STREAM_RETRY_PAUSE_S = 0.2
 BYTES_PER_TOKEN = 3
 # One second is at most 32 tokens. It takes 512 bytes at the lowest bit rate of speech, and about
 # thirty times as many in a usual recording.
@@ -120,7 +124,11 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
         on_text: Callable[[str], None],
         on_retry: Callable[[LimnerError], None],
     ) -> ModelReply:
-        """Ask once, and again only if a picture or audio was refused, which costs nothing.
+        """Ask once, and again only if that is safe.
+
+        A request whose picture or audio was refused costs nothing, and is sent without it. An
+        answer that broke off before the service reported tokens is asked for again a few times;
+        the ledger counts what was cut off as unknown.
 
         Args:
             prompt: the whole conversation, its pictures named by handle.
@@ -137,21 +145,37 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
         """
         model = found.model
         prompt = replace(prompt, effort=found.effort)
+        broken = 0
         while True:
             ready = await self.prompts.build(prompt, model)
+            asking = self._ask_once(
+                ready, model, context, prompt_count, on_text=on_text, on_retry=on_retry
+            )
             try:
-                with waits_reported(lambda error, _: on_retry(error)):
-                    reply = await self._ask_once(ready, model, context, prompt_count, on_text)
+                reply = await asking
             except ProviderError as error:
-                if not await self.quarantine.refused(error, ready.sent, model=model.name):
+                pause_s = 0.0
+                if error.extras.get("broke_off") and broken < MAX_STREAM_RETRIES:
+                    pause_s = STREAM_RETRY_PAUSE_S * 2**broken
+                    broken += 1
+                elif not await self.quarantine.refused(error, ready.sent, model=model.name):
                     if not _may_be_audio(error, ready):
                         raise
                     model = replace(model, facts=replace(model.facts, takes_audio=False))
                 logger.info("%s: %s; limner asks again in another form", model.name, error.code)
                 on_retry(error)
+                await asyncio.sleep(pause_s)
             else:
                 await self.quarantine.accepted(ready.unproven, model=model.name)
                 return reply
+
+    def warnings(self, items: Sequence[Item], model: KnownModel) -> list[str]:
+        """A sentence for each kind of item that the model is not sent in any form."""
+        return [
+            f"Items of the kind {kind!r} stay in the history, and {model.name} is not sent them: "
+            "its service cannot read them."
+            for kind in left_out(items, model.api)
+        ]
 
     async def _ask_once(
         self,
@@ -159,7 +183,9 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
         model: KnownModel,
         context: ToolContext,
         prompt_count: PromptCount | None,
+        *,
         on_text: Callable[[str], None],
+        on_retry: Callable[[LimnerError], None],
     ) -> ModelReply:
         prompt = replace(ready.prompt, items=fence_items(ready.prompt.items))
         size = measure(prompt, picture_tokens=ready.picture_tokens, clips=ready.clips)
@@ -180,7 +206,9 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
                 length = pricing.answer_tokens(model, quote, reserved_nano=paid.nano, **tokens)
                 prompt = replace(prompt, max_output_tokens=length)
                 with call.announced(None):
-                    answer = await client.ask(prompt, timeout_s=None, on_text=on_text)
+                    answer = await client.ask(
+                        prompt, timeout_s=None, on_text=on_text, on_retry=on_retry
+                    )
                 call.received(*pricing.price(model, answer.usage, paid))
                 await call.settle(None)
         usage = answer.usage

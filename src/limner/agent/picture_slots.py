@@ -11,9 +11,9 @@ import msgspec
 from limner.agent.audio import NO_ROOM, count_unsent, parse_clip
 from limner.agent.untrusted import is_untrusted
 from limner.catalogue.sizes import Size
-from limner.catalogue.vision import VisionModel, tokens
+from limner.catalogue.vision import VisionModel, largest_useful
 from limner.content import Picture
-from limner.errors import ImageTooLarge, InputInvalid
+from limner.errors import InputInvalid
 from limner.storage.blobs import is_handle
 from limner.tools.built_in.image_recall import IMAGE_RECALL
 from limner.wires.content_parts import NO_AUDIO, AudioClip, audio_note
@@ -29,6 +29,7 @@ REFUSED = "not sent: the model's service refused it"
 NOT_STORED = "not sent: it is not stored here"
 UNFIT = "not sent: it could not be made ready for this model"
 LEFT_OUT = "no longer sent, to save room"
+TOO_MANY = "not sent: the model takes no more pictures in one request"
 RECALLABLE = f"{LEFT_OUT}; ask {IMAGE_RECALL.name} for it"
 
 # Brackets would end the note that contains the caption.
@@ -46,13 +47,18 @@ class KnownPicture(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PictureSlot(msgspec.Struct, frozen=True, kw_only=True):
-    """One occurrence of a picture: the index of its item, its handle, and why it is not sent.
+    """One occurrence of a picture.
 
-    ``handle`` is empty if the URL of the picture is not a handle.
+    Attributes:
+        item: the index of its item.
+        handle: empty if the URL of the picture is not a handle.
+        detail: the detail that was asked for, if any.
+        why: why it is not sent.
     """
 
     item: int
     handle: str
+    detail: str | None = None
     why: str | None = None
 
     @property
@@ -75,7 +81,9 @@ def find_media(items: Iterable[Item]) -> HistoryMedia:
     for number, item in enumerate(items):
         for part in iter_parts(item):
             if is_image(part):
-                slots.append(PictureSlot(item=number, handle=_handle(part)))
+                slots.append(
+                    PictureSlot(item=number, handle=_handle(part), detail=part.get("detail"))
+                )
             elif is_audio(part) and (clip := parse_clip(part)) is not None:
                 clips.append(clip)
     return HistoryMedia(slots=slots, clips=clips)
@@ -150,6 +158,8 @@ class _Renderer:
         self._answers = inspection_answers(items) if is_any_hidden else {}
 
     def render(self, item: Item) -> dict[str, Any]:
+        if item.get("type") == "reasoning":
+            return dict(item)  # its texts are of kinds that messages do not have
         kind = "output_text" if item.get("role") == "assistant" else "input_text"
 
         def render_part(part: Part) -> Part:
@@ -167,7 +177,7 @@ class _Renderer:
         slot = next(self._slots)
         found = self._known.get(slot.handle)
         if found is not None and slot.is_shown:
-            return _drop_unknown_detail(part, found.picture, self._model)
+            return _with_detail(part, self._model)
         line = caption(
             None if found is None else found.lineage,
             answer=self._answers.get(slot.handle),
@@ -231,15 +241,25 @@ def _unsendable_note(part: Part, kind: str) -> Part:
     }
 
 
-def _drop_unknown_detail(part: Part, picture: Picture, model: VisionModel) -> Part:
-    """The part without a detail that the model does not have: its service would refuse that."""
-    detail = part.get("detail")
-    try:
-        is_known = isinstance(detail, str) and tokens(
-            model, Size(picture.width, picture.height), detail
-        )
-    except ImageTooLarge:  # the original is too large; what is sent is smaller
-        is_known = True
-    except InputInvalid:
-        is_known = None
-    return part if is_known else {key: value for key, value in part.items() if key != "detail"}
+def detail_for(model: VisionModel, detail: object) -> str:
+    """The detail to send, or ``auto``: a service refuses a detail that its model does not have.
+
+    A model without a known rule gets what was asked for. ``original`` becomes ``high`` if the model
+    has no better one.
+    """
+    if not isinstance(detail, str):
+        return "auto"
+    for wanted in (detail, "high") if detail == "original" else (detail,):
+        try:
+            largest_useful(model, Size(1, 1), wanted)
+        except InputInvalid:
+            continue
+        return wanted
+    return "auto"
+
+
+def _with_detail(part: Part, model: VisionModel) -> Part:
+    """The part with the detail that its model gets, without one if that is the default."""
+    detail = detail_for(model, part.get("detail"))
+    rest = {key: value for key, value in part.items() if key != "detail"}
+    return rest if detail == "auto" else {**rest, "detail": detail}

@@ -8,14 +8,13 @@ that are sent are loaded.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
+from limner.agent.picture_budget import MAX_PICTURES, Load, apply_budget, budget_for
 from limner.agent.picture_slots import (
     BLOCKED,
     LEFT_OUT,
@@ -27,6 +26,7 @@ from limner.agent.picture_slots import (
     KnownPicture,
     PictureSlot,
     caption,
+    detail_for,
     find_media,
     inspection_answers,
     render_items,
@@ -37,65 +37,14 @@ from limner.catalogue.tokens import UNKNOWN_TOKENS
 from limner.catalogue.vision import VisionModel, limits_for, tokens
 from limner.content import Picture
 from limner.errors import ImageError, StorageError
+from limner.imaging.fit.request import scale_into
 from limner.models.registry import KnownModel
-from limner.pictures.fitting import Fitting, request_for
+from limner.pictures.fitting import Fitting, conversation_request
 from limner.storage.store import Store
 from limner.tools.built_in.image_recall import IMAGE_RECALL
 from limner.wires.base import ModelPicture, Prompt
 from limner.wires.content_parts import AudioClip
 from limner.wires.items import Item, first_text
-
-MAX_PICTURES = 20
-MAX_BYTES = 16_000_000
-
-
-class Load(msgspec.Struct, frozen=True):
-    """What pictures use of a request: their number, their bytes, their tokens."""
-
-    pictures: int = 0
-    size_bytes: int = 0
-    tokens: int = 0
-
-    def __add__(self, other: Load) -> Load:
-        """The sum."""
-        return Load(
-            self.pictures + other.pictures,
-            self.size_bytes + other.size_bytes,
-            self.tokens + other.tokens,
-        )
-
-    def __sub__(self, other: Load) -> Load:
-        """The difference."""
-        return Load(
-            self.pictures - other.pictures,
-            self.size_bytes - other.size_bytes,
-            self.tokens - other.tokens,
-        )
-
-
-class PictureBudget(msgspec.Struct, frozen=True, kw_only=True):
-    """The most that the pictures of one request may use; ``tokens`` None is without limit."""
-
-    pictures: int = MAX_PICTURES
-    size_bytes: int = MAX_BYTES
-    tokens: int | None = None
-
-    def holds(self, load: Load) -> bool:
-        """Whether a load is within the budget."""
-        return (
-            load.pictures <= self.pictures
-            and load.size_bytes <= self.size_bytes
-            and (self.tokens is None or load.tokens <= self.tokens)
-        )
-
-    @property
-    def half(self) -> PictureBudget:
-        """The budget that is left full when pictures leave."""
-        return PictureBudget(
-            pictures=self.pictures // 2,
-            size_bytes=self.size_bytes // 2,
-            tokens=None if self.tokens is None else self.tokens // 2,
-        )
 
 
 class BuiltPrompt(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,18 +89,17 @@ class PromptBuilder(msgspec.Struct, frozen=True, kw_only=True):
         images: dict[str, ModelPicture] = {}
         loads: dict[str, Load] = {}
         if any(slot.is_shown for slot in slots):
-            budget = budget_for(model.facts)
             why = (
                 RECALLABLE
                 if any(tool.name == IMAGE_RECALL.name for tool in prompt.tools)
                 else LEFT_OUT
             )
             loads = {h: self._expect_load(one.picture, model.facts) for h, one in known.items()}
-            slots = _apply_budget(slots, loads, budget, why)
-            images = await self._load_images(slots, known, model.facts, budget)
+            slots = apply_budget(slots, prompt.items, loads, model.facts, why)
+            images = await self._load_images(slots, known, model.facts)
             slots = [_rule_out_unfit(slot, images) for slot in slots]
             loads |= {h: replace(loads[h], size_bytes=len(i.data)) for h, i in images.items()}
-            slots = _apply_budget(slots, loads, budget, why)
+            slots = apply_budget(slots, prompt.items, loads, model.facts, why)
         items, clips = render_items(
             prompt.items, slots, media.clips, known=known, model=model.facts
         )
@@ -232,39 +180,45 @@ class PromptBuilder(msgspec.Struct, frozen=True, kw_only=True):
         """
         size = Size(picture.width, picture.height)
         if self._is_sent_unchanged(picture, model):
-            return Load(1, picture.size_bytes, _tokens(model, size))
-        request = request_for(size, mode=self.fitting.mode, model=model)
-        shrink = max(1.0, size.width / request.max_width, size.height / request.max_height)
-        fitted = Size(max(1, int(size.width / shrink)), max(1, int(size.height / shrink)))
-        return Load(1, 0, _tokens(model, fitted))
+            return Load(picture.handle, picture.size_bytes, _tokens(model, size))
+        request = conversation_request(
+            size, model=model, detail="auto", images_in_request=MAX_PICTURES
+        )
+        fitted = Size(*scale_into(size, request.max_width, request.max_height))
+        return Load(picture.handle, 0, _tokens(model, fitted))
 
     async def _load_images(
-        self,
-        slots: Iterable[PictureSlot],
-        known: Mapping[str, KnownPicture],
-        model: VisionModel,
-        budget: PictureBudget,
+        self, slots: Iterable[PictureSlot], known: Mapping[str, KnownPicture], model: VisionModel
     ) -> dict[str, ModelPicture]:
         """The pictures to be sent, except those that cannot be fitted."""
-        shown = dict.fromkeys(slot.handle for slot in slots if slot.is_shown)
+        details: dict[str, list[str]] = {}
+        count = 0
+        for slot in slots:
+            if slot.is_shown:
+                count += 1
+                details.setdefault(slot.handle, []).append(detail_for(model, slot.detail))
+        # Fit for the largest usual request, so that a picture is the same in every request.
+        most = max(count, budget_for(model).pictures)
         found = await asyncio.gather(
-            *(self._load_image(known[handle].picture, model, budget) for handle in shown)
+            *(
+                self._load_image(known[handle].picture, model, details[handle], most)
+                for handle in details
+            )
         )
-        return {h: image for h, image in zip(shown, found, strict=True) if image is not None}
+        return {h: image for h, image in zip(details, found, strict=True) if image is not None}
 
     async def _load_image(
-        self, picture: Picture, model: VisionModel, budget: PictureBudget
+        self, picture: Picture, model: VisionModel, details: Sequence[str], images_in_request: int
     ) -> ModelPicture | None:
         try:
             if self._is_sent_unchanged(picture, model):
                 data = await self.fitting.pictures.original(picture)
                 return ModelPicture(mime=picture.mime, data=data)
-            # Fit for the largest request, so that a picture is the same in every request.
-            fitted = await self.fitting.fit(
+            fitted = await self.fitting.fit_for_conversation(
                 picture,
                 model=model,
-                images_in_request=budget.pictures,
-                in_conversation=True,
+                detail="original" if "original" in details else "auto",
+                images_in_request=images_in_request,
             )
         except (ImageError, StorageError):
             return None
@@ -279,21 +233,6 @@ class PromptBuilder(msgspec.Struct, frozen=True, kw_only=True):
         return (edge is None or max(picture.width, picture.height) <= edge) and (
             most_bytes is None or picture.size_bytes <= most_bytes
         )
-
-
-def _apply_budget(
-    slots: Iterable[PictureSlot], loads: Mapping[str, Load], budget: PictureBudget, why: str
-) -> list[PictureSlot]:
-    """The slots, with that reason in the oldest ones if there is no room for all."""
-    kept = list(slots)
-    shown = [number for number, slot in enumerate(kept) if slot.is_shown]
-    by_item = [
-        [loads[kept[number].handle] for number in group]
-        for _, group in groupby(shown, key=lambda number: kept[number].item)
-    ]
-    for number in shown[: count_leaving(by_item, budget)]:
-        kept[number] = replace(kept[number], why=why)
-    return kept
 
 
 def _rule_out_unfit(slot: PictureSlot, images: Mapping[str, ModelPicture]) -> PictureSlot:
@@ -312,49 +251,3 @@ def _tokens(model: VisionModel, size: Size) -> int:
 
 def _lineage(text: str | None) -> dict[str, Any]:
     return {} if text is None else msgspec.json.decode(text, type=dict[str, Any])
-
-
-def budget_for(model: VisionModel) -> PictureBudget:
-    """The budget of a model: the defaults, or less if the model takes less."""
-    limits = model.limits
-    # Base64 makes four bytes of three, and the text of the conversation needs room as well.
-    room = MAX_BYTES if limits.max_request_bytes is None else limits.max_request_bytes // 2
-    return PictureBudget(
-        pictures=min(MAX_PICTURES, limits.max_images or MAX_PICTURES),
-        size_bytes=min(MAX_BYTES, room),
-        tokens=None if model.context_tokens is None else model.context_tokens // 2,
-    )
-
-
-def count_leaving(items: Iterable[Sequence[Load]], budget: PictureBudget) -> int:
-    """How many of the oldest pictures leave a request.
-
-    A service caches the start of a request, and charges less for it the next time. If pictures left
-    one by one, that start would change in every turn. So when a limit is reached, the oldest leave
-    until half of the budget is free, and then none for a long while. Only the conversation decides
-    which ones leave, so that the next request of a longer conversation starts the same.
-
-    Of the pictures of the last item, only those leave that have to: the conversation is about them.
-
-    Args:
-        items: for each item of the conversation in order, the load of each of its pictures.
-        budget: what may be sent.
-    """
-    window: deque[Load] = deque()
-    total, left = Load(), 0
-
-    def drop() -> None:
-        nonlocal total, left
-        total, left = total - window.popleft(), left + 1
-
-    for item in items:
-        window.extend(item)
-        for picture in item:
-            total += picture
-        if budget.holds(total):
-            continue
-        while len(window) > len(item) and not budget.half.holds(total):
-            drop()
-        while not budget.holds(total):
-            drop()
-    return left

@@ -12,7 +12,7 @@ from datetime import date
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -25,6 +25,7 @@ __all__ = [
     "EditRule",
     "ImageModel",
     "Needs",
+    "PictureHost",
     "Quote",
     "Size",
     "Status",
@@ -33,9 +34,18 @@ __all__ = [
     "image_models",
     "other_image_model",
     "parse_size",
+    "picture_hosts",
 ]
 
 _FOLDER = Path(__file__).with_name("image_models")
+
+# Below these, any customer of a cloud can have a name.
+_SHARED_DOMAINS = (
+    *("windows.net", "azureedge.net", "azurefd.net", "azure.com", "amazonaws.com", "aws.dev"),
+    *("cloudfront.net", "googleapis.com", "googleusercontent.com", "appspot.com", "run.app"),
+    *("r2.dev", "workers.dev", "pages.dev", "cloudflarestorage.com", "digitaloceanspaces.com"),
+    *("backblazeb2.com", "b-cdn.net", "fastly.net", "akamaized.net", "github.io", "vercel.app"),
+)
 
 Status = Literal["current", "retiring", "retired"]
 
@@ -79,7 +89,8 @@ class ImageModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         id: the vendor's name of the model.
         title: its name for users.
         sizes: the sizes it can draw.
-        qualities: the tool's quality -> the vendor's word; empty if the model has no qualities.
+        qualities: the tool's quality (``standard``, ``hd``) -> the vendor's word; empty if the
+            model has no qualities. The provider sends it: ``qualities[request.quality]``.
         price: the price rule.
         max_prompt_chars: the longest prompt the service takes.
         retired: the first day on which it no longer works at the vendor, if that is known.
@@ -95,6 +106,9 @@ class ImageModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         source: where the facts come from.
         read: when they were checked.
     """
+
+    # Not for programs.
+    _internal: ClassVar = frozenset({"lacks"})
 
     provider: str
     id: str
@@ -236,9 +250,30 @@ class ImageModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return not self.qualities or quality in self.qualities
 
 
+class PictureHost(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A host that a service's picture URLs may lead to.
+
+    Attributes:
+        name: the exact name, or ``*.name`` for a name and its subdomains.
+        source: where the service's own words or responses name it.
+        read: when that was checked.
+    """
+
+    name: str
+    source: str
+    read: date
+
+    def __post_init__(self) -> None:
+        """Check that everything below the name belongs to the service."""
+        domain = self.name.removeprefix("*.")
+        if self.name != domain and domain.endswith(_SHARED_DOMAINS):
+            raise ValueError(f"{self.name} belongs to every customer of that cloud: name accounts")
+
+
 class _Catalogue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model: tuple[ImageModel, ...] = ()
     other_model: ImageModel | None = None
+    host: tuple[PictureHost, ...] = ()
 
 
 @cache
@@ -260,6 +295,11 @@ def image_models(provider: str) -> tuple[ImageModel, ...]:
 def other_image_model(provider: str) -> ImageModel | None:
     """The row for the provider's models that have no row of their own; None if it has none."""
     return _catalogue(provider).other_model
+
+
+def picture_hosts(provider: str) -> tuple[str, ...]:
+    """The hosts that a provider's picture URLs may lead to, besides that of its base URL."""
+    return tuple(host.name for host in _catalogue(provider).host)
 
 
 def all_image_models() -> tuple[ImageModel, ...]:

@@ -29,11 +29,13 @@ from limner.catalogue.vision import (
 )
 from limner.errors import InputInvalid, SettingsError, UserError
 from limner.settings.custom_models import CustomModel
+from limner.settings.variables import Lookup
 from limner.wires.base import Effort
 
 EYES = "limner/eyes"
 OFFLINE = "limner/offline"
 EMBEDDED = "embedded"
+EMBEDDED_PROVIDER = "limner"
 NO_MODEL = "NO_MODEL"
 
 By = Literal["named", "vision", "default", "active", "first", "offline"]
@@ -142,7 +144,7 @@ class Registry:
         self,
         *,
         key_of: Callable[[str], str | None],
-        env: Mapping[str, str],
+        env: Lookup,
         roles: Mapping[str, str | None],
         own: Sequence[CustomModel] = (),
         embedded: bool,
@@ -158,6 +160,10 @@ class Registry:
     def known(self) -> list[KnownModel]:
         """All models with a row or a ``[[models]]`` table, and limner's own eyes."""
         return list(self._known.values())
+
+    def providers(self) -> set[str]:
+        """The services that a model can be named of, known or of the user's own models."""
+        return {*services(), EMBEDDED_PROVIDER, *(model.provider for model in self.known())}
 
     def available(self) -> list[KnownModel]:
         """The models of `known` that can be used now: not retired, and with their keys."""

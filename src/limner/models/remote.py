@@ -9,9 +9,15 @@ from contextlib import aclosing, contextmanager
 import msgspec
 from msgspec.structs import replace
 
-from limner.errors import ModelBadAnswer, ModelTimeout, ProviderError, ProviderRefused
+from limner.errors import (
+    ModelBadAnswer,
+    ModelTimeout,
+    ProviderError,
+    ProviderRefused,
+    ProviderUnavailable,
+)
 from limner.models import telemetry
-from limner.models.base import DEFAULT_TIMEOUT_S, ignore_text
+from limner.models.base import DEFAULT_TIMEOUT_S, ignore_retry, ignore_text
 from limner.models.pricing import cost_of
 from limner.models.registry import KnownModel
 from limner.net.clock import Clock
@@ -95,6 +101,7 @@ class RemoteModel:
         *,
         timeout_s: float | None = DEFAULT_TIMEOUT_S,
         on_text: Callable[[str], None] = ignore_text,
+        on_retry: Callable[[ProviderError], None] = ignore_retry,
     ) -> Answer:
         """Send a prompt over the model's wire; raises as `Model.ask`."""
         if not self._model.takes_images:
@@ -109,29 +116,35 @@ class RemoteModel:
             ) as record,
             _as_model_error(),
         ):
-            answer = await self._answer(request, timeout_s, on_text)
+            answer = await self._answer(request, timeout_s, on_text, on_retry)
             record.add_answer(answer)
             return self._check(answer)
 
     async def _answer(
-        self, request: ModelRequest, timeout_s: float | None, on_text: Callable[[str], None]
+        self,
+        request: ModelRequest,
+        timeout_s: float | None,
+        on_text: Callable[[str], None],
+        on_retry: Callable[[ProviderError], None],
     ) -> Answer:
         """Send the request and read its answer to the end."""
-        reader = self._wire.reader()
+        reader, has_begun = self._wire.reader(), False
 
         async def attempt() -> None:
+            nonlocal has_begun
             async with self._service.stream(
                 f"{self._service.base_url}{request.path}",
                 content=request.body,
                 read_timeout_s=self._idle_timeout_s,
                 paid=self._paid,
             ) as response:
+                has_begun = True
                 await self._read_stream(response, reader, on_text)
 
         failure: ProviderError | None = None
         try:
             async with asyncio.timeout(timeout_s):
-                await send_with_retries(attempt, self._service.clock)
+                await send_with_retries(attempt, self._service.clock, on_retry=on_retry)
         except TimeoutError:
             failure = self._timeout(timeout_s)
         except ProviderError as error:
@@ -140,7 +153,10 @@ class RemoteModel:
         # A complete answer counts, even if the connection failed after it.
         answer = reader.finish()
         if answer is None:
-            raise failure or self._bad_answer("is incomplete")
+            error = failure or self._bad_answer("is incomplete")
+            if has_begun and not reader.has_usage and _is_cut(failure):
+                error.extras["broke_off"] = True
+            raise error
         return answer
 
     async def _read_stream(
@@ -157,7 +173,7 @@ class RemoteModel:
         async with aclosing(response.aiter_bytes()) as chunks:
             async for chunk in chunks:
                 for event in events.feed(chunk):
-                    piece = reader.feed(event.name, event.data)
+                    piece = reader.feed(event.name, self._service.mask(event.data))
                     chars += len(piece)
                     if chars > MAX_ANSWER_CHARS:
                         raise self._bad_answer(f"has more than {MAX_ANSWER_CHARS:,} characters")
@@ -213,6 +229,15 @@ class RemoteModel:
             may_be_billed=self._paid,
             extras={"provider": self._model.provider},
         )
+
+
+def _is_cut(failure: ProviderError | None) -> bool:
+    """Whether a stream ended too early or lost its connection, and did not take too long."""
+    if failure is None:
+        return True
+    return isinstance(failure, ProviderUnavailable) and not isinstance(
+        failure.__cause__, TimeoutError
+    )
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
@@ -20,12 +20,14 @@ from msgspec.structs import asdict, replace
 from limner.errors import BudgetExceeded, CostSource, JobTaken, StorageError
 from limner.money.caps import Caps, CapTotals, Used, amount_under, check_caps
 from limner.money.records import Delivery, JobRow, LedgerRow, Reservation, Spend, SpendLine
+from limner.money.usage_exports import UsageRow
 from limner.storage.owners import delete_ended, is_alive, owner_in
 from limner.storage.store import Row, Store, Transaction
 
 __all__ = ["Caps", "JobRow", "Money", "Reservation", "Spend"]
 
 OWNER_DIED = "OWNER_DIED"
+CLOSED_BY_USER = "CLOSED_BY_USER"
 
 # How often a long-lived process looks for owners that have ended.
 CONCLUDE_EVERY_S = 60.0
@@ -316,6 +318,44 @@ class Money:
         await self._conclude_dead_if_due()
         row = await self._store.read(lambda tx: tx.one("job_by_id", id=job_id))
         return None if row is None else _job(row)
+
+    async def close_job(self, job: JobRow, *, cost_nano: int | None) -> None:
+        """Close a job whose result will not be fetched, at its price; None if it is unknown.
+
+        The delivered bytes of the job no longer count as owed. With an unknown price, the quote
+        stays counted.
+
+        Raises:
+            StorageError: the job was concluded in the meantime.
+        """
+
+        def work(tx: Transaction) -> None:
+            now_ms = self._now_ms()
+            tx.run("job_forget_delivery", id=job.id, now_ms=now_ms)
+            if job.state == "unknown":
+                _move(
+                    tx,
+                    job.ledger_id,
+                    to="settled",
+                    now_ms=now_ms,
+                    cost_nano=job.quoted_nano if cost_nano is None else cost_nano,
+                    cost_source="unknown" if cost_nano is None else "provider",
+                    picture=None,
+                    error_code=CLOSED_BY_USER,
+                )
+
+        await self._store.write(work)
+        self._wake_waiting()
+
+    async def usage(
+        self, providers: Collection[str], *, first_day: str, last_day: str
+    ) -> list[UsageRow]:
+        """The ended calls of these providers on these days, to compare with a usage export."""
+        await self._conclude_dead_if_due()
+        rows = await self._store.read(
+            lambda tx: tx.all("ledger_usage", first_day=first_day, last_day=last_day)
+        )
+        return [UsageRow(**row) for row in rows if row["provider"] in providers]
 
     async def spent(self, *, session_id: str | None = None, day: date | None = None) -> int:
         """What was or may have been paid, in a session, on a UTC day, or in total; nano-dollars."""

@@ -23,6 +23,7 @@ import msgspec
 from limner.catalogue.prices import Quote
 from limner.dollars import format_usd
 from limner.errors import (
+    BadProviderImage,
     BudgetExceeded,
     Cancelled,
     CostSource,
@@ -447,6 +448,8 @@ class PaidCall:
             if self._delivery is not None and self._delivery.keep and self._received:
                 error.extras["kept_at"] = str(self._delivery.path)
                 error.hint = f"The bytes are kept: {recover} goes on without a new payment."
+                if isinstance(error, BadProviderImage):
+                    error.hint = f"The bytes are kept until `limner jobs forget {self.job_id}`."
             elif self._stored_at is not None and self._path is None:
                 error.hint = f"The picture is kept: {recover} writes the file."
             elif self._resumable and error.hint is None:

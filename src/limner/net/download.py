@@ -107,6 +107,8 @@ async def download(
         ):
             async for chunk in chunks:
                 sink.write(chunk)
+    except httpx2.InvalidURL as error:  # a name that no request can be made for
+        raise _refused("is not a URL") from error
     except (httpx2.RequestError, TimeoutError) as error:
         raise _unreachable(f"could not be read ({type(error).__name__})") from error
 
@@ -124,15 +126,17 @@ async def _open(
             if response.status_code not in _REDIRECTS:
                 yield _check_status(response)
                 return
-            target = _parse(str(target.join(response.headers.get("Location", ""))))
+            target = _parse(response.headers.get("Location", ""), base=target)
         finally:
             await response.aclose()
     raise _refused(f"redirects more than {MAX_REDIRECTS} times")
 
 
-def _parse(url: str) -> httpx2.URL:
+def _parse(url: str, *, base: httpx2.URL | None = None) -> httpx2.URL:
+    """A web address; ``base`` is the address that redirects to it."""
     try:
-        parsed = httpx2.URL(url)
+        # `join` cannot parse some addresses that have a scheme and no host, as of data.
+        parsed = httpx2.URL(url) if base is None else base.join(url)
     except httpx2.InvalidURL:
         raise _refused("is not a URL") from None
     if parsed.scheme not in ("http", "https") or not parsed.host or (parsed.port or 0) > 65535:

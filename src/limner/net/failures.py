@@ -45,6 +45,8 @@ OUT_OF_QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reache
 WRONG_KEY_CODES = frozenset({"API_KEY_INVALID"})
 # The service or a proxy failed after it got the request, so it is unknown if it drew and charged.
 OUTCOME_UNKNOWN = frozenset({408, 409, *range(500, 600)})
+# The service refuses a prompt that is too long for the model, before it works on it.
+TOO_LONG_CODE = "context_length_exceeded"
 MAY_BE_BILLED = "the request may be billed and was not sent again"
 
 _REQUEST_ID_HEADERS = ("x-request-id", "request-id", "cf-ray")
@@ -60,6 +62,7 @@ _CODES_OF_KIND: Mapping[type[ProviderError], frozenset[str]] = {
     ProviderBadRequest: frozenset(
         {
             "FAILED_PRECONDITION",
+            TOO_LONG_CODE,
             "INVALID_ARGUMENT",
             "NOT_FOUND",
             "empty_image_file",
@@ -136,7 +139,7 @@ def response_error(
     is_outcome_unknown = paid and response.status in OUTCOME_UNKNOWN
     text = f"{vendor.title} answered {response.status}: {body.message[:MAX_MESSAGE_CHARS]}"
     error = _error_type(response, body)(
-        f"{text}; {vendor.unknown_outcome}" if is_outcome_unknown else text,
+        _with_note(text, vendor.unknown_outcome) if is_outcome_unknown else text,
         may_be_billed=is_outcome_unknown,
         provider_message=body.message if body.has_message else None,
         hint=_hint(response.status, body, vendor, is_outcome_unknown=is_outcome_unknown),
@@ -153,12 +156,13 @@ def reported_error(
     code: str | None, message: str | None, vendor: Vendor, *, secrets: tuple[str, ...], paid: bool
 ) -> ProviderError:
     """The error for a failure that is reported inside a successful response, by its code."""
+    paid = paid and code != TOO_LONG_CODE
     shown = None if message is None else safe_text(message, secrets) or None
     kind = _KIND_OF_CODE.get(code or "", ProviderUnavailable)
     reason = f"failed while answering: {(shown or 'no reason given')[:MAX_MESSAGE_CHARS]}"
     extras = {"provider": vendor.provider, "sent": True}
     return kind(
-        f"{vendor.title} {reason}; {vendor.unknown_outcome}"
+        _with_note(f"{vendor.title} {reason}", vendor.unknown_outcome)
         if paid
         else f"{vendor.title} {reason}",
         may_be_billed=paid,
@@ -199,12 +203,17 @@ def timeout_error(vendor: Vendor, timeout_s: float, *, paid: bool) -> ProviderUn
 
 def _unknown_outcome(text: str, vendor: Vendor, *, paid: bool) -> ProviderUnavailable:
     return ProviderUnavailable(
-        f"{text}; {vendor.unknown_outcome}" if paid else text,
+        _with_note(text, vendor.unknown_outcome) if paid else text,
         may_be_billed=paid,
         retryable=not paid,
         hint=f"Look at {vendor.account_url} before asking again." if paid else None,
         extras={"provider": vendor.provider, "sent": True},
     )
+
+
+def _with_note(text: str, note: str) -> str:
+    """The text and a note; the text may be a whole sentence of the service."""
+    return f"{text.rstrip(' .')}; {note}"
 
 
 def is_safe_to_resend(error: ProviderError) -> bool:

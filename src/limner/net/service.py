@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import logging
 import re
@@ -17,7 +18,7 @@ from collections.abc import (
 from contextlib import aclosing, asynccontextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 import httpx2
 
@@ -49,7 +50,13 @@ from limner.net.http import (
 )
 from limner.net.json_pictures import MAX_JSON_BYTES, read_json_with_pictures
 from limner.net.paid_request import announcing_trace
-from limner.net.redaction import redact, redact_known
+from limner.net.redaction import (
+    basic_authorization,
+    drop_userinfo,
+    header_secrets,
+    mask_secrets,
+    redact,
+)
 from limner.net.sink import Sink
 from limner.settings import ServiceSettings
 
@@ -124,11 +131,17 @@ class Service:
         self.vendor = vendor
         self.clock = access.clock
         self.clock_lead_s: float | None = None
-        self.base_url = _check_base_url(access.base_url, vendor)
+        url = _check_base_url(access.base_url, vendor)
+        # Addresses are shown and stored, so the user and the password leave them here.
+        self.base_url = drop_userinfo(access.base_url)
         self._http, self._timeout_s = access.http, access.timeout_s
-        self._secrets = (_check_key(access.key, vendor),)
-        bearer = {"Authorization": f"Bearer {access.key}"}
-        self._headers = bearer if headers is None else headers
+        key = _check_key(access.key, vendor)
+        bearer = {"Authorization": f"Bearer {key}"}
+        self._headers = dict(bearer if headers is None else headers)
+        if url.userinfo:
+            self._headers["Authorization"] = basic_authorization(url.username, url.password)
+        encoded = base64.b64encode(key.encode()).decode()
+        self._secrets = (key, encoded, *header_secrets(self._headers))
         self._source = DownloadSource(
             base_url=self.base_url, hosts=picture_hosts, headers=self._headers
         )
@@ -176,9 +189,10 @@ class Service:
             ) as response,
             aclosing(response.aiter_bytes()) as chunks,
         ):
-            return await read_json_with_pictures(
+            answer = await read_json_with_pictures(
                 chunks, wanted=wanted, sink=sink, last=last, max_json_bytes=max_json_bytes
             )
+            return self._masked(answer)
 
     @asynccontextmanager
     async def stream(
@@ -225,9 +239,9 @@ class Service:
         """A text of the vendor that is safe to show: without secrets and lone surrogates."""
         return redact(text.encode("utf-8", "replace").decode(), self._secrets)
 
-    def text_for_user(self, text: str) -> str:
-        """A text that belongs to the user, as a prompt: only the key and lone surrogates go."""
-        return redact_known(text.encode("utf-8", "replace").decode(), self._secrets)
+    def mask(self, text: str) -> str:
+        """A text of the vendor that is a result: without the secrets of this service."""
+        return mask_secrets(text, self._secrets)
 
     def reported_error(self, code: str | None, message: str | None, *, paid: bool) -> ProviderError:
         """The error for a failure that the vendor reports inside a successful response."""
@@ -281,6 +295,19 @@ class Service:
                 raise
             raise timeout_error(self.vendor, self._timeout_s, paid=paid) from problem
 
+    def _masked(self, answer: Any) -> Any:
+        """A parsed response without the secrets of this service, changed in place."""
+        waiting: list[dict[Any, Any] | list[Any]] = [answer]
+        while waiting:
+            inside = waiting.pop()
+            members = inside.items() if isinstance(inside, dict) else enumerate(inside)
+            for at, value in [*members]:
+                if isinstance(value, str):
+                    inside[at] = self.mask(value)
+                elif isinstance(value, dict | list):
+                    waiting.append(cast("list[Any]", value))
+        return answer
+
     def _note_date(self, response: httpx2.Response) -> None:
         date = parse_date(response.headers.get("date", ""))
         if date is not None:
@@ -330,11 +357,20 @@ def wait_text(error: ProviderError, wait_s: float) -> str:
     return f"{service} {problem}; limner asks again in {wait_s:.0f} s"
 
 
-async def send_with_retries(attempt: Callable[[], Awaitable[T]], clock: Clock) -> T:
+def _ignore_error(error: ProviderError) -> None:
+    """The default for a caller that reports no retry."""
+
+
+async def send_with_retries(
+    attempt: Callable[[], Awaitable[T]],
+    clock: Clock,
+    *,
+    on_retry: Callable[[ProviderError], None] = _ignore_error,
+) -> T:
     """Make an attempt, and retry it if the service cannot have started anything.
 
     The service's ``Retry-After`` is respected, up to a minute in total. Without one, the pauses
-    grow, up to twenty seconds in total.
+    grow, up to twenty seconds in total. ``on_retry`` gets the error before each pause.
 
     Raises:
         ProviderError: what the last attempt raised.
@@ -357,6 +393,7 @@ async def send_with_retries(attempt: Callable[[], Awaitable[T]], clock: Clock) -
             )
             if (on_wait := _on_wait.get()) is not None:
                 on_wait(error, wait_s)
+            on_retry(error)
         await clock.sleep(wait_s)
         pause_s *= 2
 
@@ -372,7 +409,7 @@ def _max_retry_s(error: ProviderError) -> float:
     return MAX_RATE_LIMITED_S if isinstance(error, ProviderRateLimited) else MAX_UNREACHABLE_S
 
 
-def _check_base_url(base_url: str, vendor: Vendor) -> str:
+def _check_base_url(base_url: str, vendor: Vendor) -> httpx2.URL:
     if not base_url:
         raise SettingsError(
             f"{vendor.base_url_env} is not set",
@@ -381,10 +418,10 @@ def _check_base_url(base_url: str, vendor: Vendor) -> str:
     url = parse_url(base_url)
     if url is None or url.scheme not in ("http", "https") or not url.host:
         raise SettingsError(
-            f"{vendor.base_url_env} is not a web address: {base_url[:100]!r}",
+            f"{vendor.base_url_env} is not a web address: {drop_userinfo(base_url)[:100]!r}",
             hint="Set it to an address such as https://example.com/v1, or unset it.",
         )
-    return base_url
+    return url
 
 
 def _check_key(key: str, vendor: Vendor) -> str:

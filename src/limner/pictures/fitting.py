@@ -94,7 +94,6 @@ class Fitting(msgspec.Struct, frozen=True, kw_only=True):
         region: Region | None = None,
         page: int = 1,
         images_in_request: int = 1,
-        in_conversation: bool = False,
         to: str | None = None,
     ) -> FittedImage:
         """Prepare the picture, or a region of it, for a model.
@@ -106,8 +105,6 @@ class Fitting(msgspec.Struct, frozen=True, kw_only=True):
             page: the page of a document, from 1.
             images_in_request: how many pictures one request may carry, since some services then
                 accept less for each.
-            in_conversation: the picture is one of many in a conversation, so the fast mode replaces
-                the specified one, which takes ten times as long.
             to: the media type of the result; None for the smallest that the model accepts.
 
         Raises:
@@ -121,8 +118,6 @@ class Fitting(msgspec.Struct, frozen=True, kw_only=True):
         request = replace(make_request(size), page=page)
         if to is not None:
             request = replace(request, formats=(to,))
-        if in_conversation and request.mode == "seed":
-            request = replace(request, mode="quick")
         whole = await self._fit_one(picture, replace(request, region=region), model)
         if self.tile == "off":
             return whole
@@ -132,6 +127,23 @@ class Fitting(msgspec.Struct, frozen=True, kw_only=True):
             for part in tiles(whole.fit.part, box=Size(largest.max_width, largest.max_height))
         ]
         return replace(whole, tiles=tuple(parts))
+
+    async def fit_for_conversation(
+        self, picture: Picture, *, model: VisionModel, detail: str, images_in_request: int
+    ) -> FittedImage:
+        """Prepare a picture of a conversation: unchanged if the model takes it, else sharp.
+
+        Raises:
+            ImageError: the picture cannot be fitted.
+            StorageError: its bytes are missing.
+        """
+        request = conversation_request(
+            Size(picture.width, picture.height),
+            model=model,
+            detail=detail,
+            images_in_request=images_in_request,
+        )
+        return await self._fit_one(picture, request, model)
 
     async def _fit_one(
         self, picture: Picture, request: FitRequest, model: VisionModel | None
@@ -178,6 +190,24 @@ def request_for(
         max_height=min(useful.height, edge),
         max_bytes=min(limits.max_image_bytes or GENEROUS_BYTES, GENEROUS_BYTES),
         formats=readable,
+    )
+
+
+def conversation_request(
+    size: Size, *, model: VisionModel, detail: str, images_in_request: int
+) -> FitRequest:
+    """The request to the fit engine for a picture in a conversation, whatever the settings say."""
+    limits = limits_for(model, images_in_request=images_in_request)
+    edge = limits.max_edge or GENEROUS_EDGE
+    useful = largest_useful(model, size, detail)
+    request = FitRequest(
+        mode="sharp",
+        max_width=min(useful.width, edge),
+        max_height=min(useful.height, edge),
+        max_bytes=limits.max_image_bytes or GENEROUS_BYTES,
+    )
+    return replace(
+        request, formats=tuple(kind for kind in request.formats if kind in model.formats)
     )
 
 

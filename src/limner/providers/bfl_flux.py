@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from limner.catalogue.images import picture_hosts
 from limner.errors import BadProviderImage, ProviderError, ProviderRefused, ProviderUnavailable
 from limner.json_shapes import as_list, as_object
 from limner.net.failures import MAX_MESSAGE_CHARS
@@ -27,11 +28,6 @@ from limner.providers.specs import BUILT_IN
 
 SPEC = BUILT_IN["bfl-flux"]
 VENDOR_DOMAIN = ".bfl.ai"
-PICTURE_HOSTS = (
-    f"*{VENDOR_DOMAIN}",
-    "bfldeliveryprod.blob.core.windows.net",
-    "bfldeliverysc.blob.core.windows.net",
-)
 CREATE_TIMEOUT_S = 60.0
 POLL_TIMEOUT_S = 10.0
 NANO_PER_CREDIT = 10_000_000
@@ -102,7 +98,7 @@ class BflFlux(JobProvider):
         service = Service(
             connection,
             SPEC.vendor(connection),
-            picture_hosts=PICTURE_HOSTS,
+            picture_hosts=picture_hosts(SPEC.name),
             headers={"x-key": connection.key},
         )
         super().__init__(service, artist="Flux")

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from limner.catalogue.images import picture_hosts
 from limner.errors import BadProviderImage, ProviderBadRequest, ProviderError, ProviderRefused
 from limner.json_shapes import as_list, as_object
 from limner.net.json_pictures import Marker
@@ -117,7 +118,6 @@ ROUTES: Mapping[str, FalRoutes] = {
 
 
 SPEC = BUILT_IN["fal"]
-PICTURE_HOSTS = ("*.fal.media",)
 CREATE_TIMEOUT_S = 60.0
 POLL_TIMEOUT_S = 10.0
 STATUS = "/status"
@@ -148,7 +148,7 @@ class Fal(JobProvider):
         service = Service(
             connection,
             SPEC.vendor(connection),
-            picture_hosts=PICTURE_HOSTS,
+            picture_hosts=picture_hosts(SPEC.name),
             headers={"Authorization": f"Key {connection.key}"},
         )
         super().__init__(service, artist="The model")

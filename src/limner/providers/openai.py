@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from limner.catalogue.images import cost_of_usage
+from limner.catalogue.images import cost_of_usage, picture_hosts
 from limner.net.service import Service
 from limner.net.sink import Sink
 from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt
 from limner.providers.base import Connection
-from limner.providers.openai_images import PICTURE_HOSTS, ImagesApi
+from limner.providers.openai_images import ImagesApi
 from limner.providers.specs import BUILT_IN
 
 
@@ -60,4 +60,4 @@ class OpenAIImage:
 
 def _images_api(connection: Connection, name: str) -> ImagesApi:
     vendor = BUILT_IN[name].vendor(connection)
-    return ImagesApi(Service(connection, vendor, picture_hosts=PICTURE_HOSTS))
+    return ImagesApi(Service(connection, vendor, picture_hosts=picture_hosts(name)))

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from limner.catalogue.images import picture_hosts
 from limner.errors import ProviderBadRequest
 from limner.net.http import parse_url
 from limner.net.service import Service
 from limner.net.sink import Sink
 from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt
 from limner.providers.base import Connection
-from limner.providers.openai_images import PICTURE_HOSTS, ImagesApi
+from limner.providers.openai_images import ImagesApi
 from limner.providers.specs import BUILT_IN
 
 SPEC = BUILT_IN["openai-compatible"]
@@ -44,7 +45,7 @@ class OpenAICompatible:
         service = Service(
             replace(connection, base_url=base_url.rstrip("/")),
             vendor,
-            picture_hosts=PICTURE_HOSTS if is_azure else (),
+            picture_hosts=picture_hosts(SPEC.name) if is_azure else (),
             headers=_headers(connection.key, is_azure=is_azure),
         )
         # A server without a key has no account to bill.

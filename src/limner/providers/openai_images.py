@@ -20,7 +20,6 @@ from limner.pictures.request import ImageRequest, Progress, ProviderCallbacks
 
 # The vendor's own client has the same timeout: a large picture at the best quality takes minutes.
 READ_TIMEOUT_S = 600.0
-PICTURE_HOSTS = ("*.blob.core.windows.net",)
 WANTED = frozenset({"data.b64_json"})
 
 Fields = Mapping[str, str | int | bool]
@@ -70,11 +69,13 @@ class ImagesApi:
         item = await self._find_picture(answer, sink)
         revised = item.get("revised_prompt")
         return ImagesReply(
-            revised_prompt=self._service.text_for_user(revised)
-            if isinstance(revised, str)
-            else None,
+            revised_prompt=self._clean(revised) if isinstance(revised, str) else None,
             usage=answer.get("usage"),
         )
+
+    def _clean(self, prompt: str) -> str:
+        """A revised prompt; a text in it that only looks like a key stays."""
+        return self._service.mask(prompt.encode("utf-8", "replace").decode())
 
     def _url(self, body: _RequestBody) -> str:
         return f"{self._service.base_url}{body.path}{self._query}"

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from limner.catalogue.images import picture_hosts
 from limner.errors import BadProviderImage, ProviderError, ProviderRefused, ProviderUnavailable
 from limner.json_shapes import as_list, as_object
 from limner.net.failures import MAX_MESSAGE_CHARS
@@ -22,7 +23,6 @@ from limner.providers.jobs import JobProvider, JobStatus
 from limner.providers.model_inputs import ModelInputs, as_data_url
 from limner.providers.specs import BUILT_IN
 
-PICTURE_HOSTS = ("*.replicate.delivery",)
 ENDED = frozenset({"succeeded", "failed", "canceled", "aborted"})
 # The model and the platform report a refusal only in the error text.
 REFUSALS = ("NSFW content", "(E005)")
@@ -84,7 +84,8 @@ class Predictions(JobProvider):
         artist: str,
     ) -> None:
         vendor = BUILT_IN[name].vendor(connection)
-        super().__init__(Service(connection, vendor, picture_hosts=PICTURE_HOSTS), artist=artist)
+        service = Service(connection, vendor, picture_hosts=picture_hosts("replicate"))
+        super().__init__(service, artist=artist)
         self._known = known
 
     async def runnable(self, model: str) -> Runnable:

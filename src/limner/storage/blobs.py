@@ -8,6 +8,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from io import FileIO
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -308,13 +309,17 @@ class BlobWriter:
     def _is_stored(self, handle: str) -> bool:
         path = self._path / _relative(handle)
         try:
-            # The disk may have damaged the older copy: then these bytes replace it.
-            if path.stat().st_size != self.size_bytes or digest_of(path) != handle:
-                return False
-            os.utime(path)  # stored again: see `Blobs.remove_unless_stored_since`
+            with path.open("rb", buffering=0) as file:
+                before = os.fstat(file.fileno())
+                # The disk may have damaged the older copy: then these bytes replace it.
+                if before.st_size != self.size_bytes or _digest(file) != handle:
+                    return False
+                # Stored again: see `Blobs.remove_unless_stored_since`.
+                os.utime(file.fileno() if os.utime in os.supports_fd else path)
+            # The file may have lost its name just before it got its new time.
+            return os.path.samestat(before, path.stat())
         except FileNotFoundError:
             return False
-        return True
 
     def _store(self, handle: str) -> None:
         self._temp_file.sync()
@@ -337,7 +342,11 @@ def _is_same_file(file: Path, path: Path) -> bool:
 def digest_of(path: Path) -> str:
     """The sha256 of a file, in hexadecimal digits; raises OSError."""
     with path.open("rb", buffering=0) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return _digest(file)
+
+
+def _digest(file: FileIO) -> str:
+    return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _missing(handle: str) -> StorageError:

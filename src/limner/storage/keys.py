@@ -14,6 +14,7 @@ from typing import Literal
 import msgspec
 
 from limner.errors import InputInvalid, SettingsError
+from limner.settings.variables import Lookup
 from limner.storage.files import write_new
 from limner.storage.os_errors import disk_errors
 from limner.storage.temp_file import make_folder
@@ -44,7 +45,7 @@ class Keys:
         env: the environment, which wins over the file; a blank variable counts as not set.
     """
 
-    def __init__(self, path: Path, env: Mapping[str, str]) -> None:
+    def __init__(self, path: Path, env: Lookup) -> None:
         self._path = path
         self._env = env
 
@@ -80,6 +81,10 @@ class Keys:
             )
         with self._locked():
             self._save({**self._from_file(), name: value})
+
+    def is_stored(self, name: str) -> bool:
+        """Whether the file has a key. Raises as ``get``."""
+        return name in self._from_file()
 
     def remove(self, name: str) -> bool:
         """Remove a key from the file; False if it was not there. Raises as ``set``."""

@@ -8,11 +8,12 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 from msgspec.structs import replace
 
+from limner.display_text import clean_line
 from limner.errors import ReachDenied, SettingsError
 from limner.storage.home import Home
 from limner.storage.protected_paths import ProtectedPaths, temp_folders
@@ -36,6 +37,9 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
     nothing more. ``anywhere`` is for a user, and for a model with full access: only the protected
     paths (``floor``) are closed. ``read_only`` forbids all writes.
     """
+
+    # Not for programs.
+    _internal: ClassVar = frozenset({"floor"})
 
     read: tuple[Path, ...] = ()
     write: tuple[Path, ...] = ()
@@ -182,7 +186,7 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError(f"the cwd of a reach must be absolute, not {str(cwd)!r}")
         if isinstance(path, bytes | bytearray | memoryview):
             raise TypeError("a path must be a str or a Path, not bytes")
-        shown = _shown(str(path))
+        shown = clean_line(str(path), max_chars=_SHOWN_CHARS)
         absolute = cwd / _expand_user(str(path), self.floor.homes[0], action, shown)
         resolved = _real_path(absolute, action, shown)
         if action == "write" and not _is_text(str(resolved)):
@@ -202,7 +206,7 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
                 code=_CODES[action],
                 hint="Choose a path in a folder of your own.",
             )
-        allowed = ", ".join(_shown(str(root)) for root in roots)
+        allowed = ", ".join(clean_line(str(root), max_chars=_SHOWN_CHARS) for root in roots)
         return ReachDenied(
             f'{action} of "{shown}" is outside what this agent may reach.',
             code=_CODES[action],
@@ -305,13 +309,4 @@ def _malformed(action: Action, shown: str, problem: str) -> ReachDenied:
         f'{action} of "{shown}" is refused: the path {problem}.',
         code=_CODES[action],
         hint="Give a plain file path, absolute or relative to the working folder.",
-    )
-
-
-def _shown(path: str) -> str:
-    """The path for a message: one line, no control characters, not too long."""
-    cut = path if len(path) <= _SHOWN_CHARS else path[:_SHOWN_CHARS] + "…"
-    return "".join(
-        c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode()
-        for c in cut
     )

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from limner.content import Content
+from limner.display_text import clean_line
 from limner.errors import NANO_PER_USD, CostSource, ErrorKind
 from limner.pictures.request import Progress
 from limner.storage.reach import Reach
@@ -19,10 +20,16 @@ DEFAULT_RESULT_BUDGET_CHARS = 80_000
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """Something only the user can decide. ``amount_usd`` is set if it is about money."""
+    """Something only the user can decide. ``amount_usd`` is set if it is about money.
+
+    ``text`` is one line of visible characters: a name in it cannot add a line, or hide one.
+    """
 
     text: str
     amount_nano: int | None = None
+
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "text", clean_line(self.text))
 
     @property
     def amount_usd(self) -> float | None:

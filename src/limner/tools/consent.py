@@ -23,6 +23,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from limner.display_text import quote
 from limner.dollars import format_usd
 from limner.errors import ApprovalDenied, BudgetExceeded, ReachDenied
 from limner.money.ledger import Money
@@ -145,7 +146,7 @@ async def approve_write(
         return resolved
     because = "" if by_policy else f" {_OUTSIDE}"
     raise ApprovalDenied(
-        f'write of "{resolved}" needs the user\'s approval{because}; it was not given.',
+        f"write of {quote(str(resolved))} needs the user's approval{because}; it was not given.",
         hint="Without output_path the picture is saved in the generated folder.",
     )
 
@@ -166,7 +167,7 @@ async def _ask(question: Question, context: ToolContext, approval: ApprovalPolic
 
 
 def _write_question(path: Path, context: ToolContext) -> Question:
-    return Question(text=f'{_warning(context)}Write the picture to "{path}"?')
+    return Question(text=f"{_warning(context)}Write the picture to {quote(str(path))}?")
 
 
 def _warning(context: ToolContext) -> str:

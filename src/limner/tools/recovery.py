@@ -8,7 +8,8 @@ from functools import partial
 from pathlib import Path
 
 from limner.catalogue.images import Size
-from limner.errors import ImageError, StorageError
+from limner.dollars import format_usd
+from limner.errors import ImageError, StorageError, UserError
 from limner.money.ledger import JobRow
 from limner.money.paid_call import PaidCall, finish_despite_cancellation, resumed_call
 from limner.pictures.request import Progress, Receipt, RemoteJob
@@ -42,6 +43,29 @@ async def recover(
                 if await _is_usable(row, file, drawing):
                     return await _finish_delivered(row, file, drawing)
         return await _fetch(row, drawing, progress)
+
+
+async def close_job(row: JobRow, drawing: ImageGenerator, *, cost_nano: int | None) -> None:
+    """Close a job without its picture, at the price that the user names or at its quote.
+
+    Raises:
+        UserError: the job is in flight, its picture is stored, or its price is known already.
+    """
+    if row.in_flight:
+        raise UserError(f"Another process is waiting for {row.id}.", hint="End it first.")
+    if row.picture is not None:
+        raise UserError(
+            f"The picture of {row.id} is paid for and stored.",
+            hint=f"`limner jobs recover {row.id}` writes its file.",
+        )
+    if row.state == "settled" and cost_nano is not None:
+        raise UserError(
+            f"The price of {row.id} is known: {format_usd(row.cost_nano)}.",
+            hint=f"`limner jobs forget {row.id}` deletes its bytes.",
+        )
+    with drawing.in_flight.track():
+        await drawing.money.close_job(row, cost_nano=cost_nano)
+        await asyncio.to_thread(drawing.incoming.remove, row.id)
 
 
 def delivered_file(row: JobRow, drawing: ImageGenerator) -> Path | None:

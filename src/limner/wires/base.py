@@ -22,6 +22,9 @@ WIRES = {
     "gemini-generate-content": "limner.wires.gemini_generate_content:WIRE",
 }
 
+NATIVE_API = "openai-responses"
+"""The API whose items a conversation consists of: it reads every kind as it came."""
+
 HANDLE_URL = "limner://image/"
 """The URL of a picture in an item is this and its handle; an item never contains bytes."""
 
@@ -69,6 +72,8 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
         schema: a JSON schema; the answer's text is then a JSON object that matches it.
         effort: how much the model should reason; None leaves it to the service.
         max_output_tokens: the most tokens of an answer, reasoning included.
+        conversation: the id of the conversation that this request continues. A service may cache
+            the start of its requests under this id.
     """
 
     items: Sequence[Mapping[str, Any]]
@@ -81,6 +86,7 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     schema: Mapping[str, Any] | None = None
     effort: Effort | None = None
     max_output_tokens: int = DEFAULT_MAX_OUTPUT_TOKENS
+    conversation: str | None = None
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
@@ -157,6 +163,11 @@ class StreamReader(Protocol):
 
     def finish(self) -> Answer | None:
         """The whole answer once the stream has ended; None if the stream broke off."""
+        ...
+
+    @property
+    def has_usage(self) -> bool:
+        """Whether the service has reported tokens, so that it charges for them."""
         ...
 
 

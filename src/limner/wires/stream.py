@@ -225,6 +225,11 @@ class AnswerReader:
         self._message: str | None = None
         self._code: str | None = None
 
+    @property
+    def has_usage(self) -> bool:
+        """Whether the service has reported tokens."""
+        return self._usage is not None
+
     def finish(self) -> Answer | None:
         """The whole answer; None if the stream broke off."""
         if self._stop is None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from tests.acceptance.conftest import Studio
 
 from limner.frontends.appserver.dispatch import Dispatcher, RpcCall
+from limner.frontends.appserver.subscribers import Clients
 from limner.frontends.appserver.threads import ThreadTable
 from limner.net.jsonrpc import RpcRequest
 from limner.net.jsonrpc_peer import PendingRequests
@@ -35,10 +36,14 @@ class Hall:
     def __init__(self, studio: Studio, **how: float) -> None:
         self.pending = PendingRequests(print)
         self.lim = studio.open()
-        self.threads = ThreadTable(self.lim, pending=self.pending, log=print, **how)
+        self.clients = Clients()
+        self.threads = ThreadTable(
+            self.lim, pending=self.pending, log=print, clients=self.clients, **how
+        )
         self.wire = Recording()
         self.client = Dispatcher({}, pending=self.pending, log=print).connect(self.wire)
         self.client.initialize("c", "1", experimental=True, opted_out=())
+        self.clients.add(self.client)
 
     def call(self, method: str) -> RpcCall:
         """A request of the client."""

@@ -347,10 +347,10 @@ async def test_items_come_in_pages_of_a_thread_or_a_turn(lim: Limner, session: S
         page = await reader.items_page(session, HistoryContext(), **wanted)
         return [(entry.turn_id, entry.item.id) for entry in page.data]
 
-    assert await ids(limit=3) == [("t2", "b2"), ("t2", "a2"), ("t1", "b1")]
-    assert await ids(limit=3, cursor=">t1/b1") == [("t1", "a1"), ("t0", "b0"), ("t0", "a0")]
-    assert await ids(turn_id="t1", direction="asc") == [("t1", "a1"), ("t1", "b1")]
-    assert await ids(cursor=ItemAnchor(item_id="b0")) == [("t0", "a0")]
+    assert await ids(limit=3) == [("t0", "a0"), ("t0", "b0"), ("t1", "a1")]
+    assert await ids(limit=3, cursor=">t1/a1") == [("t1", "b1"), ("t2", "a2"), ("t2", "b2")]
+    assert await ids(turn_id="t1", direction="desc") == [("t1", "b1"), ("t1", "a1")]
+    assert await ids(cursor=ItemAnchor(item_id="a2")) == [("t2", "b2")]
     with pytest.raises(InputInvalid, match="turn not found: t9"):
         await ids(turn_id="t9")
 

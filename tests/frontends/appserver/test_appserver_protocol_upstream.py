@@ -19,11 +19,8 @@ from tests.servers.components import needs
 
 from limner.frontends.appserver.methods import METHODS
 from limner.frontends.appserver.protocol import notifications
-from limner.frontends.appserver.protocol.notifications import (
-    METHOD_OF,
-    NOTIFICATIONS,
-    OUR_NOTIFICATIONS,
-)
+from limner.frontends.appserver.protocol.base import OUR_NOTIFICATIONS
+from limner.frontends.appserver.protocol.notifications import METHOD_OF, NOTIFICATIONS
 from limner.frontends.appserver.protocol.params import read_params
 from limner.frontends.appserver.protocol.server_requests import SERVER_REQUESTS
 from limner.frontends.appserver.schema import params_name, result_name, write

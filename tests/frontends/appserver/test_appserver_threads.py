@@ -108,9 +108,15 @@ async def test_a_model_may_be_named_in_every_way_that_clients_have(stage: Stage)
             effort = answer["reasoningEffort"]
             told = f"{answer['modelProvider']}/{answer['model']}" + (f":{effort}" if effort else "")
             assert told == name
+        unknown = await client.refusal("thread/start", modelProvider="nobody")
+        listed = (await client.request("model/list"))["data"]
         code, words = await client.refusal(
             "thread/start", config={"model_reasoning_effort": "gigantic"}
         )
+    assert unknown == (-32600, "Model provider `nobody` not found")
+    assert [(one["id"], one["model"]) for one in listed if one["isDefault"]] == [
+        ("openai/gpt-5.4", "gpt-5.4")
+    ]
     assert (code, words.startswith("unknown reasoning effort `gigantic`")) == (-32600, True)
 
 
@@ -393,7 +399,8 @@ async def test_a_client_that_unsubscribes_gets_no_notifications_and_the_thread_r
         while status != "completed":
             read = await client.request("thread/read", **about, includeTurns=True)
             status = read["thread"]["turns"][0]["status"]
-        assert len(client.heard) == heard
+        # Every client hears of the status of every thread, for its list of threads.
+        assert {told["method"] for told in client.heard[heard:]} == {"thread/status/changed"}
 
 
 @pytest.mark.slow

@@ -337,7 +337,7 @@ async def test_a_clients_tool_goes_before_one_of_ours_with_that_name(stage: Stag
 async def test_tools_can_be_changed_and_ours_turned_off(stage: Stage) -> None:
     # Upstream: only with thread/start, and for good.
     off = {"tools.image_edit": False, "tools": {"image_recall": False}}
-    async with stage.piped() as client:
+    async with stage.piped(optInNotificationMethods=["thread/tools/changed"]) as client:
         thread = await client.start(dynamicTools=[function("old")], config=off)
         await client.turn(thread, "one")
         changed = await client.request(

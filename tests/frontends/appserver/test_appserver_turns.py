@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +15,15 @@ from tests.servers.appserver_process import Client, Refused, Stage, function, sa
 from tests.servers.scripted import calls, says
 
 from limner.testing.servers.http_server import Gate
+from limner.testing.servers.model_server import StreamError
 from limner.testing.servers.openai_server import error_reply
 
 PNG = picture(64, 48)
 PIXELS = f"data:image/png;base64,{base64.b64encode(PNG).decode()}"
 REMOTE = "remote image URLs are not supported; use an inline data URL instead"
 COUNTED = ["thread/tokenUsage/updated", "account/rateLimits/updated"]
-OVER = ["thread/spend/updated", "thread/readState/changed", "thread/status/changed"]
+OVER = ["thread/readState/changed", "thread/status/changed"]
+SPEND = {"optInNotificationMethods": ["thread/spend/updated"]}
 
 
 def words_of(body: Any) -> list[str]:
@@ -374,8 +378,8 @@ async def test_what_a_tool_says_unasked_is_an_item_and_data_for_the_model(stage:
     assert (image, asked) == ("input_image", "What came?")
 
 
-async def test_the_cost_is_notified_before_the_turn_completes(stage: Stage) -> None:
-    async with stage.piped() as client:
+async def test_a_client_that_asks_hears_the_cost_before_the_turn_completes(stage: Stage) -> None:
+    async with stage.piped(**SPEND) as client:
         thread = await client.start()
         first = await client.turn(thread, "one")
         await client.turn(thread, "two")
@@ -431,3 +435,69 @@ async def _ended(client: Client, thread: str) -> Any:
     told = await client.until("turn/completed")
     assert told["threadId"] == thread
     return told["turn"]
+
+
+async def test_an_answer_that_breaks_off_is_asked_for_again_and_its_price_is_unknown(
+    stage: Stage,
+) -> None:
+    stage.script(says("Half of ", is_whole=False), says("All ", "right."))
+    async with stage.piped(**SPEND) as client:
+        thread = await client.start()
+        ended = await client.turn(thread, "go")
+    (again,) = client.told("error")
+    (cost,) = client.told("thread/spend/updated")
+    assert (ended["status"], len(stage.bodies)) == ("completed", 2)
+    assert (again["willRetry"], again["error"]["codexErrorInfo"]) == (
+        True,
+        {"responseStreamDisconnected": {"httpStatusCode": None}},
+    )
+    assert [item["text"] for item in client.items("agentMessage")] == ["All right."]
+    deltas = client.told("item/agentMessage/delta")
+    assert len({delta["itemId"] for delta in deltas}) == 2
+    with closing(sqlite3.connect(stage.home / "limner.db")) as books:
+        states = books.execute("SELECT state FROM ledger ORDER BY id").fetchall()
+    assert states == [("unknown",), ("settled",)]
+    assert cost["turnCostUsd"] > 0
+
+
+async def test_a_context_that_overflows_inside_the_stream_is_compacted(stage: Stage) -> None:
+    overflow = StreamError(code="context_length_exceeded", message="Your input is too long.")
+    stage.script(
+        says("One."),
+        says(error=overflow, usage=None),
+        says("We said one."),
+        says("Second."),
+    )
+    async with stage.piped() as client:
+        thread = await client.start()
+        await client.turn(thread, "one")
+        ended = await client.turn(thread, "two")
+    (again,) = client.told("error")
+    assert ended["status"] == "completed"
+    assert (again["willRetry"], again["error"]["codexErrorInfo"]) == (True, "contextWindowExceeded")
+    assert len(client.items("contextCompaction")) == 1
+
+
+async def test_clients_hear_that_a_rate_limit_is_waited_for(stage: Stage) -> None:
+    limited = error_reply(429, "Slow down", headers={"retry-after-ms": "1"})
+    stage.script(limited, says("ok"))
+    async with stage.piped() as client:
+        ended = await client.turn(await client.start(), "go")
+    (again,) = client.told("error")
+    assert (ended["status"], again["willRetry"]) == ("completed", True)
+    assert again["error"]["codexErrorInfo"] == {
+        "responseTooManyFailedAttempts": {"httpStatusCode": 429}
+    }
+
+
+async def test_a_request_names_its_thread_for_the_cache_and_asks_for_reasoning(
+    stage: Stage,
+) -> None:
+    async with stage.piped() as client:
+        thread = await client.start()
+        await client.turn(thread, "go")
+    (body,) = stage.bodies
+    assert (body["prompt_cache_key"], body["include"]) == (
+        thread,
+        ["reasoning.encrypted_content"],
+    )

@@ -6,11 +6,11 @@ import time
 from typing import Any, get_args
 
 from limner.agent.session_options import SessionOptions
+from limner.client import Limner
 from limner.frontends.appserver.dispatch import RpcCall
 from limner.frontends.appserver.protocol import accounts, notifications
-from limner.frontends.appserver.protocol.notifications import METHOD_OF, Notice
 from limner.frontends.appserver.rpc_errors import invalid_request
-from limner.frontends.appserver.thread_options import resolve_model
+from limner.frontends.appserver.thread_options import name_for_clients, resolve_model
 from limner.frontends.appserver.threads import ThreadTable
 from limner.models.registry import EYES, KnownModel
 from limner.wires.base import Effort
@@ -28,8 +28,7 @@ async def model_list(
 ) -> accounts.ModelListResponse:
     """The models that can be used; a cursor is the last id of the page before."""
     lim = threads.limner
-    first = resolve_model(SessionOptions(), lim=lim)
-    default = f"{first.provider}/{first.model}"
+    default = resolve_model(SessionOptions(), lim=lim).name
     known = {one.name: one for one in lim.models.available() if one.name != EYES}
     found = lim.models.find(default)
     if found is not None:
@@ -41,15 +40,15 @@ async def model_list(
         names = names[names.index(params.cursor) + 1 :]
     page = names[: params.limit or len(names)]
     return accounts.ModelListResponse(
-        data=tuple(_model(known[name], is_default=name == default) for name in page),
+        data=tuple(_model(known[name], lim=lim, is_default=name == default) for name in page),
         next_cursor=page[-1] if page and len(page) < len(names) else None,
     )
 
 
-def _model(model: KnownModel, *, is_default: bool) -> accounts.Model:
+def _model(model: KnownModel, *, lim: Limner, is_default: bool) -> accounts.Model:
     return accounts.Model(
         id=model.name,
-        model=model.name,
+        model=name_for_clients(model.provider, model.id, lim=lim),
         display_name=model.facts.title,
         description=f"{model.facts.title}, {model.title}",
         supported_reasoning_efforts=_EFFORTS,
@@ -67,9 +66,10 @@ def _modalities(model: KnownModel) -> tuple[accounts.Modality, ...]:
     return tuple(modality for modality, is_taken in taken.items() if is_taken)
 
 
-async def account_read() -> accounts.GetAccountResponse:
-    """There is no account, and none is needed."""
-    return accounts.GetAccountResponse()
+async def account_read(threads: ThreadTable) -> accounts.GetAccountResponse:
+    """The key that a client has stored counts as an account."""
+    is_stored = threads.limner.keys.is_stored(KEY)
+    return accounts.GetAccountResponse(account=accounts.ApiKeyAccount() if is_stored else None)
 
 
 async def login_start(
@@ -80,8 +80,8 @@ async def login_start(
         raise invalid_request("only login by apiKey is supported: keys come from the environment")
     threads.limner.keys.set(KEY, params.api_key)
     call.answer(accounts.LoginAccountResponse())
-    _notify(call, notifications.AccountLoginCompletedNotification(success=True))
-    _notify(call, notifications.AccountUpdatedNotification(auth_mode="apikey"))
+    threads.clients.notify(notifications.AccountLoginCompletedNotification(success=True))
+    threads.clients.notify(notifications.AccountUpdatedNotification(auth_mode="apikey"))
 
 
 async def login_cancel() -> accounts.CancelLoginAccountResponse:
@@ -93,7 +93,7 @@ async def logout(threads: ThreadTable, call: RpcCall) -> None:
     """Remove the key that a login has stored; a key from the environment stays."""
     threads.limner.keys.remove(KEY)
     call.answer(accounts.LogoutAccountResponse())
-    _notify(call, notifications.AccountUpdatedNotification())
+    threads.clients.notify(notifications.AccountUpdatedNotification())
 
 
 async def rate_limits_read() -> accounts.GetAccountRateLimitsResponse:
@@ -159,7 +159,3 @@ async def goal_clear(
     await thread.save(thread.state.with_extras(goal=None))
     call.answer(accounts.ThreadGoalClearResponse(cleared=had_one))
     thread.subscribers.notify(notifications.ThreadGoalClearedNotification(thread_id=thread.id))
-
-
-def _notify(call: RpcCall, notice: Notice) -> None:
-    call.connection.notify(METHOD_OF[type(notice)], notice)

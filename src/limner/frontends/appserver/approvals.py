@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from limner.display_text import clean_line
 from limner.frontends.appserver.protocol.base import Shape
 from limner.frontends.appserver.protocol.notifications import ServerRequestResolvedNotification
 from limner.frontends.appserver.protocol.server_requests import (
@@ -49,8 +50,10 @@ class ApprovalSource(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def command(self) -> str:
         """What would be done, in one line."""
+        if not self.tool:
+            return "go on with the turn"
         given = msgspec.json.encode(self.arguments).decode()
-        return f"{self.tool} {given}"[:MAX_COMMAND_CHARS] if self.tool else "go on with the turn"
+        return clean_line(f"{self.tool} {given}")[:MAX_COMMAND_CHARS]
 
 
 class Approvals:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
+from limner.frontends.appserver.protocol.base import OUR_NOTIFICATIONS
 from limner.net.jsonrpc import INVALID_REQUEST, RpcError, encode_notification
 from limner.net.jsonrpc_peer import Log, Peer, PendingRequests, RequestServer, Transport
 
@@ -15,6 +16,8 @@ class ClientConnection(Peer):
     Attributes:
         client: its name and version, once it has sent `initialize`.
         experimental: it asked for methods and fields that may still change.
+        is_first_protocol: it has called a method of the first protocol, whose clients know none
+            of the notifications of the second.
     """
 
     def __init__(
@@ -23,13 +26,24 @@ class ClientConnection(Peer):
         # Notifications are ignored, `initialized` too: after `initialize` a client is served.
         super().__init__(transport, server=server, pending=pending, log=log)
         self._opted_out: frozenset[str] = frozenset()
+        self._opted_in: frozenset[str] = frozenset()
         self.client: tuple[str, str] | None = None
         self.experimental = False
+        self.is_first_protocol = False
 
     def initialize(
-        self, name: str, version: str, *, experimental: bool, opted_out: Iterable[str]
+        self,
+        name: str,
+        version: str,
+        *,
+        experimental: bool,
+        opted_out: Iterable[str],
+        opted_in: Iterable[str] = (),
     ) -> None:
-        """Serve this client from now on; it gets no notification that it has opted out of.
+        """Serve this client from now on.
+
+        It gets no notification that it has opted out of. It gets a notification that only limner
+        has if it has opted in: a program that knows a fixed list of names may fail on another one.
 
         Raises:
             RpcError: this was done before.
@@ -38,7 +52,7 @@ class ClientConnection(Peer):
             raise RpcError(INVALID_REQUEST, "Already initialized")
         self.client = (name, version)
         self.experimental = experimental
-        self._opted_out = frozenset(opted_out)
+        self._opted_out, self._opted_in = frozenset(opted_out), frozenset(opted_in)
 
     def require_initialized(self) -> None:
         """Check that the client has sent `initialize`.
@@ -64,7 +78,10 @@ class ClientConnection(Peer):
 
     def wants(self, method: str) -> bool:
         """Whether the client gets this notification."""
-        return self.client is not None and method not in self._opted_out and not self.closed
+        is_wanted = method not in self._opted_out
+        if method in OUR_NOTIFICATIONS:
+            is_wanted = method in self._opted_in
+        return self.client is not None and is_wanted and not self.closed
 
 
 def broadcast(connections: Iterable[ClientConnection], method: str, params: object) -> None:

@@ -35,7 +35,9 @@ async def initialize(host: Host, call: RpcCall, params: InitializeParams) -> Ini
         client.version,
         experimental=capabilities.experimental_api,
         opted_out=capabilities.opt_out_notification_methods or (),
+        opted_in=capabilities.opt_in_notification_methods or (),
     )
+    host.clients.add(call.connection)
     # A turn will follow: load what it needs while the client prepares it.
     host.warm_soon()
     return InitializeResponse(

@@ -60,6 +60,8 @@ async def _serve(host: Host, handler: str, call: RpcCall, params: Any) -> object
     first call, so that a client that only sends `initialize` gets a fast answer.
     """
     module, _, name = handler.partition(":")
+    if module.startswith("v1."):
+        call.connection.is_first_protocol = True
     function = getattr(import_module(f"limner.frontends.appserver.{module}"), name)
     code = function.__code__
     wanted = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]

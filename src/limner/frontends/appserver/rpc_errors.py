@@ -55,6 +55,10 @@ def turn_error(error: LimnerError) -> TurnError:
 def _info(error: LimnerError) -> ErrorInfo:
     if isinstance(error, ProviderError) and is_too_long(error):
         return "contextWindowExceeded"
+    if error.extras.get("broke_off"):
+        return {"responseStreamDisconnected": {"httpStatusCode": None}}
+    if isinstance(error, ProviderRateLimited) and error.retryable:
+        return {"responseTooManyFailedAttempts": {"httpStatusCode": 429}}
     if error.code in _CODES:
         return _CODES[error.code]
     for kind, info in _INFOS:

@@ -15,10 +15,11 @@ from queue import SimpleQueue
 from types import FrameType
 from typing import TYPE_CHECKING, cast
 
+from limner.display_text import clean_text
 from limner.errors import UserError
 from limner.frontends.appserver.dispatch import Dispatcher, RpcHandler, serve_stdio
 from limner.frontends.appserver.methods import Handlers
-from limner.frontends.cli.stderr import harmless
+from limner.frontends.appserver.subscribers import Clients
 from limner.net.jsonrpc_lines import standard_streams
 from limner.net.jsonrpc_peer import PendingRequests
 from limner.net.redaction import redact
@@ -46,13 +47,17 @@ class Host:
         config: every value of ``--config`` by dotted key, also unknown keys.
         log: writes a line for the user who runs the server.
         pending: the requests to clients that wait for a response.
+        clients: those that have sent `initialize`.
         closing: closes what the server has opened.
     """
 
     def __init__(self, *, env: Mapping[str, str], cwd: Path, config: Mapping[str, object]) -> None:
         self.log = StderrLog()
         self.pending = PendingRequests(self.log)
-        self.env, self.cwd, self.config = env, cwd, config
+        self.clients = Clients()
+        self.cwd, self.config = cwd, config
+        # The environment of the process is not kept.
+        self.env = None if env is os.environ else env
         known = {key: value for key, value in config.items() if key in all_settings()}
         self.settings: Settings = load(env=env, cwd=cwd, flags=known)
         self.closing = contextlib.AsyncExitStack()
@@ -73,7 +78,7 @@ class Host:
         """The open threads; closed with the server, before `limner` is."""
         from limner.frontends.appserver.threads import ThreadTable  # noqa: PLC0415 - as above
 
-        made = ThreadTable(self.limner, pending=self.pending, log=self.log)
+        made = ThreadTable(self.limner, pending=self.pending, log=self.log, clients=self.clients)
         self.closing.push_async_callback(made.aclose)
         return made
 
@@ -98,8 +103,7 @@ def serve(listen: str, *, overrides: Iterable[str] = (), token_file: Path | None
         LimnerError: it cannot be started, or its only client had to be cut off.
     """
     host = Host(
-        # Clients need the token; the settings and the tools must not see it.
-        env={name: value for name, value in os.environ.items() if name != TOKEN_VARIABLE},
+        env=os.environ,
         cwd=Path.cwd(),
         config=read_overrides(overrides),
     )
@@ -217,7 +221,7 @@ class StderrLog:
         if self._lost:
             self._waiting.put(f"limner: {self._lost:,} lines of this log are lost\n")
             self._lost = 0
-        self._waiting.put(f"limner: {harmless(redact(text[:MAX_LINE_CHARS]))}\n")
+        self._waiting.put(f"limner: {clean_text(redact(text[:MAX_LINE_CHARS]))}\n")
 
     def close(self) -> None:
         """Write the waiting lines, as far as there is time for it."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager
 from typing import Protocol
 
 from limner.frontends.appserver.connection import ClientConnection, broadcast
-from limner.frontends.appserver.protocol.notifications import METHOD_OF, Notice
+from limner.frontends.appserver.protocol.notifications import FOR_EVERYONE, METHOD_OF, Notice
 from limner.net.jsonrpc_peer import PendingRequest
 from limner.wires.items import Item
 
@@ -28,14 +28,36 @@ class Subscriber(Protocol):
         ...
 
 
+class Clients:
+    """Every client that has sent `initialize` and is still connected."""
+
+    def __init__(self) -> None:
+        self._clients: set[ClientConnection] = set()
+
+    def add(self, client: ClientConnection) -> None:
+        """Add a client until it is gone."""
+        self._clients.add(client)
+        client.on_close(lambda: self._clients.discard(client))
+
+    def notify(self, notice: Notice, *, without: Collection[ClientConnection] = ()) -> None:
+        """Send a notification to every client of the second protocol except for some."""
+        others = self._clients.difference(without)
+        wanting = [client for client in others if not client.is_first_protocol]
+        broadcast(wanting, METHOD_OF[type(notice)], notice)
+
+
 class Subscribers:
     """The clients that subscribe to one thread, and the requests that any of them may answer.
+
+    Every client hears that a thread started, changed its status or its name, was archived or
+    deleted: it may show a list of threads. Everything else goes to the subscribers alone.
 
     A client that joins during a turn first gets the history. Until `release` its notifications
     are held back, so that they follow the history and none is lost.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, everyone: Clients) -> None:
+        self._everyone = everyone
         self._held: dict[ClientConnection, list[Notice]] = {}
         self._clients: set[ClientConnection] = set()
         self._on_leave: dict[ClientConnection, Callable[[], None]] = {}
@@ -93,6 +115,8 @@ class Subscribers:
         for held in self._held.values():
             held.append(notice)
         broadcast(self._clients, METHOD_OF[type(notice)], notice)
+        if isinstance(notice, FOR_EVERYONE):
+            self._everyone.notify(notice, without=[*self._clients, *self._held])
         for subscriber in tuple(self._foreign.values()):
             subscriber.notify(notice)
 

@@ -31,7 +31,7 @@ from limner.frontends.appserver.protocol.notifications import (
 )
 from limner.frontends.appserver.protocol.threads import Idle, ThreadStatus
 from limner.frontends.appserver.rpc_errors import invalid_request, not_open, turn_error
-from limner.frontends.appserver.subscribers import Subscribers
+from limner.frontends.appserver.subscribers import Clients, Subscribers
 from limner.frontends.appserver.thread_history import HistoryContext
 from limner.frontends.appserver.thread_state import ThreadState
 from limner.frontends.appserver.thread_tools import ThreadTools
@@ -91,6 +91,7 @@ class LiveThread:
         pending: the requests to clients.
         log: gets the errors that no client sees.
         on_idle: is called when a turn has ended.
+        clients: every client of the server.
 
     Attributes:
         subscribers: the clients that subscribe to it.
@@ -109,9 +110,10 @@ class LiveThread:
         pending: PendingRequests,
         log: Callable[[str], None],
         on_idle: Callable[[LiveThread], None],
+        clients: Clients,
     ) -> None:
         self.id, self.session, self.state = session.id, session, state
-        self.subscribers = Subscribers()
+        self.subscribers = Subscribers(clients)
         self.last_used = time.monotonic()
         self.turns_started = 0
         self._is_closed = False
@@ -138,6 +140,7 @@ class LiveThread:
             tools=lambda: self._setup.registry,
             turn_configs=conversations.turn_configs,
             parts=conversations.parts,
+            on_warning=self.warn,
         )
 
     @property

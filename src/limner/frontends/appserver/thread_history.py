@@ -99,7 +99,7 @@ class ThreadHistory(msgspec.Struct, frozen=True, kw_only=True):
         limit: int | None = None,
         direction: Direction | None = None,
     ) -> ThreadItemsListResponse:
-        """One page of items of a thread or of one turn, the newest first by default.
+        """One page of items of a thread or of one turn, the oldest first by default.
 
         Raises:
             InputInvalid: there is no such turn, or the cursor is not one of this thread.
@@ -113,9 +113,9 @@ class ThreadHistory(msgspec.Struct, frozen=True, kw_only=True):
             key=_key,
             cursor=_cursor_after(cursor, entries) if isinstance(cursor, ItemAnchor) else cursor,
             limit=limit or ITEMS_PER_PAGE,
-            direction=direction or "desc",
+            direction=direction or "asc",
         )
-        backwards = direction != "asc"
+        backwards = direction == "desc"
         oldest_first = list(reversed(page.data)) if backwards else list(page.data)
         items = await self.inliner.inline([item for _, item in oldest_first])
         shown = [

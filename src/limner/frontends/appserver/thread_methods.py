@@ -15,7 +15,7 @@ from limner.frontends.appserver.inputs import check_items
 from limner.frontends.appserver.protocol import notifications
 from limner.frontends.appserver.protocol import threads as protocol
 from limner.frontends.appserver.protocol.base import Empty
-from limner.frontends.appserver.protocol.notifications import METHOD_OF, Notice
+from limner.frontends.appserver.protocol.notifications import Notice
 from limner.frontends.appserver.protocol.threads import ThreadListParams, ThreadListResponse
 from limner.frontends.appserver.rpc_errors import check_id, invalid_request, single_writer
 from limner.frontends.appserver.thread_state import ThreadState
@@ -77,7 +77,7 @@ async def archive(
 ) -> None:
     """Archive a thread."""
     _, about = await threads.stored(params.thread_id)
-    async with _closed_thread(threads, call, about.id) as notify:
+    async with _closed_thread(threads, about.id) as notify:
         with single_writer(about.id):
             await threads.limner.sessions.archive(about.id)
         call.answer(Empty())
@@ -95,15 +95,13 @@ async def unarchive(
         await threads.limner.sessions.unarchive(about.id)
     view = await stored_view(threads, await session.about())
     call.answer(protocol.ThreadUnarchiveResponse(thread=view))
-    _notifier(threads, call, about.id)(
-        notifications.ThreadUnarchivedNotification(thread_id=about.id)
-    )
+    _notifier(threads, about.id)(notifications.ThreadUnarchivedNotification(thread_id=about.id))
 
 
 async def delete(threads: ThreadTable, call: RpcCall, params: protocol.ThreadDeleteParams) -> None:
     """Delete a thread, and the pictures that no other thread uses."""
     _, about = await threads.stored(params.thread_id)
-    async with _closed_thread(threads, call, about.id) as notify:
+    async with _closed_thread(threads, about.id) as notify:
         if not ThreadState.from_settings(
             about.settings
         ).extras.ephemeral:  # closing has deleted those
@@ -124,7 +122,7 @@ async def set_name(
     await threads.limner.sessions.rename(about.id, name)
     call.answer(Empty())
     renamed = notifications.ThreadNameUpdatedNotification(thread_id=about.id, thread_name=name)
-    _notifier(threads, call, about.id)(renamed)
+    _notifier(threads, about.id)(renamed)
 
 
 async def compact(
@@ -190,25 +188,18 @@ async def tools_set(
     )
 
 
-def _notifier(threads: ThreadTable, call: RpcCall, thread_id: str) -> Callable[[Notice], None]:
-    """Notifies the subscribers of a thread, and the client of this request in any case."""
+def _notifier(threads: ThreadTable, thread_id: str) -> Callable[[Notice], None]:
+    """Notifies every client, and the subscribers of the other protocol if the thread is open."""
     live = threads.live.get(thread_id)
-
-    def notify(notice: Notice) -> None:
-        if live is None or call.connection not in live.subscribers:
-            call.connection.notify(METHOD_OF[type(notice)], notice)
-        if live is not None:
-            live.subscribers.notify(notice)
-
-    return notify
+    return threads.clients.notify if live is None else live.subscribers.notify
 
 
 @asynccontextmanager
 async def _closed_thread(
-    threads: ThreadTable, call: RpcCall, thread_id: str
+    threads: ThreadTable, thread_id: str
 ) -> AsyncGenerator[Callable[[Notice], None]]:
     """Keep a thread closed meanwhile; notifies those who were subscribed to it until now."""
-    notify = _notifier(threads, call, thread_id)
+    notify = _notifier(threads, thread_id)
     async with threads.closed(thread_id) as live:
         if live is None:
             yield notify

@@ -32,7 +32,7 @@ from limner.frontends.appserver.protocol.turns import TurnStartParams
 from limner.frontends.appserver.rpc_errors import invalid_request
 from limner.frontends.appserver.thread_state import ThreadState
 from limner.frontends.appserver.tool_specs import read_specs
-from limner.models.registry import Registry
+from limner.models.registry import EMBEDDED_PROVIDER, OFFLINE
 from limner.settings import Policy, Sandbox, all_settings
 from limner.wires.base import Effort
 
@@ -91,10 +91,11 @@ _CODEX_EXPERIMENT = "experimental_"
 
 
 class ModelChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """The model of a thread, as clients see it."""
+    """The model of a thread: ``model`` as clients see it, and its full ``name``."""
 
     provider: str
     model: str
+    name: str
     effort: str | None = None
 
 
@@ -119,10 +120,12 @@ def resolve_options(state: ThreadState, params: Opening, *, lim: Limner) -> Reso
     options, warnings = _apply_config(state.options, config)
     before = options.model or _imported_model(state.others, lim)
     provider = params.model_provider or _text(config, _PROVIDER)
+    if provider is not None and provider not in lim.models.providers():
+        raise invalid_request(f"Model provider `{provider[:80]}` not found")
     model = params.model or _text(config, _MODEL)
     if model is None and provider is not None:
         model = _same_model_at(provider, replace(options, model=before), lim)
-    named = full_model_name(model, provider, lim.models)
+    named = full_model_name(model, provider, lim, like=before)
     policy = params.approval_policy
     given = {
         "model": _with_effort(named or before, _text(config, _EFFORT), lim),
@@ -152,7 +155,7 @@ def resolve_turn_options(
     Raises:
         RpcError: an option is invalid.
     """
-    named = full_model_name(params.model, None, lim.models, like=state.options.model)
+    named = full_model_name(params.model, None, lim, like=state.options.model)
     policy, sandbox = params.approval_policy, params.sandbox_policy
     given = {
         "model": _with_effort(named or state.options.model, params.effort, lim),
@@ -165,6 +168,13 @@ def resolve_turn_options(
 
 def resolve_model(options: SessionOptions, *, lim: Limner) -> ModelChoice:
     """The model that a turn would use; if none is available, the model that is named."""
+    provider, model, effort = _chosen_model(options, lim)
+    shown = name_for_clients(provider, model, lim=lim)
+    return ModelChoice(provider=provider, model=shown, effort=effort, name=f"{provider}/{model}")
+
+
+def _chosen_model(options: SessionOptions, lim: Limner) -> tuple[str, str, str | None]:
+    """The provider, the id and the effort of the model that a turn would use."""
     name = options.model
     try:
         personality = options.personality or lim.settings.agent.personality
@@ -173,17 +183,18 @@ def resolve_model(options: SessionOptions, *, lim: Limner) -> ModelChoice:
         )
     except LimnerError:
         provider, _, model = (name or lim.settings.model_roles.default or "").partition("/")
-        return ModelChoice(provider=provider, model=model)
-    return ModelChoice(provider=found.model.provider, model=found.model.id, effort=found.effort)
+        return provider, model, None
+    return found.model.provider, found.model.id, found.effort
 
 
 def full_model_name(
-    model: str | None, provider: str | None, models: Registry, *, like: str | None = None
+    model: str | None, provider: str | None, lim: Limner, *, like: str | None = None
 ) -> str | None:
     """The name ``provider/id`` of the model that a client names; None if it names none.
 
     A client may send the full name, or the id alone. An id alone is completed by the provider that
-    the client names, else by the provider of the model ``like``, else by one that has this model.
+    the client names, else by the provider of the model ``like`` or of the default model if that
+    has the model or no other has it, else by one that has this model.
     """
     if model is None:
         return None
@@ -192,23 +203,40 @@ def full_model_name(
     if "/" in model:
         return model
     bare = model.partition(":")[0]
-    before = (like or "").partition("/")[0]
-    providers = [known.provider for known in models.known() if known.id == bare]
-    if before and (before in providers or not providers):
+    before = (like or "").partition("/")[0] or _default_provider(lim)
+    embedded = [EMBEDDED_PROVIDER] if f"{EMBEDDED_PROVIDER}/{bare}" == OFFLINE else []
+    providers = [known.provider for known in lim.models.known() if known.id == bare] + embedded
+    if before in providers or not providers:
         return f"{before}/{model}"
-    return f"{providers[0] if providers else DEFAULT_PROVIDER}/{model}"
+    return f"{providers[0]}/{model}"
+
+
+def name_for_clients(provider: str, model: str, *, lim: Limner) -> str:
+    """The name of a model as clients see it in a list and in a thread.
+
+    It is the id alone, as in Codex, if `full_model_name` completes it to the same model.
+    """
+    full = f"{provider}/{model}"
+    is_enough = not provider or full_model_name(model, None, lim) == full
+    return model if is_enough else full
+
+
+def _default_provider(lim: Limner) -> str:
+    """The provider of the default model; the offline model is the only one of its provider."""
+    provider = _chosen_model(SessionOptions(), lim)[0]
+    return DEFAULT_PROVIDER if provider in ("", EMBEDDED_PROVIDER) else provider
 
 
 def _imported_model(others: Mapping[str, Any], lim: Limner) -> str | None:
     """The model that an imported thread had, if there is a key for it here."""
-    name = full_model_name(_text(others, _MODEL), _text(others, _PROVIDER), lim.models)
+    name = full_model_name(_text(others, _MODEL), _text(others, _PROVIDER), lim)
     found = None if name is None else lim.models.find(name)
     return None if found is None or lim.models.key(found.model) is None else name
 
 
 def _same_model_at(provider: str, options: SessionOptions, lim: Limner) -> str | None:
     """The current model, if this provider has it too."""
-    current = resolve_model(options, lim=lim).model
+    current = _chosen_model(options, lim)[1]
     providers = [known.provider for known in lim.models.known() if known.id == current]
     return current if provider in providers else None
 
@@ -287,8 +315,7 @@ def _with_effort(name: str | None, effort: str | None, lim: Limner) -> str | Non
     found = None if name is None else lim.models.find(name)
     bare = name if found is None else found.model.name
     if bare is None:
-        default = resolve_model(SessionOptions(), lim=lim)
-        bare = f"{default.provider}/{default.model}"
+        bare = resolve_model(SessionOptions(), lim=lim).name
     return f"{bare}:{effort}"
 
 

@@ -26,6 +26,7 @@ from limner.frontends.appserver.rpc_errors import (
     not_stored,
     single_writer,
 )
+from limner.frontends.appserver.subscribers import Clients
 from limner.frontends.appserver.thread import LiveThread, UnfinishedTurn
 from limner.frontends.appserver.thread_history import HistoryContext, ThreadHistory, read_turns
 from limner.frontends.appserver.thread_state import ThreadState
@@ -43,10 +44,12 @@ class ThreadTable:
         lim: stores the sessions.
         pending: the requests to clients.
         log: gets the errors that no client sees.
+        clients: every client of the server.
         idle_s: how long an unused thread stays open.
 
     Attributes:
         limner: stores the sessions.
+        clients: every client of the server.
         history: reads them for clients.
         live: the open threads, by id.
     """
@@ -57,9 +60,11 @@ class ThreadTable:
         *,
         pending: PendingRequests,
         log: Callable[[str], None],
+        clients: Clients,
         idle_s: float = IDLE_S,
     ) -> None:
         self.limner, self._pending, self._log, self._idle_s = lim, pending, log, idle_s
+        self.clients = clients
         self.history = ThreadHistory(inliner=PictureInliner(pictures=lim.pictures))
         self.live: dict[str, LiveThread] = {}
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -216,6 +221,7 @@ class ThreadTable:
             pending=self._pending,
             log=self._log,
             on_idle=self.unload_later,
+            clients=self.clients,
         )
         self.live[thread.id] = thread
         self.unload_later(thread)

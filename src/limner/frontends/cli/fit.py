@@ -12,6 +12,7 @@ from typing import Any
 from limner.catalogue.vision import VisionModel, vision_models
 from limner.client import Limner
 from limner.content import Picture, format_bytes
+from limner.display_text import clean_line
 from limner.dollars import format_usd
 from limner.errors import LimnerError, UserError
 from limner.frontends.cli.arguments import add_flags, flags_of
@@ -166,17 +167,17 @@ def _result(outcomes: Sequence[_Outcome]) -> CommandResult:
 def _lines(outcome: _Outcome) -> Iterator[str]:
     picture = outcome.picture
     if picture is None:
-        yield f"{outcome.name}  cannot be fitted"
+        yield f"{clean_line(outcome.name)}  cannot be fitted"
         return
     size = f"{picture.width}x{picture.height}"
-    yield f"{outcome.name}  {size}  {picture.mime}  {format_bytes(picture.size_bytes)}"
+    yield f"{clean_line(outcome.name)}  {size}  {picture.mime}  {format_bytes(picture.size_bytes)}"
     images = [image for fit in outcome.fits for image in (fit.image, *fit.image.tiles)]
     rows = [_cells(image) for image in images]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row, image in zip(rows, images, strict=True):
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True) if width)
         yield "  " + "  ".join([*cells, *_remarks(image)]).rstrip()
-    yield from (f"  {path}" for fit in outcome.fits for path in fit.paths)
+    yield from (f"  {clean_line(str(path))}" for fit in outcome.fits for path in fit.paths)
     if images[0].fit.animated and not images[0].fit.untouched:
         yield "  an animation: only its first frame is sent"
 

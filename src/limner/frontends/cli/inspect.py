@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from limner.client import Limner
+from limner.display_text import clean_text
 from limner.dollars import format_usd
 from limner.errors import UserError
 from limner.frontends.cli.arguments import add_budget_flag, add_flags, read_flags
 from limner.frontends.cli.output import CommandResult
-from limner.frontends.cli.stderr import harmless, size, wrapped
+from limner.frontends.cli.stderr import size, wrapped
 from limner.frontends.cli.terminal import Waiting, ask, wait_for
 from limner.tools.built_in.inspect_image import as_value
 from limner.tools.inspection import Inspection, InspectRequest
@@ -61,7 +62,7 @@ def _result(inspection: Inspection) -> CommandResult:
         notes.append(format_usd(inspection.cost_nano))
     text = inspection.text
     if sys.stdout.isatty():
-        text = wrapped(harmless(text), size().columns)
+        text = wrapped(clean_text(text), size().columns)
     return CommandResult(value=as_value(inspection), text=text, notes=(footer, *notes))
 
 

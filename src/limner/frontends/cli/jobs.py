@@ -2,17 +2,19 @@
 
 A crash, a timeout or a lost connection interrupts a job: the request was sent, and its picture did
 not arrive or was not stored. `recover` uses the bytes that are here, or asks the provider. Until
-then the job stays counted.
+then the job stays counted. If neither helps, `settle` closes the job at the price that your account
+at the provider shows, and `forget` at the quoted price.
 """
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
 
 from limner.client import Limner
-from limner.dollars import format_usd
+from limner.dollars import format_usd, usd_to_nano
 from limner.errors import NANO_PER_USD, ImageError, LimnerError, UserError
 from limner.frontends.cli.output import CommandResult
 from limner.frontends.cli.stderr import say
@@ -27,20 +29,33 @@ examples:
   limner jobs list
   limner jobs recover                 every job with bytes here, or whose provider can be asked
   limner jobs recover job_1f0c…       this one
+  limner jobs settle job_1f0c… --cost 0.04
+  limner jobs forget job_1f0c…        its price stays counted, its bytes are deleted
 """
-CANNOT_ASK = "its provider cannot be asked for the result; it stays counted"
+CANNOT_TELL = "its provider cannot tell what became of it; it stays counted"
+CLOSE_HINT = "`limner jobs settle ID --cost USD` or `limner jobs forget ID` closes a job."
 STILL_WAITING = "another process is waiting for it"
 
 
 def configure(parser: ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("action", choices=["list", "recover"])
+    parser.add_argument("action", choices=[*_ACTIONS])
     parser.add_argument("job", nargs="?", metavar="ID", help="one job instead of all")
+    parser.add_argument("--cost", metavar="USD", help="settle: what the provider charged")
 
 
 def run(args: Namespace) -> CommandResult:
-    """List or recover."""
-    return wait_for(lambda: (_list if args.action == "list" else _recover)(args))
+    """List, recover or close."""
+    if (args.cost is not None) != (args.action == "settle"):
+        raise UserError(
+            "settle needs --cost, and no other action takes it",
+            hint="For example: limner jobs settle job_1f0c… --cost 0.04",
+        )
+    if args.cost is not None:
+        usd_to_nano(args.cost, field="--cost")
+    if args.action in ("settle", "forget") and args.job is None:
+        raise UserError(f"{args.action} needs the ID of a job", hint="limner jobs list shows them")
+    return wait_for(lambda: _ACTIONS[args.action](args))
 
 
 async def _list(args: Namespace) -> CommandResult:
@@ -75,8 +90,32 @@ async def _recover(args: Namespace) -> CommandResult:
     return CommandResult(
         value={"jobs": outcomes},
         text="\n".join(outcome["path"] for outcome in outcomes if "path" in outcome),
-        notes=() if outcomes else ("Nothing to recover.",),
+        notes=_recovery_notes(outcomes),
         status=_exit_status(statuses),
+    )
+
+
+def _recovery_notes(outcomes: list[dict[str, Any]]) -> tuple[str, ...]:
+    if not outcomes:
+        return ("Nothing to recover.",)
+    return (CLOSE_HINT,) if any(one["state"] == "unknown" for one in outcomes) else ()
+
+
+async def _close(args: Namespace) -> CommandResult:
+    async with Limner() as lim:
+        (row,) = await _rows(lim, args.job)
+        await lim.close_job(row, cost_usd=args.cost)
+        closed = await lim.money.job(row.id)
+    assert closed is not None, "a closed job stays in the journal"
+    counted = f"{format_usd(closed.cost_nano)} stays counted" if closed.cost_nano else "it was free"
+    return CommandResult(
+        value={
+            "job": row.id,
+            "state": "closed",
+            "cost_usd": closed.cost_nano / NANO_PER_USD,
+            "cost_source": closed.cost_source,
+        },
+        text=f"{row.id}: closed, {counted}",
     )
 
 
@@ -88,7 +127,7 @@ async def _recover_one(lim: Limner, row: JobRow) -> dict[str, Any]:
     async with waiting.shown():
         drawn = await lim.recover(row, progress=waiting.progress)
     if drawn is None:
-        return {"state": "unknown", "reason": CANNOT_ASK}
+        return {"state": "unknown", "reason": CANNOT_TELL}
     return {"state": "recovered", **picture_value(drawn)}
 
 
@@ -132,7 +171,8 @@ def _describe(outcome: dict[str, Any]) -> str:
         case "recovered":
             return f"recovered to {outcome['path']}"
         case "failed":
-            return outcome["error"]["message"]
+            lines = (outcome["error"]["message"], outcome["error"]["hint"])
+            return "\n  ".join(filter(None, lines))
         case _:
             return outcome["reason"]
 
@@ -142,3 +182,11 @@ def _exit_status(statuses: set[int]) -> int:
     if not statuses:
         return 0
     return statuses.pop() if len(statuses) == 1 else LimnerError.exit_status
+
+
+_ACTIONS: dict[str, Callable[[Namespace], Awaitable[CommandResult]]] = {
+    "list": _list,
+    "recover": _recover,
+    "settle": _close,
+    "forget": _close,
+}

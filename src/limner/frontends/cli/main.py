@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from argparse import SUPPRESS, ArgumentParser, RawDescriptionHelpFormatter
 from importlib import import_module
+
+from limner.frontends.cli.stderr import SHORTAGES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +27,8 @@ COMMANDS = {
     "sessions": "stored conversations: list, show, import, export, fork, archive, delete",
     "gc": "remove the pictures that nothing refers to",
     "backup": "write the whole home into one archive",
-    "jobs": "interrupted jobs: list them, and fetch their pictures",
+    "jobs": "interrupted jobs: list them, fetch their pictures, or close them",
+    "reconcile": "compare the ledger with a provider's usage export",
     "mcp": "serve these tools to an agent, or set a client up to use them",
     "app-server": "serve clients that bring their own tools, as the Codex app-server does",
     "codex": "run Codex with limner's tools, leaving its settings as they are",
@@ -41,8 +45,10 @@ examples:
   limner generate "a robot" --dry-run     what it would cost
   limner COMMAND --help                   what a command takes
 """
+FAILED_STATUS = 1
 USAGE_STATUS = 2
 INTERRUPTED_STATUS = 130
+PR_SET_DUMPABLE = 4
 
 
 class HelpFormatter(RawDescriptionHelpFormatter):
@@ -89,16 +95,44 @@ class Parser(ArgumentParser):
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return its exit status."""
-    words = sys.argv[1:] if argv is None else argv
-    _prepare_streams()
     try:
-        name, rest = _split(words)
-        return _overview(words) if name is None else _command(name, rest)
+        status = _run(sys.argv[1:] if argv is None else argv, is_own_process=argv is None)
     except KeyboardInterrupt:
         # A module was being loaded: a command that runs handles its own interruption.
-        return INTERRUPTED_STATUS
+        status = INTERRUPTED_STATUS
+    except OSError as error:
+        if error.errno not in SHORTAGES:
+            raise
+        # Nothing more can be loaded, not even what reports an error.
+        os.write(2, f"limner: cannot start: {error.strerror}.\n".encode())
+        status = FAILED_STATUS
     finally:
         _flush()
+    if argv is None:
+        # Only the end of the process is left: a Ctrl-C now needs no traceback.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    return status
+
+
+def _run(words: list[str], *, is_own_process: bool) -> int:
+    _prepare_streams()
+    name, rest = _split(words)
+    if name is None:
+        return _overview(words)
+    if is_own_process:
+        _hide_memory()
+    return _command(name, rest)
+
+
+def _hide_memory() -> None:
+    """Keep other programs of this user, a worker among them, from reading keys in our memory.
+
+    Only in limner's own process: a program that uses limner decides itself about its core dumps.
+    """
+    if sys.platform == "linux":
+        import ctypes  # noqa: PLC0415 - help does not need it
+
+        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def _split(words: list[str]) -> tuple[str | None, list[str]]:

@@ -15,9 +15,10 @@ from typing import Any
 
 import msgspec
 
+from limner.display_text import clean_text
 from limner.dollars import format_usd
 from limner.errors import Cancelled, LimnerError, UnexpectedError
-from limner.frontends.cli.stderr import harmless, say
+from limner.frontends.cli.stderr import SHORTAGES, say
 from limner.net.redaction import redact
 from limner.storage.home import Home
 
@@ -47,16 +48,15 @@ def answer(command: Callable[[], CommandResult], *, as_json: bool) -> int:
         found = failure(Cancelled("Interrupted."))
     except Exception as bug:
         # The outermost frame: a program that asked for JSON gets JSON here too.
-        say(redact(traceback.format_exc()).rstrip())
-        found = failure(_unexpected(bug))
+        if (shortage := _shortage_behind(bug)) is None:
+            say(redact(traceback.format_exc()).rstrip())
+        found = failure(shortage or _unexpected(bug))
     return deliver(found, as_json=as_json)
 
 
 def deliver(found: CommandResult, *, as_json: bool) -> int:
     """Print a result and return the exit status."""
-    text = _as_json(found.value) if as_json else found.text
-    if sys.stdout.isatty():
-        text = harmless(text)
+    text = _printable(_as_json(found.value) if as_json else found.text)
     try:
         if text:
             sys.stdout.write(f"{text}\n")
@@ -99,7 +99,7 @@ def speak(text: str) -> None:
         Cancelled: the reader is gone, or it cannot be written.
     """
     try:
-        sys.stdout.write(text)
+        sys.stdout.write(_printable(text))
         sys.stdout.flush()
     except OSError as error:
         raise Cancelled(f"Standard output cannot be written: {error.strerror}.") from error
@@ -107,7 +107,8 @@ def speak(text: str) -> None:
 
 def failure(error: LimnerError) -> CommandResult:
     """An error as the result of a command."""
-    notes = [f"limner: {error.message}"]
+    # A line end in the message, as from a file name, cannot begin a line that looks like ours.
+    notes = ["limner: " + error.message.replace("\n", "\n  ")]
     if "cause" in error.extras:
         notes.append(f"  {str(error.extras['cause']).rstrip('.')}.")
     if error.billed:
@@ -122,6 +123,23 @@ def failure(error: LimnerError) -> CommandResult:
     return CommandResult(
         value={"error": error.as_json()}, notes=tuple(notes), status=error.exit_status
     )
+
+
+def _printable(text: str) -> str:
+    """The text, clean for a terminal. A program at the end of a pipe gets it as it is."""
+    return clean_text(text) if sys.stdout.isatty() else text
+
+
+def _shortage_behind(bug: BaseException | None) -> LimnerError | None:
+    """The error for a system that has no more files or memory for this process, if it was that."""
+    while bug is not None:
+        if isinstance(bug, OSError) and bug.errno in SHORTAGES:
+            return LimnerError(
+                f"The system gives limner no more resources: {bug.strerror}.",
+                hint="Raise the limit (ulimit -n shows the limit of open files), and try again.",
+            )
+        bug = bug.__cause__ or bug.__context__
+    return None
 
 
 def _unexpected(bug: Exception) -> LimnerError:

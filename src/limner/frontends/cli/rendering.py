@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import wcwidth
 
-from limner.frontends.cli.stderr import harmless
+from limner.display_text import clean_text
 
 QUESTION_PREVIEW_WIDTH = 100
 OUTPUT_COLLAPSED_LINES = 4
@@ -74,7 +74,7 @@ class WordWrap:
 
 def clipped(line: str, cells: int) -> str:
     """A line of at most ``cells`` cells, with an ellipsis if it was cut."""
-    clean = harmless(line.replace("\t", " " * _TAB_CELLS))
+    clean = clean_text(line.replace("\t", " " * _TAB_CELLS)).replace("\n", "\\n")
     if wcwidth.width(clean) <= cells:
         return clean
     # A spacing mark at the end of the cut text may join the ellipsis and widen it by a cell.

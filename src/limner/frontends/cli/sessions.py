@@ -15,6 +15,7 @@ from limner.agent.session import SessionAbout, StoredItem
 from limner.agent.session_import import ImportedSession
 from limner.client import Limner
 from limner.content import format_bytes
+from limner.display_text import clean_line
 from limner.dollars import format_usd
 from limner.errors import NANO_PER_USD, LimnerError, UserError
 from limner.frontends.cli.output import CommandResult, failure
@@ -247,9 +248,9 @@ def _about_line(about: SessionAbout) -> str:
 
 
 def _about_lines(about: SessionAbout) -> Iterator[str]:
-    yield about.id if about.name is None else f"{about.id}  {about.name}"
+    yield about.id if about.name is None else f"{about.id}  {clean_line(about.name)}"
     rows = {
-        "started": f"{_when(about.created_ms)} UTC in {about.cwd or 'no folder'}",
+        "started": f"{_when(about.created_ms)} UTC in {clean_line(about.cwd) or 'no folder'}",
         "last used": f"{_when(about.updated_ms)} UTC",
         "items": str(about.items),
         "spent": format_usd(about.spent_nano),
@@ -305,13 +306,13 @@ def _outcome_as_json(name: str, outcome: ImportedSession | LimnerError) -> dict[
 
 def _import_notes(name: str, imported: ImportedSession) -> Iterator[str]:
     items, pictures = _several(imported.items, "item"), _several(len(imported.pictures), "picture")
-    yield f"{name}: {items}, {pictures}"
+    yield f"{clean_line(name)}: {items}, {pictures}"
     if imported.bad_lines:
         yield f"  {_several(imported.bad_lines, 'line')} could not be read: left out."
     if imported.omitted:
         yield f"  {_several(imported.omitted, 'picture')} could not be stored; a note says why:"
     if imported.bad_lines or imported.omitted:
-        yield from (f"    {warning}" for warning in imported.warnings)
+        yield from (f"    {clean_line(warning)}" for warning in imported.warnings)
 
 
 def _several(count: int, noun: str) -> str:

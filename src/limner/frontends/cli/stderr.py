@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
-import re
 import sys
 
+from limner.display_text import clean_text
+
+# The system has no more files or memory for this process.
+SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 CLEAR_LINE = "\r\x1b[2K"
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def say(text: str) -> None:
     """Print a line that is not the result, wrapped at the width of the terminal."""
-    write(f"{wrapped(harmless(text), size().columns) if is_live() else harmless(text)}\n")
+    write(f"{wrapped(clean_text(text), size().columns) if is_live() else clean_text(text)}\n")
 
 
 def wrapped(text: str, columns: int) -> str:
@@ -36,11 +39,6 @@ def wrapped(text: str, columns: int) -> str:
             break_on_hyphens=False,
         )
     return "\n".join(lines)
-
-
-def harmless(text: str) -> str:
-    """Text for a terminal: text of a server or a file name must not move the cursor."""
-    return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def write(text: str) -> None:

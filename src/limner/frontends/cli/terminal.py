@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 import threading
 import time
@@ -12,60 +13,91 @@ from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
+from limner.display_text import clean_line
 from limner.errors import Cancelled, LimnerError, cancellation_cost
-from limner.frontends.cli.stderr import CLEAR_LINE, harmless, is_live, say, size, write
+from limner.frontends.cli.interrupts import interrupts
+from limner.frontends.cli.stderr import CLEAR_LINE, is_live, say, size, write
 from limner.pictures.request import Progress
 from limner.tools.base import Question
 
 T = TypeVar("T")
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 TICK_S = 0.1
+# How long presses of Ctrl-C let the work clean up.
+PATIENCE_S = 10.0
 ANSWER_BYTES = 1024
 
 
 def wait_for(work: Callable[[], Awaitable[T]]) -> T:
     """Run async work to its end; Ctrl-C cancels it and lets it clean up.
 
+    Each press cancels again, so that the clean-up does not wait for a slow service. If the work
+    goes on for a while after the first press, a further press ends the process.
+
     Raises:
-        Cancelled: it was interrupted; the error says what that cost, where anybody knows.
+        Cancelled: it was interrupted; the error says what that cost, if that is known.
     """
-    cancelled: Cancelled | None = None
+    cancelled = Cancelled("Interrupted.", hint="limner spend shows what was spent.")
     finished: list[T] = []
     failed: LimnerError | None = None
 
     async def main() -> None:
         nonlocal cancelled, failed
+        stopper = _Stopper()
         try:
-            finished.append(await work())
+            with interrupts(stopper.press):
+                finished.append(await work())
         except asyncio.CancelledError as stop:
-            cancelled = cancellation_cost(stop)
+            if (known := cancellation_cost(stop)) is not None:
+                cancelled = known
+                cancelled.hint = cancelled.hint if known.billed else "It cost nothing."
             raise
         except LimnerError as error:
             failed = error
             raise
+        finally:
+            stopper.end()
 
     try:
         asyncio.run(main())
-    except KeyboardInterrupt as stop:
-        if cancelled is None:
-            cancelled = Cancelled("Interrupted.", hint="limner spend shows what was spent.")
-        elif not cancelled.billed:
-            cancelled.hint = "It cost nothing."
-        raise cancelled from stop
-    except (OSError, RuntimeError) as trouble:
-        # The event loop could not be closed. What the work came to, and cost, is known already.
+    except (KeyboardInterrupt, asyncio.CancelledError, OSError, RuntimeError) as trouble:
+        # The event loop may fail to close. What the work came to, and cost, is known already.
         if failed is not None:
             raise failed from trouble
         if not finished:
-            raise
+            if isinstance(trouble, OSError | RuntimeError):
+                raise
+            raise cancelled from trouble
     return finished[0]
+
+
+class _Stopper:
+    """Cancels the current task at each press of Ctrl-C."""
+
+    def __init__(self) -> None:
+        self._task = asyncio.current_task()
+        self._first_press_s: float | None = None
+
+    def press(self, _: int) -> None:
+        assert self._task is not None
+        now_s = time.monotonic()
+        self._first_press_s = self._first_press_s or now_s
+        if now_s - self._first_press_s > PATIENCE_S:
+            say("limner: Interrupted. limner spend shows what was spent.")
+            os._exit(Cancelled.exit_status)
+        self._task.cancel()
+
+    def end(self) -> None:
+        """The task has ended: if the user stopped it, further presses have no effect."""
+        if self._first_press_s is not None:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 async def ask(question: Question) -> bool:
     """Ask the user; without a terminal the answer is no."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    write(f"{harmless(question.text)} [y/N] ")
+    write(f"{question.text} [y/N] ")
     reply: Future[bytes] = Future()
 
     def read() -> None:
@@ -105,7 +137,7 @@ class Waiting:
         """Show this message from now on."""
         if not self._message:
             self._began = time.monotonic()
-        self._message = harmless(news.message)
+        self._message = clean_line(news.message)
 
     def say(self, text: str) -> None:
         """Print a line above the status line."""

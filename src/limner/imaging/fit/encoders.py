@@ -22,7 +22,6 @@ _BAND_ROWS = 48
 _PNG_LEVEL_FLAT, _PNG_LEVEL_PHOTO = 4, 1
 # Less than half the time of the default method 4, for a few percent more bytes.
 _WEBP_METHOD = 2
-_PALETTE_COLOURS = 256
 
 
 class Candidate(msgspec.Struct, frozen=True):
@@ -73,20 +72,20 @@ def unbounded_png(image: Image.Image) -> Candidate:
     return made
 
 
-def palette_png(image: Image.Image) -> Candidate:
-    """Encode as PNG with 256 colours, which is nearly lossless for flat pictures."""
-    colours = image.quantize(_PALETTE_COLOURS, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+def palette_png(image: Image.Image, colours: int) -> Candidate:
+    """Encode as PNG with at most 256 colours, which is nearly lossless for flat pictures."""
+    reduced = image.quantize(colours, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
     out = BytesIO()
-    colours.save(out, "PNG", compress_level=_PNG_LEVEL_FLAT)
+    reduced.save(out, "PNG", compress_level=_PNG_LEVEL_FLAT)
     return Candidate(PNG, out.getvalue(), image.size)
 
 
-def is_flat(image: Image.Image) -> bool:
-    """Whether large parts of a picture have one colour."""
+def is_flat(image: Image.Image, share: float = FLAT_SHARE) -> bool:
+    """Whether at least that share of a picture has one colour."""
     if image.width < 2:
         return True
     counts = [steps(band) for band in bands(image, rows=_BAND_ROWS)]
-    return sum(count[0] for count in counts) >= FLAT_SHARE * sum(map(sum, counts))
+    return sum(count[0] for count in counts) >= share * sum(map(sum, counts))
 
 
 class _TooLargeError(Exception):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
+from msgspec.structs import replace
 from PIL import Image
 
 from limner.imaging.decoders import OpenedPicture
@@ -20,6 +22,10 @@ from limner.imaging.limits import WorkerLimits
 BEST_QUALITY = 88
 LEAST_QUALITY = 40
 _MAX_TRIES = 12
+# Dense text that was scaled has fewer equal pixels than any screen, and more than any photograph.
+SHARP_FLAT_SHARE = 0.25
+# Text of one colour on another stays sharp in so few colours.
+SHARP_COLOURS = (256, 64, 16)
 
 
 class Engine(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,28 +54,25 @@ class Engine(msgspec.Struct, frozen=True, kw_only=True):
             opened=opened if request.page == 1 else None,
         )
         original = Candidate(source.mime, data, source.size)
-        can_pass = _can_pass_through(source, request)
-        if can_pass and request.allows_unchanged(source.mime, len(data)):
+        if _can_pass_through(source, request, len(data)):
             return _result(source, original, untouched=True)
         match request.mode:
             case "seed":
                 chosen = descend(source, request, self.thread)
             case "fast":
                 chosen = encode_fast(source, request)
-            case "quick":
-                chosen = encode_quick(source, request, self.thread)
-                if can_pass and len(data) <= min(len(chosen.data), request.max_bytes):
-                    return _result(source, original, untouched=True)
+            case "sharp":
+                chosen = encode_sharp(source, request, original_bytes=len(data))
         return _result(source, chosen, untouched=False)
 
 
-def _can_pass_through(source: DecodedSource, request: FitRequest) -> bool:
+def _can_pass_through(source: DecodedSource, request: FitRequest, size_bytes: int) -> bool:
     """Whether the picture is whole, upright, within the box and of a type that may be sent."""
     return (
         source.is_whole
         and source.is_upright
         and request.box_contains(source.size)
-        and source.mime in request.formats
+        and request.allows_unchanged(source.mime, size_bytes)
     )
 
 
@@ -92,15 +95,35 @@ def _result(source: DecodedSource, chosen: Candidate, *, untouched: bool) -> tup
 def encode_fast(source: DecodedSource, request: FitRequest) -> Candidate:
     """One encoding under the byte limit; further ones only if the first is over it."""
     image = source.at_size(request.size_for(source.part))
-    if is_flat(image) and (flat := _encode_flat(image, request)) is not None:
-        return flat
-    return _encode_photo(image, request)
-
-
-def _encode_flat(image: Image.Image, request: FitRequest) -> Candidate | None:
-    """The picture without loss, or nearly so; None if that is over the limit."""
     max_bytes = request.max_bytes
-    exact = few_colours = None
+    if is_flat(image) and (flat := _encode_flat(image, request, max_bytes, colours=(256,))):
+        return flat
+    return _encode_photo(image, request, max_bytes)
+
+
+def encode_sharp(source: DecodedSource, request: FitRequest, *, original_bytes: int) -> Candidate:
+    """A flat picture without loss or in few colours, any other one at the best quality.
+
+    It has no more bytes than the original if that takes nothing but fewer colours or a lower
+    quality, and no more than the limit in any case.
+    """
+    image = source.at_size(request.size_for(source.part))
+    if image.mode == "RGBA":  # a JPEG would lose the transparency
+        formats = tuple(kind for kind in request.formats if kind != JPEG)
+        request = replace(request, formats=formats if {PNG, WEBP} & {*formats} else (PNG,))
+    wanted = min(original_bytes, request.max_bytes)
+    if is_flat(image, SHARP_FLAT_SHARE):
+        flat = _encode_flat(image, request, wanted, colours=SHARP_COLOURS)
+        if flat is not None:
+            return flat
+    return _encode_photo(image, request, wanted)
+
+
+def _encode_flat(
+    image: Image.Image, request: FitRequest, max_bytes: int, *, colours: Sequence[int]
+) -> Candidate | None:
+    """The picture without loss, else in fewer and fewer colours; None if all are over the limit."""
+    exact = None
     if WEBP in request.formats:
         exact = encoders.lossless_webp(image)
     elif PNG in request.formats:
@@ -108,12 +131,19 @@ def _encode_flat(image: Image.Image, request: FitRequest) -> Candidate | None:
     if exact is not None and len(exact.data) <= max_bytes:
         return exact
     if PNG in request.formats:
-        few_colours = encoders.palette_png(image)
-    return few_colours if few_colours is not None and len(few_colours.data) <= max_bytes else None
+        for count in colours:
+            made = encoders.palette_png(image, count)
+            if len(made.data) <= max_bytes:
+                return made
+    return None
 
 
-def _encode_photo(full: Image.Image, request: FitRequest) -> Candidate:
-    """The picture as JPEG, or another allowed format: lower quality first, then a smaller size."""
+def _encode_photo(full: Image.Image, request: FitRequest, wanted_bytes: int) -> Candidate:
+    """The picture as JPEG, or another allowed format: lower quality first, then a smaller size.
+
+    The quality is lowered until the picture has ``wanted_bytes``. The size is lowered only if the
+    picture is still over the limit of the request.
+    """
     image, quality = full, BEST_QUALITY
     if not {JPEG, WEBP} & set(request.formats):
         quality = LEAST_QUALITY  # a PNG has no quality: only a smaller size makes it smaller
@@ -121,12 +151,15 @@ def _encode_photo(full: Image.Image, request: FitRequest) -> Candidate:
     while len(tried) < _MAX_TRIES:
         candidate = _encode_lossy(image, quality, request)
         tried.append(candidate)
-        excess = len(candidate.data) / request.max_bytes
+        excess = len(candidate.data) / wanted_bytes
         if excess <= 1:
             return candidate
         if quality > LEAST_QUALITY:
             quality = max(LEAST_QUALITY, min(quality - 4, _quality_for(quality, excess)))
             continue
+        excess = len(candidate.data) / request.max_bytes
+        if excess <= 1:
+            return candidate
         # The bytes grow with the area; a little less, so that the next try fits.
         factor = 0.97 / math.sqrt(excess)
         width, height = (max(1, int(edge * factor)) for edge in image.size)
@@ -138,7 +171,7 @@ def _encode_photo(full: Image.Image, request: FitRequest) -> Candidate:
 
 def _encode_lossy(image: Image.Image, quality: int, request: FitRequest) -> Candidate:
     if JPEG in request.formats:
-        return encoders.jpeg(image, quality)
+        return encoders.jpeg(image, quality, full_colour=request.mode == "sharp")
     if WEBP in request.formats:
         return encoders.webp(image, quality)
     return encoders.unbounded_png(image)
@@ -148,16 +181,3 @@ def _quality_for(quality: int, excess: float) -> int:
     """The quality at which a JPEG is smaller by about the factor ``excess``."""
     # Between 40 and 90 the bytes are roughly proportional to (101 - quality) ** -0.8.
     return int(101 - (101 - quality) * excess**1.25)
-
-
-def encode_quick(
-    source: DecodedSource, request: FitRequest, thread: ThreadPoolExecutor
-) -> Candidate:
-    """One JPEG; the specified ladder if that is over the limit or would lose transparency."""
-    if JPEG in request.formats:
-        image = source.at_size(request.size_for(source.part))
-        if image.mode != "RGBA":
-            made = encoders.jpeg(image, request.quality, full_colour=True)
-            if len(made.data) <= request.max_bytes:
-                return made
-    return descend(source, request, thread)

@@ -9,7 +9,7 @@ import msgspec
 Size = tuple[int, int]
 
 
-Mode = Literal["seed", "fast", "quick"]
+Mode = Literal["seed", "fast", "sharp"]
 
 PNG, JPEG, WEBP, GIF = "image/png", "image/jpeg", "image/webp", "image/gif"
 
@@ -25,6 +25,10 @@ class Region(msgspec.Struct, frozen=True, kw_only=True):
 
 class FitRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The box and the byte limit that a picture has to fit, and the way to reach them.
+
+    ``seed`` is the specified ladder, ``fast`` one encoding with about its size. ``sharp`` keeps
+    every detail that the model can use: a picture within the limits is sent unchanged, any other
+    one without loss, or with as little as makes it no larger than the original.
 
     ``formats`` are the types that may be sent. GIF cannot be the only one: a GIF is sent unchanged
     or not at all. With ``region`` only that part of the original is sent, at its full detail.
@@ -42,7 +46,8 @@ class FitRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     def allows_unchanged(self, mime: str, size_bytes: int) -> bool:
         """Whether a file of that type and length may be sent unchanged, if its picture may."""
-        return mime in self.formats and size_bytes * 4 <= self.max_bytes
+        most_bytes = self.max_bytes if self.mode == "sharp" else self.max_bytes // 4
+        return mime in self.formats and size_bytes <= most_bytes
 
     def box_contains(self, size: tuple[int, int]) -> bool:
         """Whether a picture of that width and height is within the box."""

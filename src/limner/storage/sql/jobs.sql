@@ -50,3 +50,9 @@ SELECT jobs.id
 FROM jobs JOIN ledger ON ledger.id = jobs.ledger_id
 WHERE jobs.id IN (SELECT value FROM json_each(:ids))
     AND (ledger.state = 'released' OR (ledger.state = 'settled' AND ledger.picture IS NOT NULL));
+
+-- name: job_forget_delivery
+UPDATE jobs
+SET delivered_path = NULL, delivered_sha256 = NULL, delivered_bytes = NULL, delivered_nano = NULL,
+    delivered_source = NULL, updated_ms = :now_ms
+WHERE id = :id;

@@ -69,3 +69,12 @@ FROM ledger
 WHERE picture = :picture
 ORDER BY id DESC
 LIMIT :count;
+
+-- name: ledger_usage
+SELECT
+    ledger.id, ledger.day, ledger.created_ms, ledger.provider, ledger.state, ledger.quoted_nano,
+    ledger.cost_nano, jobs.id AS job_id, jobs.remote_id
+FROM ledger LEFT JOIN jobs ON jobs.ledger_id = ledger.id
+WHERE ledger.day BETWEEN :first_day AND :last_day
+    AND ledger.state IN ('settled', 'unknown', 'released')
+ORDER BY ledger.id;

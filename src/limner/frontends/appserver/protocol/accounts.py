@@ -23,10 +23,15 @@ class ClientInfo(Shape):
 
 
 class InitializeCapabilities(Shape):
-    """``opt_out_notification_methods`` are exact method names."""
+    """Both lists have exact method names.
+
+    ``opt_in_notification_methods`` is limner's own: it names those of limner's own notifications
+    that the client wants.
+    """
 
     experimental_api: bool = False
     opt_out_notification_methods: list[str] | None = None
+    opt_in_notification_methods: list[str] | None = None
 
 
 class InitializeParams(Shape):
@@ -93,10 +98,14 @@ class GetAccountParams(Shape):
     refresh_token: bool = False
 
 
-class GetAccountResponse(Shape):
-    """There is no account, and none is needed."""
+class ApiKeyAccount(Shape, tag_field="type", tag="apiKey"):
+    """A client has stored a key."""
 
-    account: None = None
+
+class GetAccountResponse(Shape):
+    """No account is needed: keys also come from the environment."""
+
+    account: ApiKeyAccount | None = None
     requires_openai_auth: bool = False
     workspace_routing: None = None
 

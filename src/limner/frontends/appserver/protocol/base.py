@@ -9,6 +9,9 @@ import msgspec
 PROTOCOL_VERSION = "0.166.0"
 """The release of Codex whose app-server protocol this is."""
 
+OUR_NOTIFICATIONS = frozenset({"thread/spend/updated", "thread/tools/changed"})
+"""The notifications that only limner has; a client gets those that it asks for."""
+
 MAX_U32 = 2**32 - 1
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_U32)]

@@ -227,6 +227,17 @@ class ThreadToolsChangedNotification(Notice):
     names: tuple[str, ...]
 
 
+FOR_EVERYONE = (
+    ThreadStartedNotification,
+    ThreadStatusChangedNotification,
+    ThreadNameUpdatedNotification,
+    ThreadArchivedNotification,
+    ThreadUnarchivedNotification,
+    ThreadDeletedNotification,
+    ThreadClosedNotification,
+)
+"""What every client hears of a thread, also one that does not subscribe to it."""
+
 NOTIFICATIONS: Mapping[str, type[Notice]] = {
     "thread/started": ThreadStartedNotification,
     "thread/status/changed": ThreadStatusChangedNotification,
@@ -256,8 +267,5 @@ NOTIFICATIONS: Mapping[str, type[Notice]] = {
     "deprecationNotice": DeprecationNoticeNotification,
     "serverRequest/resolved": ServerRequestResolvedNotification,
 }
-
-OUR_NOTIFICATIONS = frozenset({"thread/spend/updated", "thread/tools/changed"})
-"""The notifications that only limner has."""
 
 METHOD_OF: Mapping[type[Notice], str] = {kind: name for name, kind in NOTIFICATIONS.items()}

@@ -303,7 +303,7 @@ class ItemAnchor(Shape, tag_field="type", tag="item"):
 
 
 class ThreadItemsListParams(Shape):
-    """The newest item comes first, unless ``sort_direction`` is ``asc``."""
+    """The oldest item comes first, unless ``sort_direction`` is ``desc``."""
 
     thread_id: str
     turn_id: str | None = None

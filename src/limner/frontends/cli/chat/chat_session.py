@@ -14,9 +14,9 @@ from limner.errors import Cancelled, LimnerError
 from limner.frontends.cli.chat.attachments import find_picture, find_pictures, is_only_pictures
 from limner.frontends.cli.chat.chat_agent import ChatAgent, ChatOptions
 from limner.frontends.cli.chat.input_history import InputHistory
-from limner.frontends.cli.chat.interrupts import interrupts
 from limner.frontends.cli.chat.keyboard import Keyboard
 from limner.frontends.cli.chat.screen import Screen
+from limner.frontends.cli.interrupts import interrupts
 from limner.frontends.cli.rendering import clipped
 from limner.frontends.cli.stderr import is_live, size, write
 from limner.models.registry import OFFLINE, KnownModel

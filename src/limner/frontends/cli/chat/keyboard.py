@@ -17,12 +17,13 @@ from typing import Any
 
 import wcwidth
 
+from limner.display_text import clean_text
 from limner.frontends.cli import terminal
 from limner.frontends.cli.chat.input_history import InputHistory
-from limner.frontends.cli.chat.interrupts import interruptible_prompt
 from limner.frontends.cli.chat.line_editor import LineEditor
 from limner.frontends.cli.chat.screen import Screen
-from limner.frontends.cli.stderr import CLEAR_LINE, harmless, size, write
+from limner.frontends.cli.interrupts import interruptible_prompt
+from limner.frontends.cli.stderr import CLEAR_LINE, size, write
 from limner.tools.base import Question
 
 try:
@@ -109,7 +110,7 @@ class Keyboard:
             # What the user is typing now is not meant as an answer.
             await self._screen.wait_free()
             self._screen.pause()
-            write(f"{harmless(question.text)}\n{ANSWER}")
+            write(f"{question.text}\n{ANSWER}")
             self._reply = asyncio.get_running_loop().create_future()
             is_answered = False
             try:
@@ -212,7 +213,7 @@ def _edit_line(prompt: str, *, draft: str = "") -> str:
 
 
 def _one_line(text: str) -> str:
-    return harmless(text.replace("\n", "⏎").replace("\t", " "))
+    return clean_text(text.replace("\n", "⏎").replace("\t", " "))
 
 
 def _tail(text: str, used: int) -> str:

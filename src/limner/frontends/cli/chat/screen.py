@@ -25,13 +25,14 @@ from limner.agent.events import (
 )
 from limner.client import Limner
 from limner.content import Picture
+from limner.display_text import clean_text
 from limner.dollars import format_usd
 from limner.errors import LimnerError
 from limner.frontends.cli.chat.tool_lines import collapsed, expanded, title
 from limner.frontends.cli.output import failure
 from limner.frontends.cli.preview import show
 from limner.frontends.cli.rendering import WordWrap, clipped
-from limner.frontends.cli.stderr import CLEAR_LINE, harmless, is_live, size, wrapped, write
+from limner.frontends.cli.stderr import CLEAR_LINE, is_live, size, wrapped, write
 from limner.frontends.cli.terminal import SPINNER, TICK_S
 from limner.wires.base import Usage
 
@@ -88,7 +89,7 @@ class Screen:
     def line(self, text: str, *, dim: bool = False) -> None:
         """Show a text on lines of its own."""
         self._clear()
-        clean = wrapped(harmless(text), size().columns) if is_live() else harmless(text)
+        clean = wrapped(clean_text(text), size().columns) if is_live() else clean_text(text)
         write(f"{_DIM}{clean}{_PLAIN}\n" if dim and is_live() else f"{clean}\n")
 
     def lines(self, texts: Iterable[str], *, dim: bool = False) -> None:
@@ -136,7 +137,7 @@ class Screen:
             return
         if is_new or self._has_spinner:
             self._clear()
-        text = harmless(delta.text.replace("\r", ""))
+        text = clean_text(delta.text.replace("\r", ""))
         self._write_text(self._wrap.feed(text))
         if text:
             self._is_mid_line = not text.endswith("\n")
@@ -190,7 +191,7 @@ class Screen:
     def _end_turn(self, ended: TurnEnded) -> None:
         self._status = None
         if ended.text and not self._message_id and self._write_text is not None:
-            self._write_text(self._wrap.feed(harmless(ended.text.replace("\r", ""))))
+            self._write_text(self._wrap.feed(clean_text(ended.text.replace("\r", ""))))
             self._is_mid_line = True
         self._clear()
         if ended.is_cut:

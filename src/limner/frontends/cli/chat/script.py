@@ -17,8 +17,8 @@ from limner.frontends.cli import terminal
 from limner.frontends.cli.chat.attachments import find_pictures
 from limner.frontends.cli.chat.chat_agent import ChatAgent, ChatOptions
 from limner.frontends.cli.chat.chat_session import OFFLINE_NOTE
-from limner.frontends.cli.chat.interrupts import interrupts
 from limner.frontends.cli.chat.screen import Screen
+from limner.frontends.cli.interrupts import interrupts
 from limner.frontends.cli.output import CommandResult, emit, is_new_today, speak
 from limner.frontends.cli.preview import shows_pictures
 from limner.frontends.cli.stderr import is_live, say
