@@ -84,10 +84,10 @@ async def test_a_rate_limit_is_tried_again_with_growing_pauses_for_twenty_second
 async def test_a_pause_is_reported_before_it_begins(time: FakeClock) -> None:
     told: list[str] = []
     with waits_reported(lambda error, wait_s: told.append(wait_text(error, wait_s))):
-        await send_with_retries(Attempts(limited(5), unreached()), time.clock)
+        await send_with_retries(Attempts(unreached(), limited(5)), time.clock)
     assert told == [
-        "The service limits the rate of requests; limner asks again in 5 s",
         "The service cannot be reached; limner asks again in 1 s",
+        "The service limits the rate of requests; limner asks again in 5 s",
     ]
 
 

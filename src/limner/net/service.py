@@ -18,6 +18,7 @@ from collections.abc import (
 from contextlib import aclosing, asynccontextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from math import ceil
 from typing import Any, Protocol, TypeVar, cast
 
 import httpx2
@@ -354,7 +355,7 @@ def wait_text(error: ProviderError, wait_s: float) -> str:
     service = error.extras.get("provider", "The service")
     limited = isinstance(error, ProviderRateLimited)
     problem = "limits the rate of requests" if limited else "cannot be reached"
-    return f"{service} {problem}; limner asks again in {wait_s:.0f} s"
+    return f"{service} {problem}; limner asks again in {ceil(wait_s)} s"
 
 
 def _ignore_error(error: ProviderError) -> None:
