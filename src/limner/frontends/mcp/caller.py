@@ -65,9 +65,8 @@ class Caller:
         )
 
     async def roots(self) -> tuple[Path, ...]:
-        """Return the folders that the client works in, if it lists them and runs here."""
-        is_http = self._context.request is not None  # the client may run on another machine
-        if is_http or self._is_stateless or self._can.roots is None:
+        """Return the folders that the client works in, if it lists them."""
+        if self._is_stateless or self._can.roots is None:
             return ()
         with suppress(MCPError, ValidationError):
             listed = await self._session.send_request(
