@@ -62,9 +62,19 @@ class Home(msgspec.Struct, frozen=True):
         return self.folder / "damage-report"
 
     @property
+    def note_day(self) -> Path:
+        """The day on which the user last read the note about keys."""
+        return self.folder / "note-day"
+
+    @property
     def keys(self) -> Path:
         """The keys that ``limner keys set`` stored."""
         return self.folder / "keys.toml"
+
+    @property
+    def tokens(self) -> Path:
+        """The tokens of the servers that run, a file for each."""
+        return self.folder / "tokens"
 
     @property
     def config(self) -> Path:
