@@ -43,6 +43,14 @@ setup: $(DEV) ## Install limner and the tools to work on it into .venv
 lock: ## Write the versions and hashes of all dependencies (ARGS=--upgrade takes the newest)
 	$(PYTHON) scripts/lock.py $(ARGS)
 
+wheel: $(RUN) ## Build the wheel, always the same bytes, and its SBOM (CycloneDX) in dist/
+	rm -rf dist
+	$(BIN)/python -m hatchling build --target wheel --directory dist
+	$(BIN)/python scripts/sbom.py dist
+
+audit: ## Look for known vulnerabilities in the locked dependencies, if the database can be reached
+	$(PYTHON) scripts/audit.py
+
 demo: $(RUN) ## Draw a picture offline, then look at it
 	@$(BIN)/limner demo
 
@@ -76,10 +84,11 @@ mutants: $(DEV) requirements/mutants.txt ## Change core files at random and coun
 	$(PIP) --require-hashes --no-deps -r requirements/mutants.txt
 	$(BIN)/python scripts/mutants.py $(ARGS)
 
-faults: $(LOCAL) ## Let every system call of a paid call fail once (needs strace; takes hours)
+faults: $(LOCAL) ## Let every system call of a paid call fail once, then try small limits (needs strace and root; takes hours)
 	$(BIN)/python -m tests.faults.sweep $(ARGS)
+	$(BIN)/python -m tests.faults.limits
 
 clean: ## Remove what make made
 	rm -rf $(VENV) dist build .bench .pytest_cache .ruff_cache .hypothesis
 
-.PHONY: help setup lock demo test check format bench prices fuzz faults mutants clean
+.PHONY: help setup lock wheel audit demo test check format bench prices fuzz faults mutants clean

@@ -33,6 +33,7 @@ from limner.pictures.request import ImageRequest
 from limner.pictures.take import Pictures
 from limner.providers.base import Connection, Provider, ProviderSpec
 from limner.settings import Settings, load
+from limner.settings.variables import Variables
 from limner.storage.blobs import Blobs
 from limner.storage.home import Home
 from limner.storage.incoming_files import Incoming
@@ -69,8 +70,9 @@ async def _close_quietly(opened: Any) -> None:
     """Close a part; a failure is logged, since it must not hide what the program paid for."""
     try:
         await opened.aclose()
-    except (OSError, RuntimeError, LimnerError):
-        logger.warning("A part of limner could not be closed.", exc_info=True)
+    except (OSError, RuntimeError, MemoryError, LimnerError) as error:
+        logger.warning("A part of limner could not be closed: %s", error)
+        logger.debug("It failed here:", exc_info=error)
 
 
 def utc_now() -> datetime:
@@ -121,9 +123,11 @@ class Components:
         observe: Callable[[str], None] | None = None,
     ) -> None:
         self.building = threading.RLock()
-        self.env = os.environ if env is None else env
+        self._variables = Variables(env)
         self.cwd = Path.cwd() if cwd is None else cwd
-        self.settings = load(env=self.env, cwd=self.cwd) if settings is None else settings
+        if settings is None:
+            settings = load(env=os.environ if env is None else env, cwd=self.cwd)
+        self.settings = settings
         self.session_id = uuid.uuid4().hex
         self.clock = clock
         self.home = Home(self.settings.home)
@@ -135,7 +139,7 @@ class Components:
         self._approval = ApprovalPolicy(
             policy=approval.policy, above_nano=usd_to_nano(approval.above_usd)
         )
-        self._in_flight = InFlight()
+        self._in_flight = InFlight(self.home.path_locks)
         self._is_scope = False
         self.blobs = Blobs(self.home.blobs)
         self._incoming = Incoming(self.home.incoming, self.blobs)
@@ -145,7 +149,7 @@ class Components:
     @part
     def keys(self) -> Keys:
         """The keys of services."""
-        return Keys(self.home.keys, env=self.env)
+        return Keys(self.home.keys, env=self._variables)
 
     @part
     def store(self) -> Store:
@@ -261,7 +265,7 @@ class Components:
         roles = self.settings.model_roles
         return Registry(
             key_of=self.keys.get,
-            env=self.env,
+            env=self._variables,
             roles={"vision": roles.vision, "default": roles.default},
             own=self.settings.models,
             embedded=self.settings.images.embedded,
@@ -438,7 +442,8 @@ class Components:
 
     def _connect(self, choice: Choice) -> Provider:
         spec = choice.spec
-        base_url = self.env.get(spec.base_url_env, "") if spec.base_url_env else ""
+        base_url = self._variables.get(spec.base_url_env) if spec.base_url_env else ""
+        found = {name: self._variables.get(name) for name in spec.variables}
         return spec.build(
             Connection(
                 http=self._http.client(),
@@ -446,7 +451,7 @@ class Components:
                 key=choice.key,
                 illustrate=self._illustrate,
                 timeout_s=self.settings.services.timeout_s,
-                variables={name: self.env[name] for name in spec.variables if name in self.env},
+                variables={name: value for name, value in found.items() if value},
             )
         )
 

@@ -172,7 +172,7 @@ async def test_spend_says_what_this_object_and_everything_has_cost(
     lim: Limner, tmp_path: Path
 ) -> None:
     await lim.money.record_cost(2_000_000, "table", session_id="a", tool="t")
-    async with Limner(Settings(home=tmp_path / "home"), env=lim.env, cwd=tmp_path) as other:
+    async with Limner(Settings(home=tmp_path / "home"), env={}, cwd=tmp_path) as other:
         await other.money.record_cost(3_000_000, "table", session_id="b", tool="t")
     spend = await lim.spend()
     assert (spend.own_usd, spend.total_usd) == (0.002, 0.005)

@@ -27,8 +27,10 @@ from limner.catalogue.vision import (
     vision_model,
     vision_models,
 )
+from limner.content import Discreet
 from limner.errors import InputInvalid, SettingsError, UserError
 from limner.settings.custom_models import CustomModel
+from limner.settings.variables import Lookup
 from limner.wires.base import Effort
 
 EYES = "limner/eyes"
@@ -47,7 +49,7 @@ _SAFE_FORMATS = ("image/png", "image/jpeg")
 _FREE = Rate(input_usd=Decimal(0), output_usd=Decimal(0))
 
 
-class KnownModel(msgspec.Struct, frozen=True, kw_only=True):
+class KnownModel(Discreet, frozen=True, kw_only=True):
     """A model that can be used if its key is set.
 
     Attributes:
@@ -60,6 +62,8 @@ class KnownModel(msgspec.Struct, frozen=True, kw_only=True):
         account_url: where the user sees the bill, if that is known.
         facts: formats, limits, token rule and rate; unknown facts are None.
     """
+
+    unshown = ("base_url",)  # it may have a password in it
 
     name: str
     title: str
@@ -143,7 +147,7 @@ class Registry:
         self,
         *,
         key_of: Callable[[str], str | None],
-        env: Mapping[str, str],
+        env: Lookup,
         roles: Mapping[str, str | None],
         own: Sequence[CustomModel] = (),
         embedded: bool,

@@ -26,6 +26,8 @@ MAX_TILES = 16
 # Services without a stated limit still shrink pictures; more than this is only slower to send.
 GENEROUS_EDGE = 3072
 GENEROUS_BYTES = 5_000_000
+# No service refuses a picture with such edges; most shrink it.
+ACCEPTED_EDGE = 4096
 # Only the first page of a document is measured; the size of other pages is unknown.
 UNKNOWN_SIZE = Size(GENEROUS_EDGE, GENEROUS_EDGE)
 
@@ -94,6 +96,7 @@ class Fitting(msgspec.Struct, frozen=True, kw_only=True):
         region: Region | None = None,
         page: int = 1,
         images_in_request: int = 1,
+        to: str | None = None,
     ) -> FittedImage:
         """Prepare the picture, or a region of it, for a model.
 
@@ -104,6 +107,7 @@ class Fitting(msgspec.Struct, frozen=True, kw_only=True):
             page: the page of a document, from 1.
             images_in_request: how many pictures one request may carry, since some services then
                 accept less for each.
+            to: the media type of the result; None for the smallest that the model accepts.
 
         Raises:
             ImageError: the region lies outside the picture, or the page does not exist.
@@ -114,6 +118,8 @@ class Fitting(msgspec.Struct, frozen=True, kw_only=True):
         )
         size = Size(picture.width, picture.height) if page == 1 else UNKNOWN_SIZE
         request = replace(make_request(size), page=page)
+        if to is not None:
+            request = replace(request, formats=(to,))
         whole = await self._fit_one(picture, replace(request, region=region), model)
         if self.tile == "off":
             return whole
@@ -201,6 +207,7 @@ def conversation_request(
         max_width=min(useful.width, edge),
         max_height=min(useful.height, edge),
         max_bytes=limits.max_image_bytes or GENEROUS_BYTES,
+        max_edge_unchanged=min(limits.max_edge or ACCEPTED_EDGE, ACCEPTED_EDGE),
     )
     return replace(
         request, formats=tuple(kind for kind in request.formats if kind in model.formats)

@@ -13,9 +13,11 @@ import msgspec
 
 from limner.catalogue.images import ImageModel
 from limner.catalogue.prices import Free
+from limner.content import Discreet
 from limner.net.clock import Clock
 from limner.net.failures import MAY_BE_BILLED, Vendor
 from limner.net.http import HttpClient
+from limner.net.redaction import drop_userinfo
 from limner.net.service import DEFAULT_TIMEOUT_S
 from limner.net.sink import Sink
 from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt, RemoteJob
@@ -59,13 +61,15 @@ class Resumable(Protocol):
         ...
 
 
-class Connection(msgspec.Struct, frozen=True, kw_only=True):
+class Connection(Discreet, frozen=True, kw_only=True):
     """What a provider is built from, in the event loop that will use it.
 
     ``illustrate`` is the embedded illustrator: it takes a request and returns a PNG and facts about
     it. ``base_url`` has no slash at its end. ``timeout_s`` limits each request as a whole.
     ``variables`` holds the environment variables that the spec names and that are set.
     """
+
+    unshown = ("base_url", "key", "variables")
 
     http: HttpClient
     base_url: str
@@ -117,7 +121,7 @@ class ProviderSpec(msgspec.Struct, frozen=True, kw_only=True):
             title=self.title or self.name,
             key_env=self.key_env,
             base_url_env=self.base_url_env or "the base URL",
-            account_url=self.account_url or connection.base_url,
+            account_url=self.account_url or drop_userinfo(connection.base_url),
             unknown_outcome=MAY_STILL_DRAW if draws_for_free else MAY_BE_BILLED,
         )
 

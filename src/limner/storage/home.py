@@ -47,6 +47,11 @@ class Home(msgspec.Struct, frozen=True):
         return self.folder / "home-id"
 
     @property
+    def path_locks(self) -> Path:
+        """One byte for each path that a call will write, locked by the process of the call."""
+        return self.folder / "path-locks"
+
+    @property
     def backups(self) -> Path:
         """The daily copies of the database, and damaged ones that were put aside."""
         return self.folder / "backups"
@@ -57,9 +62,19 @@ class Home(msgspec.Struct, frozen=True):
         return self.folder / "damage-report"
 
     @property
+    def note_day(self) -> Path:
+        """The day on which the user last read the note about keys."""
+        return self.folder / "note-day"
+
+    @property
     def keys(self) -> Path:
         """The keys that ``limner keys set`` stored."""
         return self.folder / "keys.toml"
+
+    @property
+    def tokens(self) -> Path:
+        """The tokens of the servers that run, a file for each."""
+        return self.folder / "tokens"
 
     @property
     def config(self) -> Path:

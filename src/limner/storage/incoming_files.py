@@ -10,6 +10,7 @@ import errno
 import hashlib
 import os
 import shutil
+import stat
 import sys
 import tempfile
 import threading
@@ -22,13 +23,14 @@ from typing import Self
 
 from limner.errors import ImageTooLarge, StorageError
 from limner.storage.blobs import Blobs
-from limner.storage.os_errors import disk_errors, storage_error
+from limner.storage.os_errors import disk_errors, read_only_home, storage_error
 from limner.storage.temp_file import TempFile, sync_folder, temp_file_in
 
 if sys.platform != "win32":
     import fcntl
 
 _READ_BYTES = 1 << 24
+_FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)
 _OPEN_FLAGS = os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -77,7 +79,7 @@ class Incoming:
 
     def job_ids(self) -> set[str]:
         """The jobs that have a file here."""
-        return {path.name.partition(".")[0] for path in self._folder.glob("job_*.*")}
+        return {path.name.partition(".")[0] for path in self._files("job_*")}
 
     def remove_concluded(self, job_ids: Iterable[str]) -> list[int]:
         """Delete the files of jobs that have ended; returns the size of each.
@@ -94,7 +96,11 @@ class Incoming:
         return sizes
 
     def _files(self, job_id: str) -> Iterator[Path]:
-        return self._folder.glob(f"{job_id}.*")
+        yield from self._folder.glob(f"{job_id}.*")
+        # The bytes are here if the home could not take them: see `IncomingFile.write`.
+        for path in Path(tempfile.gettempdir()).glob(f"{job_id}.*"):
+            if _is_ours(path):
+                yield path
 
 
 class IncomingFile:
@@ -278,7 +284,7 @@ def _set_aside(folder: Path, room_bytes: int) -> TempFile:
     """Take room on the disk with a file that has no name.
 
     Raises:
-        StorageError: the disk has less room.
+        StorageError: the disk has less room (``NO_ROOM``), or is read-only (``HOME_READ_ONLY``).
     """
     room: TempFile | None = None
     try:
@@ -287,6 +293,8 @@ def _set_aside(folder: Path, room_bytes: int) -> TempFile:
     except OSError as error:
         if room is not None:
             room.close()
+        if error.errno in _FORBIDDEN:
+            raise read_only_home(folder.parent) from error
         raise StorageError(
             f"There is no room for a picture of up to {room_bytes >> 20} MB in {str(folder)!r} "
             f"({error.strerror or error}). Nothing was sent.",
@@ -308,6 +316,16 @@ def _allocate(fd: int, folder: Path, size_bytes: int) -> None:
     # This system cannot set room aside: at least it must be there now.
     if shutil.disk_usage(folder).free < size_bytes:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a file in a folder that all users may write is a plain file of this user."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return False
+    is_mine = sys.platform == "win32" or status.st_uid == os.geteuid()
+    return is_mine and stat.S_ISREG(status.st_mode)
 
 
 def _is_locked(path: Path) -> bool:

@@ -9,14 +9,37 @@ import sys
 
 from limner.display_text import clean_text
 
-# The system has no more files or memory for this process.
-SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 CLEAR_LINE = "\r\x1b[2K"
+_SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+# Python has no error of its own for these.
+_SIGNS_OF_SHORTAGE = ("MemoryError", "can't start new thread", "shared object", "shared libraries")
 
 
 def say(text: str) -> None:
-    """Print a line that is not the result."""
-    write(f"{clean_text(text)}\n")
+    """Print a line that is not the result, wrapped at the width of the terminal."""
+    write(f"{wrapped(clean_text(text), size().columns) if is_live() else clean_text(text)}\n")
+
+
+def wrapped(text: str, columns: int) -> str:
+    """A text whose lines fit the terminal: broken between words, indented as they begin."""
+    if all(len(line) < columns // 2 for line in text.splitlines()):
+        return text  # even if each character takes two cells
+    import wcwidth  # noqa: PLC0415 - most lines are short, and loading it takes a while
+
+    lines: list[str] = []
+    for line in text.split("\n"):
+        if wcwidth.width(line) < columns:
+            lines.append(line)
+            continue
+        indent = line[: len(line) - len(line.lstrip())]
+        lines += wcwidth.wrap(
+            line,
+            max(columns - 1, 1),
+            subsequent_indent=indent if len(indent) < columns // 2 else "",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    return "\n".join(lines)
 
 
 def write(text: str) -> None:
@@ -24,6 +47,18 @@ def write(text: str) -> None:
     with contextlib.suppress(OSError):
         sys.stderr.write(text)
         sys.stderr.flush()
+
+
+def shortage_behind(error: BaseException | None) -> str | None:
+    """What the system says if it has no more files or memory for this process; else None."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in _SHORTAGES:
+            return error.strerror
+        words = f"{type(error).__name__}: {error}"
+        if any(sign in words for sign in _SIGNS_OF_SHORTAGE):
+            return os.strerror(errno.ENOMEM)
+        error = error.__cause__ or error.__context__
+    return None
 
 
 def is_live() -> bool:

@@ -1,8 +1,11 @@
-"""The folder of the server and the roots of a client -> what a call may read and write.
+"""The folder of the server and more folders -> what a call may read and write.
 
 A client's model chooses the paths. It may use what every model may use: the folder of generated
-pictures, the temp folder, and the folder it works in. That is the folder in which the server was
-started, unless it is the root folder or a user's home. Each root of the client is allowed too.
+pictures, the temp folder, and the folder in which the server was started, unless that is the root
+folder or a user's home. More folders are allowed too: over stdio the roots that the client names,
+over HTTP the folders that the owner of the server lists. A relative path starts from the first of
+these: a root or a listed folder, the folder of the server, the folder of generated pictures. A file
+to read is looked for in all of them.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from urllib.request import url2pathname
 import msgspec
 from msgspec.structs import replace
 
+from limner.errors import ReachDenied, UserError
 from limner.storage.home import Home
 from limner.storage.reach import Reach
 
@@ -23,10 +27,15 @@ MAX_ROOTS = 16
 
 
 class CallScope(msgspec.Struct, frozen=True, kw_only=True):
-    """The folder that relative paths start from, and the files that a call may use."""
+    """The folders that relative paths start from, and the files that a call may use."""
 
-    cwd: Path
+    folders: tuple[Path, ...]
     reach: Reach
+
+    @property
+    def cwd(self) -> Path:
+        """The folder that a path to write starts from."""
+        return self.folders[0]
 
 
 class CallScopes:
@@ -45,15 +54,36 @@ class CallScopes:
         return self._known[roots]
 
     def _find(self, roots: tuple[Path, ...]) -> CallScope:
-        offered = (self._cwd, *roots)
+        offered = (*roots, self._cwd)
         granted = [Reach.for_model(home=self._home.folder, cwd=folder) for folder in offered]
         reach = replace(
             granted[0],
             read=tuple(path for one in granted for path in one.read),
             write=tuple(path for one in granted for path in one.write),
         )
-        narrow = (folder for folder in offered if Path(os.path.realpath(folder)) in reach.write)
-        return CallScope(cwd=next(narrow, self._home.generated), reach=reach)
+        narrow = [folder for folder in offered if Path(os.path.realpath(folder)) in reach.write]
+        return CallScope(folders=(*narrow, self._home.generated), reach=reach)
+
+
+def owned_folders(paths: Iterable[Path], *, home: Home) -> tuple[Path, ...]:
+    """The folders that the owner of a server lists.
+
+    Raises:
+        UserError: one is not a folder, or is closed to every model.
+    """
+    folders = tuple(Path(os.path.realpath(path.expanduser())) for path in paths)
+    for folder in folders:
+        if not folder.is_dir():
+            raise UserError(f"--allow-folder {folder} is not a folder")
+        reach = Reach.for_model(home=home.folder, cwd=folder)
+        try:
+            reach.resolve_write(folder / "picture.png", cwd=folder)
+        except ReachDenied as error:
+            raise UserError(
+                f"--allow-folder {folder} is closed to models",
+                hint="Choose a folder inside your home, not the home itself or a system folder.",
+            ) from error
+    return folders
 
 
 def folders_of(uris: Iterable[str]) -> tuple[Path, ...]:
