@@ -391,8 +391,8 @@ class Limner:
             limit: how many days and sessions at most.
             after: only sessions after those of another page, by its ``next_session``.
         """
-        own_nano = await self.money.spent_here()
-        return replace(await self.money.spend(lines=limit, after=after), own_nano=own_nano)
+        own = await self.money.sums_here()
+        return replace(await self.money.spend(lines=limit, after=after), own=own)
 
     async def heard(self, path: str | Path) -> str:
         """A sound file that a person plays to a model, as a data URL.
@@ -491,6 +491,25 @@ class Limner:
         return ToolContext(
             cwd=self.cwd,
             reach=self._person_reach,
+            progress=progress,
+            ask=ask,
+        )
+
+    def context(
+        self,
+        *,
+        progress: Callable[[Progress], None] = ignore_progress,
+        ask: Callable[[Question], Awaitable[bool]] = answer_no,
+    ) -> ToolContext:
+        """The context of calls that a model makes: what it may reach, and the session that pays.
+
+        A model may write the generated folder, the working folder and the temp folder of this
+        `Limner`, and read these and the user's home.
+        """
+        return ToolContext(
+            session_id=self.session_id,
+            cwd=self.cwd,
+            reach=Reach.for_model(home=self.home.folder, cwd=self.cwd),
             progress=progress,
             ask=ask,
         )
