@@ -21,8 +21,8 @@ import msgspec
 
 from limner.errors import (
     CorruptImage,
-    ImageError,
     ImageTooLarge,
+    InputInvalid,
     LimnerError,
     UnrecognizedImage,
     UnsafeSvg,
@@ -51,8 +51,9 @@ _KILLED = (-9, -15)
 # installations need them to find libraries. An API key must never be among them.
 _PASSED_ON = ("SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 
-_ERRORS: dict[str, type[ImageError]] = {
-    error.__name__: error for error in (UnrecognizedImage, CorruptImage, ImageTooLarge, UnsafeSvg)
+_ERRORS: dict[str, type[LimnerError]] = {
+    error.__name__: error
+    for error in (UnrecognizedImage, CorruptImage, ImageTooLarge, UnsafeSvg, InputInvalid)
 }
 
 
@@ -125,6 +126,7 @@ class WorkerProcess:
 
         Raises:
             ImageError: the job failed, or the picture exceeded a limit.
+            InputInvalid: the picture has no such region or page.
             WorkerDied: the worker died.
         """
         try:

@@ -155,6 +155,7 @@ class McpService:
         context = ToolContext(
             call_id=call.id,
             cwd=scope.cwd,
+            more_folders=scope.folders[1:],
             reach=scope.reach,
             cancel=call.cancel,
             progress=call.update,
