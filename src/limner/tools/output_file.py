@@ -23,6 +23,7 @@ from limner.errors import (
     BadProviderImage,
     CostSource,
     ImageError,
+    NotFound,
     OutputExists,
     ReachDenied,
     StorageError,
@@ -31,7 +32,7 @@ from limner.imaging.provenance import has_manifest
 from limner.money.paid_call import PaidCall
 from limner.pictures.labels import Label, is_copy, labelled
 from limner.pictures.request import ImageRequest, Receipt
-from limner.pictures.take import Pictures
+from limner.pictures.take import Pictures, content_handle
 from limner.storage.files import write_new, write_numbered
 from limner.storage.incoming_files import IncomingFile
 from limner.storage.os_errors import disk_errors
@@ -108,13 +109,15 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
         """
         await call.deliver(receipt.cost_nano, receipt.cost_source)
         request, service = plan.request, plan.choice.spec.name
-        lineage = {
+        lineage: dict[str, Any] = {
             "provider": service,
             "model": request.model,
             "prompt": request.prompt,
             "seed": request.seed,
             "parents": plan.parents,
         }
+        if plan.is_marked or plan.parents:
+            lineage["untrusted"] = plan.is_marked
         try:
             master = await self.pictures.verify(file)
         except ImageError as error:
@@ -169,9 +172,22 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
         )
         return OutputBytes(picture=picture, source=labelled(path, label))
 
-    def write(self, target: Path | None, output: OutputBytes, *, overwrite: bool = False) -> Path:
-        """Write the file at its target, or under a generated name."""
+    def write(
+        self,
+        target: Path | None,
+        output: OutputBytes,
+        *,
+        overwrite: bool = False,
+        replaces: str | None = None,
+    ) -> Path:
+        """Write the file at its target, or under a generated name.
+
+        If ``replaces`` is given, only that picture is overwritten: another program may have changed
+        the file since it was checked.
+        """
         if target is not None:
+            if replaces is not None and _handle_in(target) != replaces:
+                overwrite = False
             return write_new(target, output.source, overwrite=overwrite)
         stem = str(int(self.clock().timestamp() * 1000))
         return write_numbered(self.generated, stem, output.suffix, output.source)
@@ -197,6 +213,13 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
                 if is_late_enough and _contains(file, output.picture):
                     return file
         return self.write_or_rename(target, output)
+
+
+def _handle_in(path: Path) -> str | None:
+    try:
+        return content_handle(path)
+    except NotFound:
+        return None
 
 
 def _has_manifest(path: Path) -> bool:
