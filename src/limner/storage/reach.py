@@ -232,7 +232,7 @@ def _check_closed_names(path: Path, shown: str, granted: tuple[Path, ...]) -> No
     Only the part below the nearest granted folder counts: a user may work in a folder of an agent,
     as in a worktree below ``.claude``.
     """
-    depth = max(len(root.parts) for root in granted if path.is_relative_to(root))
+    depth = max((len(root.parts) for root in granted if path.is_relative_to(root)), default=0)
     for name in path.parts[depth:]:
         if _is_closed_name(name):
             raise ReachDenied(
