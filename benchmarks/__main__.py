@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import app_server, fit, gc_lock, in_flight, ledger, mcp, sessions, start_up, wires
+from benchmarks import (
+    app_server,
+    fit,
+    gc_lock,
+    in_flight,
+    ledger,
+    mcp,
+    sandbox,
+    sessions,
+    start_up,
+    wires,
+)
 
 BENCHMARKS = {
     "start_up": start_up.main,
@@ -15,6 +26,7 @@ BENCHMARKS = {
     "fit": fit.main,
     "mcp": mcp.main,
     "gc_lock": gc_lock.main,
+    "sandbox": sandbox.main,
     "app_server": app_server.main,
 }
 

@@ -188,7 +188,7 @@ RESULTS = (
             "cost_nano": EXACT,
             "extras": "in JSON its members follow the others",
             "untrusted": TRUST,
-            "pictures": "Python returns a list for `n` above 1",
+            "pictures": "Python returns a list if `n` is given",
             "failed": "in Python in `extras` of the first picture",
         },
     ),
@@ -199,6 +199,7 @@ RESULTS = (
         reasons={
             "cost_usd": "in JSON in `details`",
             "cost_source": "in JSON in `details`",
+            "value": "with a schema; in JSON `text` is its JSON text",
             "cost_nano": EXACT,
             "untrusted": TRUST,
         },

@@ -10,10 +10,9 @@ from functools import cached_property
 from importlib import import_module
 from itertools import pairwise
 from types import UnionType
-from typing import Any, get_args
+from typing import Any, get_args, get_overloads, is_typeddict
 
 import msgspec
-import python_options
 
 import limner
 from limner import errors
@@ -31,6 +30,7 @@ that does not exist is a `TypeError`, before anything is planned. Failures are c
 """
 SECTIONS = {
     "Calls that wait": lambda one: inspect.isfunction(one) and one.__module__ == "limner.blocking",
+    "Keywords": is_typeddict,
     "Classes": inspect.isclass,
     "Other functions": lambda one: inspect.isfunction(one) or inspect.ismethod(one),
     "Types": lambda one: isinstance(one, UnionType),
@@ -51,10 +51,6 @@ def python_api() -> Lines:
             yield from _entry(name, left.pop(name))
     if left:
         raise ValueError(f"public names without a section: {sorted(left)}")
-    yield "\n## Keywords\n"
-    for name in python_options.CLASSES:
-        kind = getattr(options, name)
-        yield f"\n### {name}\n\n{_text(kind, name)}\n"
     yield "\n## Errors\n\nEach is a class of `limner.errors`.\n\n```\n"
     tree = (errors.__doc__ or "").partition("::\n\n")[2]
     yield f"{inspect.cleandoc(tree)}\n```\n"
@@ -66,8 +62,11 @@ def _entry(name: str, one: Any) -> Lines:
         members = ", ".join(f"`{getattr(kind, '__name__', kind)}`" for kind in get_args(one))
         yield f"{members}\n\n{_alias_text(name)}\n"
         return
+    if is_typeddict(one):
+        yield from _keywords(name, one)
+        return
     if not inspect.isclass(one):
-        yield f"```\n{_signature(name, one)}\n```\n\n{_text(one, name)}\n"
+        yield f"```\n{_overloads(name, one)}\n```\n\n{_text(one, name)}\n"
         return
     yield f"```\nclass {_signature(name, one)}\n```\n\n{_text(one, name)}\n"
     for member, value in _members(one):
@@ -78,12 +77,33 @@ def _entry(name: str, one: Any) -> Lines:
         else:
             function = value.__func__ if isinstance(value, classmethod | staticmethod) else value
             prefix = "await " if inspect.iscoroutinefunction(function) else ""
-            yield f"\n- `{prefix}{_signature(member, function)}`: {_first_line(function, member)}\n"
+            forms = _overloads(member, function).splitlines()
+            shown = " or ".join(f"`{prefix}{form}`" for form in forms)
+            yield f"\n- {shown}: {_first_line(function, member)}\n"
+
+
+def _keywords(name: str, kind: Any) -> Lines:
+    """The keywords of a call with their types, those that every call has last."""
+    yield f"{_first_line(kind, name)}\n\n| keyword | type | meaning |\n|---|---|---|\n"
+    described: dict[str, str] = {}
+    for one in (kind, options.CallHooks):
+        described |= dict(re.findall(r"^- `(\w+)`: (.*)$", _text(one, name), re.MULTILINE))
+    own = [key for key in kind.__annotations__ if key not in options.CallHooks.__annotations__]
+    for key in [*own, *(key for key in kind.__annotations__ if key not in own)]:
+        written = getattr(kind.__annotations__[key], "__forward_arg__", kind.__annotations__[key])
+        words = str(written).removesuffix(" | None").replace("|", "\\|")
+        yield f"| `{key}` | `{words}` | {described[key]} |\n"
+
+
+def _overloads(name: str, one: Any) -> str:
+    """The signature, or one line for each overload."""
+    return "\n".join(_signature(name, form) for form in get_overloads(one) or [one])
 
 
 def _members(kind: type) -> list[tuple[str, Any]]:
     """The calls and properties of a class, in the order of its source; parts are left out."""
     shown = {*dir(kind)} if kind is not limner.Limner else {*limner.Limner().__dir__()}
+    shown -= getattr(kind, "_internal", frozenset[str]())
     ours = [one for one in reversed(kind.__mro__) if one.__module__.startswith("limner")]
     members = {name: value for one in ours for name, value in vars(one).items()}
     kinds = (property, cached_property, classmethod, staticmethod)
@@ -97,6 +117,8 @@ def _members(kind: type) -> list[tuple[str, Any]]:
 
 
 def _signature(name: str, one: Any) -> str:
+    if "__init__" in getattr(one, "_internal", ()):
+        return name
     try:
         whole = inspect.signature(one)
     except ValueError:  # a protocol

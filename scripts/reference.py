@@ -171,21 +171,23 @@ def _counting(takes_images: bool, rule: Any) -> str:
 
 def error_codes() -> Lines:
     yield "# Error codes\n\n"
-    yield "Every failure has a code that does not change; `kind` is the `code` of a tool result."
-    yield "\n\n"
+    yield "Every failure has a code that does not change; `kind` is the `code` of a tool result. "
+    yield "`error.retryable` says for one failure if the same call may work later.\n\n"
     yield "| code | kind | exit | retryable | meaning |\n|---|---|---|---|---|\n"
     for value in vars(errors).values():
         if isinstance(value, type) and issubclass(value, errors.LimnerError):
             if value is errors.ProviderError:  # only ever raised as one of its kinds
                 continue
             meaning = (value.__doc__ or "").splitlines()[0]
-            retryable = "yes" if value.retryable else "no"
             for code in _codes(value):
-                yield f"| `{code}` | {value.kind} | {value.exit_status} | {retryable} | "
-                yield f"{meaning} |\n"
+                yield _error_row(code, value, meaning)
     for code, (kind, meaning) in errors.MORE_CODES.items():
-        retryable = "yes" if kind.retryable else "no"
-        yield f"| `{code}` | {kind.kind} | {kind.exit_status} | {retryable} | {meaning} |\n"
+        yield _error_row(code, kind, meaning)
+
+
+def _error_row(code: str, kind: type[errors.LimnerError], meaning: str) -> str:
+    retryable = errors.RETRYABLE.get(code, "yes" if kind.retryable else "no")
+    return f"| `{code}` | {kind.kind} | {kind.exit_status} | {retryable} | {meaning} |\n"
 
 
 def tools() -> Lines:

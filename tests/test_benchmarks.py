@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from benchmarks import app_server, ledger
+from benchmarks import app_server, ledger, sandbox
 from benchmarks.app_server_model import MARK, last_words
 from tests.servers.components import needs
 
@@ -45,3 +45,11 @@ def test_the_ledger_is_measured_and_its_sums_agree(capsys: pytest.CaptureFixture
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines[2:6]] == ["reserve", "settle", "spend", "spent"]
     assert lines[-1] == "sums that differ from their rows: none"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is no sandbox")
+@pytest.mark.slow
+def test_the_cost_of_the_sandbox_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    sandbox.main(rounds=1, starts=1)
+    rows = [line[:12].strip() for line in capsys.readouterr().out.splitlines()]
+    assert rows == ["lock down", "verify PNG", "verify JPEG", "JPEG to PNG", "draw SVG"]

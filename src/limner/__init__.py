@@ -23,6 +23,8 @@ if TYPE_CHECKING:
         TurnStarted,
         UsageUpdated,
     )
+    from limner.agent.session_export import ExportedSession
+    from limner.agent.session_import import ImportedSession
     from limner.agents import Agent
     from limner.blocking import (
         BlockingPicture,
@@ -36,79 +38,118 @@ if TYPE_CHECKING:
         take,
     )
     from limner.catalogue.images import ImageModel
-    from limner.catalogue.prices import FlatPrice
-    from limner.catalogue.sizes import AnySize
+    from limner.catalogue.prices import FlatPrice, Quote
+    from limner.catalogue.sizes import AnySize, Size
     from limner.client import Limner, StoredPicture, create_image_tools, tool
     from limner.content import Picture, Text
     from limner.errors import LimnerError
     from limner.frontends.codex import codex_thread
     from limner.frontends.remote.approvals import ApprovalRequest
-    from limner.frontends.remote.client import connect
+    from limner.frontends.remote.client import Client, ThreadInfo, connect
     from limner.frontends.remote.events import RawNotification, Reconnected, RemoteEvent, TurnResult
+    from limner.frontends.remote.threads import Thread, ThreadOptions, TurnOptions
     from limner.imaging.fit import Region
-    from limner.money.records import Spend
+    from limner.imaging.fit.request import Fitted
+    from limner.imaging.png_chunks import PngText
+    from limner.imaging.provenance import Ingredient, Manifest
+    from limner.money.records import LedgerRow, Spend, SpendLine
     from limner.pictures.fitting import FittedImage
+    from limner.pictures.gc import FreedSpace
+    from limner.pictures.lineage import Lineage, PictureRecord
     from limner.pictures.request import ImageRequest, Progress, Receipt
     from limner.providers.base import Connection, ProviderSpec
+    from limner.providers.choice import Choice
     from limner.settings import Settings
-    from limner.tools.base import Question, Tool, ToolCall, ToolContext, ToolResult
+    from limner.storage.reach import Reach
+    from limner.tools.base import ApprovalPolicy, Question, Tool, ToolCall, ToolContext, ToolResult
+    from limner.tools.function_tools import FunctionTool, ToolOptions
     from limner.tools.image_input import ImageInput
     from limner.tools.inspection import Inspection
+    from limner.tools.options import EditOptions, GenerateOptions, InspectOptions
     from limner.tools.output_file import GeneratedImage
-    from limner.tools.picture_info import PictureInfo
+    from limner.tools.picture_info import PictureInfo, Provenance
     from limner.tools.planning import Plan
     from limner.tools.registry import ToolRegistry
+    from limner.wires.base import Usage
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Agent": "limner.agents",
     "AnySize": "limner.catalogue.sizes",
+    "ApprovalPolicy": "limner.tools.base",
     "ApprovalRequest": "limner.frontends.remote.approvals",
     "BlockingPicture": "limner.blocking",
+    "Choice": "limner.providers.choice",
+    "Client": "limner.frontends.remote.client",
     "Compacted": "limner.agent.events",
     "Compacting": "limner.agent.events",
     "Connection": "limner.providers.base",
+    "EditOptions": "limner.tools.options",
     "Event": "limner.agent.events",
+    "ExportedSession": "limner.agent.session_export",
+    "Fitted": "limner.imaging.fit.request",
     "FittedImage": "limner.pictures.fitting",
     "FlatPrice": "limner.catalogue.prices",
+    "FreedSpace": "limner.pictures.gc",
+    "FunctionTool": "limner.tools.function_tools",
+    "GenerateOptions": "limner.tools.options",
     "GeneratedImage": "limner.tools.output_file",
     "ImageInput": "limner.tools.image_input",
     "ImageModel": "limner.catalogue.images",
     "ImageRequest": "limner.pictures.request",
+    "ImportedSession": "limner.agent.session_import",
+    "Ingredient": "limner.imaging.provenance",
     "InputAdded": "limner.agent.events",
+    "InspectOptions": "limner.tools.options",
     "Inspection": "limner.tools.inspection",
     "ItemAdded": "limner.agent.events",
+    "LedgerRow": "limner.money.records",
     "Limner": "limner.client",
     "LimnerError": "limner.errors",
+    "Lineage": "limner.pictures.lineage",
+    "Manifest": "limner.imaging.provenance",
     "Picture": "limner.content",
     "PictureInfo": "limner.tools.picture_info",
+    "PictureRecord": "limner.pictures.lineage",
     "Plan": "limner.tools.planning",
+    "PngText": "limner.imaging.png_chunks",
     "Progress": "limner.pictures.request",
+    "Provenance": "limner.tools.picture_info",
     "ProviderSpec": "limner.providers.base",
     "Question": "limner.tools.base",
+    "Quote": "limner.catalogue.prices",
     "RawNotification": "limner.frontends.remote.events",
+    "Reach": "limner.storage.reach",
     "Receipt": "limner.pictures.request",
     "Reconnected": "limner.frontends.remote.events",
     "Region": "limner.imaging.fit",
     "RemoteEvent": "limner.frontends.remote.events",
     "Retrying": "limner.agent.events",
     "Settings": "limner.settings",
+    "Size": "limner.catalogue.sizes",
     "Spend": "limner.money.records",
+    "SpendLine": "limner.money.records",
     "StoredPicture": "limner.client",
     "Text": "limner.content",
     "TextDelta": "limner.agent.events",
+    "Thread": "limner.frontends.remote.threads",
+    "ThreadInfo": "limner.frontends.remote.client",
+    "ThreadOptions": "limner.frontends.remote.threads",
     "Tool": "limner.tools.base",
     "ToolCall": "limner.tools.base",
     "ToolContext": "limner.tools.base",
     "ToolFinished": "limner.agent.events",
+    "ToolOptions": "limner.tools.function_tools",
     "ToolProgress": "limner.agent.events",
     "ToolRegistry": "limner.tools.registry",
     "ToolResult": "limner.tools.base",
     "ToolStarted": "limner.agent.events",
     "TurnEnded": "limner.agent.events",
+    "TurnOptions": "limner.frontends.remote.threads",
     "TurnResult": "limner.frontends.remote.events",
     "TurnStarted": "limner.agent.events",
+    "Usage": "limner.wires.base",
     "UsageUpdated": "limner.agent.events",
     "codex_thread": "limner.frontends.codex",
     "connect": "limner.frontends.remote.client",
@@ -127,51 +168,79 @@ _HOMES = {
 __all__ = [
     "Agent",
     "AnySize",
+    "ApprovalPolicy",
     "ApprovalRequest",
     "BlockingPicture",
+    "Choice",
+    "Client",
     "Compacted",
     "Compacting",
     "Connection",
+    "EditOptions",
     "Event",
+    "ExportedSession",
+    "Fitted",
     "FittedImage",
     "FlatPrice",
+    "FreedSpace",
+    "FunctionTool",
+    "GenerateOptions",
     "GeneratedImage",
     "ImageInput",
     "ImageModel",
     "ImageRequest",
+    "ImportedSession",
+    "Ingredient",
     "InputAdded",
+    "InspectOptions",
     "Inspection",
     "ItemAdded",
+    "LedgerRow",
     "Limner",
     "LimnerError",
+    "Lineage",
+    "Manifest",
     "Picture",
     "PictureInfo",
+    "PictureRecord",
     "Plan",
+    "PngText",
     "Progress",
+    "Provenance",
     "ProviderSpec",
     "Question",
+    "Quote",
     "RawNotification",
+    "Reach",
     "Receipt",
     "Reconnected",
     "Region",
     "RemoteEvent",
     "Retrying",
     "Settings",
+    "Size",
     "Spend",
+    "SpendLine",
     "StoredPicture",
     "Text",
     "TextDelta",
+    "Thread",
+    "ThreadInfo",
+    "ThreadOptions",
     "Tool",
     "ToolCall",
     "ToolContext",
     "ToolFinished",
+    "ToolOptions",
     "ToolProgress",
     "ToolRegistry",
     "ToolResult",
     "ToolStarted",
     "TurnEnded",
+    "TurnOptions",
     "TurnResult",
     "TurnStarted",
+    "Usage",
     "UsageUpdated",
     "codex_thread",
     "connect",

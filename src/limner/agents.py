@@ -48,6 +48,9 @@ class Agent:
         InputInvalid: there is no such sandbox or policy, or the budget is not an amount.
     """
 
+    # For the front ends.
+    _internal = frozenset({"conversation"})
+
     def __init__(
         self,
         lim: Limner | None = None,

@@ -14,7 +14,6 @@ from typing import (
     TYPE_CHECKING,
     Any,
     Concatenate,
-    Literal,
     ParamSpec,
     TypeVar,
     Unpack,
@@ -120,7 +119,7 @@ def _blocking(method: Callable[Concatenate[Limner, P], Coroutine[Any, Any, T]]) 
 
 @overload
 def generate(
-    prompt: str, *, n: Literal[1] = 1, **options: Unpack[GenerateOptions]
+    prompt: str, *, n: None = None, **options: Unpack[GenerateOptions]
 ) -> GeneratedImage: ...
 
 
@@ -132,9 +131,9 @@ def generate(
 
 # The two with overloads are written out: type checkers lose derived ones in `submit(generate, …)`.
 def generate(
-    prompt: str, *, n: int = 1, **options: Unpack[GenerateOptions]
+    prompt: str, *, n: int | None = None, **options: Unpack[GenerateOptions]
 ) -> GeneratedImage | list[GeneratedImage]:
-    """Draw a picture, or with ``n`` a list of so many; as `Limner.generate`.
+    """Draw a picture, or with ``n`` (1 to 10) a list of pictures; as `Limner.generate`.
 
     Settings are read from files and environment as for the command line.
 
@@ -147,7 +146,7 @@ def generate(
 
 @overload
 def edit(
-    image: ImageInput, prompt: str, *, n: Literal[1] = 1, **options: Unpack[EditOptions]
+    image: ImageInput, prompt: str, *, n: None = None, **options: Unpack[EditOptions]
 ) -> GeneratedImage: ...
 
 
@@ -158,7 +157,7 @@ def edit(
 
 
 def edit(
-    image: ImageInput, prompt: str, *, n: int = 1, **options: Unpack[EditOptions]
+    image: ImageInput, prompt: str, *, n: int | None = None, **options: Unpack[EditOptions]
 ) -> GeneratedImage | list[GeneratedImage]:
     """Change a picture, or draw from pictures; as `Limner.edit`.
 

@@ -15,7 +15,6 @@ from types import TracebackType
 from typing import (
     TYPE_CHECKING,
     Any,
-    Literal,
     ParamSpec,
     Self,
     TypeVar,
@@ -156,16 +155,21 @@ class Limner:
         self.components = parts = Components(
             settings, budget_usd=budget_usd, env=env, cwd=cwd, clock=clock, observe=observe
         )
-        self.env, self.cwd, self.clock = parts.env, parts.cwd, parts.clock
+        self.cwd, self.clock = parts.cwd, parts.clock
         self.settings, self.home, self.session_id = parts.settings, parts.home, parts.session_id
 
     def __repr__(self) -> str:
         return f"<Limner home={str(self.home.folder)!r} cwd={str(self.cwd)!r}>"
 
+    # For the front ends; a program has no use for them, nor for the parts below.
+    _internal = frozenset(
+        {"components", "conversation_registry", "conversation_tools", "heard", "person", "shown"}
+        | {"draw", "plan", "recover", "delivered_file", "close_job"}
+    )
+
     def __dir__(self) -> list[str]:
-        # The parts below are for the front ends; a program has no use for them.
         parts = {name for name in vars(type(self)) if isinstance(vars(Components).get(name), part)}
-        return sorted({*super().__dir__(), *vars(self)} - parts - {"components"})
+        return sorted({*super().__dir__(), *vars(self)} - parts - self._internal)
 
     conversations = _forward(Components.conversations)
     drawing = _forward(Components.drawing)
@@ -192,7 +196,7 @@ class Limner:
 
     @overload
     async def generate(
-        self, prompt: str, *, n: Literal[1] = 1, **options: Unpack[GenerateOptions]
+        self, prompt: str, *, n: None = None, **options: Unpack[GenerateOptions]
     ) -> GeneratedImage: ...
 
     @overload
@@ -201,9 +205,9 @@ class Limner:
     ) -> list[GeneratedImage]: ...
 
     async def generate(
-        self, prompt: str, *, n: int = 1, **options: Unpack[GenerateOptions]
+        self, prompt: str, *, n: int | None = None, **options: Unpack[GenerateOptions]
     ) -> GeneratedImage | list[GeneratedImage]:
-        """Draw a picture, or with ``n`` a list of so many.
+        """Draw a picture, or with ``n`` (1 to 10) a list of pictures; ``n=1`` is a list of one.
 
         Takes the arguments of the tool `image_generate`. If some pictures of a list fail, the list
         is shorter, and ``extras["failed"]`` of the first says why.
@@ -217,7 +221,7 @@ class Limner:
 
     @overload
     async def edit(
-        self, image: ImageInput, prompt: str, *, n: Literal[1] = 1, **options: Unpack[EditOptions]
+        self, image: ImageInput, prompt: str, *, n: None = None, **options: Unpack[EditOptions]
     ) -> GeneratedImage: ...
 
     @overload
@@ -226,9 +230,14 @@ class Limner:
     ) -> list[GeneratedImage]: ...
 
     async def edit(
-        self, image: ImageInput, prompt: str, *, n: int = 1, **options: Unpack[EditOptions]
+        self,
+        image: ImageInput,
+        prompt: str,
+        *,
+        n: int | None = None,
+        **options: Unpack[EditOptions],
     ) -> GeneratedImage | list[GeneratedImage]:
-        """Change a picture, or draw from pictures; with ``n`` a list of so many.
+        """Change a picture, or draw from pictures; with ``n`` (1 to 10) a list of pictures.
 
         Takes the arguments of the tool `image_edit`, and answers as `generate`.
 
@@ -255,7 +264,9 @@ class Limner:
         order = self._order(arguments, options)
         return await draw_all(order, self.drawing, self.person(progress=progress, ask=ask))
 
-    async def quote(self, prompt: str, *, n: int = 1, **options: Unpack[GenerateOptions]) -> Plan:
+    async def quote(
+        self, prompt: str, *, n: int | None = None, **options: Unpack[GenerateOptions]
+    ) -> Plan:
         """What `generate` would do with the same arguments, and what that costs.
 
         Nothing is sent, written or paid.
@@ -543,13 +554,13 @@ class Limner:
         first, *others = drawn.images
         if drawn.failures:
             first = replace(first, extras={**first.extras, "failed": failures_value(drawn)})
-        return first if arguments.n == 1 else [first, *others]
+        return first if given["n"] is None else [first, *others]
 
     async def _with_names(
         self, kind: type[msgspec.Struct], given: Mapping[str, Any]
     ) -> dict[str, Any]:
         """The keywords of a call, with each picture as the path or the handle that tools take."""
-        named = dict(given)
+        named = dict(_with_lists(kind, given))
         for name, argument in arguments_of(kind).items():
             if "image" not in argument.extra or named.get(name) is None:
                 continue
@@ -606,11 +617,23 @@ def _read(kind: type[S], given: Mapping[str, Any]) -> S:
     Raises:
         InputInvalid: one is missing or wrong.
     """
+    given = _with_lists(kind, given)
     own = {name: given[name] for name in kind.__struct_fields__ if given.get(name) is not None}
     plain = msgspec.to_builtins(
         own, builtin_types=(bytes, bytearray, memoryview), enc_hook=_as_json
     )
     return read_arguments(kind, plain)
+
+
+def _with_lists(kind: type[msgspec.Struct], given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The keywords, with one name or picture as a list of one if the argument is a list."""
+    single = (str, bytes, bytearray, memoryview, os.PathLike, Picture, GeneratedImage)
+    lists = {
+        name: [given[name]]
+        for name, argument in arguments_of(kind).items()
+        if get_origin(argument.plain) is tuple and isinstance(given.get(name), single)
+    }
+    return {**given, **lists}
 
 
 def _hooks(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from limner.pictures.request import ImageRequest
 from limner.pictures.take import Pictures
 from limner.providers.base import Connection, Provider, ProviderSpec
 from limner.settings import Settings, load
+from limner.settings.variables import Variables
 from limner.storage.blobs import Blobs
 from limner.storage.home import Home
 from limner.storage.incoming_files import Incoming
@@ -121,9 +122,11 @@ class Components:
         observe: Callable[[str], None] | None = None,
     ) -> None:
         self.building = threading.RLock()
-        self.env = os.environ if env is None else env
+        self._variables = Variables(env)
         self.cwd = Path.cwd() if cwd is None else cwd
-        self.settings = load(env=self.env, cwd=self.cwd) if settings is None else settings
+        if settings is None:
+            settings = load(env=os.environ if env is None else env, cwd=self.cwd)
+        self.settings = settings
         self.session_id = uuid.uuid4().hex
         self.clock = clock
         self.home = Home(self.settings.home)
@@ -145,7 +148,7 @@ class Components:
     @part
     def keys(self) -> Keys:
         """The keys of services."""
-        return Keys(self.home.keys, env=self.env)
+        return Keys(self.home.keys, env=self._variables)
 
     @part
     def store(self) -> Store:
@@ -261,7 +264,7 @@ class Components:
         roles = self.settings.model_roles
         return Registry(
             key_of=self.keys.get,
-            env=self.env,
+            env=self._variables,
             roles={"vision": roles.vision, "default": roles.default},
             own=self.settings.models,
             embedded=self.settings.images.embedded,
@@ -377,6 +380,7 @@ class Components:
                 ),
                 money=self.money,
                 drawn_here=self.pictures.drawn_here,
+                ingress=self.ingress,
             ),
         )
 
@@ -437,7 +441,8 @@ class Components:
 
     def _connect(self, choice: Choice) -> Provider:
         spec = choice.spec
-        base_url = self.env.get(spec.base_url_env, "") if spec.base_url_env else ""
+        base_url = self._variables.get(spec.base_url_env) if spec.base_url_env else ""
+        found = {name: self._variables.get(name) for name in spec.variables}
         return spec.build(
             Connection(
                 http=self._http.client(),
@@ -445,7 +450,7 @@ class Components:
                 key=choice.key,
                 illustrate=self._illustrate,
                 timeout_s=self.settings.services.timeout_s,
-                variables={name: self.env[name] for name in spec.variables if name in self.env},
+                variables={name: value for name, value in found.items() if value},
             )
         )
 

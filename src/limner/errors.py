@@ -104,7 +104,7 @@ class LimnerError(Exception):
         return self.cost_nano / NANO_PER_USD
 
     def as_json(self) -> dict[str, object]:
-        """The JSON object: code, message, retryable, billed, cost_usd, hint, extras."""
+        """The JSON object: code, message, retryable, billed, cost_usd, hint, then each extra."""
         return {
             "code": self.code,
             "message": self.message,
@@ -132,6 +132,10 @@ class InputInvalid(UserError):
     def __init__(self, message: str, *, field: str | None = None, **rest: Any) -> None:
         super().__init__(message, **rest)
         self.field = field
+
+    def as_json(self) -> dict[str, object]:
+        """As `LimnerError.as_json`, with the ``field`` that is wrong if there is one."""
+        return super().as_json() | ({} if self.field is None else {"field": self.field})
 
 
 class InvalidSize(InputInvalid):
@@ -408,3 +412,20 @@ MORE_CODES: Mapping[str, tuple[type[LimnerError], str]] = {
     "UNKNOWN_TOOL": (ToolUnavailable, "There is no tool of this name."),
 }
 """The codes that are set where an error is raised, each with its class and its meaning."""
+
+
+RETRYABLE: Mapping[str, str] = {
+    "BUDGET_EXCEEDED": "if only calls in flight are in the way",
+    "HOME_IN_USE": "yes",
+    "IMAGE_GEN_PROVIDER_UNAVAILABLE": "if nothing can have been billed",
+    "IMAGE_GEN_QUOTA_EXCEEDED": "if the account has quota left",
+    "JOB_ENDED": "yes",
+    "JOB_RUNNING_ELSEWHERE": "yes",
+    "MODEL_RATE_LIMITED": "if the account has quota left",
+    "MODEL_UNAVAILABLE": "if nothing can have been billed",
+    "SERVER_BUSY": "yes",
+    "SERVER_GONE": "if the connection had worked before",
+    "SESSION_IN_USE": "yes",
+    "STORAGE_FAILED": "if another process was in the way",
+}
+"""When a retry can help, for the codes that differ from their class."""

@@ -10,13 +10,18 @@ from limner.catalogue.prices import (
     Free,
     PerMegapixelPrice,
     PerSizePrice,
+    PriceRequest,
+    Quote,
     ReportedPrice,
     SizePrice,
     UnknownPrice,
     cost_of_dollars,
 )
 from limner.catalogue.sizes import AnySize, ListedSizes, Size, SizeRange
+from limner.net.clock import Clock
+from limner.net.failures import Vendor
 from limner.net.http import MultipartForm, Upload
+from limner.net.json_pictures import Marker
 from limner.net.sink import Sink
 from limner.pictures.request import (
     ImageRequest,
@@ -34,6 +39,7 @@ from limner.tools.declaration import ToolDeclaration
 
 __all__ = [
     "AnySize",
+    "Clock",
     "Connection",
     "EditRule",
     "FlatPrice",
@@ -44,14 +50,17 @@ __all__ = [
     "JobProvider",
     "JobStatus",
     "ListedSizes",
+    "Marker",
     "MultipartForm",
     "Outcome",
     "PerMegapixelPrice",
     "PerSizePrice",
+    "PriceRequest",
     "Progress",
     "Provider",
     "ProviderCallbacks",
     "ProviderSpec",
+    "Quote",
     "Receipt",
     "RemoteJob",
     "ReportedPrice",
@@ -67,5 +76,6 @@ __all__ = [
     "ToolHints",
     "UnknownPrice",
     "Upload",
+    "Vendor",
     "cost_of_dollars",
 ]

@@ -306,9 +306,10 @@ async def test_a_picture_that_a_service_drew_by_itself_becomes_a_handle(lim: Lim
     entered = await lim.ingress.items(items, source="an import")
     assert entered.items == (
         {**drawn, "result": f"{HANDLE_URL}{handle_of(PNG)}"},
-        {**drawn, "result": ""},
+        {**drawn, "result": "", "note": entered.items[1].get("note")},
         drawn,
     )
+    assert str(entered.items[1]["note"]).startswith("[image omitted: ")
     again = await lim.ingress.items(entered.items, source="an import")
     assert again.items == entered.items
 

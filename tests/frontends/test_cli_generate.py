@@ -236,7 +236,7 @@ def test_no_secret_is_ever_shown(
         shown = done.out + done.err
         assert done.status == 3
         assert "•••" in done.error["message"]
-        assert "authorization: 'Bearer •••'" in done.err
+        assert "authorization: '•••'" in done.err
         assert OPENAI_KEY not in shown
         assert REPLICATE_KEY not in shown
 

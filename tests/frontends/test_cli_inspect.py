@@ -75,6 +75,7 @@ def test_several_pictures_and_options_between_them(
 def test_a_region_and_a_schema_are_passed_on(desk: CommandLine, model: ResponsesServer) -> None:
     draw(desk.studio.cwd / "plan.png", 3000, 2000)
     (desk.studio.cwd / "room.json").write_text('{"type": "object"}')
+    model.model_answer = ModelAnswer(pieces=('{"room": ', '"kitchen"}'))
     done = desk.run(
         *("inspect", "plan.png", "Which room?", "--region", "2000,100,400,300"),
         *("--schema", "room.json", "--json"),
@@ -82,6 +83,7 @@ def test_a_region_and_a_schema_are_passed_on(desk: CommandLine, model: Responses
     assert done.json["details"]["part"] == {"x": 2000, "y": 100, "width": 400, "height": 300}
     (request,) = model.sent("ask")
     assert request.json()["text"]["format"]["schema"]["type"] == "object"
+    assert done.json["text"] == '{"room": "kitchen"}'
 
 
 @pytest.mark.parametrize("text", ["[]", "{", ""])

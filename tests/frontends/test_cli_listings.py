@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import sys
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,8 @@ from tests.frontends.cli_process import CommandLine, Done
 from limner.illustrator import assets
 from limner.storage.keys import Keys
 from limner.testing.servers.openai_server import OpenAIServer
+
+LANDLOCK_CREATE_RULESET = 444
 
 
 def checks(done: Done) -> dict[str, bool]:
@@ -114,6 +118,36 @@ def test_the_doctor_finds_a_fresh_machine_healthy(cli: CommandLine) -> None:
         ],
         True,
     )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is no sandbox")
+def test_the_doctor_says_which_protections_hold(cli: CommandLine) -> None:
+    version = ctypes.CDLL(None).syscall(LANDLOCK_CREATE_RULESET, None, 0, 1)
+    landlock = f", Landlock {version}" if version > 0 else ""
+    reading = "a worker reads only Python and its libraries"
+    done = cli.run("doctor", "--json")
+    assert done.json["sandbox"] == [
+        {
+            "name": "reading",
+            "holds": version > 0,
+            "detail": f"{reading} (Landlock {version})"
+            if version > 0
+            else f"this system cannot enforce: {reading}",
+        },
+        *(
+            {"name": name, "holds": True, "detail": detail}
+            for name, detail in {
+                "writing": f"a worker writes and deletes no file (seccomp{landlock})",
+                "network": f"a worker opens no socket (seccomp{landlock})",
+                "processes": "a worker starts no program and reaches no process "
+                f"(seccomp{landlock})",
+                "memory": "a worker has a limit on memory (rlimit)",
+                "host": "other programs cannot read limner's memory (not dumpable)",
+            }.items()
+        ),
+    ]
+    lines = cli.run("doctor").out.splitlines()
+    assert lines[-1] == "ok    host        " + done.json["sandbox"][-1]["detail"]
 
 
 def test_the_doctor_reports_a_role_that_cannot_be_used(cli: CommandLine) -> None:

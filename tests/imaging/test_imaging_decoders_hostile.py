@@ -254,15 +254,16 @@ import os, sys
 from limner.imaging import pixels
 from limner.imaging.formats import accepted_formats
 from limner.imaging.limits import WorkerLimits
-from limner.imaging.sandbox import enter_sandbox
+from limner.imaging.sandbox import DECODER, enter_sandbox, restrict_files
 from limner.imaging.decode import load_decoders
 
 limits = WorkerLimits(accept=accepted_formats([sys.argv[1]]))
 load_decoders(limits)
-enter_sandbox(limits)
+version = restrict_files(DECODER)
 if os.getuid() == 0:
     os.setgid(65534)
     os.setuid(65534)
+enter_sandbox(limits, DECODER, landlock_abi=version)
 facts = pixels.verify(sys.stdin.buffer.read(), limits=limits)
 print(facts.mime, facts.width, facts.height)
 """

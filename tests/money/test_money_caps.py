@@ -96,7 +96,7 @@ async def test_a_cap_that_refuses_for_good_is_named_before_one_that_refuses_for_
             "program",
             "raise budget_usd (on the command line: --budget)",
         ),
-        (Caps(scope_nano=3 * CENT), "'alice'", "raise the budget_usd of the scope"),
+        (Caps(scope_nano=3 * CENT), "scope", "raise the budget_usd of the scope"),
         (
             Caps(day_nano=3 * CENT),
             "day",
@@ -259,12 +259,14 @@ async def test_scopes_have_their_own_caps_and_share_that_of_the_program(
     alice, bob = (program.scoped(name, cap_nano=5 * CENT) for name in ("alice", "bob"))
     await spend(alice, 5 * CENT, session_id="a")
     await spend(bob, 2 * CENT, session_id="b")
+    by_scope = await refusal(alice, CENT, session_id="c")
+    assert (by_scope["scope"], "of the 'alice' budget" in by_scope["message"]) == ("alice", True)
     refused = [
-        (await refusal(alice, CENT, session_id="c"))["cap"],
+        by_scope["cap"],
         (await refusal(bob, 2 * CENT, session_id="c"))["cap"],
         (await refusal(program, 2 * CENT))["cap"],
     ]
-    assert refused == ["'alice'", "program", "program"]
+    assert refused == ["scope", "program", "program"]
     spent = [await ledger.spent_here() for ledger in (alice, bob, program)]
     assert spent == [5 * CENT, 2 * CENT, 7 * CENT]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import Iterator
 
 import httpx2
@@ -99,9 +100,10 @@ async def test_the_tap_shows_requests_and_answers_without_secrets(server: Echo) 
     sent, got = lines
     assert sent.startswith(f"> POST {server.origin}/v1?token=••• ")
     assert sent.endswith(""" '{"prompt":"a fox"}'""")
-    assert "authorization: 'Bearer •••'" in sent
+    assert "authorization: '•••'" in sent
     assert got.startswith(f"< 200 POST {server.origin}/v1?token=••• ")
-    assert "x-id: '7'" in got
+    assert "x-id: '•••'" in got
+    assert "content-type: 'application/json'" in got
     assert got.endswith(""" '{"echo": "you sent •••"}'""")
 
 
@@ -123,7 +125,7 @@ async def test_the_tap_shows_the_beginning_of_a_long_answer_and_streams_the_rest
     assert len(lines[1]) < 3000
 
 
-@pytest.mark.parametrize("header", ["x-api-key", "x-goog-api-key"])
+@pytest.mark.parametrize("header", ["x-api-key", "x-goog-api-key", "x-key", "x-any-other"])
 async def test_the_tap_hides_a_key_wherever_a_vendor_wants_it(header: str, server: Echo) -> None:
     lines: list[str] = []
     http = Http(observe=lines.append)
@@ -132,6 +134,21 @@ async def test_the_tap_hides_a_key_wherever_a_vendor_wants_it(header: str, serve
     await http.aclose()
     assert f"{header}: '•••'" in lines[0]
     assert "plainkey" not in "".join(lines)
+
+
+async def test_the_tap_shows_neither_the_password_of_a_url_nor_its_encoded_form(
+    server: Echo,
+) -> None:
+    lines: list[str] = []
+    http = Http(observe=lines.append)
+    encoded = base64.b64encode(b"artist:plantedurlpass77").decode()
+    server.script("any", bytes_reply(f"Basic {encoded} of plantedurlpass77".encode()))
+    await http.client().get(server.origin.replace("://", "://artist:plantedurlpass77@"))
+    await http.aclose()
+    assert server.requests[0].headers["authorization"] == f"Basic {encoded}"
+    assert lines[0].startswith(f"> GET {server.origin}")
+    assert lines[1].endswith("'Basic ••• of •••'")
+    assert "artist" not in "".join(lines)
 
 
 async def test_the_tap_reports_an_answer_that_breaks_off(server: Echo) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from limner.net.redaction import MARK, redact
+from limner.net.redaction import MARK, drop_userinfo, header_secrets, mask_secrets, redact
 
 # What an Authorization header can hold.
 secrets = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=6, max_size=40)
@@ -88,3 +88,52 @@ def test_a_picture_in_base64_is_marked(prefix: str) -> None:
 
 def test_a_word_in_place_of_a_key_marks_nothing() -> None:
     assert redact("a fox, none of it", ["", "x", "none", "EMPTY"]) == "a fox, none of it"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("http://artist:pass77@host:1/v1?q=a@b", "http://host:1/v1?q=a@b"),
+        ("see https://token@host and ftp://a:b@c", "see https://host and ftp://c"),
+        ("http://u:p@ss@host/", "http://host/"),
+        ("HTTPS://U:P@host", "HTTPS://host"),
+        ("mail ada@host, http://host/@ada", "mail ada@host, http://host/@ada"),
+    ],
+)
+def test_a_url_loses_its_user_and_its_password(text: str, shown: str) -> None:
+    assert drop_userinfo(text) == shown
+    assert redact(text) == shown
+
+
+def test_only_headers_that_are_known_to_be_harmless_are_no_secrets() -> None:
+    pair = base64.b64encode(b"artist:plantedpass").decode()
+    headers = {
+        "Content-Type": "application/json",
+        "User-Agent": "limner/1",
+        "x-key": "plain-looking-key",
+        "Authorization": f"Basic {pair}",
+        "Cookie": "session=abc",
+    }
+    assert header_secrets(headers) == (
+        "plain-looking-key",
+        pair,
+        "artist:plantedpass",
+        "plantedpass",
+        "session=abc",
+    )
+    assert header_secrets({"Authorization": "Basic !"}) == ("!",)
+    only_user = base64.b64encode(b"sk-user-key:").decode()
+    assert header_secrets({"Authorization": f"Basic {only_user}"})[-1] == "sk-user-key"
+
+
+REVISED = (
+    "A poster that says password=open, token=fox and sk-live-looking-text, "
+    "next to an ollama, a lm-studio and http://a:b@c"
+)
+
+
+def test_a_result_loses_secrets_and_nothing_that_only_looks_like_one() -> None:
+    dummies = ["ollama", "lm-studio", "open", "fox", "sk-0123"]
+    assert mask_secrets(REVISED, dummies) == REVISED
+    assert mask_secrets(f"{REVISED} Zz0123456789", [*dummies, "Zz0123456789"]) == f"{REVISED} •••"
+    assert mask_secrets(r"a \u005az0123456789", ["Zz0123456789"]) == "a •••"

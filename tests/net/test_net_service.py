@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +21,7 @@ from limner.net.failures import Vendor
 from limner.net.http import CHUNK_BYTES, ChunkedBody, MultipartForm, Upload
 from limner.net.service import Access, Service, send_with_retries
 from limner.testing import FakeClock
-from limner.testing.servers.http_server import Gate, Reply, bytes_reply, dropped
+from limner.testing.servers.http_server import Gate, Reply, bytes_reply, dropped, json_reply
 from limner.testing.servers.openai_server import (
     FormFile,
     OpenAIServer,
@@ -207,6 +208,37 @@ async def test_a_vendors_words_are_shown_without_secrets(
 ) -> None:
     api = service(connect("https://api.acme.example/v1", key="plain-key-1234"))
     assert api.safe_text("a fox \ud83e plain-key-1234") == "a fox ? •••"
+
+
+async def test_the_password_of_a_base_url_is_sent_and_shown_nowhere(
+    openai_server: OpenAIServer, connect: Callable[..., Access]
+) -> None:
+    secret = "plantedurlpass77"
+    encoded = base64.b64encode(f"artist:{secret}".encode()).decode()
+    api = service(connect(openai_server.origin.replace("://", f"://artist:{secret}@"), key=""))
+    assert api.base_url == openai_server.origin
+    openai_server.always("generate", error_reply(400, f"no Basic {encoded} and no {secret}"))
+    with pytest.raises(ProviderBadRequest) as caught:
+        await api.call("POST", f"{api.base_url}/v1", read_timeout_s=10)
+    assert openai_server.requests[0].headers["authorization"] == f"Basic {encoded}"
+    assert caught.value.message == "Acme answered 400: no Basic ••• and no •••"
+
+
+@pytest.mark.parametrize("header", ["x-key", "Authorization"])
+async def test_a_response_is_masked_wherever_it_repeats_a_secret(
+    header: str, openai_server: OpenAIServer, connect: Callable[..., Access]
+) -> None:
+    key = "zz/plantedkey0123456789"
+    encoded = base64.b64encode(key.encode()).decode()
+    api = Service(
+        connect(openai_server.origin, key=key), VENDOR, headers={header: f"Basic {encoded}"}
+    )
+    words = {"plain": [f"a {key}", {"encoded": f"{encoded}!"}], "n": 1, "deep": None}
+    openai_server.always("generate", json_reply(words))
+    answer = await api.call("POST", openai_server.origin, read_timeout_s=10)
+    assert answer == {"plain": ["a •••", {"encoded": "•••!"}], "n": 1, "deep": None}
+    openai_server.always("generate", bytes_reply(b'["zz\\/plantedkey0123456789"]'))
+    assert await api.call("POST", openai_server.origin, read_timeout_s=10) == ["•••"]
 
 
 async def test_an_error_of_the_vendor_passes_through_whole(

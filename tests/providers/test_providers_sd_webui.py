@@ -206,7 +206,7 @@ async def test_a_card_that_is_too_small_says_so(
     with pytest.raises(ProviderUnavailable) as caught:
         await webui().generate()
     assert caught.value.message == (
-        "Stable Diffusion WebUI answered 500: CUDA out of memory. Tried to allocate 2.00 GiB.; "
+        "Stable Diffusion WebUI answered 500: CUDA out of memory. Tried to allocate 2.00 GiB; "
         "it may be drawing all the same, and was not asked again"
     )
 

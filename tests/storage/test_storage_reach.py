@@ -244,6 +244,14 @@ SECRET = [".ssh/id_ed25519", ".aws/credentials", ".gnupg/x", ".netrc", ".npmrc",
 SECRET += [".docker/config.json", ".config/gcloud/x", ".local/share/keyrings/login.keyring"]
 SECRET += ["Library/Keychains/x", ".bash_history", ".zsh_history", ".python_history", ".SSH/id"]
 SECRET += [".psql_history", ".mysql_history", ".bash_history-42.tmp", ".\u017f\u017fh/id", ".ssh"]
+SECRET += [".config/BraveSoftware/Brave-Browser/Default/x.png", ".config/microsoft-edge/x.png"]
+SECRET += [".thunderbird/p/x", ".config/Signal/x.png", "snap/firefox/common/x", ".var/app/x/y.png"]
+SECRET += [".config/containers/auth.json", ".gem/credentials", ".m2/settings.xml", ".kaggle/x"]
+SECRET += [".cache/huggingface/token", ".oci/config", ".databrickscfg", ".gemini/oauth_creds.json"]
+SECRET += [".config/sops/age/keys.txt", ".bitcoin/wallet.dat", ".ethereum/keystore/x", ".boto"]
+SECRET += [".electrum/wallets/x", ".Xauthority", ".config/doctl/x", ".config/hub", ".s3cfg"]
+SECRET += [".local/share/opencode/auth.json", ".config/github-copilot/apps.json", ".config/helm/x"]
+SECRET += ["Library/Application Support/BraveSoftware/x", "AppData/Roaming/Mozilla/x.png"]
 SECRET += [
     ".limner/keys.toml",
     ".limner/limner.db",
@@ -268,9 +276,17 @@ def test_nobody_reaches_below_the_floor(world: World, path: str, action: str) ->
     refused(Reach(read=(Path("/"),), write=(Path("/"),)), path, cwd=world.project, action=action)
 
 
-def test_blobs_and_settings_may_be_read_but_not_written(world: World) -> None:
-    person = Reach.for_person()
-    for place in (world.limner / "blobs" / "ab" / "cd", world.limner / "config.toml"):
+@pytest.mark.parametrize("name", [".env", ".env.local", ".ENV", ".envrc"])
+def test_the_environment_file_of_a_project_is_not_read(world: World, name: str) -> None:
+    for reach in (Reach.for_person(), Reach.for_model(cwd=world.project)):
+        refused(reach, name, cwd=world.project, action="read")
+        refused(reach, world.project / "sub" / name, cwd=world.project, action="read")
+        assert reach.resolve_read(f"x{name}.png", cwd=world.project)
+
+
+def test_blobs_settings_and_trust_may_be_read_but_not_written(world: World) -> None:
+    person, own = Reach.for_person(), world.limner
+    for place in (own / "blobs" / "ab" / "cd", own / "config.toml", own / "trusted" / "x.json"):
         assert person.resolve_read(place, cwd=world.project) == place
         refused(person, place, cwd=world.project)
 

@@ -87,7 +87,7 @@ async def test_the_result_of_a_call_is_a_picture_for_the_next(lim: Limner) -> No
 @pytest.mark.parametrize(
     ("bad", "kind", "words"),
     [
-        (b"x" * 140_000, ImageError, "136.7KB of bytes: the first bytes match no known"),
+        (b"x" * 140_000, ImageError, "the given bytes (136.7KB): the first bytes match no known"),
         (io.BytesIO(b""), ImageError, "a BytesIO: the file is empty"),
         ("data:image/png;base64,%%%", ImageError, "a data URL of 25B: the file is empty"),
         ("A" * 140_000, StorageError, "the name is too long"),
@@ -172,9 +172,17 @@ async def test_spend_says_what_this_object_and_everything_has_cost(
     lim: Limner, tmp_path: Path
 ) -> None:
     await lim.money.record_cost(2_000_000, "table", session_id="a", tool="t")
-    async with Limner(Settings(home=tmp_path / "home"), env=lim.env, cwd=tmp_path) as other:
+    async with Limner(Settings(home=tmp_path / "home"), env={}, cwd=tmp_path) as other:
         await other.money.record_cost(3_000_000, "table", session_id="b", tool="t")
     spend = await lim.spend()
     assert (spend.own_usd, spend.total_usd) == (0.002, 0.005)
     sessions = {line.name: line.cost_usd for line in spend.by_session}
     assert sessions == {"a": 0.002, "b": 0.003}
+
+
+async def test_one_name_is_a_list_of_one(lim: Limner) -> None:
+    (lim.cwd / "red.png").write_bytes(PNG)
+    drawn = await lim.generate("a fox", size="64x64", fallback="fal")
+    found = await lim.inspect(drawn, "What is it?", paths="red.png", model=EYES)
+    assert isinstance(images := found.details["images"], list)
+    assert len(images) == 2  # pyright: ignore[reportUnknownArgumentType] - JSON

@@ -135,7 +135,7 @@ def test_the_output_of_a_command_keeps_its_audio() -> None:
         "action": {"type": "exec", "command": ["rec"]},
     }
     sent = body("openai-responses", prompt(shell, output("s1", sound()), takes_audio=True))
-    assert sent["input"][0]["content"] == [text("Output of a command:"), sound()]
+    assert sent["input"][1]["output"] == [sound()]
 
 
 def test_parameters_of_the_type_stay_and_its_data_is_not_shown() -> None:

@@ -21,6 +21,9 @@ from tests.wires.wire_prompts import (
     user,
 )
 
+from limner.wires.base import HANDLE_URL
+from limner.wires.turns import left_out
+
 FOX64 = base64.b64encode(b"\x89PNG fox").decode()
 OWL64 = base64.b64encode(b"\xff\xd8 owl").decode()
 FOX_NAME, OWL_NAME = f"picture limner://image/{FOX}", f"picture limner://image/{OWL}"
@@ -376,3 +379,76 @@ def test_chat_has_a_picture_of_instructions_in_a_message_after_them() -> None:
             ],
         },
     ]
+
+
+COMMAND = {
+    "type": "local_shell_call",
+    "id": "ls_1",
+    "call_id": "s1",
+    "status": "completed",
+    "action": {"type": "exec", "command": ["ls", "-l"], "working_directory": "/w"},
+    "turn_id": "t",
+}
+SEARCHES = [
+    {"type": "web_search_call", "status": "completed", "action": action}
+    for action in (
+        {"type": "search", "queries": ["cats", "dogs"]},
+        {"type": "open_page", "url": "http://x"},
+        {"type": "find_in_page", "url": "http://x", "pattern": "tail"},
+        {"type": "other"},
+    )
+]
+GENERATED = {
+    "type": "image_generation_call",
+    "id": "ig_1",
+    "status": "completed",
+    "revised_prompt": "a fox",
+    "result": f"{HANDLE_URL}{FOX}",
+}
+FOUND = {"type": "tool_search_output", "call_id": "ts1", "tools": [{"name": "shot"}]}
+SUMMARY = {"type": "compaction", "encrypted_content": "zzz"}
+EVERY_KIND = [
+    user(text("go")),
+    COMMAND,
+    output("s1", text("total 0")),
+    *SEARCHES,
+    GENERATED,
+    {"type": "tool_search_call", "call_id": "ts1", "arguments": {"query": "q"}},
+    FOUND,
+    SUMMARY,
+    {"type": "from_the_future"},
+]
+
+
+def _sent(api: str) -> dict[str, Any]:
+    return json.loads(ALL_WIRES[api].request("m", prompt(*EVERY_KIND)).body)
+
+
+def test_responses_gets_every_kind_that_it_knows_as_it_came() -> None:
+    sent = _sent("openai-responses")["input"]
+    known = [
+        {name: value for name, value in item.items() if name not in ("turn_id",)}
+        for item in EVERY_KIND[1:-1]
+    ]
+    known[0].pop("id")
+    known[1] = {"type": "function_call_output", "call_id": "s1", "output": "total 0"}
+    known[6] = {**GENERATED, "result": sent[7]["result"]}
+    assert sent[1:] == known
+    assert sent[7]["result"] == FOX64
+
+
+def test_other_services_get_the_same_in_words() -> None:
+    sent = _sent("openai-chat")["messages"]
+    words = json.dumps(sent)
+    for said_of in (
+        "[command run: ls -l; output: total 0]",
+        "[web search: cats, dogs]",
+        "[web page opened: http://x]",
+        "[searched in the web page http://x for: tail]",
+        "[picture generated: a fox]",
+        "[tools found: shot]",
+    ):
+        assert said_of in words
+    assert "zzz" not in words
+    assert left_out(EVERY_KIND, "openai-chat") == ["compaction", "from_the_future"]
+    assert left_out(EVERY_KIND, "openai-responses") == ["from_the_future"]

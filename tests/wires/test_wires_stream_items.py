@@ -257,14 +257,23 @@ def test_reasoning_of_responses_goes_back_without_its_id() -> None:
     assert_legal("openai-responses", body)
 
 
-def test_responses_is_asked_for_its_reasoning_if_there_are_tools() -> None:
+def test_responses_is_asked_for_its_reasoning_if_a_request_may_follow() -> None:
     ask = ALL_WIRES["openai-responses"].request
     bodies = [
-        json.loads(ask("m", prompt(user(text("x")), tools=tools, effort=effort)).body)
-        for tools, effort in [((DRAW,), "low"), ((DRAW,), "none"), ((DRAW,), None), ((), "low")]
+        json.loads(ask(model, prompt(user(text("x")), tools=tools, effort=effort, **more)).body)
+        for model, tools, effort, more in [
+            ("m", (DRAW,), "low", {}),
+            ("m", (DRAW,), "none", {}),
+            ("m", (DRAW,), None, {}),
+            ("m", (), "low", {}),
+            ("m", (), None, {"conversation": "c"}),
+            ("gpt-4.1", (DRAW,), None, {"conversation": "c"}),
+        ]
     ]
     wanted = ["reasoning.encrypted_content"]
-    assert [body.get("include") for body in bodies] == [wanted, None, None, None]
+    asked = [body.get("include") for body in bodies]
+    assert asked == [wanted, None, wanted, None, wanted, None]
+    assert [body.get("prompt_cache_key") for body in bodies] == [None] * 4 + ["c", "c"]
 
 
 @pytest.mark.parametrize(

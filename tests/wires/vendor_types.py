@@ -34,9 +34,26 @@ def assert_legal(api: str, sent: dict[str, Any]) -> None:
     assert _whole(_adapter(api).validate_python(sent)) == sent
 
 
+# Members that the types want, and that an item of a history may lack.
+_WANTED: Mapping[str, Mapping[str, Any]] = {
+    "reasoning": {"id": "rs_1"},
+    "local_shell_call": {"id": "lsh_1"},
+    "web_search_call": {"id": "ws_1", "status": "completed", "action": None},
+}
+_NO_SEARCH = {"type": "search", "query": ""}
+
+
 def _with_id(item: dict[str, Any]) -> dict[str, Any]:
-    """The types want the id of a thought; a service that keeps nothing has no use for it."""
-    return {"id": "rs_1", **item} if item["type"] == "reasoning" else item
+    """The types want an id; a service that keeps nothing has no use for it.
+
+    They also want an action with all of its members, which the histories of clients may lack.
+    """
+    whole = {**_WANTED.get(item["type"], {}), **item}
+    if item["type"] == "local_shell_call":
+        whole["action"] = {"env": {}, **{k: v for k, v in item["action"].items() if v is not None}}
+    if item["type"] == "web_search_call":
+        whole |= {"status": "completed", "action": _NO_SEARCH}
+    return whole
 
 
 def _assert_legal_for_google(sent: dict[str, Any]) -> None:

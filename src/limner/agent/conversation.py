@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from limner.tools.base import Question, answer_no
 from limner.tools.registry import ToolRegistry
 from limner.wires.items import Item
 
+logger = logging.getLogger("limner.agent")
+
 
 class Conversation:
     """One session, and its running turn if there is one.
@@ -33,6 +36,8 @@ class Conversation:
         tools: returns the tools; called at the start of each turn.
         turn_configs: builds the configuration of each turn.
         parts: the components that turns use.
+        on_warning: gets a sentence about what the model is not sent, each once; by default the
+            log does.
     """
 
     def __init__(
@@ -45,11 +50,13 @@ class Conversation:
         tools: Callable[[], ToolRegistry],
         turn_configs: TurnConfigBuilder,
         parts: TurnParts,
+        on_warning: Callable[[str], None] = logger.warning,
     ) -> None:
         self.session, self.options, self.cwd = session, options, cwd
         self._lease: Lease | None = lease
         self._tools, self._turn_configs, self._parts = tools, turn_configs, parts
         self._prompt_count: PromptCount | None = None
+        self._on_warning, self._warned = on_warning, set[str]()
         self.turn: Turn | None = None
 
     async def run(
@@ -119,10 +126,16 @@ class Conversation:
             tools=self._tools(),
             parts=self._parts,
             on_event=on_event,
+            on_warning=self._warn,
             turn_id=turn_id,
             prompt_count=self._prompt_count_for(config.found.model.name),
         )
         return self.turn
+
+    def _warn(self, message: str) -> None:
+        if message not in self._warned:
+            self._warned.add(message)
+            self._on_warning(message)
 
     def _prompt_count_for(self, model: str) -> PromptCount | None:
         # Another model counts in its own way.

@@ -160,7 +160,7 @@ class UsageUpdated(TurnEvent, frozen=True, kw_only=True, tag="usage"):
 
 
 class Retrying(TurnEvent, frozen=True, kw_only=True, tag="retrying"):
-    """A request failed, was not billed, and is sent again in another form."""
+    """A request failed and is sent again, as it was or in another form."""
 
     error: LimnerError
 

@@ -21,7 +21,6 @@ from limner.errors import CorruptImage, ImageError, MissingExtra, StorageError
 from limner.pictures.placeholders import omitted, reason_of
 from limner.pictures.take import MAX_PICTURE_BYTES, Pictures
 from limner.storage.blobs import is_handle
-from limner.wires.base import HANDLE_URL
 from limner.wires.incoming_media import Incoming, Omitted, RawAudio, RawPicture
 from limner.wires.item_views import handle_of
 from limner.wires.items import (
@@ -51,7 +50,6 @@ EMPTY = "it has no bytes"
 TOO_LARGE = f"it is larger than {MAX_PICTURE_BYTES:,} bytes"
 UNKNOWN_HANDLE = "no picture with that handle is stored here"
 
-_GENERATED = "image_generation_call"
 _REFUSED_SCHEMES = {"http": NO_REMOTE, "https": NO_REMOTE, "file": NO_FILES}
 # Two names for the same type, and names that claim nothing.
 _SAME_TYPE = {"image/jpg": "image/jpeg", "image/x-png": "image/png"}
@@ -224,8 +222,6 @@ def _find_media(items: Iterable[Item]) -> _FoundMedia:
             elif is_audio(part):
                 url = _audio_url(part)
                 audio_problems.append((url, find_problem(url)))
-        if (result := _generated_url(item)) is not None:
-            image_urls.append(result)
     return _FoundMedia(image_urls=image_urls, audio_problems=audio_problems)
 
 
@@ -244,11 +240,7 @@ def _replace_media(
         kept = {k: v for k, v in part.items() if k != "detail" or v in DETAILS}
         return kept | new
 
-    replaced = map_parts(item, replace)
-    if (result := _generated_url(item)) is not None:
-        picture = taken[result].picture
-        replaced["result"] = "" if picture is None else f"{HANDLE_URL}{picture.handle}"
-    return replaced
+    return map_parts(item, replace)
 
 
 def _replace_audio(part: Part, notes: Mapping[str, str]) -> dict[str, Any]:
@@ -265,14 +257,6 @@ def _image_url(part: Part) -> str:
 def _audio_url(part: Part) -> str:
     url: object = part.get("audio_url")
     return url if isinstance(url, str) else ""
-
-
-def _generated_url(item: Item) -> str | None:
-    """The URL of a picture that a service drew by itself: its item contains base64 alone."""
-    result: object = item.get("result")
-    if item.get("type") != _GENERATED or not isinstance(result, str) or not result:
-        return None
-    return result if handle_of(result) is not None else f"data:;base64,{result}"
 
 
 def _decode_base64(body: str) -> bytes:

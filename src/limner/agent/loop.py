@@ -28,6 +28,7 @@ from limner.agent.events import (
     TurnStarted,
     UsageUpdated,
 )
+from limner.agent.ingress import Ingress
 from limner.agent.model_call import ModelCaller, ModelReply, PromptCount
 from limner.agent.record import DrawnHere, TurnRecord
 from limner.agent.session import Session
@@ -37,7 +38,7 @@ from limner.errors import InputInvalid, LimnerError, ProviderError, UserError
 from limner.money.ledger import Money
 from limner.tools.registry import ToolRegistry
 from limner.wires.base import Answer, Prompt, ToolOffer, Usage
-from limner.wires.items import Item, message, text_part
+from limner.wires.items import Item, image_parts, message, text_part
 
 INTERRUPTED = (
     "<turn_aborted>\nThe user interrupted this turn on purpose. Tool calls that were running may "
@@ -58,6 +59,7 @@ class TurnParts(msgspec.Struct, frozen=True, kw_only=True):
     compactor: Compactor
     money: Money
     drawn_here: DrawnHere
+    ingress: Ingress
 
 
 class Turn:
@@ -69,6 +71,7 @@ class Turn:
         tools: the tools that the model can call.
         parts: the components that it uses.
         on_event: gets every event, in order.
+        on_warning: gets a sentence about each kind of item that the model is not sent.
         turn_id: its id; a new one if it is None.
         prompt_count: the tokens that the turn before has counted.
     """
@@ -81,6 +84,7 @@ class Turn:
         tools: ToolRegistry,
         parts: TurnParts,
         on_event: Callable[[Event], None],
+        on_warning: Callable[[str], None],
         turn_id: str | None = None,
         prompt_count: PromptCount | None = None,
     ) -> None:
@@ -88,6 +92,7 @@ class Turn:
         self.prompt_count = prompt_count
         self._session_id, self._config = session.id, config
         self._tools, self._parts, self._emit = tools, parts, on_event
+        self._warn = on_warning
         self._cancel = asyncio.Event()
         self._record = TurnRecord(
             session, turn_id=self.id, on_event=on_event, drawn_here=parts.drawn_here
@@ -196,6 +201,10 @@ class Turn:
         """Ask the model; sum up the conversation first if it is too long."""
         config = self._config
         self._requests += 1
+        if self._requests == 1:
+            caller, model = self._parts.model_caller, config.found.model
+            for warning in caller.warnings(self._record.items, model):
+                self._warn(warning)
         if self._requests > config.max_requests:
             raise _limit(f"{config.max_requests} requests to the model", "agent.max_requests")
         offers = [
@@ -243,6 +252,9 @@ class Turn:
     async def _add_answer(self, answer: Answer) -> list[Item]:
         """Add the items of the model to the history; return the calls among them."""
         items = list(answer.items) or [message("assistant", text_part(answer.text))]
+        if any(image_parts(item) for item in items):
+            source = self._config.found.model.name
+            items = list((await self._parts.ingress.items(items, source=source)).items)
         self._is_cut = answer.stop == "length"
         if answer.text:
             self._last_text = answer.text

@@ -26,6 +26,8 @@ from limner.tools.consent import payer_for
 from limner.tools.in_flight import InFlight
 from limner.wires.base import Answer, Prompt, Usage
 from limner.wires.content_parts import AudioClip
+from limner.wires.items import Item
+from limner.wires.turns import left_out
 
 TOOL = "conversation"
 
@@ -166,6 +168,14 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
             else:
                 await self.quarantine.accepted(ready.unproven, model=model.name)
                 return reply
+
+    def warnings(self, items: Sequence[Item], model: KnownModel) -> list[str]:
+        """A sentence for each kind of item that the model is not sent in any form."""
+        return [
+            f"Items of the kind {kind!r} stay in the history, and {model.name} is not sent them: "
+            "its service cannot read them."
+            for kind in left_out(items, model.api)
+        ]
 
     async def _ask_once(
         self,

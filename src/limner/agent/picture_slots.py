@@ -158,6 +158,8 @@ class _Renderer:
         self._answers = inspection_answers(items) if is_any_hidden else {}
 
     def render(self, item: Item) -> dict[str, Any]:
+        if item.get("type") == "reasoning":
+            return dict(item)  # its texts are of kinds that messages do not have
         kind = "output_text" if item.get("role") == "assistant" else "input_text"
 
         def render_part(part: Part) -> Part:

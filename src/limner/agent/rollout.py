@@ -23,8 +23,6 @@ from limner.storage.os_errors import disk_errors
 from limner.wires.items import message, text_part
 
 MAX_LINE_BYTES = 256 * 1024 * 1024
-GENERATED = "image_generation_call"
-"""The item of a picture that a service drew by itself: its ``result`` is base64 alone."""
 INSTALL = 'pip install "limner[zstd]"'
 
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from limner import __version__
-from limner.agent.rollout import GENERATED, encode_line
+from limner.agent.rollout import encode_line
 from limner.agent.session import Session, SessionAbout
 from limner.agent.session_import import META_SETTINGS, ORIGINATOR, pictures_folder
 from limner.content import Picture
@@ -22,7 +22,7 @@ from limner.pictures.placeholders import omitted, reason_of
 from limner.pictures.take import Pictures
 from limner.storage.files import check_new, write_new
 from limner.wires.item_views import handle_of
-from limner.wires.items import Item, Part, image_parts, is_image, map_parts, text_part
+from limner.wires.items import Item, Part, image_handles, is_image, map_parts, text_part
 
 T = TypeVar("T")
 
@@ -171,11 +171,7 @@ def _meta(about: SessionAbout) -> dict[str, Any]:
 
 def _handles(item: Item) -> Sequence[str]:
     """The pictures of an item, each once."""
-    urls = [part.get("image_url") for part in image_parts(item)]
-    if item.get("type") == GENERATED:
-        urls.append(item.get("result"))
-    found = [handle_of(url) for url in urls if isinstance(url, str)]
-    return list(dict.fromkeys(handle for handle in found if handle is not None))
+    return list(dict.fromkeys(image_handles(item)))
 
 
 def _inline_pictures(item: Item, parts: Mapping[str, Mapping[str, Any]]) -> Item:
@@ -186,11 +182,7 @@ def _inline_pictures(item: Item, parts: Mapping[str, Mapping[str, Any]]) -> Item
         new = parts[handle]
         return {**part, **new} if is_image(new) else new
 
-    inlined = map_parts(item, replace)
-    if inlined.get("type") == GENERATED and (handle := handle_of(str(inlined.get("result")))):
-        # This item contains base64 alone.
-        inlined["result"] = str(parts[handle].get("image_url", "")).partition(",")[2]
-    return inlined
+    return map_parts(item, replace)
 
 
 def _data_url(picture: Picture, data: bytes) -> str:

@@ -14,7 +14,6 @@ import msgspec
 
 from limner.agent.ingress import Ingress
 from limner.agent.rollout import (
-    GENERATED,
     Entry,
     EventLine,
     SessionStartLine,
@@ -344,10 +343,7 @@ def _select(payload: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
 
 def _count_pictures(items: Iterable[Item]) -> int:
-    return sum(
-        len(image_parts(item)) + (item.get("type") == GENERATED and bool(item.get("result")))
-        for item in items
-    )
+    return sum(len(image_parts(item)) for item in items)
 
 
 def _batch(lines: Iterator[tuple[Entry, int]], imported: ImportedSession) -> list[Entry]:

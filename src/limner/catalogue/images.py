@@ -12,7 +12,7 @@ from datetime import date
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -105,6 +105,9 @@ class ImageModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         source: where the facts come from.
         read: when they were checked.
     """
+
+    # Not for programs.
+    _internal: ClassVar = frozenset({"lacks"})
 
     provider: str
     id: str

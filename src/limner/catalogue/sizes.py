@@ -44,7 +44,8 @@ def parse_size(text: str) -> Size:
         raise InputInvalid(
             f"{text[:40]!r} is not a size",
             field="size",
-            hint=f'Write width, "x" and height in pixels, each 1 to {MAX_EDGE}: 1024x1024.',
+            hint=f"Write width and height in pixels, each 1 to {MAX_EDGE}, as 1024x1024; or a "
+            "shape, as 1:1 or 16:9.",
         )
     return size
 

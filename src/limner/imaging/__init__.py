@@ -5,5 +5,6 @@ Callers use ``pool.Imaging``. Each module belongs to one side of the pipe. The h
 ``provenance``, ``evidence``, ``svg`` and, of ``fit``, ``request`` and ``passthrough``. Only
 ``worker`` and the modules it imports (``pixels``, ``decode``, ``fit.*``, ``svg.*``,
 ``evidence.*``) load an image library. Only ``ocr_worker`` loads the OCR models, and only
-``c2pa_worker`` loads the C2PA library.
+``c2pa_worker`` loads the C2PA library. ``sandbox`` locks each worker down, with ``landlock`` and
+``seccomp``.
 """

@@ -6,6 +6,7 @@ library, enters the sandbox and then runs the loop of `worker`.
 
 from __future__ import annotations
 
+import ctypes
 import json
 from collections.abc import Iterator, Mapping
 from importlib import import_module
@@ -17,6 +18,7 @@ import msgspec
 from limner.errors import CorruptImage
 from limner.imaging.limits import WorkerLimits
 from limner.imaging.provenance import Ingredient, Manifest, State
+from limner.imaging.sandbox import C2PA
 from limner.imaging.worker import JobReply, JobTable, serve
 from limner.json_shapes import as_list, as_object
 
@@ -33,10 +35,18 @@ _EXPECTED_PROBLEM = "signingCredential.untrusted"
 
 def main() -> None:
     """Run jobs until stdin closes."""
-    serve(_prepare)
+    serve(C2PA, load=load_library, prepare=prepare)
 
 
-def _prepare(limits: WorkerLimits) -> JobTable:  # noqa: ARG001 - every worker has this signature
+def load_library(limits: WorkerLimits) -> None:  # noqa: ARG001 - every worker has this signature
+    """Load the native library."""
+    import_module("c2pa")
+    # The library calls back into Python. ctypes looks for memory for that once, and opens files.
+    ctypes.CFUNCTYPE(None)(lambda: None)
+
+
+def prepare(limits: WorkerLimits) -> JobTable:  # noqa: ARG001 - every worker has this signature
+    """Make the reader."""
     reader = ManifestReader()
 
     def read_manifest(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:  # noqa: ARG001 - every job has this signature
@@ -46,7 +56,7 @@ def _prepare(limits: WorkerLimits) -> JobTable:  # noqa: ARG001 - every worker h
 
 
 class ManifestReader:
-    """Reads manifests; the constructor loads the native library."""
+    """Reads manifests with the native library."""
 
     def __init__(self) -> None:
         # Imported by name: it comes with an extra, and has no types.

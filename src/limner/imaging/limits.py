@@ -1,4 +1,4 @@
-"""The limits of a worker: which formats it opens, and how much one picture may use."""
+"""The limits of a worker: which formats it opens, how much one picture may use, what holds."""
 
 from __future__ import annotations
 
@@ -36,6 +36,17 @@ class WorkerLimits(msgspec.Struct, frozen=True, kw_only=True):
     max_svg_expanded: int = 200_000
     max_svg_depth: int = 100
     max_svg_edge: int = 4096
+
+
+class Protections(msgspec.Struct, frozen=True, kw_only=True):
+    """What the system enforces on a worker, as the worker says before its first job.
+
+    ``landlock_abi`` is the version of Landlock, and 0 if it does not hold.
+    """
+
+    landlock_abi: int = 0
+    seccomp: bool = False
+    memory_limit: bool = False
 
 
 DEFAULT_LIMITS = WorkerLimits()

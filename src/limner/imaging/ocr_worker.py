@@ -1,7 +1,8 @@
 """Raw pixels on stdin -> the text in them on stdout: the isolated process that runs OCR.
 
 Started by `process` as ``python -P -m limner.imaging.ocr_worker LIMITS``. It loads the models,
-enters the sandbox and then runs the loop of `worker`. It only gets pixels, never a file.
+enters the sandbox and then runs the loop of `worker`. It only gets pixels, never a file, and opens
+no file after that.
 """
 
 from __future__ import annotations
@@ -11,18 +12,20 @@ from typing import Any
 
 import msgspec
 
-from limner.imaging.evidence.ocr import TextRecognizer
+from limner.imaging.evidence.ocr import TextRecognizer, load_libraries
 from limner.imaging.evidence.record import OcrPage
 from limner.imaging.limits import WorkerLimits
+from limner.imaging.sandbox import OCR
 from limner.imaging.worker import JobReply, JobTable, serve
 
 
 def main() -> None:
     """Run jobs until stdin closes."""
-    serve(_prepare)
+    serve(OCR, load=load_libraries, prepare=prepare)
 
 
-def _prepare(limits: WorkerLimits) -> JobTable:  # noqa: ARG001 - every worker has this signature
+def prepare(limits: WorkerLimits) -> JobTable:  # noqa: ARG001 - every worker has this signature
+    """Load the models."""
     recognizer = TextRecognizer()
 
     def ocr(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:  # noqa: ARG001 - every job has this signature

@@ -25,7 +25,7 @@ from limner.imaging.facts import Facts, MaskWay, Preview
 from limner.imaging.fit import FitRequest, Fitted, Region
 from limner.imaging.fit.passthrough import pass_through
 from limner.imaging.formats import ALWAYS_ACCEPTED, OutputFormat, accepted_formats
-from limner.imaging.limits import DEFAULT_LIMITS, OCR_LIMITS, WorkerLimits
+from limner.imaging.limits import DEFAULT_LIMITS, OCR_LIMITS, Protections, WorkerLimits
 from limner.imaging.process import (
     C2PA_WORKER,
     OCR_WORKER,
@@ -85,6 +85,14 @@ class Imaging:
             LimnerError: no worker can be started.
         """
         await asyncio.wrap_future(self._threads.submit(self._workers.prepare))
+
+    async def protections(self) -> Protections:
+        """What the system enforces on a worker here.
+
+        Raises:
+            LimnerError: no worker can be started.
+        """
+        return await asyncio.wrap_future(self._threads.submit(self._workers.protections))
 
     async def verify(self, data: Source) -> Facts:
         """Decode the whole picture and return its facts.
@@ -277,6 +285,12 @@ class _Workers:
     def prepare(self) -> None:
         """Make sure that a live worker is idle."""
         self.give_back(self.take())
+
+    def protections(self) -> Protections:
+        """What the system enforces on a worker."""
+        worker = self.take()
+        self.give_back(worker)
+        return worker.protections
 
     def give_back(self, worker: WorkerProcess) -> None:
         """Keep a worker for the next job."""

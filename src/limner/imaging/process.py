@@ -29,7 +29,7 @@ from limner.errors import (
     UnsafeSvg,
 )
 from limner.imaging import pipe
-from limner.imaging.limits import WorkerLimits
+from limner.imaging.limits import Protections, WorkerLimits
 
 if sys.platform == "linux":
     import fcntl
@@ -109,7 +109,8 @@ class WorkerProcess:
         _widen(self._replies)
         try:
             with self._deadline(_START_TIMEOUT_S):
-                pipe.receive(self._replies, max_payload_bytes=0)
+                ready, _ = pipe.receive(self._replies, max_payload_bytes=0)
+            self.protections = msgspec.json.decode(ready, type=Protections)
         except EOFError:
             self.close()
             raise LimnerError(

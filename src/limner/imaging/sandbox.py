@@ -1,17 +1,28 @@
-"""A worker process -> one with bounded memory, files and processor time, and no privileges."""
+"""A worker process -> one that only computes, by the declared policy of its kind.
+
+A worker loads its libraries, calls `restrict_files`, starts its threads, and calls
+`enter_sandbox`; only then it receives the first byte from outside. Landlock holds for the calling
+thread and the threads it starts, so it comes before them. The filter holds for all threads.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
 import math
+import os
 import select
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
 from typing import IO, Any
 
+import msgspec
+
+from limner.imaging import landlock, seccomp
 from limner.imaging.formats import BY_NAME
-from limner.imaging.limits import WorkerLimits
+from limner.imaging.limits import Protections, WorkerLimits
 
 try:
     import resource
@@ -26,20 +37,93 @@ _PR_SET_NO_NEW_PRIVS = 38
 _M_ARENA_MAX = -8
 
 
-def enter_sandbox(limits: WorkerLimits) -> None:
-    """Limit memory and open files; forbid written files, core dumps, children and privileges."""
+class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """What one kind of worker may do. It may write no file, open no socket and start no process.
+
+    ``calls`` are the system calls that it needs from its first job on, measured with strace over
+    every format. It reads Python, the packages it has loaded, and also ``packages`` and
+    ``readable``. Without `seccomp.READING` it reads these only until its first job.
+    """
+
+    calls: Mapping[str, seccomp.CallNumbers]
+    packages: tuple[str, ...] = ()
+    readable: tuple[str, ...] = ()
+
+
+# Most workers never look for a code, so zxingcpp is loaded late, with the libraries it links to.
+DECODER = SandboxPolicy(
+    calls={**seccomp.COMPUTING, **seccomp.READING},
+    packages=("zxingcpp",),
+    readable=("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache"),
+)
+# onnxruntime chooses its code by the processor.
+OCR = SandboxPolicy(calls=seccomp.COMPUTING, readable=("/proc/cpuinfo", "/sys/devices/system/cpu"))
+C2PA = SandboxPolicy(calls=seccomp.COMPUTING)
+
+
+def restrict_files(policy: SandboxPolicy) -> int:
+    """Forbid all files but those of the policy, TCP, and signals to other processes.
+
+    Returns the version of Landlock that holds for the whole process, or 0.
+    """
     # From here on no file may be written, so Python must not write compiled modules.
     sys.dont_write_bytecode = True
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    if sys.platform != "linux":
+        return 0
+    ctypes.CDLL(None).prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    readable = {*_python_paths(), *_package_paths(policy.packages), *map(Path, policy.readable)}
+    alone = _is_single_threaded()
+    version = landlock.restrict_files(readable)
+    return version if alone else 0
+
+
+def _is_single_threaded() -> bool:
+    """Whether no package has started a thread at its import; such a thread would stay free."""
+    try:
+        return len(os.listdir("/proc/self/task")) == 1  # noqa: PTH208 - only their number counts
+    except OSError:
+        return False
+
+
+def _python_paths() -> Iterator[Path]:
+    """Python's own folders, and the folder or file of each package that is loaded.
+
+    Not the folders of `sys.path`: one of them may be the user's project or home.
+    """
+    yield Path(os.__file__).parent
+    yield Path(sys.base_prefix, "lib")
+    for name, module in tuple(sys.modules.items()):
+        if "." not in name and name != "__main__":
+            folders = getattr(module, "__path__", None) or [getattr(module, "__file__", None)]
+            yield from (Path(folder) for folder in folders if folder)
+
+
+def _package_paths(names: Iterable[str]) -> Iterator[Path]:
+    for name in names:
+        if (spec := find_spec(name)) is not None:
+            yield from map(Path, spec.submodule_search_locations or ())
+
+
+def enter_sandbox(
+    limits: WorkerLimits, policy: SandboxPolicy | None, *, landlock_abi: int
+) -> Protections:
+    """Limit memory and open files, and forbid all system calls but those of the policy."""
+    limited = _limit_resources(limits)
+    filtered = policy is not None and seccomp.allow_only(policy.calls)
+    return Protections(landlock_abi=landlock_abi, seccomp=filtered, memory_limit=limited)
+
+
+def _limit_resources(limits: WorkerLimits) -> bool:
+    """Limit memory, files, core dumps and children; whether the memory limit is enforced."""
     if resource is None:
-        return
+        return False
     _lower(resource.RLIMIT_AS, limits.memory_bytes)
     _lower(resource.RLIMIT_CORE, 0)
     _lower(resource.RLIMIT_FSIZE, 0)
     _lower(resource.RLIMIT_NOFILE, _MAX_OPEN_FILES)
     if not any(BY_NAME[name].needs_threads for name in limits.accept):
         _lower(resource.RLIMIT_NPROC, 0)
+    return sys.platform == "linux"
 
 
 def limit_cpu(seconds: int) -> None:

@@ -24,7 +24,15 @@ from limner.imaging.fit import FitRequest, Region
 from limner.imaging.fit.engine import Engine
 from limner.imaging.limits import WorkerLimits
 from limner.imaging.pixel_cache import PixelCache
-from limner.imaging.sandbox import enter_sandbox, limit_cpu, share_one_heap, wait_for_job
+from limner.imaging.sandbox import (
+    DECODER,
+    SandboxPolicy,
+    enter_sandbox,
+    limit_cpu,
+    restrict_files,
+    share_one_heap,
+    wait_for_job,
+)
 from limner.imaging.svg import Asset
 from limner.imaging.svg.renderer import render
 
@@ -35,7 +43,7 @@ _DELIBERATE_ERRORS = (EOFError, OSError, RuntimeError, SyntaxError, ValueError)
 # A message for programmers: names in the decoder's code, or a status as in "decoder error -2".
 _INTERNAL_DETAIL = re.compile(r"[A-Za-z][._][A-Za-z]|-\d+$")
 
-# A second thread for encoders. It starts before the sandbox, which allows no new threads.
+# A second thread for encoders. It starts before the limits of the sandbox, which allow none.
 _encoder_thread = ThreadPoolExecutor(1)
 
 _pixel_cache = PixelCache()
@@ -46,25 +54,36 @@ JobTable = dict[str, Callable[[dict[str, Any], bytes, WorkerLimits], JobReply]]
 
 def main() -> None:
     """Run jobs until stdin closes."""
-    serve(_prepare)
+    serve(DECODER, load=load_decoders, prepare=prepare)
 
 
-def serve(prepare: Callable[[WorkerLimits], JobTable]) -> None:
-    """Load everything, enter the sandbox, then run jobs until stdin closes."""
+def serve(
+    policy: SandboxPolicy | None,
+    *,
+    load: Callable[[WorkerLimits], None],
+    prepare: Callable[[WorkerLimits], JobTable],
+) -> None:
+    """Lock this process down by its policy, then run jobs until stdin closes.
+
+    ``load`` imports libraries and starts no thread; ``prepare`` starts threads and reads models.
+    Every worker has a policy; without one, a benchmark measures what the sandbox costs.
+    """
     limits = WorkerLimits(**json.loads(sys.argv[1]))
     jobs, replies = _claim_pipes()
+    load(limits)
+    landlock_abi = 0 if policy is None else restrict_files(policy)
     table = prepare(limits)
-    enter_sandbox(limits)
-    pipe.send(replies, {"ready": True})
+    protections = enter_sandbox(limits, policy, landlock_abi=landlock_abi)
+    pipe.send(replies, msgspec.to_builtins(protections))
     while _serve_one(jobs, replies, table, limits):
         pass
 
 
-def _prepare(limits: WorkerLimits) -> JobTable:
+def prepare(limits: WorkerLimits) -> JobTable:  # noqa: ARG001 - every worker has this signature
+    """Start the second thread."""
     share_one_heap()
     _encoder_thread.submit(int).result()
-    load_decoders(limits)
-    return _JOBS
+    return JOBS
 
 
 def _claim_pipes() -> tuple[IO[bytes], IO[bytes]]:
@@ -169,7 +188,7 @@ def _ocr_page(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobR
     return {"value": page}, rgb
 
 
-_JOBS: JobTable = {
+JOBS: JobTable = {
     "verify": _verify,
     "convert": _convert,
     "preview": _preview,

@@ -29,6 +29,7 @@ from limner.catalogue.vision import (
 )
 from limner.errors import InputInvalid, SettingsError, UserError
 from limner.settings.custom_models import CustomModel
+from limner.settings.variables import Lookup
 from limner.wires.base import Effort
 
 EYES = "limner/eyes"
@@ -143,7 +144,7 @@ class Registry:
         self,
         *,
         key_of: Callable[[str], str | None],
-        env: Mapping[str, str],
+        env: Lookup,
         roles: Mapping[str, str | None],
         own: Sequence[CustomModel] = (),
         embedded: bool,

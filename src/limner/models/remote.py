@@ -173,7 +173,7 @@ class RemoteModel:
         async with aclosing(response.aiter_bytes()) as chunks:
             async for chunk in chunks:
                 for event in events.feed(chunk):
-                    piece = reader.feed(event.name, event.data)
+                    piece = reader.feed(event.name, self._service.mask(event.data))
                     chars += len(piece)
                     if chars > MAX_ANSWER_CHARS:
                         raise self._bad_answer(f"has more than {MAX_ANSWER_CHARS:,} characters")

@@ -52,6 +52,7 @@ class CapTotals(msgspec.Struct, frozen=True, kw_only=True):
 
 class _Limit(msgspec.Struct, frozen=True, kw_only=True):
     name: str
+    label: str
     cap_nano: int
     used: Used
     remedy: str
@@ -114,7 +115,7 @@ def check_caps(
         note = day_note if limit.name == "day" else ""
         raise BudgetExceeded(
             f"This call may cost {format_usd(quote_nano)}, but only "
-            f"{format_usd(limit.now_nano)} of the {limit.name} budget of "
+            f"{format_usd(limit.now_nano)} of the {limit.label} budget of "
             f"{format_usd(limit.cap_nano)} is left{held}",
             hint=f"Wait for the calls in flight, or {limit.remedy}."
             if is_for_now
@@ -122,6 +123,7 @@ def check_caps(
             retryable=is_for_now,
             extras={
                 "cap": limit.name,
+                **({"scope": scope} if limit.name == "scope" else {}),
                 "cap_usd": limit.cap_nano / NANO_PER_USD,
                 "left_usd": limit.now_nano / NANO_PER_USD,
                 "held_usd": held_nano / NANO_PER_USD,
@@ -137,8 +139,9 @@ def _limits(caps: Caps, totals: CapTotals, scope: str = "") -> Iterator[_Limit]:
         ("call", caps.call_nano, Used(), "raise budget.call_usd"),
         ("session", caps.session_nano, totals.session, SESSION_REMEDY),
         ("program", caps.program_nano, totals.program, PROGRAM_REMEDY),
-        (f"{scope!r}", caps.scope_nano, totals.scope, scope_remedy),
+        ("scope", caps.scope_nano, totals.scope, scope_remedy),
         ("day", caps.day_nano, totals.day, day_remedy),
     ):
         if cap_nano is not None:
-            yield _Limit(name=name, cap_nano=cap_nano, used=used, remedy=remedy)
+            label = repr(scope) if name == "scope" else name
+            yield _Limit(name=name, label=label, cap_nano=cap_nano, used=used, remedy=remedy)

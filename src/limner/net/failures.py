@@ -139,7 +139,7 @@ def response_error(
     is_outcome_unknown = paid and response.status in OUTCOME_UNKNOWN
     text = f"{vendor.title} answered {response.status}: {body.message[:MAX_MESSAGE_CHARS]}"
     error = _error_type(response, body)(
-        f"{text}; {vendor.unknown_outcome}" if is_outcome_unknown else text,
+        _with_note(text, vendor.unknown_outcome) if is_outcome_unknown else text,
         may_be_billed=is_outcome_unknown,
         provider_message=body.message if body.has_message else None,
         hint=_hint(response.status, body, vendor, is_outcome_unknown=is_outcome_unknown),
@@ -162,7 +162,7 @@ def reported_error(
     reason = f"failed while answering: {(shown or 'no reason given')[:MAX_MESSAGE_CHARS]}"
     extras = {"provider": vendor.provider, "sent": True}
     return kind(
-        f"{vendor.title} {reason}; {vendor.unknown_outcome}"
+        _with_note(f"{vendor.title} {reason}", vendor.unknown_outcome)
         if paid
         else f"{vendor.title} {reason}",
         may_be_billed=paid,
@@ -203,12 +203,17 @@ def timeout_error(vendor: Vendor, timeout_s: float, *, paid: bool) -> ProviderUn
 
 def _unknown_outcome(text: str, vendor: Vendor, *, paid: bool) -> ProviderUnavailable:
     return ProviderUnavailable(
-        f"{text}; {vendor.unknown_outcome}" if paid else text,
+        _with_note(text, vendor.unknown_outcome) if paid else text,
         may_be_billed=paid,
         retryable=not paid,
         hint=f"Look at {vendor.account_url} before asking again." if paid else None,
         extras={"provider": vendor.provider, "sent": True},
     )
+
+
+def _with_note(text: str, note: str) -> str:
+    """The text and a note; the text may be a whole sentence of the service."""
+    return f"{text.rstrip(' .')}; {note}"
 
 
 def is_safe_to_resend(error: ProviderError) -> bool:

@@ -17,7 +17,7 @@ import msgspec
 
 from limner import __version__
 from limner.net.per_loop import PerLoop
-from limner.net.redaction import redact
+from limner.net.redaction import HARMLESS_HEADERS, MARK, header_secrets, redact
 
 # A server may have hundreds of conversations, and each waits for its model.
 MAX_CONNECTIONS = 1_000
@@ -28,7 +28,6 @@ READ_TIMEOUT_S = 60.0
 OBSERVED_BYTES = 2048
 CHUNK_BYTES = 256 * 1024
 _STARTED = "limner.started_s"
-_CREDENTIAL_HEADERS = ("Authorization", "api-key", "x-api-key", "x-goog-api-key")
 
 logger = logging.getLogger("limner.net")
 
@@ -137,7 +136,7 @@ async def _log_response(response: httpx2.Response) -> None:
         request = response.request
         line = f"{request.method} {public_url(request.url)} {response.status_code}"
         elapsed_ms = (time.monotonic() - request.extensions[_STARTED]) * 1000
-        logger.debug("%s in %.0f ms", redact(line, _credentials(request)), elapsed_ms)
+        logger.debug("%s in %.0f ms", redact(line, header_secrets(request.headers)), elapsed_ms)
 
 
 def public_url(url: httpx2.URL) -> str:
@@ -184,23 +183,21 @@ class _ObservedBody(httpx2.AsyncByteStream):
 
 
 def _headers(headers: httpx2.Headers) -> str:
-    return " ".join(f"{name}: {value!r}" for name, value in headers.items())
+    """The headers; only those that are known to be harmless have their value."""
+    return " ".join(
+        f"{name}: {(value if name in HARMLESS_HEADERS else MARK)!r}"
+        for name, value in headers.items()
+    )
 
 
 def _line(line: str, body: bytes, request: httpx2.Request) -> str:
-    secrets = _credentials(request)
+    secrets = header_secrets(request.headers)
     shown = redact(body[:OBSERVED_BYTES].decode("utf-8", "replace"), secrets)
     if len(body) > OBSERVED_BYTES:
         # Drop the end as well: a secret that was cut there is not recognised.
         tail = 6 * max(map(len, secrets), default=0)
         shown = shown[: max(0, len(shown) - tail)] + "…"
     return f"{redact(line, secrets)} {shown!r}" if shown else redact(line, secrets)
-
-
-def _credentials(request: httpx2.Request) -> list[str]:
-    """The keys in this request: the last word of each header with credentials."""
-    values = (request.headers.get(name, "") for name in _CREDENTIAL_HEADERS)
-    return [words[-1] for value in values if (words := value.split())]
 
 
 class Upload(msgspec.Struct, frozen=True, kw_only=True):

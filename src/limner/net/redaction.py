@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
+import base64
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 # Keys are ASCII, so the mark cannot be part of a key.
 MARK = "•••"
 # Users set a dummy key for servers without keys; hiding "x" or "none" would spoil the message.
 MIN_SECRET_CHARS = 6
+
+# In a result, a dummy key such as "ollama" or "lm-studio" is more likely a word than the key.
+_DUMMY_KEY = re.compile(r"[a-z-]{0,15}|.{0,7}")
+
+# Request and response headers that contain no secret. Every other header counts as one.
+HARMLESS_HEADERS = frozenset(
+    {
+        *("accept", "accept-encoding", "accept-ranges", "age", "anthropic-beta"),
+        *("anthropic-version", "cache-control", "cf-ray", "connection", "content-disposition"),
+        *("content-encoding", "content-length", "content-range", "content-type", "date"),
+        *("etag", "expires", "host", "keep-alive", "last-modified", "openai-processing-ms"),
+        *("openai-version", "prefer", "request-id", "retry-after", "retry-after-ms", "server"),
+        *("strict-transport-security", "transfer-encoding", "user-agent", "vary", "via"),
+        *("x-content-type-options", "x-ratelimit-limit-requests", "x-ratelimit-limit-tokens"),
+        *("x-ratelimit-remaining-requests", "x-ratelimit-remaining-tokens"),
+        *("x-ratelimit-reset-requests", "x-ratelimit-reset-tokens", "x-request-id"),
+        *("x-should-retry",),
+    }
+)
 
 # Compiled at the first use, because that takes as long as loading a module.
 _KEY_SHAPES = r"""(?xi)
@@ -19,6 +39,8 @@ _KEY_SHAPES = r"""(?xi)
     | (?P<name>\b(?:[\w-]{0,32}(?:key|token|secret)|password|sig|signature)
         (?:=|%3D|\\?"\s*:\s*\\?"))[^\s&"'\\;,]+
     """
+# The user and the password of a URL; a password may contain an unescaped @.
+_USERINFO = r"(?i)\b([a-z][a-z0-9+.-]{0,30}://)[^\s/?#\"'<>]{1,500}@"
 # Longer than any word or hash, shorter than the smallest useful picture.
 _BASE64 = r"(?:data:[\w.+/;=-]{1,100},)?(?:[A-Za-z0-9+/_-]|\\/){160,}={0,2}"
 
@@ -27,14 +49,58 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
     """Replace the given secrets, everything that looks like a key, and base64 data by a mark.
 
     A secret is found in its plain form, and also if all or part of it is JSON-escaped or
-    percent-encoded. A secret of fewer than six characters is ignored.
+    percent-encoded. A secret of fewer than six characters is ignored. URLs lose their user and
+    their password.
     """
-    known = _pattern(
-        tuple(sorted({secret for secret in secrets if len(secret) >= MIN_SECRET_CHARS}))
-    )
-    if known is not None:
-        text = known.sub(MARK, text)
+    text = drop_userinfo(_hide(text, [one for one in secrets if len(one) >= MIN_SECRET_CHARS]))
     return re.sub(_KEY_SHAPES, _mark, re.sub(_BASE64, MARK, text))
+
+
+def mask_secrets(text: str, secrets: Iterable[str]) -> str:
+    """Replace the given secrets in a result, and nothing that only looks like one.
+
+    A result is text that the user wants as it is, such as a revised prompt.
+    """
+    certain = [one for one in secrets if _DUMMY_KEY.fullmatch(one) is None]
+    # A picture in base64 has neither escapes nor, in practice, a key: the search is slow.
+    if "\\" in text or "%" in text or any(one in text for one in certain):
+        return _hide(text, certain)
+    return text
+
+
+def drop_userinfo(text: str) -> str:
+    """Remove the user and the password from every URL in a text."""
+    return re.sub(_USERINFO, r"\1", text) if "://" in text else text
+
+
+def header_secrets(headers: Mapping[str, str]) -> tuple[str, ...]:
+    """The secrets in the headers of a request: all values that are not known to be harmless."""
+    values = (value for name, value in headers.items() if name.lower() not in HARMLESS_HEADERS)
+    return tuple(secret for value in values for secret in _credentials(value))
+
+
+def basic_authorization(user: str, password: str) -> str:
+    """The value of an ``Authorization`` header."""
+    return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"
+
+
+def _credentials(value: str) -> Iterator[str]:
+    """The last word of a header, and for a user with a password also the decoded forms."""
+    scheme, _, last = value.strip().rpartition(" ")
+    yield last
+    if scheme.lower() == "basic":
+        try:
+            pair = base64.b64decode(last, validate=True).decode()
+        except ValueError:
+            return
+        yield pair
+        # Without a password the user is the key.
+        yield pair.partition(":")[2] or pair.partition(":")[0]
+
+
+def _hide(text: str, secrets: list[str]) -> str:
+    known = _pattern(tuple(sorted(set(secrets))))
+    return text if known is None else known.sub(MARK, text)
 
 
 def _mark(match: re.Match[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import logging
 import re
@@ -16,7 +17,7 @@ from collections.abc import (
 )
 from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 import httpx2
 
@@ -48,7 +49,13 @@ from limner.net.http import (
 )
 from limner.net.json_pictures import MAX_JSON_BYTES, read_json_with_pictures
 from limner.net.paid_request import announcing_trace
-from limner.net.redaction import redact
+from limner.net.redaction import (
+    basic_authorization,
+    drop_userinfo,
+    header_secrets,
+    mask_secrets,
+    redact,
+)
 from limner.net.sink import Sink
 from limner.settings import ServiceSettings
 
@@ -123,11 +130,17 @@ class Service:
         self.vendor = vendor
         self.clock = access.clock
         self.clock_lead_s: float | None = None
-        self.base_url = _check_base_url(access.base_url, vendor)
+        url = _check_base_url(access.base_url, vendor)
+        # Addresses are shown and stored, so the user and the password leave them here.
+        self.base_url = drop_userinfo(access.base_url)
         self._http, self._timeout_s = access.http, access.timeout_s
-        self._secrets = (_check_key(access.key, vendor),)
-        bearer = {"Authorization": f"Bearer {access.key}"}
-        self._headers = bearer if headers is None else headers
+        key = _check_key(access.key, vendor)
+        bearer = {"Authorization": f"Bearer {key}"}
+        self._headers = dict(bearer if headers is None else headers)
+        if url.userinfo:
+            self._headers["Authorization"] = basic_authorization(url.username, url.password)
+        encoded = base64.b64encode(key.encode()).decode()
+        self._secrets = (key, encoded, *header_secrets(self._headers))
         self._source = DownloadSource(
             base_url=self.base_url, hosts=picture_hosts, headers=self._headers
         )
@@ -175,9 +188,10 @@ class Service:
             ) as response,
             aclosing(response.aiter_bytes()) as chunks,
         ):
-            return await read_json_with_pictures(
+            answer = await read_json_with_pictures(
                 chunks, wanted=wanted, sink=sink, last=last, max_json_bytes=max_json_bytes
             )
+            return self._masked(answer)
 
     @asynccontextmanager
     async def stream(
@@ -223,6 +237,10 @@ class Service:
     def safe_text(self, text: str) -> str:
         """A text of the vendor that is safe to show: without secrets and lone surrogates."""
         return redact(text.encode("utf-8", "replace").decode(), self._secrets)
+
+    def mask(self, text: str) -> str:
+        """A text of the vendor that is a result: without the secrets of this service."""
+        return mask_secrets(text, self._secrets)
 
     def reported_error(self, code: str | None, message: str | None, *, paid: bool) -> ProviderError:
         """The error for a failure that the vendor reports inside a successful response."""
@@ -275,6 +293,19 @@ class Service:
             if not deadline.expired():
                 raise
             raise timeout_error(self.vendor, self._timeout_s, paid=paid) from problem
+
+    def _masked(self, answer: Any) -> Any:
+        """A parsed response without the secrets of this service, changed in place."""
+        waiting: list[dict[Any, Any] | list[Any]] = [answer]
+        while waiting:
+            inside = waiting.pop()
+            members = inside.items() if isinstance(inside, dict) else enumerate(inside)
+            for at, value in [*members]:
+                if isinstance(value, str):
+                    inside[at] = self.mask(value)
+                elif isinstance(value, dict | list):
+                    waiting.append(cast("list[Any]", value))
+        return answer
 
     def _note_date(self, response: httpx2.Response) -> None:
         date = parse_date(response.headers.get("date", ""))
@@ -353,7 +384,7 @@ def _max_retry_s(error: ProviderError) -> float:
     return MAX_RATE_LIMITED_S if isinstance(error, ProviderRateLimited) else MAX_UNREACHABLE_S
 
 
-def _check_base_url(base_url: str, vendor: Vendor) -> str:
+def _check_base_url(base_url: str, vendor: Vendor) -> httpx2.URL:
     if not base_url:
         raise SettingsError(
             f"{vendor.base_url_env} is not set",
@@ -362,10 +393,10 @@ def _check_base_url(base_url: str, vendor: Vendor) -> str:
     url = parse_url(base_url)
     if url is None or url.scheme not in ("http", "https") or not url.host:
         raise SettingsError(
-            f"{vendor.base_url_env} is not a web address: {base_url[:100]!r}",
+            f"{vendor.base_url_env} is not a web address: {drop_userinfo(base_url)[:100]!r}",
             hint="Set it to an address such as https://example.com/v1, or unset it.",
         )
-    return base_url
+    return url
 
 
 def _check_key(key: str, vendor: Vendor) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from limner.content import Picture
+from limner.json_shapes import as_list
 from limner.storage.store import Row, Transaction
 
 MAX_ANCESTORS = 100
@@ -23,13 +24,13 @@ class PictureRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     picture: Picture
     parent: str | None
-    lineage: Mapping[str, Any]
+    lineage: Mapping[str, object]
     created_ms: int
 
     @property
     def drawn_from(self) -> tuple[str, ...]:
         """The handles of the pictures that a provider used as sources."""
-        return tuple(self.lineage.get("parents") or ())
+        return tuple(str(one) for one in as_list(self.lineage.get("parents")))
 
     @property
     def is_drawn_from_words(self) -> bool:

@@ -16,6 +16,7 @@ from limner.catalogue.prices import Free
 from limner.net.clock import Clock
 from limner.net.failures import MAY_BE_BILLED, Vendor
 from limner.net.http import HttpClient
+from limner.net.redaction import drop_userinfo
 from limner.net.service import DEFAULT_TIMEOUT_S
 from limner.net.sink import Sink
 from limner.pictures.request import ImageRequest, ProviderCallbacks, Receipt, RemoteJob
@@ -117,7 +118,7 @@ class ProviderSpec(msgspec.Struct, frozen=True, kw_only=True):
             title=self.title or self.name,
             key_env=self.key_env,
             base_url_env=self.base_url_env or "the base URL",
-            account_url=self.account_url or connection.base_url,
+            account_url=self.account_url or drop_userinfo(connection.base_url),
             unknown_outcome=MAY_STILL_DRAW if draws_for_free else MAY_BE_BILLED,
         )
 

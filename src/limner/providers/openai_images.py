@@ -69,9 +69,13 @@ class ImagesApi:
         item = await self._find_picture(answer, sink)
         revised = item.get("revised_prompt")
         return ImagesReply(
-            revised_prompt=self._service.safe_text(revised) if isinstance(revised, str) else None,
+            revised_prompt=self._clean(revised) if isinstance(revised, str) else None,
             usage=answer.get("usage"),
         )
+
+    def _clean(self, prompt: str) -> str:
+        """A revised prompt; a text in it that only looks like a key stays."""
+        return self._service.mask(prompt.encode("utf-8", "replace").decode())
 
     def _url(self, body: _RequestBody) -> str:
         return f"{self._service.base_url}{body.path}{self._query}"

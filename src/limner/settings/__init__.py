@@ -7,6 +7,7 @@ working folder can change.
 
 from __future__ import annotations
 
+from limner.settings.custom_models import CustomModel
 from limner.settings.layers import Loaded, load, load_with_sources
 from limner.settings.values import (
     MAX_USD,
@@ -32,6 +33,7 @@ __all__ = [
     "AppServerSettings",
     "ApprovalSettings",
     "BudgetSettings",
+    "CustomModel",
     "Format",
     "ImageSettings",
     "Loaded",

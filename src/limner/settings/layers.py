@@ -25,11 +25,10 @@ from limner.settings.home import find_home
 from limner.settings.project_file import ProjectFile, report_ignored
 from limner.settings.trust import PROJECT_FILE
 from limner.settings.values import SECTIONS, Settings, all_settings
+from limner.settings.variables import SERVER_TOKENS
 
 # Variables that are not settings. Secrets stay out of files that users share.
-_OTHER_VARIABLES = frozenset(
-    {"LIMNER_HOME", "LIMNER_FUZZ", "LIMNER_MCP_TOKEN", "LIMNER_APP_SERVER_TOKEN"}
-)
+_OTHER_VARIABLES = SERVER_TOKENS | {"LIMNER_HOME", "LIMNER_FUZZ"}
 
 
 class Loaded(msgspec.Struct, frozen=True, kw_only=True):

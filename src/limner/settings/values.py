@@ -90,7 +90,9 @@ class ImageSettings(msgspec.Struct, frozen=True, kw_only=True):
     ] = 8
     metadata: Annotated[
         Switch,
-        Meta(description="Write prompt, model and handle into the PNG files that limner saves."),
+        Meta(
+            description="Mark the files that limner saves as drawn, with prompt, model and handle."
+        ),
         ProjectRule("stricter", (False, True)),
     ] = True
     tile: Annotated[

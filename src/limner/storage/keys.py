@@ -14,6 +14,7 @@ from typing import Literal
 import msgspec
 
 from limner.errors import InputInvalid, SettingsError
+from limner.settings.variables import Lookup
 from limner.storage.files import write_new
 from limner.storage.os_errors import disk_errors
 from limner.storage.temp_file import make_folder
@@ -44,7 +45,7 @@ class Keys:
         env: the environment, which wins over the file; a blank variable counts as not set.
     """
 
-    def __init__(self, path: Path, env: Mapping[str, str]) -> None:
+    def __init__(self, path: Path, env: Lookup) -> None:
         self._path = path
         self._env = env
 

@@ -29,22 +29,64 @@ _CONTAINER_WORK = Path("/usr/src")
 _MAC_SYSTEM = ("/Library", "/System", "/private/etc", "/private/var/db")
 _WINDOWS_SYSTEM_VARIABLES = ("SystemRoot", "ProgramFiles", "ProgramFiles(x86)", "ProgramData")
 
-# Keys, tokens, keyrings and browser profiles, relative to a user's home.
+# Keys, tokens, keyrings, browser profiles and wallets, relative to a user's home.
 _SECRET_PLACES = (
-    *(".ssh", ".aws", ".azure", ".gnupg", ".kube", ".password-store", ".config/gcloud"),
-    *(".config/gh", ".config/op", ".config/rclone", ".docker/config.json", ".terraform.d"),
-    *(".netrc", "_netrc", ".npmrc", ".pypirc", ".pgpass", ".my.cnf", ".git-credentials"),
-    *(".config/git/credentials", ".cargo/credentials", ".cargo/credentials.toml", ".vault-token"),
-    *(".claude/.credentials.json", ".codex/auth.json"),
-    *(".local/share/keyrings", ".local/share/kwalletd", ".gnome2/keyrings", ".mozilla"),
-    *(".config/google-chrome", ".config/chromium", "Library/Keychains", "Library/Cookies"),
-    *("Library/Application Support/Google/Chrome", "Library/Application Support/Firefox"),
-    *("AppData/Roaming/Microsoft/Credentials", "AppData/Roaming/Microsoft/Protect"),
+    *(".ssh", ".aws", ".azure", ".gnupg", ".kube", ".password-store", ".config/gcloud", ".oci"),
+    *(".config/gh", ".config/hub", ".config/glab-cli", ".config/op", ".config/rclone"),
+    *(".docker/config.json", ".config/containers/auth.json", ".config/helm", ".helm"),
+    *(".terraform.d", ".terraformrc", ".pulumi", ".vault-token", ".config/sops", ".config/age"),
+    *(".config/doctl", ".config/hcloud", ".config/linode-cli", ".config/scw", ".config/stripe"),
+    *(".fly", ".netlify", ".wrangler", ".config/.wrangler", ".config/netlify", ".cloudflared"),
+    *(".boto", ".s3cfg", ".mc", ".databrickscfg", ".databricks", ".snowflake", ".snowsql", ".dbt"),
+    *(".netrc", "_netrc", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pypirc", ".pgpass", ".my.cnf"),
+    *(".mylogin.cnf", ".git-credentials", ".config/git/credentials", ".config/pip", ".pip"),
+    *(".config/pypoetry", ".local/share/uv/credentials", ".cargo/credentials"),
+    *(".cargo/credentials.toml", ".gem/credentials", ".local/share/gem/credentials"),
+    *(".m2/settings.xml", ".m2/settings-security.xml", ".gradle/gradle.properties"),
+    *(".kaggle", ".config/kaggle", ".huggingface", ".cache/huggingface/token"),
+    *(".cache/huggingface/stored_tokens", ".config/wandb", ".jupyter", ".local/share/jupyter"),
+    # Agents and model services.
+    *(".claude/.credentials.json", ".claude.json", ".codex/auth.json", ".gemini", ".copilot"),
+    *(".config/github-copilot", ".local/share/opencode", ".config/goose", ".continue", ".ollama"),
+    *(".config/openai", ".config/anthropic", ".config/io.datasette.llm"),
+    # Keyrings, password managers and wallets.
+    *(".local/share/keyrings", ".local/share/kwalletd", ".gnome2/keyrings", ".config/1Password"),
+    *(".config/Bitwarden", ".config/Bitwarden CLI", ".local/share/lpass", ".config/keepassxc"),
+    *(".bitcoin", ".litecoin", ".ethereum", ".electrum", ".bitmonero", ".config/solana"),
+    *(".config/Exodus", ".config/Ledger Live", ".Xauthority", ".ICEauthority"),
+    # Browsers, mail and messengers.
+    *(".mozilla", ".thunderbird", ".config/google-chrome", ".config/chromium", ".config/vivaldi"),
+    *(".config/BraveSoftware", ".config/microsoft-edge", ".config/opera", ".config/Signal"),
+    *(".config/Slack", ".config/discord", ".config/Element", ".local/share/TelegramDesktop"),
+    *("snap/firefox", "snap/chromium", "snap/brave", "snap/thunderbird", "snap/signal-desktop"),
+    *(".var/app", ".local/share/fish/fish_history", ".zsh_sessions", ".bash_sessions"),
+    *(".lesshst", ".viminfo", ".histfile", ".ipython/profile_default/history.sqlite"),
+    # macOS.
+    *("Library/Keychains", "Library/Cookies", "Library/Safari", "Library/Mail"),
+    *("Library/Messages", "Library/Accounts", "Library/Thunderbird"),
+    *(
+        f"Library/Application Support/{name}"
+        for name in (
+            *("Google/Chrome", "Firefox", "Chromium", "BraveSoftware", "Microsoft Edge", "Vivaldi"),
+            *("Thunderbird", "Signal", "Slack", "discord", "com.operasoftware.Opera", "sops"),
+            *("Bitcoin", "Ethereum", "Electrum", "Exodus", "1Password", "Bitwarden", "gcloud"),
+        )
+    ),
+    # Windows.
     *("AppData/Local/Microsoft/Credentials", "AppData/Local/Microsoft/Vault"),
-    *("AppData/Roaming/Microsoft/Windows/PowerShell/PSReadLine", "AppData/Roaming/gnupg"),
-    *(".local/share/fish/fish_history", ".zsh_sessions", ".bash_sessions"),
-    *(".lesshst", ".viminfo", ".histfile"),
+    *("AppData/Local/Google/Chrome", "AppData/Local/Microsoft/Edge", "AppData/Local/Chromium"),
+    *("AppData/Local/BraveSoftware", "AppData/Local/Vivaldi", "AppData/Local/1Password"),
+    *(
+        f"AppData/Roaming/{name}"
+        for name in (
+            *("Microsoft/Credentials", "Microsoft/Protect", "Mozilla", "Thunderbird", "Signal"),
+            *("Microsoft/Windows/PowerShell/PSReadLine", "gnupg", "Slack", "discord", "gcloud"),
+            *("Opera Software", "Bitcoin", "Ethereum", "Electrum", "Exodus", "Bitwarden", "gh"),
+        )
+    ),
 )
+# Projects keep passwords and keys there: .env, .env.local, .envrc.
+_ENVIRONMENT_FILES = (".env", ".env.*", ".envrc")
 # .bash_history, .python_history, .psql_history and those of other shells and clients.
 _HISTORY_PATTERN = ".*_history*"
 
@@ -75,6 +117,7 @@ class ProtectedPaths(msgspec.Struct, frozen=True, kw_only=True):
             self._is_system(path)
             or any(within(path, place) for place in _with_real_paths(secrets))
             or any(_is_history(path, home) for home in _with_real_paths(self.homes))
+            or (not writing and _is_environment_file(path))
         )
 
     def _is_system(self, path: Path) -> bool:
@@ -132,6 +175,8 @@ def within(path: Path, place: Path) -> bool:
     return inner[: len(outer)] == outer
 
 
+# Each check folds the same few hundred places.
+@lru_cache(maxsize=2048)
 def _folded(path: Path) -> tuple[str, ...]:
     return tuple(unicodedata.normalize("NFD", part).casefold() for part in path.parts)
 
@@ -143,12 +188,22 @@ def _is_history(path: Path, home: Path) -> bool:
     return bool(below) and fnmatch(below[0], _HISTORY_PATTERN)
 
 
+def _is_environment_file(path: Path) -> bool:
+    name = path.name.casefold()
+    return any(fnmatch(name, pattern) for pattern in _ENVIRONMENT_FILES)
+
+
 def _with_real_paths(places: Iterable[Path]) -> Iterator[Path]:
     """Each place by its own path and by its real path: /lib may be /usr/lib."""
+    folders: dict[Path, Path] = {}  # a hundred places are in a few folders
     for place in places:
         yield place
         try:
-            real = Path(os.path.realpath(place))
+            if place.parent not in folders:
+                folders[place.parent] = Path(os.path.realpath(place.parent))
+            real = folders[place.parent] / place.name
+            if real.is_symlink():
+                real = Path(os.path.realpath(real))
         except (OSError, RecursionError):  # it is changing right now, or leads nowhere
             continue
         if real != place:

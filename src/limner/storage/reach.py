@@ -9,7 +9,7 @@ import sys
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -49,6 +49,9 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
     or a program chooses the paths. A model never writes to version control, environment files,
     settings and the folders of editors and agents, wherever they are.
     """
+
+    # Not for programs.
+    _internal: ClassVar = frozenset({"floor"})
 
     read: tuple[Path, ...] = ()
     write: tuple[Path, ...] = ()

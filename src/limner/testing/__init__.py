@@ -15,29 +15,46 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from limner.testing.contract import EditStage, ProviderContract, Stage
     from limner.testing.fakes import FakeClock, FakeDesk, FakeSink
-    from limner.testing.services import FakeServices
+    from limner.testing.servers.http_server import ReceivedRequest
+    from limner.testing.services import (
+        Bill,
+        Charge,
+        FakeModelService,
+        FakePictureService,
+        FakeServices,
+    )
     from limner.testing.stage import HttpStage, StagePicture
 
 _HOMES = {
+    "Bill": "services",
+    "Charge": "services",
     "EditStage": "contract",
     "FakeClock": "fakes",
     "FakeDesk": "fakes",
+    "FakeModelService": "services",
+    "FakePictureService": "services",
     "FakeServices": "services",
     "FakeSink": "fakes",
     "HttpStage": "stage",
     "ProviderContract": "contract",
+    "ReceivedRequest": "servers.http_server",
     "Stage": "contract",
     "StagePicture": "stage",
 }
 
 __all__ = [
+    "Bill",
+    "Charge",
     "EditStage",
     "FakeClock",
     "FakeDesk",
+    "FakeModelService",
+    "FakePictureService",
     "FakeServices",
     "FakeSink",
     "HttpStage",
     "ProviderContract",
+    "ReceivedRequest",
     "Stage",
     "StagePicture",
 ]

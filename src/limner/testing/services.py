@@ -103,6 +103,9 @@ class FakeService(Generic[S]):
     Each scripted reply is for one paid request, in the order of the calls.
     """
 
+    # `FakeServices` makes it and its server calls it.
+    _internal = frozenset({"__init__", "reply_to"})
+
     def __init__(self, name: str, server: S, charges: list[Charge]) -> None:
         self.name = name
         self.server = server

@@ -7,7 +7,7 @@ import inspect
 import logging
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack, cast
+from typing import Any, ClassVar, Generic, ParamSpec, TypedDict, TypeVar, Unpack, cast
 
 from msgspec.structs import replace
 
@@ -31,6 +31,9 @@ R = TypeVar("R")
 
 class FunctionTool(Tool, Generic[P, R], frozen=True, kw_only=True):
     """A tool made from a function; calling it calls the function."""
+
+    # Not for programs.
+    _internal: ClassVar = frozenset({"signature"})
 
     function: Callable[P, R]
     signature: Signature

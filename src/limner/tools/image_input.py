@@ -126,7 +126,7 @@ def describe_image(image: ImageInput) -> str:
     """What a caller gave, in words for an error: never the bytes themselves."""
     match image:
         case bytes() | bytearray() | memoryview():
-            return f"{format_bytes(memoryview(image).nbytes)} of bytes"
+            return f"the given bytes ({format_bytes(memoryview(image).nbytes)})"
         case str() if is_data_url(image):
             return f"a data URL of {format_bytes(len(image))}"
         case Picture():

@@ -35,6 +35,7 @@ from limner.money.ledger import Money
 from limner.money.paid_call import paid_call
 from limner.pictures.request import Progress
 from limner.tools.answer_cache import AnswerCache
+from limner.tools.answer_schema import AnswerMismatch, parse_answer
 from limner.tools.base import ApprovalPolicy, ToolContext
 from limner.tools.consent import payer_for
 from limner.tools.declaration import ImageText
@@ -121,12 +122,22 @@ class InspectRequest(InspectArguments, frozen=True, kw_only=True):
 class Inspection(msgspec.Struct, frozen=True, kw_only=True):
     """What a model said about pictures.
 
-    ``details`` begins with the model, the path and the type that was sent; more facts about the
-    pictures and the call follow, all JSON values. It is ``untrusted`` if a picture comes from
-    outside: the model may repeat the text in it.
+    Attributes:
+        text: the answer; with a schema the JSON text.
+        value: the parsed answer if the caller gave a schema; it follows that schema.
+        details: facts as JSON values. ``model`` answered; ``imagePath`` is the file or the handle,
+            ``image`` the handle, ``mimeType`` the type that was sent. ``width``, ``height``,
+            ``part`` and ``scale`` say how the sent pixels map to the original, if the picture was
+            fitted; ``tiles`` has the same for each tile. ``note`` says what is special. With
+            several pictures ``images`` has these facts for each. ``usage`` has the tokens,
+            ``stopped`` says that the answer was cut off, ``remembered`` that it was cached.
+        cost_nano: what it cost, in nano-dollars.
+        cost_source: how the cost is known.
+        untrusted: a picture comes from outside; the model may repeat the text in it.
     """
 
     text: str
+    value: object = None
     details: Mapping[str, object]
     cost_nano: int
     cost_source: CostSource
@@ -260,8 +271,13 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
         key = self.cache.key(found.model.name, prompt)
         if (known := await self.cache.recall(key)) is not None:
             logger.debug("%s: the answer of %s is in the cache", TOOL, found.model.name)
-            details = {**_details(found.model, views), "remembered": True}
-            return Inspection(text=known, details=details, cost_nano=0, cost_source="table")
+            return Inspection(
+                text=known,
+                value=_value(known, prompt.schema, found.model),
+                details={**_details(found.model, views), "remembered": True},
+                cost_nano=0,
+                cost_source="table",
+            )
         keep = partial(self.cache.keep, key)
         return await self._ask(found.model, prompt, views, context, keep=keep)
 
@@ -305,10 +321,12 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
             await call.settle(None)
             if not (text := answer.text.strip()):
                 raise ModelBadAnswer(NO_TEXT, code="MODEL_NO_TEXT")
+            value = _value(text, prompt.schema, model)
             if keep is not None:
                 await keep(text)
         return Inspection(
             text=text,
+            value=value,
             details=_details(model, views, answer),
             cost_nano=call.cost_nano,
             cost_source=call.cost_source,
@@ -339,6 +357,20 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
                 "tools.timeout_s or check the vision model provider."
             )
         return error.provider_message or FAILED
+
+
+def _value(text: str, schema: Mapping[str, Any] | None, model: KnownModel) -> object:
+    """The parsed answer, or None without a schema."""
+    if schema is None:
+        return None
+    try:
+        return parse_answer(text, schema)
+    except AnswerMismatch as error:
+        raise ModelBadAnswer(
+            f"The answer of {model.name} does not follow the schema: {error}.",
+            hint='extras["answer"] has the answer. Simplify the schema, or name another model.',
+            extras={"answer": text},
+        ) from error
 
 
 @cache

@@ -19,8 +19,8 @@ class CallHooks(TypedDict, total=False):
     """Functions that follow a call.
 
     Attributes:
-        progress: gets the progress of the call.
-        ask: decides what only the user can decide; without it the answer is no.
+        progress: gets a `Progress` for each step of the call; it must not block.
+        ask: decides a `Question` that only the user can decide; without it the answer is no.
     """
 
     progress: Callable[[Progress], None]

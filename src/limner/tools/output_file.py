@@ -33,6 +33,8 @@ from limner.money.paid_call import PaidCall
 from limner.pictures.labels import Label, is_copy, labelled
 from limner.pictures.request import ImageRequest, Receipt
 from limner.pictures.take import Pictures, content_handle
+from limner.pictures.xmp import SourceType
+from limner.providers.specs import ILLUSTRATOR
 from limner.storage.files import write_new, write_numbered
 from limner.storage.incoming_files import IncomingFile
 from limner.storage.os_errors import disk_errors
@@ -89,8 +91,8 @@ class GeneratedImage(msgspec.Struct, frozen=True, kw_only=True):
 class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
     """Stores delivered pictures and writes their files.
 
-    Pictures without a requested path go to the folder ``generated``. With ``metadata``, a PNG file
-    names its model and its prompt.
+    Pictures without a requested path go to the folder ``generated``. With ``metadata``, a file
+    names its model and its prompt, and says that no camera took the picture.
     """
 
     pictures: Pictures
@@ -159,18 +161,27 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
     def output_bytes(self, picture: Picture, service: str, request: ImageRequest) -> OutputBytes:
         """The bytes to write to the file of a picture.
 
-        A PNG gets a label, unless it has a C2PA manifest, which signs every byte.
+        They have a label, unless there is a C2PA manifest, which signs every byte.
 
         Raises:
             StorageError: the bytes of the picture are gone or damaged.
         """
         path = self.pictures.checked_path(picture)
-        if not self.metadata or picture.mime != PNG or _has_manifest(path):
+        if not self.metadata or _has_manifest(path):
             return OutputBytes(picture=picture, source=path)
+        source_type: SourceType = "trainedAlgorithmicMedia"
+        if service == ILLUSTRATOR.name:
+            source_type = "algorithmicMedia"
+        elif request.sources:
+            source_type = "compositeWithTrainedAlgorithmicMedia"
         label = Label(
-            prompt=request.prompt, model=f"{service}/{request.model}", handle=picture.handle
+            prompt=request.prompt,
+            model=f"{service}/{request.model}",
+            handle=picture.handle,
+            source_type=source_type,
         )
-        return OutputBytes(picture=picture, source=labelled(path, label))
+        with disk_errors(doing="read", path=path):
+            return OutputBytes(picture=picture, source=labelled(path, label, picture.mime))
 
     def write(
         self,

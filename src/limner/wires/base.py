@@ -22,6 +22,9 @@ WIRES = {
     "gemini-generate-content": "limner.wires.gemini_generate_content:WIRE",
 }
 
+NATIVE_API = "openai-responses"
+"""The API whose items a conversation consists of: it reads every kind as it came."""
+
 HANDLE_URL = "limner://image/"
 """The URL of a picture in an item is this and its handle; an item never contains bytes."""
 

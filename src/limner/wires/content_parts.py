@@ -113,12 +113,14 @@ class PartSupport(msgspec.Struct, frozen=True, kw_only=True):
     """The pictures and audio that an API takes; None if it states no limit.
 
     ``audio`` are types as `AudioClip` has them; it is empty if the API has no format for audio.
+    ``native`` is true for the API whose items a conversation consists of.
     """
 
     types: frozenset[str] | None = None
     count: int | None = None
     bytes_each: int | None = None
     audio: frozenset[str] | None = frozenset()
+    native: bool = False
 
 
 class PartWriter:

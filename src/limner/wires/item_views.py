@@ -71,6 +71,7 @@ class ReasoningText(_View):
     """Text of reasoning, or of its summary."""
 
     text: str
+    type: str | None = None
 
 
 ContentPart = InputText | OutputText | Refusal | InputImage | InputAudio | Unknown
@@ -216,6 +217,27 @@ class Compaction(_View):
     encrypted_content: str
 
 
+class GeneratedPicture(_View):
+    """A picture that a service drew by itself; ``result`` names it by its handle."""
+
+    result: str | None = None
+    revised_prompt: str | None = None
+    # The text that is sent in place of the picture.
+    note: str | None = None
+
+
+class ToolSearchCall(_View):
+    """A model searches for tools."""
+
+    arguments: Any = None
+
+
+class ToolSearchOutput(_View):
+    """The tools that a model has found."""
+
+    tools: list[dict[str, Any]] = []
+
+
 class OtherItem(_View):
     """An item that its author marked as of no other kind."""
 
@@ -231,6 +253,9 @@ View = (
     | WebSearchCall
     | GhostSnapshot
     | Compaction
+    | GeneratedPicture
+    | ToolSearchCall
+    | ToolSearchOutput
     | OtherItem
     | Unknown
 )
@@ -246,6 +271,10 @@ _KINDS: Mapping[str, type[_View]] = {
     "web_search_call": WebSearchCall,
     "ghost_snapshot": GhostSnapshot,
     "compaction": Compaction,
+    "compaction_summary": Compaction,
+    "image_generation_call": GeneratedPicture,
+    "tool_search_call": ToolSearchCall,
+    "tool_search_output": ToolSearchOutput,
     "other": OtherItem,
 }
 

@@ -25,6 +25,10 @@ PICTURE_TAGS = ("<image name=", "</image>")
 
 _TEXT, _IMAGE, _AUDIO = "input_text", "input_image", "input_audio"
 _PART_FIELDS = ("content", "output")
+_BARE_BASE64 = "data:;base64,"
+
+GENERATED = "image_generation_call"
+"""The item of a picture that a service drew by itself: its ``result`` is base64 alone."""
 
 OUTPUT_KINDS = {
     "function_call": "function_call_output",
@@ -121,9 +125,20 @@ def flatten_output(item: Item) -> dict[str, Any]:
     return {**payload, **item, "output": body}
 
 
+def _generated_part(item: Item) -> Part | None:
+    """The picture that a service drew by itself; its item has base64 alone, or a handle."""
+    result: object = item.get("result")
+    if item.get("type") != GENERATED or not isinstance(result, str) or not result:
+        return None
+    is_url = handle_of(result) is not None
+    return {"type": _IMAGE, "image_url": result if is_url else f"{_BARE_BASE64}{result}"}
+
+
 def iter_parts(item: Item) -> Iterator[Part]:
-    """The parts of an item that are objects, in order."""
+    """The parts of an item that are objects, in order; a generated picture is one."""
     flat = flatten_output(item)
+    if (picture := _generated_part(item)) is not None:
+        yield picture
     for field in _PART_FIELDS:
         value: object = flat.get(field)
         while isinstance(value, dict):
@@ -140,6 +155,12 @@ def map_parts(item: Item, fn: Callable[[Part], Part]) -> dict[str, Any]:
     for field in _PART_FIELDS:
         if field in flat:
             flat[field] = _map_value(flat[field], fn)
+    if (picture := _generated_part(item)) is not None:
+        new = fn(picture)
+        url = str(new.get("image_url", ""))
+        flat["result"] = url if handle_of(url) is not None else url.partition(",")[2]
+        if not is_image(new):
+            flat["note"] = new.get("text")
     return flat
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 import msgspec
 
@@ -36,8 +36,25 @@ from limner.wires.turns import (
 API = "openai-responses"
 
 # The service does not list the types of audio that it takes: each clip is sent as it came.
-_TAKES = PartSupport(count=1500, audio=None)
+_TAKES = PartSupport(count=1500, audio=None, native=True)
 _DETAILS = frozenset({"auto", "low", "high", "original"})
+# The members of the items that go out as they came, and of their actions.
+_NATIVE: Mapping[str, Sequence[str]] = {
+    "compaction": ("encrypted_content",),
+    "image_generation_call": ("id", "status", "revised_prompt", "result"),
+    "local_shell_call": ("call_id", "status", "action"),
+    "tool_search_call": ("call_id", "status", "execution", "arguments"),
+    "tool_search_output": ("call_id", "status", "execution", "tools"),
+    "web_search_call": ("status", "action"),
+}
+_ACTIONS: Mapping[str, Sequence[str]] = {
+    "exec": ("command", "env", "timeout_ms", "user", "working_directory"),
+    "search": ("query", "queries"),
+    "open_page": ("url",),
+    "find_in_page": ("url", "pattern"),
+    "other": (),
+}
+_SAME_KIND = {"compaction_summary": "compaction"}
 # These models refuse a request that asks for reasoning.
 _NEVER_REASONS = re.compile(r"gpt-[34]|chatgpt-|.*-chat(-latest)?$")
 _PHASES = frozenset({"commentary", "final_answer"})
@@ -125,6 +142,8 @@ def _part(part: Part) -> dict[str, Any]:
 
 def _step(step: Step) -> list[dict[str, Any]]:
     match step:
+        case MessagePart(native=dict() as native) | CallPart(native=dict() as native):
+            return [_native(native, step)]
         case MessagePart():
             # Parts would need the id that the service gave them; a plain text needs none.
             message = {"type": "message", "role": "assistant", "content": "".join(step.texts)}
@@ -138,18 +157,36 @@ def _step(step: Step) -> list[dict[str, Any]]:
             return _reasoning(step.reasoning)
 
 
+def _native(item: Mapping[str, Any], step: MessagePart | CallPart) -> dict[str, Any]:
+    """An item of this API as it came, with the members that the API knows.
+
+    The ids of most items are for the store alone. A generated picture has to have its id.
+    """
+    kind = str(_SAME_KIND.get(item["type"], item["type"]))
+    sent = {"type": kind, **{name: item[name] for name in _NATIVE[kind] if name in item}}
+    if isinstance(step, CallPart):
+        sent["call_id"] = step.call_id
+    action: Any = sent.get("action")
+    if isinstance(action, dict):
+        given = cast("dict[str, Any]", action)
+        does = str(given.get("type")) if given.get("type") in _ACTIONS else "other"
+        members = {name: given[name] for name in _ACTIONS[does] if name in given}
+        sent["action"] = {"type": does, **members}
+    return sent
+
+
 def _reasoning(reasoning: Reasoning) -> list[dict[str, Any]]:
-    """Reasoning of this service, which takes back its encrypted form only; not of others."""
-    if reasoning.origin not in (None, API) or reasoning.encrypted_content is None:
+    """Reasoning of this service, encrypted or as text; not of others."""
+    if reasoning.origin not in (None, API):
         return []
     summary = [{"type": "summary_text", "text": part.text} for part in reasoning.summary]
-    return [
-        {
-            "type": "reasoning",
-            "summary": summary,
-            "encrypted_content": reasoning.encrypted_content,
-        }
-    ]
+    item: dict[str, Any] = {"type": "reasoning", "summary": summary}
+    if not (summary or reasoning.content or reasoning.encrypted_content):
+        return []
+    texts = [part for part in reasoning.content or () if part.type == "reasoning_text"]
+    if texts:
+        item["content"] = [{"type": "reasoning_text", "text": part.text} for part in texts]
+    return [item | {"encrypted_content": reasoning.encrypted_content}]
 
 
 def _output(output: OutputPart) -> dict[str, Any]:

@@ -2,14 +2,17 @@
 
 The sides take turns: the user asks, the model answers and may call tools, the tools return their
 outputs. Every call has its output in the turn after it, and every output has its call. What the
-model says while calls are running belongs to the answer that made the calls. Items of a kind that
-no wire can send are left out here, and only here.
+model says while calls are running belongs to the answer that made the calls.
+
+An item that only the Responses API knows goes out as it came on that wire, and in words on the
+others. Items that no wire can send are left out here, and only here; `left_out` names them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import groupby
 from types import UnionType
@@ -18,28 +21,34 @@ from typing import Any, Literal, cast, get_args
 import msgspec
 
 from limner.errors import InputInvalid
-from limner.wires.base import Prompt
+from limner.wires.base import NATIVE_API, Prompt
 from limner.wires.content_parts import (
     Medium,
     Part,
     PartSupport,
     PartWriter,
+    PlacedPicture,
     excerpt,
     join_text,
     media,
     replace_surrogates,
 )
 from limner.wires.item_views import (
+    Compaction,
     CustomToolCall,
     CustomToolCallOutput,
     FunctionCall,
     FunctionCallOutput,
-    InputAudio,
+    GeneratedPicture,
     InputImage,
     LocalShellCall,
     Message,
     Reasoning,
+    ToolSearchCall,
+    ToolSearchOutput,
+    Unknown,
     View,
+    WebSearchCall,
     view,
 )
 
@@ -54,10 +63,11 @@ _LEGAL_ID = re.compile(r"[a-zA-Z0-9_-]+")
 
 
 class MessagePart(msgspec.Struct, frozen=True, kw_only=True):
-    """Text of the model."""
+    """Text of the model; ``native`` is the item that it puts into words."""
 
     texts: Sequence[str]
     phase: str | None = None
+    native: Mapping[str, Any] | None = None
 
 
 class ReasoningPart(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,12 +87,16 @@ class ReasoningPart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CallPart(msgspec.Struct, frozen=True, kw_only=True):
-    """The model calls a tool; ``is_custom`` if ``arguments`` is free text instead of JSON."""
+    """The model calls a tool; ``is_custom`` if ``arguments`` is free text instead of JSON.
+
+    ``native`` is the item of a call that is not one of a function.
+    """
 
     call_id: str
     name: str
     arguments: str
     is_custom: bool = False
+    native: Mapping[str, Any] | None = None
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -149,8 +163,54 @@ def build_turns(prompt: Prompt, takes: PartSupport) -> list[Turn]:
     """
     builder = _TurnBuilder(prompt, takes)
     for item in prompt.items:
-        builder.add(view(item))
+        builder.add(view(item), item)
     return builder.finish()
+
+
+def left_out(items: Iterable[Mapping[str, Any]], api: str) -> list[str]:
+    """The kinds of items that a model behind this API is not sent in any form, each once."""
+    found: dict[str, None] = {}
+    for item in items:
+        seen = view(item)
+        if isinstance(seen, Unknown) or (isinstance(seen, Compaction) and api != NATIVE_API):
+            found[str(item.get("type"))[:_MAX_ID_CHARS]] = None
+    return list(found)
+
+
+def put_into_words(item: View) -> str | None:
+    """What the model did, for a model that does not know this kind of item."""
+    match item:
+        case LocalShellCall():
+            return f"command run: {shlex.join(item.action.command)}"
+        case WebSearchCall():
+            return _search_words(item.action or {})
+        case GeneratedPicture():
+            prompt = f": {item.revised_prompt}" if item.revised_prompt else ""
+            return f"picture generated{prompt}"
+        case ToolSearchCall():
+            return f"tools searched: {_json(item.arguments)}"
+        case ToolSearchOutput():
+            names = ", ".join(str(tool.get("name")) for tool in item.tools)
+            return f"tools found: {names or 'none'}"
+        case _:
+            return None
+
+
+def _search_words(action: Mapping[str, Any]) -> str:
+    url = action.get("url")
+    match action.get("type"):
+        case "open_page":
+            return f"web page opened: {url}"
+        case "find_in_page":
+            return f"searched in the web page {url} for: {action.get('pattern')}"
+        case _:
+            queries = action.get("queries") or [action.get("query")]
+            shown = ", ".join(str(query) for query in queries if query)
+            return f"web search: {shown}" if shown else "web search"
+
+
+def _json(value: object) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def split_instructions(prompt: Prompt, turns: Sequence[Turn]) -> tuple[str | None, Sequence[Turn]]:
@@ -234,10 +294,11 @@ class _TurnBuilder:
         self._steps: list[Step] = []
         self._calls: dict[str, CallPart] = {}
         self._outputs: dict[str, OutputPart] = {}
-        self._left_out: set[str] = set()
+        self._is_native = takes.native
+        self._commands: dict[str, str] = {}
         self._later: list[UserTurn] = []
 
-    def add(self, item: View) -> None:
+    def add(self, item: View, raw: Mapping[str, Any]) -> None:
         match item:
             case Message(role="assistant"):
                 self._add_answer(item)
@@ -252,9 +313,11 @@ class _TurnBuilder:
             case FunctionCallOutput() | CustomToolCallOutput():
                 self._add_output(item)
             case LocalShellCall():
-                self._left_out.add(item.call_id or item.id or "")
+                self._add_command(item, raw)
+            case GeneratedPicture():
+                self._add_generated(item, raw)
             case _:
-                pass
+                self._add_native(item, raw)
 
     def finish(self) -> list[Turn]:
         self._end_answer()
@@ -278,8 +341,7 @@ class _TurnBuilder:
             self._steps.append(MessagePart(texts=texts, phase=item.phase))
 
     def _add_call(self, item: AnyCall, arguments: str, *, is_custom: bool = False) -> None:
-        if item.call_id in self._calls:
-            raise InputInvalid(f"The call {excerpt(item.call_id)} occurs twice", field="items")
+        self._check_new(item.call_id)
         call = CallPart(
             call_id=legal_id(item.call_id),
             name=replace_surrogates(item.name),
@@ -292,8 +354,8 @@ class _TurnBuilder:
     def _add_output(self, item: AnyOutput) -> None:
         parts = self._writer.write(item.parts)
         call = self._calls.get(item.call_id)
-        if call is None and item.call_id in self._left_out:
-            self._add_stray_output(item, parts)
+        if call is None and item.call_id in self._commands:
+            self._say(self._commands[item.call_id], parts)
             return
         if call is None or item.call_id in self._outputs:
             raise InputInvalid(
@@ -305,12 +367,50 @@ class _TurnBuilder:
         if len(self._outputs) == len(self._calls):
             self._end_calls()
 
-    def _add_stray_output(self, item: AnyOutput, parts: Sequence[Part]) -> None:
-        """Leave out an output whose call is left out, but not its pictures and audio."""
-        if any(isinstance(part, InputImage | InputAudio) for part in item.parts):
-            self._later.append(UserTurn(role="user", parts=["Output of a command:", *parts]))
-            if not self._calls:
-                self._end_answer()
+    def _add_command(self, item: LocalShellCall, raw: Mapping[str, Any]) -> None:
+        call_id = item.call_id or item.id or ""
+        if not self._is_native:
+            self._commands[call_id] = put_into_words(item) or ""
+            return
+        self._check_new(call_id)
+        call = CallPart(
+            call_id=legal_id(call_id), name="", arguments="", native={**raw, "call_id": call_id}
+        )
+        self._steps.append(call)
+        self._calls[call_id] = call
+
+    def _add_generated(self, item: GeneratedPicture, raw: Mapping[str, Any]) -> None:
+        words = put_into_words(item) or ""
+        if not item.result:
+            words = f"{words}; {item.note}" if item.note else words
+            self._steps.append(MessagePart(texts=[f"[{replace_surrogates(words)}]"]))
+            return
+        (picture,) = self._writer.write([InputImage(image_url=item.result)])
+        if self._is_native and isinstance(picture, PlacedPicture):
+            native = {**raw, "result": picture.image.data}
+            self._steps.append(MessagePart(texts=[words], native=native))
+        else:
+            self._say(words, [picture])
+
+    def _add_native(self, item: View, raw: Mapping[str, Any]) -> None:
+        """Add an item as it came, or in words; an item that has neither is left out."""
+        words = put_into_words(item)
+        if self._is_native and (words is not None or isinstance(item, Compaction)):
+            self._steps.append(MessagePart(texts=[words or ""], native=raw))
+        elif words is not None:
+            self._steps.append(MessagePart(texts=[f"[{replace_surrogates(words)}]"]))
+
+    def _say(self, words: str, output: Sequence[Part]) -> None:
+        """Add what the model did and its output as a message of the user."""
+        text = "\n".join(part for part in output if isinstance(part, str))
+        shown = replace_surrogates(f"{words}; output: {text}" if text else words)
+        self._later.append(UserTurn(role="user", parts=[f"[{shown}]", *media(output)]))
+        if not self._calls:
+            self._end_answer()
+
+    def _check_new(self, call_id: str) -> None:
+        if call_id in self._calls:
+            raise InputInvalid(f"The call {excerpt(call_id)} occurs twice", field="items")
 
     def _end_calls(self) -> None:
         outputs = [self._outputs[call_id] for call_id in self._calls]

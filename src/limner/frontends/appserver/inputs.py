@@ -117,6 +117,25 @@ def check_length(texts: Iterable[str]) -> None:
         )
 
 
+def sift_history(history: Sequence[Item]) -> tuple[list[Item], tuple[str, ...]]:
+    """The items of a history that can be stored, and a warning for each of the others.
+
+    An item of an unknown kind is stored as it came; one that does not match its kind would make
+    every later model request fail.
+    """
+    kept: list[Item] = []
+    warnings: list[str] = []
+    for number, item in enumerate(history):
+        flat = wire_items.flatten_output(item)
+        try:
+            item_views.view(flat)
+        except InputInvalid as error:
+            warnings.append(f"history[{number}] was left out: {error.message[:200]}")
+        else:
+            kept.append(flat)
+    return kept, tuple(warnings)
+
+
 def check_items(items: Sequence[Item], *, name: str) -> None:
     """Check that a model can be sent these items, and that their pictures are inline or stored.
 

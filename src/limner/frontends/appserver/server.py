@@ -55,7 +55,9 @@ class Host:
         self.log = StderrLog()
         self.pending = PendingRequests(self.log)
         self.clients = Clients()
-        self.env, self.cwd, self.config = env, cwd, config
+        self.cwd, self.config = cwd, config
+        # The environment of the process is not kept.
+        self.env = None if env is os.environ else env
         known = {key: value for key, value in config.items() if key in all_settings()}
         self.settings: Settings = load(env=env, cwd=cwd, flags=known)
         self.closing = contextlib.AsyncExitStack()
@@ -101,8 +103,7 @@ def serve(listen: str, *, overrides: Iterable[str] = (), token_file: Path | None
         LimnerError: it cannot be started, or its only client had to be cut off.
     """
     host = Host(
-        # Clients need the token; the settings and the tools must not see it.
-        env={name: value for name, value in os.environ.items() if name != TOKEN_VARIABLE},
+        env=os.environ,
         cwd=Path.cwd(),
         config=read_overrides(overrides),
     )

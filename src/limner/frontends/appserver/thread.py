@@ -140,6 +140,7 @@ class LiveThread:
             tools=lambda: self._setup.registry,
             turn_configs=conversations.turn_configs,
             parts=conversations.parts,
+            on_warning=self.warn,
         )
 
     @property

@@ -13,7 +13,7 @@ from limner.agent.sessions import SESSION_EXISTS, new_id
 from limner.errors import InputInvalid
 from limner.frontends.appserver.connection import ClientConnection
 from limner.frontends.appserver.dispatch import RpcCall
-from limner.frontends.appserver.inputs import check_items
+from limner.frontends.appserver.inputs import sift_history
 from limner.frontends.appserver.protocol import notifications
 from limner.frontends.appserver.protocol.threads import (
     Active,
@@ -173,10 +173,8 @@ async def resume_thread(threads: ThreadTable, params: ThreadResumeParams) -> Ope
     if params.history is not None:
         if not params.history:
             raise invalid_request("history must not be empty")
-        check_items(params.history, name="history")
         resolved = resolve_options(ThreadState(), params, lim=threads.limner)
-        thread = await start_with_history(threads, resolved.state, params.history)
-        return OpenedThread(thread, resolved.warnings)
+        return await start_with_history(threads, resolved, params.history)
     session, _ = await find_session(threads, params.thread_id, params.path)
     thread = await threads.load(session)
     resolved = ResolvedOptions(state=thread.state)
@@ -215,19 +213,22 @@ async def fork_thread(
 
 
 async def start_with_history(
-    threads: ThreadTable, state: ThreadState, history: Sequence[Item]
-) -> LiveThread:
+    threads: ThreadTable, resolved: ResolvedOptions, history: Sequence[Item]
+) -> OpenedThread:
     """Create a thread with items that the client sends; their pictures are stored.
+
+    An item or a picture that is not valid is left out with a warning: it never refuses the rest.
 
     Raises:
         LimnerError: an item or a picture cannot be stored.
     """
-    entered = await threads.limner.ingress.items(history, source=SOURCE)
-    thread = await threads.create(state)
+    kept, problems = sift_history(history)
+    entered = await threads.limner.ingress.items(kept, source=SOURCE)
+    thread = await threads.create(resolved.state)
     # The client may have written anything in the name of the user or the model.
     await thread.session.note_untrusted()
     await thread.session.append(entered.items)
-    return thread
+    return OpenedThread(thread, (*resolved.warnings, *problems, *entered.warnings))
 
 
 async def find_session(

@@ -3,11 +3,13 @@
 The exit status is 0 if every check passed and 1 if one failed. --scrub hashes every stored picture,
 not just a sample. --repair puts a damaged database aside, starts from the newest good daily copy,
 adds what can still be read, and brings back each picture whose bytes are in the home. Then it
-checks everything. No other limner process may be running.
+checks everything. No other limner process may be running. The last lines say which protections of
+the sandbox hold on this system, and do not change the exit status.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
 import shutil
@@ -24,6 +26,7 @@ from limner.errors import LimnerError, NoProvider, SettingsError, StorageError, 
 from limner.frontends.cli.output import CommandResult
 from limner.frontends.cli.terminal import Waiting, wait_for
 from limner.illustrator import assets
+from limner.imaging.limits import Protections
 from limner.pictures.repair import SAMPLE, HomeRepair, Tell
 from limner.pictures.request import Progress
 from limner.providers.specs import load_provider_plugins
@@ -50,6 +53,7 @@ EXTRAS = {
     "telemetry": "opentelemetry",
 }
 LISTED = 20
+PR_GET_DUMPABLE = 3
 LITTLE_DISK_BYTES = 200 * 1024 * 1024
 TEST_CARD = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"><rect width="8" height="8"/></svg>'
@@ -62,6 +66,15 @@ class HealthCheck:
 
     name: str
     ok: bool
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProtectionCheck:
+    """Whether a protection holds on this system. It is no fault of the system if one does not."""
+
+    name: str
+    holds: bool
     detail: str
 
 
@@ -99,6 +112,8 @@ async def _examine(args: Namespace) -> CommandResult:
             extras["repair"] = await lim.repairer.repair(tell=tell)
         for name, check in CHECKS.items():
             findings.append(await _checked(name, check(lim)))
+        if all(one.ok for one in findings if one.name == "imaging"):
+            extras["sandbox"] = _sandbox(await lim.imaging.protections())
         # Without the database the pictures are not known, and its own check says why.
         if all(one.ok for one in findings if one.name == "database"):
             findings.append(await _checked("pictures", _pictures(lim, args, tell, extras)))
@@ -120,6 +135,10 @@ def _result(findings: list[HealthCheck], extras: Mapping[str, Any]) -> CommandRe
     ]
     if (repair := extras.get("repair")) is not None:
         lines = [*_repair_lines(repair), *lines]
+    lines += [
+        f"{'ok  ' if one.holds else 'none'}  {one.name:10}  {one.detail}"
+        for one in extras.get("sandbox", ())
+    ]
     return CommandResult(
         value={"ok": healthy, "checks": [asdict(finding) for finding in findings], **extras},
         text="\n".join(lines),
@@ -219,6 +238,32 @@ async def _imaging(lim: Limner) -> str:
     png = await lim.imaging.render_svg(TEST_CARD, width=8, height=8, assets={})
     facts = await lim.imaging.verify(png)
     return f"the isolated worker rendered and decoded {facts.mime} {facts.width}x{facts.height}"
+
+
+def _sandbox(worker: Protections) -> list[ProtectionCheck]:
+    """What the system forbids a worker, one line each."""
+    landlock = f"Landlock {worker.landlock_abi}" if worker.landlock_abi else ""
+    both = ", ".join(filter(None, ["seccomp" if worker.seccomp else "", landlock]))
+    rows = (
+        ("reading", bool(landlock), "a worker reads only Python and its libraries", landlock),
+        ("writing", bool(both), "a worker writes and deletes no file", both),
+        ("network", worker.seccomp, "a worker opens no socket", both),
+        ("processes", worker.seccomp, "a worker starts no program and reaches no process", both),
+        ("memory", worker.memory_limit, "a worker has a limit on memory", "rlimit"),
+        ("host", _is_hidden(), "other programs cannot read limner's memory", "not dumpable"),
+    )
+    return [
+        ProtectionCheck(
+            name=name,
+            holds=holds,
+            detail=f"{what} ({means})" if holds else f"this system cannot enforce: {what}",
+        )
+        for name, holds, what, means in rows
+    ]
+
+
+def _is_hidden() -> bool:
+    return sys.platform == "linux" and ctypes.CDLL(None).prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 0
 
 
 async def _assets(_: Limner) -> str:

@@ -48,6 +48,7 @@ examples:
 FAILED_STATUS = 1
 USAGE_STATUS = 2
 INTERRUPTED_STATUS = 130
+PR_SET_DUMPABLE = 4
 
 
 class Parser(ArgumentParser):
@@ -71,7 +72,7 @@ class Parser(ArgumentParser):
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return its exit status."""
     try:
-        status = _run(sys.argv[1:] if argv is None else argv)
+        status = _run(sys.argv[1:] if argv is None else argv, is_own_process=argv is None)
     except KeyboardInterrupt:
         # A module was being loaded: a command that runs handles its own interruption.
         status = INTERRUPTED_STATUS
@@ -89,10 +90,25 @@ def main(argv: list[str] | None = None) -> int:
     return status
 
 
-def _run(words: list[str]) -> int:
+def _run(words: list[str], *, is_own_process: bool) -> int:
     _prepare_streams()
     name, rest = _split(words)
-    return _overview(words) if name is None else _command(name, rest)
+    if name is None:
+        return _overview(words)
+    if is_own_process:
+        _hide_memory()
+    return _command(name, rest)
+
+
+def _hide_memory() -> None:
+    """Keep other programs of this user, a worker among them, from reading keys in our memory.
+
+    Only in limner's own process: a program that uses limner decides itself about its core dumps.
+    """
+    if sys.platform == "linux":
+        import ctypes  # noqa: PLC0415 - help does not need it
+
+        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def _split(words: list[str]) -> tuple[str | None, list[str]]:

@@ -74,8 +74,7 @@ def run(args: Namespace) -> CommandResult:
         )
     serve = _over_standard_streams(args) if args.http is None else _over_http(args)
     server = import_module("limner.frontends.mcp.server")
-    # The token is for this server only: it is not a setting, and no tool needs it.
-    env = {name: value for name, value in os.environ.items() if name != TOKEN_VARIABLE}
+    env = os.environ
     asyncio.run(serve(server.build_server(env=env, cwd=Path.cwd())))
     return CommandResult(value={})
 

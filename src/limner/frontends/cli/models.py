@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from limner.dollars import format_usd
 from limner.errors import NANO_PER_USD, UserError
 from limner.frontends.cli.output import CommandResult
 from limner.models.registry import By, KnownModel, Resolution
+from limner.net.redaction import drop_userinfo
 from limner.providers.base import ProviderSpec
 
 RATED_AS = (
@@ -25,7 +25,6 @@ _CHOSEN: Mapping[By, str] = {
     "first": "the first available",
     "offline": "rules, not a language model: no key is set",
 }
-_USER = re.compile(r"(?<=//)[^/@]*@")
 
 
 def listing(lim: Limner) -> CommandResult:
@@ -139,8 +138,7 @@ def _vision_json(lim: Limner, model: KnownModel) -> dict[str, Any]:
         "name": model.name,
         "title": facts.title,
         "api": model.api,
-        # Some users write a password into an address.
-        "base_url": _USER.sub("", model.base_url) or None,
+        "base_url": drop_userinfo(model.base_url) or None,
         "available": obstacle is None,
         "obstacle": obstacle,
         "key": model.key_env,

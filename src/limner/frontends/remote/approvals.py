@@ -14,7 +14,7 @@ from limner.frontends.remote.connection import Params
 from limner.json_shapes import as_object
 from limner.tools.base import Question
 
-Kind = Literal["command", "file_change", "permissions", "elicitation", "tool"]
+ApprovalKind = Literal["command", "file_change", "permissions", "elicitation", "tool"]
 
 _SHOWN_CHARS = 2_000
 
@@ -33,7 +33,7 @@ class ApprovalRequest(Discreet, frozen=True, kw_only=True):
 
     unshown = ("raw",)
 
-    kind: Kind
+    kind: ApprovalKind
     text: str
     thread_id: str | None = None
     amount_nano: int | None = None
@@ -87,7 +87,7 @@ def ask_with(approve: Approve, thread_id: str) -> Callable[[Question], Awaitable
     return ask
 
 
-def _question(kind: Kind, params: Params) -> str:
+def _question(kind: ApprovalKind, params: Params) -> str:
     command: object = params.get("command")
     what = {
         "command": f"Run {_shown(command)}?" if command else "Run a command?",
@@ -123,7 +123,7 @@ def _elicitation(allowed: bool, params: Params) -> dict[str, Any]:
     return {"action": "accept", "content": {}}
 
 
-_METHODS: Mapping[str, tuple[Kind, Callable[[bool, Params], dict[str, Any]]]] = {
+_METHODS: Mapping[str, tuple[ApprovalKind, Callable[[bool, Params], dict[str, Any]]]] = {
     "item/commandExecution/requestApproval": ("command", _decision),
     "item/fileChange/requestApproval": ("file_change", _decision),
     "item/permissions/requestApproval": ("permissions", _permissions),

@@ -44,7 +44,7 @@ class ThreadInfo(Discreet, frozen=True, kw_only=True):
     cwd: str
     created_at: int
     updated_at: int
-    raw: Mapping[str, Any]
+    raw: Mapping[str, object]
 
 
 class Client:
@@ -58,6 +58,9 @@ class Client:
         lim: has the pictures, money and settings that the tools use; by default a new one.
         approve: asks the user for approval; by default the answer is no.
     """
+
+    # `connect` makes it, and the connection calls the others.
+    _internal = frozenset({"__init__", "on_notification", "on_request", "on_reconnect", "on_lost"})
 
     def __init__(
         self, target: Target, *, lim: Limner | None = None, approve: Approve = decline
@@ -161,7 +164,7 @@ class Client:
         response = await self.request("thread/list", {"limit": limit, "archived": archived})
         return tuple(_thread_info(as_object(one)) for one in as_list(response.get("data")))
 
-    async def request(self, method: str, params: Params) -> Mapping[str, Any]:
+    async def request(self, method: str, params: Mapping[str, object]) -> Mapping[str, object]:
         """Send a request for which this class has no method.
 
         Raises:

@@ -25,12 +25,13 @@ def find_codex(name: str | Path | None = None) -> str:
         MissingExtra: it is not installed; the hint says how to install it.
         UserError: only the working folder has one, and the user does not trust the folder.
     """
-    found = find_program(CODEX if name is None else str(name))
-    if found is None and name in (None, CODEX):
-        found = _find_packaged()
+    wanted = CODEX if name is None else str(name)
+    if wanted == CODEX and (packaged := _find_safe(CODEX) or _find_packaged()) is not None:
+        return packaged
+    found = find_program(wanted)
     if found is None:
         raise MissingExtra(
-            f"The program {str(name or CODEX)!r} is not installed.",
+            f"The program {wanted!r} is not installed.",
             hint="Install Codex: npm install -g @openai/codex, or pip install openai-codex.",
         )
     return found
@@ -44,7 +45,7 @@ def find_program(name: str) -> str | None:
     """
     if Path(name).name != name:
         return shutil.which(name)
-    found = _find_in(safe_folders(os.environ), name)
+    found = _find_safe(name)
     if found is None and (refused := _find_in(os.get_exec_path(), name)) is not None:
         raise UserError(
             f"limner does not run {refused!r}: it is in the working folder, or a relative folder "
@@ -64,6 +65,10 @@ def safe_environment(env: Mapping[str, str] | None = None) -> dict[str, str]:
     """An environment in which a program finds others, such as its interpreter, only there too."""
     given = dict(os.environ if env is None else env)
     return {**given, "PATH": os.pathsep.join(safe_folders(given))} if "PATH" in given else given
+
+
+def _find_safe(name: str) -> str | None:
+    return _find_in(safe_folders(os.environ), name)
 
 
 def _find_in(folders: list[str], name: str) -> str | None:

@@ -35,7 +35,7 @@ class TurnOptions(TypedDict, total=False):
 
     model: str
     effort: str
-    output_schema: Mapping[str, Any]
+    output_schema: Mapping[str, object]
 
 
 class ThreadOptions(TypedDict, total=False):
@@ -56,7 +56,7 @@ class ThreadOptions(TypedDict, total=False):
     model_provider: str
     approval_policy: Literal["untrusted", "on-failure", "on-request", "never"]
     sandbox: Literal["read-only", "workspace-write", "danger-full-access"]
-    config: Mapping[str, Any]
+    config: Mapping[str, object]
     base_instructions: str
     developer_instructions: str
     ephemeral: bool
@@ -76,6 +76,12 @@ class Thread:
         params: the params that start or resume the thread.
         make_tools: makes the server of this thread's tool calls.
     """
+
+    # The `Client` calls these.
+    _internal = frozenset(
+        {"__init__", "open", "open_fork", "report", "call_tool", "aclose"}
+        | {"on_notification", "on_reconnect", "on_lost"}
+    )
 
     def __init__(
         self,

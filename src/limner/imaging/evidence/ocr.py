@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from limner.errors import ImageTooLarge
 from limner.imaging.evidence.record import Box, OcrPage, TextLine
+from limner.imaging.limits import WorkerLimits
 
 # Two pieces are in one row if they share this much of the height of the taller one.
 _SHARED_HEIGHT = 0.4
@@ -38,12 +39,21 @@ OVERLAP_ROWS = 256
 _MAX_THREADS = 4
 
 
+def load_libraries(limits: WorkerLimits) -> None:  # noqa: ARG001 - every worker has this signature
+    """Import what the models need, without starting a thread."""
+    # numpy would reserve memory for one thread per processor, and it only holds pixels here.
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    # onnxruntime would report its use to its maker, with a file in the home and a connection.
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+    # rapidocr itself would load these two only when they are used.
+    for name in ("rapidocr.main", "rapidocr.inference_engine.onnxruntime"):
+        import_module(name)
+
+
 class TextRecognizer:
     """The models, loaded once and kept warm."""
 
     def __init__(self) -> None:
-        # numpy would reserve memory for one thread per processor, and it only holds pixels here.
-        os.environ["OPENBLAS_NUM_THREADS"] = "1"
         self._numpy: Any = import_module("numpy")
         opencv: Any = import_module("cv2")
         # OpenCV would start threads at the first job, when the sandbox allows no new ones.

@@ -27,6 +27,8 @@ def responses_problem(body: Mapping[str, Any]) -> str | None:
     answered: Counter[tuple[str, str]] = Counter()
     for at, item in enumerate(items):
         kind, call_id = item.get("type"), item.get("call_id")
+        if kind == "local_shell_call":
+            kind = "function_call"  # its output is that of a function
         if kind in _OUTPUTS:
             call = (_OUTPUTS[kind], call_id)
             if answered[call] >= calls[call]:

@@ -37,7 +37,6 @@ from limner.frontends.appserver.thread_views import opened_view
 from limner.frontends.appserver.threads import ThreadTable
 from limner.frontends.appserver.v1.event_translation import item_to_events
 from limner.frontends.appserver.v1.events import EventMsg, SessionConfigured, WarningEvent
-from limner.frontends.appserver.v1.history import read_history
 from limner.frontends.appserver.v1.rollout_files import RolloutFiles
 from limner.frontends.appserver.v1.subscriber import send_events
 from limner.frontends.appserver.v1.types import (
@@ -83,7 +82,6 @@ async def new(threads: ThreadTable, call: RpcCall, params: NewConversationParams
 async def resume(threads: ThreadTable, call: RpcCall, params: ResumeConversationParams) -> None:
     """Resume a conversation: by its file, else by its id, else from a history."""
     options = _options(threads, params.overrides)
-    history = None if params.history is None else read_history(params.history)
     conversation_id = await _conversation_id(threads, params)
     if conversation_id is not None:
         await _unarchive(threads, conversation_id)
@@ -92,10 +90,9 @@ async def resume(threads: ThreadTable, call: RpcCall, params: ResumeConversation
         )
     elif params.path:
         opened = await _imported(threads, params.path, options)
-    elif history:
+    elif params.history:
         resolved = resolve_options(ThreadState(), ThreadStartParams(**options), lim=threads.limner)
-        thread = await start_with_history(threads, resolved.state, history)
-        opened = OpenedThread(thread, resolved.warnings)
+        opened = await start_with_history(threads, resolved, params.history)
     else:
         raise invalid_request(NOTHING_NAMED)
     thread = opened.thread

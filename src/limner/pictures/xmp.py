@@ -1,0 +1,93 @@
+"""What is known about a drawn picture <-> an XMP packet, the standard form of such statements.
+
+``DigitalSourceType`` of IPTC says that no camera took the picture. Search engines and editors read
+it. The packet also has the model, the prompt and limner's handle.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+from xml.sax.saxutils import escape, quoteattr, unescape
+
+import msgspec
+
+SourceType = Literal[
+    "algorithmicMedia", "compositeWithTrainedAlgorithmicMedia", "trainedAlgorithmicMedia"
+]
+# A segment of a JPEG file has 65,533 bytes, and the packet has a fixed part.
+MAX_PROMPT_BYTES = 60_000
+
+_SOURCE_TYPES = "http://cv.iptc.org/newscodes/digitalsourcetype/"
+_NAMESPACES = {
+    "xmp": "http://ns.adobe.com/xap/1.0/",
+    "dc": "http://purl.org/dc/elements/1.1/",
+    "Iptc4xmpExt": "http://iptc.org/std/Iptc4xmpExt/2008-02-29/",
+    "limner": "urn:limner:",
+}
+_QUOTES = {'"': "&quot;"}
+_NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_PROMPT_START, _PROMPT_END = '<rdf:li xml:lang="x-default">', "</rdf:li>"
+
+
+class Label(msgspec.Struct, frozen=True, kw_only=True):
+    """What a file says about its picture."""
+
+    prompt: str
+    model: str
+    handle: str
+    source_type: SourceType = "trainedAlgorithmicMedia"
+
+
+def build_packet(label: Label) -> bytes:
+    """The packet of a label; a prompt that is too long is left out."""
+    fields = {
+        "Iptc4xmpExt:DigitalSourceType": _SOURCE_TYPES + label.source_type,
+        "Iptc4xmpExt:AISystemUsed": label.model,
+        "xmp:CreatorTool": "limner",
+        "limner:handle": label.handle,
+    }
+    spaces = " ".join(f'xmlns:{name}="{url}"' for name, url in _NAMESPACES.items())
+    values = " ".join(f"{name}={_quoted(value)}" for name, value in fields.items())
+    prompt = escape(_NO_XML.sub(" ", label.prompt))
+    described = (
+        f"<dc:description><rdf:Alt>{_PROMPT_START}{prompt}{_PROMPT_END}</rdf:Alt></dc:description>"
+    )
+    return (
+        '<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?>'
+        '<x:xmpmeta xmlns:x="adobe:ns:meta/">'
+        '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">'
+        f'<rdf:Description rdf:about="" {spaces} {values}>'
+        f"{described if len(prompt.encode()) <= MAX_PROMPT_BYTES else ''}"
+        "</rdf:Description></rdf:RDF></x:xmpmeta>"
+        '<?xpacket end="r"?>'
+    ).encode()
+
+
+def parse_packet(packet: bytes) -> Label | None:
+    """The label in a packet that limner wrote; None for any other one."""
+    text = packet.decode(errors="replace")
+    handle = _field(text, "limner:handle")
+    kind = _field(text, "Iptc4xmpExt:DigitalSourceType").removeprefix(_SOURCE_TYPES)
+    try:
+        source_type = msgspec.convert(kind, SourceType)
+    except msgspec.ValidationError:
+        return None
+    prompt = text.partition(_PROMPT_START)[2].partition(_PROMPT_END)[0]
+    return Label(
+        prompt=unescape(prompt),
+        model=_field(text, "Iptc4xmpExt:AISystemUsed"),
+        handle=handle,
+        source_type=source_type,
+    )
+
+
+def _quoted(value: str) -> str:
+    quoted = quoteattr(_NO_XML.sub(" ", value), _QUOTES)
+    return quoted if quoted.startswith('"') else f'"{quoted[1:-1]}"'
+
+
+def _field(text: str, name: str) -> str:
+    found = re.search(rf'\b{name}="([^"]*)"', text)
+    names = {"&quot;": '"', "&#10;": "\n", "&#13;": "\r", "&#9;": "\t"}
+    return "" if found is None else unescape(found[1], names)
