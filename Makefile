@@ -76,8 +76,9 @@ mutants: $(DEV) requirements/mutants.txt ## Change core files at random and coun
 	$(PIP) --require-hashes --no-deps -r requirements/mutants.txt
 	$(BIN)/python scripts/mutants.py $(ARGS)
 
-faults: $(LOCAL) ## Let every system call of a paid call fail once (needs strace; takes hours)
+faults: $(LOCAL) ## Let every system call of a paid call fail once, then try small limits (needs strace and root; takes hours)
 	$(BIN)/python -m tests.faults.sweep $(ARGS)
+	$(BIN)/python -m tests.faults.limits
 
 clean: ## Remove what make made
 	rm -rf $(VENV) dist build .bench .pytest_cache .ruff_cache .hypothesis

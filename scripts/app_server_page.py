@@ -7,11 +7,12 @@ from typing import Any, get_args
 
 import msgspec
 
+from limner.frontends.appserver import tool_specs
 from limner.frontends.appserver.methods import METHODS
 from limner.frontends.appserver.protocol import base, items
 from limner.frontends.appserver.protocol.base import OUR_NOTIFICATIONS, PROTOCOL_VERSION
 from limner.frontends.appserver.protocol.notifications import NOTIFICATIONS
-from limner.frontends.appserver.protocol.server_requests import SERVER_REQUESTS
+from limner.frontends.appserver.protocol.server_requests import SERVER_REQUESTS, Decision
 from limner.frontends.appserver.v1 import approvals as first_approvals
 from limner.frontends.appserver.v1 import events as first_events
 from limner.frontends.appserver.v1.types import METHODS as FIRST_METHODS
@@ -25,6 +26,9 @@ INTRODUCTION = f"""\
 one JSON object for each line or frame, without the member `jsonrpc`. A client that works with
 Codex works here. `limner app-server generate-json-schema --out DIR` writes a schema for everything
 below, under the names that Codex uses. Members that are not listed are ignored.
+
+A connection begins with the request `initialize`. Then the client may send anything; the
+notification `initialized` is accepted, and the server does not wait for it.
 
 Methods and members marked *experimental* need `capabilities.experimentalApi` in `initialize`. Those
 marked *limner* exist only in limner.
@@ -84,6 +88,13 @@ resumed with the other, and clients of both can subscribe to the same conversati
 """
 
 
+DECISIONS = f"""\
+`decision` is {", ".join(f"`{one}`" for one in get_args(Decision))}. `accept` allows this once,
+`acceptForSession` everything of this kind until the thread is closed. `decline` refuses it, and the
+model goes on. `cancel` refuses it and interrupts the turn.
+"""
+
+
 def app_server() -> Lines:
     yield INTRODUCTION
     yield "\n## Methods\n\n| method | params | answer | how it differs from Codex |\n"
@@ -112,6 +123,11 @@ def app_server() -> Lines:
     for name, request in SERVER_REQUESTS.items():
         params, answer = _members(request.params, sent=True), _members(request.response)
         yield f"| `{name}` | {params} | {answer} |\n"
+    yield f"\n{DECISIONS}"
+    yield from _union("Tools of a client", tool_specs.DynamicToolSpec)
+    yield "\nThese are the entries of `dynamicTools`, and the first of them those of `tools`. "
+    yield "`inputSchema` is a JSON schema of the arguments; a tool with `deferLoading` is only "
+    yield "called after the model has found it with `tool_search`.\n"
     yield from _union("Items of a thread", items.ThreadItem, sent=True)
     yield from _union("Input of a user", base.UserInput)
     yield from _union("Output of a client's tool", base.ContentItem)

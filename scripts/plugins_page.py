@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import enum
 import inspect
+import re
 from collections.abc import Iterator
 from types import FunctionType, ModuleType
 from typing import Any
 
 import msgspec
+import python_page
 
 from limner import plugins, testing
 
@@ -23,35 +26,69 @@ def plug_ins() -> Lines:
 
 
 def _module(module: ModuleType) -> Lines:
-    yield f"\n## {module.__name__}\n\n| name | what it is |\n|---|---|\n"
+    yield f"\n## {module.__name__}\n"
     for name in module.__all__:
         thing: Any = getattr(module, name)
-        yield f"| `{name}` | {_first_line(thing)}{_fields(thing)} |\n"
-        for member, function in sorted(_methods(thing).items()):
-            yield f"| `{name}.{member}` | {_first_line(function)} |\n"
+        yield f"\n### {name}\n\n"
+        if not _is_class_of(thing, tuple | enum.Enum | msgspec.Struct):
+            yield f"```\n{python_page.signature(name, thing)}\n```\n\n"
+        yield f"{python_page.text(thing, name)}\n"
+        yield from _fields(thing)
+        rules = [one for one in _methods(thing) if one.startswith("test_")]
+        for member, function in _methods(thing).items():
+            if member in rules:
+                continue
+            prefix = "await " if inspect.iscoroutinefunction(function) else ""
+            yield f"\n#### {name}.{member}\n\n```\n"
+            yield f"{prefix}{python_page.signature(member, function)}\n```\n\n"
+            yield f"{python_page.text(function, member)}\n"
+        if rules:
+            yield "\n**Rules**\n\n"
+            for rule in rules:
+                words = rule.removeprefix("test_").replace("_", " ")
+                yield f"- {words}: {python_page.text(_methods(thing)[rule], rule)}\n"
 
 
-def _first_line(thing: Any) -> str:
-    text = inspect.getdoc(thing)
-    if not text:
-        raise ValueError(f"{thing} has no docstring")
-    return text.partition("\n\n")[0].replace("\n", " ").replace("|", "\\|")
+def _is_class_of(thing: Any, kinds: Any) -> bool:
+    """Whether it is a class of one of the kinds."""
+    return isinstance(thing, type) and issubclass(thing, kinds)
 
 
-def _fields(thing: Any) -> str:
-    if not (isinstance(thing, type) and issubclass(thing, msgspec.Struct)):
-        return ""
-    names = ", ".join(f"`{field.name}`" for field in msgspec.structs.fields(thing))
-    return f" Fields: {names}." if names else ""
+def _fields(thing: Any) -> Lines:
+    """The fields of a value with their types and defaults."""
+    if not _is_class_of(thing, msgspec.Struct) or not thing.__struct_fields__:
+        return
+    yield "\n| field | type | default |\n|---|---|---|\n"
+    written = {
+        name: str(one)
+        for kind in reversed(thing.__mro__)
+        for name, one in inspect.get_annotations(kind).items()
+    }
+    for field in msgspec.structs.fields(thing):
+        default = "" if field.required else "…"
+        if field.default is not msgspec.NODEFAULT:
+            default = f"`{field.default!r}`" if _is_short(field.default) else "…"
+        kind = re.sub(r"Annotated\[(\w+), Meta\(.*\)\]", r"\1", written[field.name])
+        yield f"| `{field.name}` | `{kind.replace('|', chr(92) + '|')}` "
+        yield f"| {default} |\n"
+
+
+def _is_short(value: object) -> bool:
+    return value is None or (isinstance(value, bool | int | float | str | tuple | dict))
 
 
 def _methods(thing: Any) -> dict[str, FunctionType]:
-    """The public methods of a class; a value has fields instead, and a contract has its tests."""
-    if not isinstance(thing, type) or issubclass(thing, msgspec.Struct | tuple):
+    """The public methods of a class, in the order of its source."""
+    if not isinstance(thing, type) or issubclass(thing, tuple | enum.Enum):
         return {}
+    internal: frozenset[str] = getattr(thing, "_internal", frozenset())
     return {
         name: member
         for one in reversed(thing.__mro__)
         for name, member in vars(one).items()
-        if isinstance(member, FunctionType) and name[0] != "_" and inspect.getdoc(member)
+        if isinstance(member, FunctionType)
+        and one.__module__.startswith("limner")
+        and name[0] != "_"
+        and name not in internal
+        and inspect.getdoc(member)
     }

@@ -66,9 +66,9 @@ def _entry(name: str, one: Any) -> Lines:
         yield from _keywords(name, one)
         return
     if not inspect.isclass(one):
-        yield f"```\n{_overloads(name, one)}\n```\n\n{_text(one, name)}\n"
+        yield f"```\n{_overloads(name, one)}\n```\n\n{text(one, name)}\n"
         return
-    yield f"```\nclass {_signature(name, one)}\n```\n\n{_text(one, name)}\n"
+    yield f"```\nclass {signature(name, one)}\n```\n\n{text(one, name)}\n"
     for member, value in _members(one):
         if isinstance(value, property | cached_property):
             getter = value.fget if isinstance(value, property) else value.func
@@ -87,7 +87,7 @@ def _keywords(name: str, kind: Any) -> Lines:
     yield f"{_first_line(kind, name)}\n\n| keyword | type | meaning |\n|---|---|---|\n"
     described: dict[str, str] = {}
     for one in (kind, options.CallHooks):
-        described |= dict(re.findall(r"^- `(\w+)`: (.*)$", _text(one, name), re.MULTILINE))
+        described |= dict(re.findall(r"^- `(\w+)`: (.*)$", text(one, name), re.MULTILINE))
     own = [key for key in kind.__annotations__ if key not in options.CallHooks.__annotations__]
     for key in [*own, *(key for key in kind.__annotations__ if key not in own)]:
         written = getattr(kind.__annotations__[key], "__forward_arg__", kind.__annotations__[key])
@@ -97,7 +97,7 @@ def _keywords(name: str, kind: Any) -> Lines:
 
 def _overloads(name: str, one: Any) -> str:
     """The signature, or one line for each overload."""
-    return "\n".join(_signature(name, form) for form in get_overloads(one) or [one])
+    return "\n".join(signature(name, form) for form in get_overloads(one) or [one])
 
 
 def _members(kind: type) -> list[tuple[str, Any]]:
@@ -116,7 +116,8 @@ def _members(kind: type) -> list[tuple[str, Any]]:
     ]
 
 
-def _signature(name: str, one: Any) -> str:
+def signature(name: str, one: Any) -> str:
+    """The signature of a function or a class, as Python writes it."""
     if "__init__" in getattr(one, "_internal", ()):
         return name
     try:
@@ -142,7 +143,7 @@ def _struct_signature(name: str, kind: type[msgspec.Struct]) -> str:
     return f"{name}({', '.join(fields)})"
 
 
-def _text(one: Any, name: str) -> str:
+def text(one: Any, name: str) -> str:
     """A docstring as Markdown: sections of Google's style as lists."""
     text = inspect.getdoc(one)
     if not text:
@@ -163,7 +164,7 @@ def _text(one: Any, name: str) -> str:
 
 
 def _first_line(one: Any, name: str) -> str:
-    return _text(one, name).splitlines()[0]
+    return text(one, name).splitlines()[0]
 
 
 def _alias_text(name: str) -> str:

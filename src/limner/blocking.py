@@ -22,6 +22,7 @@ from typing import (
 )
 
 from limner.client import Limner, handle_of
+from limner.errors import Cancelled, attach_cost, cancellation_cost
 from limner.settings import load
 from limner.thread_pool import ThreadPool
 
@@ -51,13 +52,16 @@ class _Background:
 
     def run(self, call: Callable[[Limner], Coroutine[Any, Any, T]]) -> T:
         """Run a call to its end; an interrupt (Ctrl-C) cancels it and waits for its clean-up."""
+        costs: list[Cancelled] = []
         with self._lock:
             # Started under the lock: a Limner that the next call replaces waits for this one.
-            task = self._submit(_start(call(self._current()))).result()
+            task = self._submit(_start(_watch(call(self._current()), costs))).result()
         try:
             return self._submit(_outcome(task)).result()
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as interrupt:
             self._submit(_stop(task)).result()
+            for cost in costs:
+                attach_cost(interrupt, cost)
             raise
 
     def _current(self) -> Limner:
@@ -93,6 +97,17 @@ async def _outcome(task: asyncio.Task[T]) -> T:
 async def _stop(task: asyncio.Task[Any]) -> None:
     task.cancel()
     await asyncio.wait([task])
+
+
+async def _watch(work: Coroutine[Any, Any, T], costs: list[Cancelled]) -> T:
+    """Run work; if it is cancelled, ``costs`` gets what it cost."""
+    try:
+        return await work
+    except asyncio.CancelledError as stop:
+        # The first to await a cancelled task gets its exception, and others get a bare one.
+        if (cost := cancellation_cost(stop)) is not None:
+            costs.append(cost)
+        raise
 
 
 # One for each process: a fork has neither the thread nor the event loop.

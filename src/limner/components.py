@@ -70,8 +70,9 @@ async def _close_quietly(opened: Any) -> None:
     """Close a part; a failure is logged, since it must not hide what the program paid for."""
     try:
         await opened.aclose()
-    except (OSError, RuntimeError, LimnerError):
-        logger.warning("A part of limner could not be closed.", exc_info=True)
+    except (OSError, RuntimeError, MemoryError, LimnerError) as error:
+        logger.warning("A part of limner could not be closed: %s", error)
+        logger.debug("It failed here:", exc_info=error)
 
 
 def utc_now() -> datetime:
@@ -138,7 +139,7 @@ class Components:
         self._approval = ApprovalPolicy(
             policy=approval.policy, above_nano=usd_to_nano(approval.above_usd)
         )
-        self._in_flight = InFlight()
+        self._in_flight = InFlight(self.home.path_locks)
         self._is_scope = False
         self.blobs = Blobs(self.home.blobs)
         self._incoming = Incoming(self.home.incoming, self.blobs)

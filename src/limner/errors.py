@@ -365,10 +365,25 @@ class Cancelled(LimnerError):
     exit_status = 130
 
 
-def cancellation_cost(cancellation: BaseException) -> Cancelled | None:
-    """The cost in an ``asyncio.CancelledError``; None if no paid call was cancelled."""
-    cost = cancellation.args[0] if cancellation.args else None
-    return cost if isinstance(cost, Cancelled) else None
+def attach_cost(error: BaseException, cost: Cancelled) -> None:
+    """Put a cost into an exception that must keep its type: `cancellation_cost` finds it there."""
+    error.args = (cost, *error.args)
+    if cost.billed:
+        error.add_note(f"It may have cost ${cost.cost_usd:.6g}: limner spend shows what was spent.")
+
+
+def cancellation_cost(stop: BaseException) -> Cancelled | None:
+    """The cost in a cancellation, an interrupt or an exit; None if no paid call was stopped.
+
+    An event loop may turn a cancellation into another exception: its context has the cost.
+    """
+    seen: BaseException | None = stop
+    while seen is not None:
+        for cost in seen.args:
+            if isinstance(cost, Cancelled):
+                return cost
+        seen = seen.__cause__ or seen.__context__
+    return None
 
 
 MORE_CODES: Mapping[str, tuple[type[LimnerError], str]] = {
@@ -387,6 +402,7 @@ MORE_CODES: Mapping[str, tuple[type[LimnerError], str]] = {
     "MODEL_NO_TEXT": (ModelBadAnswer, "The model answered without text."),
     "NO_API_KEY": (UserError, "The key of the model's service is not set."),
     "NO_MODEL": (UserError, "There is no such model, or no model at all."),
+    "NO_MEMORY": (LimnerError, "The process has too little memory; nothing was sent."),
     "NO_ROOM": (StorageError, "The disk has too little room for a picture; nothing was sent."),
     "NO_SUCH_JOB": (UserError, "There is no such job."),
     "NO_SUCH_PERSONALITY": (InputInvalid, "There is no such personality."),

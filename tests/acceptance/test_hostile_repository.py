@@ -134,6 +134,7 @@ def clone(tmp_path: Path) -> Iterator[Clone]:
 
 def test_a_cloned_limner_toml_takes_no_key_and_chooses_no_provider(clone: Clone) -> None:
     text = clone.run("inspect", "note.png", "What does it say?")
+    assert clone.attacker.requests == []
     assert "limner ignores models, images.embedded, images.provider" in text
     assert text.count("run `limner trust` there") == 1
     planned = clone.run("generate", "a fox", "--dry-run")

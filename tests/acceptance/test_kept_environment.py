@@ -9,12 +9,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from tests.acceptance.conftest import OPENAI_KEY
 
 from limner import Limner
 from limner.frontends.appserver.server import Host
 from limner.frontends.mcp.service import McpService
+from limner.models.remote import ModelConnection
+from limner.providers.base import Connection
+from limner.settings import Settings
+from limner.settings.custom_models import CustomModel
 from limner.testing.servers.openai_server import OpenAIServer
 
 PLANTED = "planted-secret-of-another-program"
@@ -82,6 +87,23 @@ def test_the_search_finds_a_secret_wherever_it_is() -> None:
     assert places(lim, PLANTED)
     assert PLANTED not in repr(vars(lim)) + repr(vars(lim.components))
     assert places([{"a": (closure, bytes(PLANTED, "ascii"))}], PLANTED) != []
+
+
+async def test_what_connects_to_a_service_shows_neither_its_key_nor_its_address() -> None:
+    url, key = f"http://artist:{PLANTED}@127.0.0.1:1/v1", f"sk-{PLANTED}"
+    own = CustomModel(name="own/model", base_url=url, key_env="OWN_KEY")
+    settings = Settings(home=Path("/nowhere"), models=(own,))
+    http = httpx2.AsyncClient()
+    connection = Connection(http=http, base_url=url, key=key, illustrate=_illustrate)
+    async with Limner(settings, env={"OWN_KEY": key}) as lim, http:
+        model = ModelConnection(http=http, base_url=url, key=key)
+        shown = [settings, lim.models.known(), connection, model, vars(lim)]
+        assert "own/model" in repr(shown)
+        assert PLANTED not in repr(shown)
+
+
+async def _illustrate(_: object) -> tuple[bytes, dict[str, object]]:
+    return b"", {}
 
 
 @pytest.mark.slow

@@ -305,6 +305,42 @@ async def test_an_interrupt_cancels_at_the_service_before_the_program_ends(
     assert (row.state, row.error_code) == ("released", "CANCELLED")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "call",
+    ['limner.generate("a fox", provider="openai-image")', "asyncio.run(draw())"],
+    ids=["blocking", "async"],
+)
+async def test_an_interrupt_has_the_cost_of_the_call(
+    studio: Studio, openai: OpenAIServer, call: str
+) -> None:
+    openai.script("generate", held_back(openai, Gate()))
+    studio.connect(openai)
+    code = f"""
+        import asyncio, limner
+        from limner.errors import cancellation_cost
+
+        async def draw():
+            async with limner.Limner() as lim:
+                await lim.generate("a fox", provider="openai-image")
+
+        try:
+            {call}
+        except KeyboardInterrupt as interrupt:
+            print(cancellation_cost(interrupt).cost_usd)
+    """
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", textwrap.dedent(code)),
+        env=studio.env,
+        cwd=studio.cwd,
+        stdout=subprocess.PIPE,
+    )
+    await openai.wait_until("generate")
+    process.send_signal(signal.SIGINT)
+    out, _ = await process.communicate()
+    assert (process.returncode, out) == (0, b"0.013515\n")
+
+
 def test_the_tools_of_one_program_serve_one_event_loop_after_the_other(home: Path) -> None:
     registry = ToolRegistry(limner.create_image_tools())
     calls = [ToolCall(name="image_generate", arguments={"prompt": "a fox", "size": SIZE})] * 3

@@ -74,7 +74,7 @@ async def opened(lim: Limner, session_id: str) -> Conversation:
     return await lim.conversations.open(session_id, tools=lim.conversation_registry)
 
 
-async def begun(lim: Limner) -> Conversation:
+async def new_conversation(lim: Limner) -> Conversation:
     return await lim.conversations.create(
         SessionOptions(), cwd=lim.cwd, tools=lim.conversation_registry
     )
@@ -88,7 +88,7 @@ async def refused(lim: Limner, session_id: str) -> UserError:
 
 async def test_a_second_conversation_of_the_same_program_is_refused(tmp_path: Path) -> None:
     async with program(tmp_path) as lim:
-        first = await begun(lim)
+        first = await new_conversation(lim)
         session_id = first.session.id
         error = await refused(lim, session_id)
         await first.aclose()
@@ -160,7 +160,7 @@ async def test_a_session_of_another_process_can_be_read_and_copied_but_not_archi
 
 async def test_a_program_may_archive_and_delete_a_session_that_it_holds(tmp_path: Path) -> None:
     async with program(tmp_path) as lim:
-        conversation = await begun(lim)
+        conversation = await new_conversation(lim)
         session_id = conversation.session.id
         await lim.sessions.archive(session_id)
         await lim.sessions.unarchive(session_id)
@@ -172,7 +172,7 @@ async def test_a_program_may_archive_and_delete_a_session_that_it_holds(tmp_path
 
 async def test_a_dropped_conversation_holds_no_session(tmp_path: Path) -> None:
     async with program(tmp_path) as lim:
-        conversation = await begun(lim)
+        conversation = await new_conversation(lim)
         session_id = conversation.session.id
         del conversation
         gc.collect()
@@ -181,8 +181,8 @@ async def test_a_dropped_conversation_holds_no_session(tmp_path: Path) -> None:
 
 async def test_closing_a_program_lets_go_of_all_its_sessions(tmp_path: Path) -> None:
     async with program(tmp_path) as lim:
-        first = await begun(lim)
-        second = await begun(lim)
+        first = await new_conversation(lim)
+        second = await new_conversation(lim)
     async with program(tmp_path) as lim:
         assert (
             await lim.store.read(lambda tx: tx.one("lease_of", session_id=first.session.id)) is None

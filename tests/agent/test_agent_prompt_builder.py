@@ -136,7 +136,7 @@ async def test_a_picture_that_the_model_takes_is_sent_byte_for_byte(
 async def test_a_screen_that_is_too_large_is_sent_without_loss_and_is_no_larger(
     lim: Limner, name: str
 ) -> None:
-    screen = await take(lim, saved(screen_of_text((4200, 2400)), "PNG"))
+    screen = await take(lim, saved(screen_of_text((4000, 2400)), "PNG"))
     items = [user(text("Look."), seen(screen))]
     first = (await ready(lim, items, to=name)).prompt.pictures[screen.handle]
     assert first.mime in ("image/png", "image/webp")

@@ -11,6 +11,8 @@ from io import BytesIO
 
 from PIL import Image, ImageDraw, ImageFont
 
+from limner.eyes.quotes import MARK
+
 Font = ImageFont.FreeTypeFont
 Lines = tuple[str, ...]
 
@@ -207,3 +209,20 @@ def _screen(layout: Layout, look: Look) -> Screen:
     image, text = layout(look)
     shade = "dark" if look.theme in (DARK, BLUE) else "light"
     return Screen(f"{layout.__name__}, {look.face} {look.size} px, {shade}", png(image), text)
+
+
+def distance(one: str, other: str) -> int:
+    """How many letters must be put in, taken out or exchanged to make one of the other."""
+    row = list(range(len(other) + 1))
+    for number, letter in enumerate(one, start=1):
+        before, row[0] = row[0], number
+        for index, another in enumerate(other, start=1):
+            keep = before + (letter != another)
+            before, row[index] = row[index], min(row[index] + 1, row[index - 1] + 1, keep)
+    return row[-1]
+
+
+def spoken(answer: str) -> str:
+    """The text that an answer quotes, with single spaces."""
+    lines = (line.removeprefix(MARK) for line in answer.splitlines() if line.startswith(MARK))
+    return " ".join(" ".join(lines).split())

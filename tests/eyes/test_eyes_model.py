@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 from eyes_samples import evidence
-from eyes_screens import documents, png, screens
+from eyes_screens import distance, documents, png, screens, spoken
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageChops, ImageDraw, ImageFilter
@@ -240,26 +240,9 @@ async def test_bytes_that_are_not_a_picture_are_an_error(eyes: Eyes) -> None:
         await eyes.see([b"no picture"], "What does it say?")
 
 
-def distance(one: str, other: str) -> int:
-    """How many letters must be put in, taken out or exchanged to make one of the other."""
-    row = list(range(len(other) + 1))
-    for number, letter in enumerate(one, start=1):
-        before, row[0] = row[0], number
-        for index, another in enumerate(other, start=1):
-            keep = before + (letter != another)
-            before, row[index] = row[index], min(row[index] + 1, row[index - 1] + 1, keep)
-    return row[-1]
-
-
 def test_the_distance_counts_what_must_be_changed() -> None:
     pairs = [("", "abc"), ("kitten", "sitting"), ("flaw", "lawn"), ("same", "same")]
     assert [distance(one, other) for one, other in pairs] == [3, 3, 2, 0]
-
-
-def spoken(answer: str) -> str:
-    """The text that an answer quotes, with single spaces."""
-    lines = (line.removeprefix(MARK) for line in answer.splitlines() if line.startswith(MARK))
-    return " ".join(" ".join(lines).split())
 
 
 @pytest.mark.slow

@@ -21,10 +21,10 @@ import sys
 import tempfile
 from asyncio.subprocess import PIPE
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from tests.faults.services import (
     PICTURE_BYTES,
@@ -128,12 +128,12 @@ KINDS: dict[str, list[str]] = {
 class Sweep:
     """The services, a prepared home, and the runs of one kind of call."""
 
-    def __init__(self, kind: str, folder: Path, limner: Path) -> None:
-        self.kind, self._folder, self._limner = kind, folder, limner
+    def __init__(self, kind: str, folder: Path) -> None:
+        self.kind, self._folder = kind, folder
         self._numbers = iter(range(1, 1_000_000))
         self._stack = ExitStack()
 
-    def __enter__(self) -> Sweep:
+    def __enter__(self) -> Self:
         self.bill = Bill()
         drawing = self._stack.enter_context(DrawingService(self.bill))
         predicting = self._stack.enter_context(PredictionService(self.bill))
@@ -192,14 +192,18 @@ class Sweep:
             outcome=status if isinstance(status, str) else f"exit {status}",
             # Python itself prints one if it cannot read a module.
             has_traceback="Traceback" in err,
-            problems=tuple(await self._problems(home, number, status, out, traced_lines)),
+            problems=tuple(
+                await self._problems(
+                    home, number, status, out, owed=self._is_owed(number, traced_lines)
+                )
+            ),
         )
         if not verdict.problems:
             shutil.rmtree(home.folder)
         return verdict
 
     async def _problems(
-        self, home: Home, number: int, status: int | str | None, out: str, lines: Sequence[str]
+        self, home: Home, number: int, status: int | str | None, out: str, *, owed: bool
     ) -> list[str]:
         problems: list[str] = []
         if status is None:
@@ -214,7 +218,7 @@ class Sweep:
             problems.append(f"the ledger counts {counted}, the service bills {billed}: {rows}")
         if self.bill.times(number) > self._requests_of_one_call():
             problems.append(f"it was sent {self.bill.times(number)} times")
-        if self._is_owed(number, lines) and not home.has_blob(handle_of(number)):
+        if owed and not home.has_blob(handle_of(number)):
             _, said, _ = await self._run(home, ["jobs", "recover", "--json"])
             if not home.has_blob(handle_of(number)):
                 problems.append(f"the picture is lost; jobs recover: {said.strip()[:300]}")
@@ -247,15 +251,20 @@ class Sweep:
         return Home(folder, env)
 
     async def _run(
-        self, home: Home, words: Sequence[str], before: Sequence[str] = ()
+        self,
+        home: Home,
+        words: Sequence[str],
+        before: Sequence[str] = (),
+        set_limit: Callable[[], None] | None = None,
     ) -> tuple[int | None, str, str]:
         process = await asyncio.create_subprocess_exec(
-            *(*before, str(self._limner), *words),
+            *(*before, sys.executable, "-m", "limner", *words),
             env=home.env,
             cwd=home.folder / "work",
             stdin=asyncio.subprocess.DEVNULL,
             stdout=PIPE,
             stderr=PIPE,
+            preexec_fn=set_limit,
             start_new_session=True,
         )
         try:
@@ -302,11 +311,11 @@ def _reported_nano(out: str) -> int | None:
 
 
 async def sweep(
-    kind: str, *, limner: Path, jobs: int, sample: int | None, seed: int = SEED
+    kind: str, *, jobs: int, sample: int | None, seed: int = SEED
 ) -> tuple[Points, list[Verdict]]:
     """Try the faults of one kind of call, all of them or a sample."""
     rng = random.Random(seed)
-    with tempfile.TemporaryDirectory() as folder, Sweep(kind, Path(folder), limner) as runs:
+    with tempfile.TemporaryDirectory() as folder, Sweep(kind, Path(folder)) as runs:
         await runs.prepare()
         points = await runs.points()
         before = rng.sample(points.before, min(BEFORE_SAMPLE, len(points.before)))
@@ -339,11 +348,10 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--jobs", type=int, default=2)
     args = parser.parse_args()
-    limner = Path(sys.executable).with_name("limner")
     bad = 0
     for kind in args.kind or KINDS:
         points, verdicts = asyncio.run(
-            sweep(kind, limner=limner, jobs=args.jobs, sample=args.sample, seed=args.seed)
+            sweep(kind, jobs=args.jobs, sample=args.sample, seed=args.seed)
         )
         bad += sum(bool(verdict.problems) for verdict in verdicts)
         print(summary(kind, points, verdicts), flush=True)

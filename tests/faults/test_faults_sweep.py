@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
 from tests.faults.sweep import KINDS, Fault, Points, find_points, sweep
 from tests.servers.components import skipped_without
 
-LIMNER = Path(sys.executable).with_name("limner")
 SAMPLE = 12
 
 
@@ -36,6 +34,6 @@ def test_the_calls_of_a_log_are_numbered_by_thread_and_split_at_the_reservation(
 @skipped_without([] if shutil.which("strace") else ["strace"])
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_system_call_that_fails_loses_no_money_and_no_picture(kind: str) -> None:
-    _, verdicts = await sweep(kind, limner=LIMNER, jobs=2, sample=SAMPLE)
+    _, verdicts = await sweep(kind, jobs=2, sample=SAMPLE)
     assert [verdict for verdict in verdicts if verdict.problems] == []
     assert sum(verdict.hit for verdict in verdicts) > SAMPLE / 2

@@ -7,8 +7,10 @@ from hashlib import sha256
 
 import pytest
 from tests.acceptance.conftest import OPENAI_KEY, REPLICATE_KEY, picture, unlabelled
+from tests.acceptance.hardship import held_back
 from tests.frontends.cli_process import CommandLine, Done
 
+from limner.testing.servers.http_server import Gate
 from limner.testing.servers.openai_server import OpenAIServer, error_reply
 from limner.testing.servers.replicate_server import ReplicateServer
 
@@ -251,3 +253,25 @@ def test_what_a_server_says_cannot_take_over_the_terminal(
         status=3,
         err="limner: OpenAI answered 400: \\u001b]0;mine\\u0007\\u001b[2Jgone\n",
     )
+
+
+@pytest.mark.slow
+async def test_of_two_processes_with_one_file_only_the_first_pays(
+    cli: CommandLine, openai: OpenAIServer
+) -> None:
+    cli.studio.connect(openai)
+    gate = Gate()
+    openai.script("generate", held_back(openai, gate))
+    words = ["generate", "a fox", "--provider", "openai-image", "--out", "fox.png"]
+    first = cli.start(*words)
+    await openai.wait_until("generate")
+    path = cli.studio.cwd / "fox.png"
+    assert cli.run(*words) == Done(
+        status=2,
+        err=f"limner: {path} is being drawn by another call; nothing was sent\n"
+        "  Choose another output_path, or draw several pictures with n.\n",
+    )
+    gate.open()
+    assert first.end().out == f"{path}\n"
+    assert len(openai.sent("generate")) == 1
+    assert cli.run("spend", "--json").json["total_usd"] == 0.013515

@@ -69,9 +69,19 @@ def test_text_is_scaled_into_the_box_without_any_other_loss(engine: Engine) -> N
 
 def test_text_that_was_small_stays_small_in_fewer_colours(engine: Engine) -> None:
     data = encoded(screen(1200, 900).quantize(2), "PNG")
-    fitted, sent = engine.fit(data, SHARP)
+    fitted, sent = engine.fit(data, replace(SHARP, formats=(PNG, JPEG)))
     assert (fitted.mime, fitted.width) == (PNG, 600)
-    assert len(sent) <= len(data)
+    assert len(Image.open(BytesIO(sent)).convert("RGB").getcolors(256) or ()) in range(3, 257)
+
+
+def test_a_picture_that_would_grow_is_sent_unchanged_if_the_service_shrinks_it(
+    engine: Engine,
+) -> None:
+    data = encoded(screen(900, 900), "WEBP", lossless=True)
+    for edge, width in ((900, 900), (899, 600)):
+        fitted, sent = engine.fit(data, replace(SHARP, max_edge_unchanged=edge))
+        assert (fitted.width, fitted.untouched) == (width, edge == 900)
+        assert (sent == data) == (edge == 900)
 
 
 def test_a_photo_becomes_a_jpeg_in_full_colour_and_no_larger(engine: Engine) -> None:

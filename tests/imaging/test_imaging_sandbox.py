@@ -128,6 +128,36 @@ def test_without_the_filter_landlock_refuses_files_tracing_tcp_and_signals() -> 
     }
 
 
+LATE = """
+import sys
+sys.path.insert(0, sys.argv[1] + "/site")
+import linked
+from limner.imaging.sandbox import DECODER, restrict_files
+version = restrict_files(DECODER)
+import linked.late
+try:
+    open(sys.argv[1] + "/site/other.txt").close()
+    print(version, "read")
+except PermissionError:
+    print(version, "refused")
+"""
+
+
+@only_linux
+def test_a_package_of_links_is_readable_and_its_neighbours_are_not(tmp_path: Path) -> None:
+    for folder in ("cache/linked", "site/linked"):
+        (tmp_path / folder).mkdir(parents=True)
+    for name in ("__init__.py", "late.py"):
+        (tmp_path / "cache/linked" / name).touch()
+        (tmp_path / "site/linked" / name).symlink_to(tmp_path / "cache/linked" / name)
+    (tmp_path / "site/other.txt").touch()
+    done = subprocess.run(
+        [sys.executable, "-c", LATE, tmp_path], capture_output=True, check=True, text=True
+    )
+    version, result = done.stdout.split()
+    assert result == ("refused" if int(version) else "read")
+
+
 def verdict(program: bytes, number: int, *arguments: int, audit: int) -> str:
     """What the kernel would answer: this runs the filter as the kernel does."""
     record = struct.pack("<IIQ6Q", number, audit, 0, *arguments, *([0] * (6 - len(arguments))))

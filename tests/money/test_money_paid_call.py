@@ -287,6 +287,20 @@ async def test_a_cancellation_stays_a_cancellation_and_has_the_cost(money: Money
     assert await row(money) == ("unknown", FOUR_CENTS, "unknown", "CANCELLED", None, None)
 
 
+@pytest.mark.parametrize("stop", [KeyboardInterrupt(), SystemExit(3)], ids=["interrupt", "exit"])
+async def test_an_interrupt_and_an_exit_have_the_cost_too(
+    money: Money, stop: BaseException
+) -> None:
+    error = await end_of(await begin(money), sent_and_then(stop))
+    assert error is stop
+    cost = cancellation_cost(stop)
+    assert cost is not None
+    assert (cost.billed, cost.cost_nano, cost.cost_source) == (True, FOUR_CENTS, "unknown")
+    assert stop.__notes__ == ["It may have cost $0.04: limner spend shows what was spent."]
+    assert not isinstance(stop, SystemExit) or stop.code == 3
+    assert (await row(money))[:2] == ("unknown", FOUR_CENTS)
+
+
 async def test_a_cancellation_that_the_provider_confirmed_costs_nothing(money: Money) -> None:
     error = await cancelled(await begin(money), withdrawn=True)
     assert (error.billed, error.cost_nano) == (False, 0)

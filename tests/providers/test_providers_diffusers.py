@@ -6,11 +6,13 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from PIL import Image
 
 from limner.errors import (
     BadProviderImage,
@@ -29,8 +31,13 @@ from limner.providers.diffusers import Diffusers
 from limner.testing import FakeDesk, FakeSink
 
 REQUEST = ImageRequest(prompt="a fox", model="pipeline", width=512, height=320, seed=42)
-SOURCE = SourceImage(handle="ab" * 32, mime="image/png", width=8, height=8, data=b"a source")
-MASK = SourceImage(handle="cd" * 32, mime="image/png", width=8, height=8, data=b"a mask")
+
+
+def picture(colour: str) -> SourceImage:
+    data = BytesIO()
+    Image.new("RGB", (2, 1), colour).save(data, "PNG")
+    return SourceImage(handle="ab" * 32, mime="image/png", width=2, height=1, data=data.getvalue())
+
 
 # A stand-in for the worker: it sends what the test wants.
 BEFORE = """
@@ -98,13 +105,15 @@ async def test_an_order_carries_the_whole_request(
     prompt = "ein Füchslein \ud800" + "é" * 32_000
     request = replace(REQUEST, prompt=prompt, negative_prompt="fog", quality="hd")
     drawing = draw(ECHO, DIFFUSERS_DEVICE="cuda:1")
-    await drawing.generate(replace(request, sources=(SOURCE,), mask=MASK))
-    order, payload = bytes(drawing.sink.data).split(b"|")
+    await drawing.generate(replace(request, sources=(picture("red"),), mask=picture("white")))
+    order, payload = bytes(drawing.sink.data).split(b"|", 1)
     text = prompt.encode("utf-8", "replace")
-    assert payload == text + b"fog" + b"a source" + b"a mask"
+    # Pixels, not files: the process that draws is in no sandbox.
+    assert payload == text + b"fog" + b"\xff\0\0" * 2 + b"\xff" * 6
     assert order.decode() == (
         f'{{"model": "{tmp_path}", "is_folder": true, "device": "cuda:1", "width": 512, '
-        f'"height": 320, "seed": 42, "steps": 50, "lengths": [{len(text)}, 3, 8, 6]}}'
+        f'"height": 320, "seed": 42, "steps": 50, "lengths": [{len(text)}, 3, 6, 6], '
+        '"sizes": [[2, 1], [2, 1]]}'
     )
 
 

@@ -237,6 +237,8 @@ READER = """
     import asyncio, os, sys
     from pathlib import Path
     from limner.errors import StorageError
+    from limner.storage.blobs import Blobs
+    from limner.storage.incoming_files import Incoming
     from limner.storage.store import Store
     if os.geteuid() == 0:
         os.seteuid(65534)  # permissions do not bind root
@@ -250,6 +252,11 @@ READER = """
         except StorageError as error:
             print(error.code)
         await store.aclose()
+        home = Path(sys.argv[1]).parent
+        try:
+            Incoming(home / "incoming", Blobs(home)).open("job_1", room_bytes=1, max_bytes=1)
+        except StorageError as error:
+            print(error.code)
 
     asyncio.run(main())
 """
@@ -268,7 +275,7 @@ async def test_a_read_only_home_is_read_and_left_as_it_is(home: Home, closed: bo
         folder.parent.chmod(0o755)
         command = [sys.executable, "-c", textwrap.dedent(READER), str(folder / "limner.db")]
         done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True)
-        assert done.stdout.split() == ["3", "False", "HOME_READ_ONLY"], done.stderr
+        assert done.stdout.split() == ["3", "False", *["HOME_READ_ONLY"] * 2], done.stderr
         assert {file.name: file.read_bytes() for file in folder.iterdir()} == files
         folder.chmod(0o755)
 

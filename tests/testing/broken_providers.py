@@ -127,9 +127,14 @@ class Stubborn(Broken):
             return Receipt(prompt_used="done anyway")
 
 
-def contract(build: type[Broken]) -> type[TestAtelier]:
+class Uniform(Broken):
+    """Its model has qualities, and no request says which one is wanted."""
+
+
+def contract(build: type[Broken], **facts: Any) -> type[TestAtelier]:
     name = f"Test{build.__name__}"
-    return type(name, (TestAtelier,), {"spec": replace(SPEC, build=build), "__module__": __name__})
+    spec = replace(SPEC, build=build, models=(replace(SPEC.models[0], **facts),))
+    return type(name, (TestAtelier,), {"spec": spec, "__module__": __name__})
 
 
 TestSpeechless = contract(Speechless)
@@ -144,3 +149,4 @@ TestCareless = contract(Careless)
 TestTrusting = contract(Trusting)
 TestOverflowing = contract(Overflowing)
 TestStubborn = contract(Stubborn)
+TestUniform = contract(Uniform, qualities={"standard": "broad brush", "hd": "fine brush"})

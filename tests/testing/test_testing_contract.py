@@ -50,6 +50,13 @@ FAILURES = {
         ("found", "204,804 bytes"),
         ("played", GOOD),
     ),
+    "Uniform": said(
+        "each quality is sent in the words of the service",
+        ("checked", "the quality 'standard' in the requests"),
+        ("expected", "'broad brush'"),
+        ("found", "'not there'"),
+        ("played", GOOD),
+    ),
     "Confused": said(
         "every status is the right error and is sent once",
         ("checked", "the error of generate"),

@@ -217,7 +217,7 @@ class PromptBuilder(msgspec.Struct, frozen=True, kw_only=True):
             fitted = await self.fitting.fit_for_conversation(
                 picture,
                 model=model,
-                detail="original" if "original" in details else "auto",
+                detail=_largest_detail(model, details),
                 images_in_request=images_in_request,
             )
         except (ImageError, StorageError):
@@ -233,6 +233,13 @@ class PromptBuilder(msgspec.Struct, frozen=True, kw_only=True):
         return (edge is None or max(picture.width, picture.height) <= edge) and (
             most_bytes is None or picture.size_bytes <= most_bytes
         )
+
+
+def _largest_detail(model: VisionModel, details: Iterable[str]) -> str:
+    """The detail to fit a picture for, if it is sent at several; ``low`` shrinks at the service."""
+    wanted = {"high" if detail == "low" else detail for detail in details}
+    found = next(detail for detail in ("original", "auto", *wanted) if detail in wanted)
+    return detail_for(model, found)
 
 
 def _rule_out_unfit(slot: PictureSlot, images: Mapping[str, ModelPicture]) -> PictureSlot:

@@ -89,7 +89,8 @@ class ImageModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         id: the vendor's name of the model.
         title: its name for users.
         sizes: the sizes it can draw.
-        qualities: the tool's quality -> the vendor's word; empty if the model has no qualities.
+        qualities: the tool's quality (``standard``, ``hd``) -> the vendor's word; empty if the
+            model has no qualities. The provider sends it: ``qualities[request.quality]``.
         price: the price rule.
         max_prompt_chars: the longest prompt the service takes.
         retired: the first day on which it no longer works at the vendor, if that is known.

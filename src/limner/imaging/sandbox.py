@@ -94,8 +94,12 @@ def _python_paths() -> Iterator[Path]:
     yield Path(sys.base_prefix, "lib")
     for name, module in tuple(sys.modules.items()):
         if "." not in name and name != "__main__":
-            folders = getattr(module, "__path__", None) or [getattr(module, "__file__", None)]
+            file = getattr(module, "__file__", None)
+            folders = getattr(module, "__path__", None) or [file]
             yield from (Path(folder) for folder in folders if folder)
+            # Some installers put links to the files of their cache there.
+            if file and Path(file).is_symlink():
+                yield Path(file).resolve().parent
 
 
 def _package_paths(names: Iterable[str]) -> Iterator[Path]:

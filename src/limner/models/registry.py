@@ -27,6 +27,7 @@ from limner.catalogue.vision import (
     vision_model,
     vision_models,
 )
+from limner.content import Discreet
 from limner.errors import InputInvalid, SettingsError, UserError
 from limner.settings.custom_models import CustomModel
 from limner.settings.variables import Lookup
@@ -48,7 +49,7 @@ _SAFE_FORMATS = ("image/png", "image/jpeg")
 _FREE = Rate(input_usd=Decimal(0), output_usd=Decimal(0))
 
 
-class KnownModel(msgspec.Struct, frozen=True, kw_only=True):
+class KnownModel(Discreet, frozen=True, kw_only=True):
     """A model that can be used if its key is set.
 
     Attributes:
@@ -61,6 +62,8 @@ class KnownModel(msgspec.Struct, frozen=True, kw_only=True):
         account_url: where the user sees the bill, if that is known.
         facts: formats, limits, token rule and rate; unknown facts are None.
     """
+
+    unshown = ("base_url",)  # it may have a password in it
 
     name: str
     title: str

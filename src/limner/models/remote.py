@@ -9,6 +9,7 @@ from contextlib import aclosing, contextmanager
 import msgspec
 from msgspec.structs import replace
 
+from limner.content import Discreet
 from limner.errors import (
     ModelBadAnswer,
     ModelTimeout,
@@ -35,8 +36,10 @@ MAX_ANSWER_CHARS = 4_000_000
 REPHRASE = "Ask in other words, about another picture, or another model."
 
 
-class ModelConnection(msgspec.Struct, frozen=True, kw_only=True):
+class ModelConnection(Discreet, frozen=True, kw_only=True):
     """How to reach one model's service, in the event loop that uses it."""
+
+    unshown = ("base_url", "key")
 
     http: HttpClient
     key: str

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import mmap
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -33,6 +34,7 @@ from limner.errors import (
     StorageError,
     UnexpectedError,
     UserError,
+    attach_cost,
 )
 from limner.money.ledger import Money
 from limner.money.records import Delivery, JobRow, Reservation, State
@@ -45,6 +47,7 @@ T = TypeVar("T")
 
 ALREADY_RECEIVED = "JOB_ALREADY_RECEIVED"
 CANCELLED = "The call was cancelled."
+NEEDED_MEMORY_BYTES = 64 << 20
 
 logger = logging.getLogger("limner.money")
 
@@ -107,6 +110,7 @@ async def paid_call(
     Raises:
         ApprovalDenied: the user must approve the price, and did not.
         BudgetExceeded: a cap leaves less than the quote.
+        LimnerError: this process has too little memory (``NO_MEMORY``).
     """
 
     reserve = partial(
@@ -120,6 +124,7 @@ async def paid_call(
         least_nano=quote.least_nano,
     )
     await payer.approve(quote.nano)
+    _check_memory()
     try:
         reservation = await reserve(session_cap_nano=payer.budget_nano, wait_s=money.wait_s)
     except BudgetExceeded as refusal:
@@ -428,16 +433,17 @@ class PaidCall:
     def _with_cost(self, error: BaseException) -> BaseException:
         """The error that leaves the call: it has what was spent, and where the picture is."""
         told: BaseException = error
-        if isinstance(error, asyncio.CancelledError):
-            # It must stay a cancellation; the cost travels inside.
+        if not isinstance(error, Exception):
+            # A cancellation, an interrupt or an exit must stay one; the cost travels inside.
             told = Cancelled(self._cancel_message)
-            error.args = (told,)
-        elif isinstance(error, Exception) and not isinstance(error, LimnerError) and self.cost_nano:
+        elif not isinstance(error, LimnerError) and self.cost_nano:
             text = f"{type(error).__name__}: {error}"
             error = told = UnexpectedError(f"The call stopped unexpectedly: {redact(text)}")
         if isinstance(told, LimnerError):
             told.charge(self.cost_nano, self.cost_source)
             self._add_places(told)
+        if isinstance(told, Cancelled) and told is not error:
+            attach_cost(error, told)
         return error
 
     def _add_places(self, error: LimnerError) -> None:
@@ -476,6 +482,23 @@ async def finish_despite_cancellation(work: Coroutine[Any, Any, T]) -> T:
     if not task.cancelled():
         task.exception()  # retrieved here, so that asyncio does not log it as never retrieved
     raise cancellation
+
+
+def _check_memory() -> None:
+    """See that the limits of this process leave memory for what follows a payment.
+
+    Raises:
+        LimnerError: they leave too little.
+    """
+    try:
+        mmap.mmap(-1, NEEDED_MEMORY_BYTES).close()
+    except (OSError, MemoryError) as error:
+        raise LimnerError(
+            f"limner needs {NEEDED_MEMORY_BYTES >> 20} MB of memory for a paid call, and the "
+            "system gives it less. Nothing was sent.",
+            code="NO_MEMORY",
+            hint="Raise the limits of this process (ulimit -v), or free some memory.",
+        ) from error
 
 
 def _code_of(error: BaseException | None) -> str | None:

@@ -26,6 +26,8 @@ MAX_TILES = 16
 # Services without a stated limit still shrink pictures; more than this is only slower to send.
 GENEROUS_EDGE = 3072
 GENEROUS_BYTES = 5_000_000
+# No service refuses a picture with such edges; most shrink it.
+ACCEPTED_EDGE = 4096
 # Only the first page of a document is measured; the size of other pages is unknown.
 UNKNOWN_SIZE = Size(GENEROUS_EDGE, GENEROUS_EDGE)
 
@@ -201,6 +203,7 @@ def conversation_request(
         max_width=min(useful.width, edge),
         max_height=min(useful.height, edge),
         max_bytes=limits.max_image_bytes or GENEROUS_BYTES,
+        max_edge_unchanged=min(limits.max_edge or ACCEPTED_EDGE, ACCEPTED_EDGE),
     )
     return replace(
         request, formats=tuple(kind for kind in request.formats if kind in model.formats)

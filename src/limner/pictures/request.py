@@ -79,7 +79,8 @@ class ImageRequest(DrawingOptions, frozen=True, kw_only=True):
         height: pixels down.
         svg: a document to render instead.
         sources: pictures to draw from. The first is edited, the others are references.
-        mask: a PNG with the size of the first source; transparent pixels may change.
+        mask: a picture with the size of the first source; its bytes are a PNG. What may change is
+            transparent, or white, as the `EditRule` of the model says.
         partial_pictures: how many unfinished pictures to send; they may cost money.
         vendor_fields: fields of the vendor's request, from options that the model's row names.
     """

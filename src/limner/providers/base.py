@@ -13,6 +13,7 @@ import msgspec
 
 from limner.catalogue.images import ImageModel
 from limner.catalogue.prices import Free
+from limner.content import Discreet
 from limner.net.clock import Clock
 from limner.net.failures import MAY_BE_BILLED, Vendor
 from limner.net.http import HttpClient
@@ -60,13 +61,15 @@ class Resumable(Protocol):
         ...
 
 
-class Connection(msgspec.Struct, frozen=True, kw_only=True):
+class Connection(Discreet, frozen=True, kw_only=True):
     """What a provider is built from, in the event loop that will use it.
 
     ``illustrate`` is the embedded illustrator: it takes a request and returns a PNG and facts about
     it. ``base_url`` has no slash at its end. ``timeout_s`` limits each request as a whole.
     ``variables`` holds the environment variables that the spec names and that are set.
     """
+
+    unshown = ("base_url", "key", "variables")
 
     http: HttpClient
     base_url: str

@@ -26,10 +26,18 @@ from limner.errors import (
     UserError,
 )
 from limner.imaging import pipe
+from limner.imaging.facts import Preview
+from limner.imaging.pool import Imaging
 from limner.net.failures import MAX_MESSAGE_CHARS
 from limner.net.redaction import redact
 from limner.net.sink import Sink
-from limner.pictures.request import ImageRequest, Progress, ProviderCallbacks, Receipt
+from limner.pictures.request import (
+    ImageRequest,
+    Progress,
+    ProviderCallbacks,
+    Receipt,
+    SourceImage,
+)
 from limner.providers.base import Connection
 from limner.providers.local_server import parse_fraction
 from limner.providers.specs import BUILT_IN
@@ -39,6 +47,8 @@ MODEL_ENV, DEVICE_ENV = SPEC.variables
 WORKER = "limner.providers.diffusers_worker"
 NEEDED = ("torch", "diffusers", "transformers", "accelerate")
 MAX_PICTURE_BYTES = 256 * 1024 * 1024
+# The worker takes 128 MiB in all, and no pipeline draws larger pictures.
+MAX_EDGE = 4096
 EXIT_TIMEOUT_S = 10.0
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
@@ -90,7 +100,7 @@ class Diffusers:
             UserError: no model is named, or the model does not exist.
         """
         seed = secrets.randbelow(2**31) if request.seed is None else request.seed
-        header, payload = self._message(request, seed)
+        header, payload = await self._message(request, seed)
         command = self._worker or _own_worker()
         started = self._clock.now()
         async with _running(command) as process:
@@ -115,23 +125,27 @@ class Diffusers:
         }
         return Receipt(prompt_used=request.prompt, cost_nano=0, extras=extras)
 
-    def _message(self, request: ImageRequest, seed: int) -> tuple[dict[str, Any], bytes]:
+    async def _message(self, request: ImageRequest, seed: int) -> tuple[dict[str, Any], bytes]:
         model, is_folder = self._model(request.model)
+        device = self._device()
+        source = await _decode(request.sources[0] if request.sources else None)
+        mask = await _decode(request.mask)
         parts = [
             request.prompt.encode("utf-8", "replace"),
             (request.negative_prompt or "").encode("utf-8", "replace"),
-            request.sources[0].data if request.sources else b"",
-            b"" if request.mask is None else request.mask.data,
+            source.rgb,
+            mask.rgb,
         ]
         header = {
             "model": model,
             "is_folder": is_folder,
-            "device": self._device(),
+            "device": device,
             "width": request.width,
             "height": request.height,
             "seed": seed,
             "steps": int(SPEC.models[0].qualities[request.quality]),
             "lengths": [len(part) for part in parts],
+            "sizes": [[source.width, source.height], [mask.width, mask.height]],
         }
         return header, b"".join(parts)
 
@@ -162,6 +176,15 @@ class Diffusers:
                 hint="Set it to cuda, cuda:1, mps or cpu, or unset it.",
             )
         return device
+
+
+async def _decode(picture: SourceImage | None) -> Preview:
+    """The pixels of a picture. The process that draws is in no sandbox, so it decodes no file."""
+    if picture is None:
+        return Preview(width=0, height=0, rgb=b"")
+    columns, rows = min(picture.width, MAX_EDGE), min(picture.height, MAX_EDGE)
+    async with Imaging(workers=1) as imaging:
+        return await imaging.preview(picture.data, columns=columns, rows=rows)
 
 
 def _own_worker() -> Sequence[str]:

@@ -4,7 +4,8 @@ Only this process imports torch. It ends after one picture, so that the GPU's me
 between two pictures. It also ends as soon as its parent process ends. Only one worker of a user
 draws at a time; the others wait.
 
-Weights are loaded as data only: no pickle and no program code.
+Weights are loaded as data only: no pickle and no program code. Pictures arrive as pixels, which a
+sandboxed worker has decoded.
 """
 
 from __future__ import annotations
@@ -36,7 +37,10 @@ NEAREST, LANCZOS = 0, 1
 
 
 class DiffusersJob(msgspec.Struct, frozen=True, kw_only=True):
-    """What to draw. The texts and pictures follow it; ``lengths`` has their sizes in bytes."""
+    """What to draw. The texts and the pixels of source and mask follow it.
+
+    ``lengths`` are the bytes of each, and ``sizes`` the width and height of the two pictures.
+    """
 
     model: str
     is_folder: bool
@@ -46,6 +50,7 @@ class DiffusersJob(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     steps: int
     lengths: tuple[int, int, int, int]
+    sizes: tuple[tuple[int, int], tuple[int, int]]
 
 
 class _Parts(msgspec.Struct, frozen=True):
@@ -229,9 +234,9 @@ def _run_pipeline(
     if parts.negative_prompt:
         arguments["negative_prompt"] = parts.negative_prompt
     if parts.source:
-        arguments["image"] = _picture(parts.source, width, height, LANCZOS)
+        arguments["image"] = _picture(parts.source, job.sizes[0], (width, height), LANCZOS)
     if parts.mask:
-        arguments["mask_image"] = _picture(parts.mask, width, height, NEAREST)
+        arguments["mask_image"] = _picture(parts.mask, job.sizes[1], (width, height), NEAREST)
     required |= arguments.keys() & {"negative_prompt", "image", "mask_image"}
     if missing := sorted(required.difference(parameters)):
         raise _Unusable(f"{type(pipeline).__name__} takes no {missing[0].replace('_', ' ')}")
@@ -244,17 +249,13 @@ def _run_pipeline(
     return answer.images[0]
 
 
-def _picture(data: bytes, width: int, height: int, resample: int) -> Any:
+def _picture(rgb: bytes, size: tuple[int, int], to: tuple[int, int], resample: int) -> Any:
     """A picture for a pipeline, scaled to cover the size and cropped at its centre."""
-    load_image = import_module("diffusers.utils").load_image
-    with tempfile.TemporaryDirectory(prefix="limner-") as folder:
-        path = Path(folder) / "source"
-        path.write_bytes(data)
-        image: Any = load_image(str(path))
-    scale = min(image.width / width, image.height / height)
-    across, down = width * scale, height * scale
+    image: Any = import_module("PIL.Image").frombytes("RGB", size, rgb)
+    scale = min(image.width / to[0], image.height / to[1])
+    across, down = to[0] * scale, to[1] * scale
     left, top = (image.width - across) / 2, (image.height - down) / 2
-    return image.resize((width, height), resample, box=(left, top, left + across, top + down))
+    return image.resize(to, resample, box=(left, top, left + across, top + down))
 
 
 def _round_up(edge: int) -> int:

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta
 
+from limner.content import Discreet
 from limner.errors import SettingsError
 
 Api = Literal["openai-responses", "openai-chat", "anthropic-messages", "gemini-generate-content"]
@@ -25,8 +26,10 @@ MODELS = "models"
 RESERVED_PROVIDERS = frozenset({"limner", "pi"})
 
 
-class CustomModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class CustomModel(Discreet, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One table: a model and its server."""
+
+    unshown = ("base_url",)  # it may have a password in it
 
     name: Annotated[
         str,

@@ -100,7 +100,7 @@ def make_copy(home: Home, day: date) -> None:
 def _copy_quietly(home: Home, day: date) -> None:
     # A failure must not end the call that runs at this moment. The next process tries again, and
     # `limner doctor` shows the age of the newest copy.
-    with suppress(OSError, sqlite3.DatabaseError, StorageError):
+    with suppress(OSError, MemoryError, sqlite3.DatabaseError, StorageError):
         make_copy(home, day)
 
 

@@ -47,6 +47,11 @@ class Home(msgspec.Struct, frozen=True):
         return self.folder / "home-id"
 
     @property
+    def path_locks(self) -> Path:
+        """One byte for each path that a call will write, locked by the process of the call."""
+        return self.folder / "path-locks"
+
+    @property
     def backups(self) -> Path:
         """The daily copies of the database, and damaged ones that were put aside."""
         return self.folder / "backups"

@@ -22,13 +22,14 @@ from typing import Self
 
 from limner.errors import ImageTooLarge, StorageError
 from limner.storage.blobs import Blobs
-from limner.storage.os_errors import disk_errors, storage_error
+from limner.storage.os_errors import disk_errors, read_only_home, storage_error
 from limner.storage.temp_file import TempFile, sync_folder, temp_file_in
 
 if sys.platform != "win32":
     import fcntl
 
 _READ_BYTES = 1 << 24
+_FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)
 _OPEN_FLAGS = os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -278,7 +279,7 @@ def _set_aside(folder: Path, room_bytes: int) -> TempFile:
     """Take room on the disk with a file that has no name.
 
     Raises:
-        StorageError: the disk has less room.
+        StorageError: the disk has less room (``NO_ROOM``), or is read-only (``HOME_READ_ONLY``).
     """
     room: TempFile | None = None
     try:
@@ -287,6 +288,8 @@ def _set_aside(folder: Path, room_bytes: int) -> TempFile:
     except OSError as error:
         if room is not None:
             room.close()
+        if error.errno in _FORBIDDEN:
+            raise read_only_home(folder.parent) from error
         raise StorageError(
             f"There is no room for a picture of up to {room_bytes >> 20} MB in {str(folder)!r} "
             f"({error.strerror or error}). Nothing was sent.",

@@ -42,6 +42,15 @@ def storage_error(
     return kind(f"Could not {doing} {str(path)[:MAX_PATH_CHARS]!r}: {cause}.", hint=hint)
 
 
+def read_only_home(folder: Path) -> StorageError:
+    """The error for a home that cannot be written."""
+    return StorageError(
+        f"The home {str(folder)!r} is read-only: it can be read, but nothing can be stored.",
+        code="HOME_READ_ONLY",
+        hint="Set LIMNER_HOME to a folder that you can write.",
+    )
+
+
 @contextmanager
 def disk_errors(*, doing: str, path: Path) -> Generator[None]:
     """Turn any OSError of the block into a StorageError."""

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 from limner.errors import StorageError
 from limner.storage.daily_copy import DailyCopier
 from limner.storage.database import SQL_FOLDER, Database, open_database, translate
+from limner.storage.os_errors import read_only_home
 from limner.storage.owners import Ownership
 from limner.thread_pool import ThreadPool
 
@@ -217,7 +218,7 @@ class Store:
         try:
             database = self._open()
             if writing and database.read_only:
-                raise _not_writable(self._path)
+                raise read_only_home(self._path.parent)
             connection = database.connection
             connection.execute(f"PRAGMA query_only = {not writing}")
             connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
@@ -269,11 +270,3 @@ class Store:
         if self._database is not None:
             self._close()
             self._database = None
-
-
-def _not_writable(path: Path) -> StorageError:
-    return StorageError(
-        f"The home {str(path.parent)!r} is read-only: it can be read, but nothing can be stored.",
-        code="HOME_READ_ONLY",
-        hint="Set LIMNER_HOME to a folder that you can write.",
-    )

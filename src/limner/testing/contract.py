@@ -10,6 +10,8 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NoReturn, Protocol, TypeVar, cast
 
+from msgspec.structs import replace
+
 from limner.catalogue.prices import Free
 from limner.errors import (
     BadProviderImage,
@@ -303,6 +305,19 @@ class ProviderContract:
                 if source is not None and not cast("EditStage", trial.stage).carried(source.data):
                     what = "the mask" if source is asked.mask else f"source picture {number}"
                     trial.fail(f"{what} in the requests", "its bytes", "not there")
+
+    @_rule
+    def test_each_quality_is_sent_in_the_words_of_the_service(self, asked: ImageRequest) -> None:
+        """The provider sends ``qualities[request.quality]`` of the model, if the model has any."""
+        model = next((one for one in self.spec.models if one.id == asked.model), None)
+        for quality, word in ({} if model is None else model.qualities).items():
+            with self._trial(replace(asked, quality=quality)) as trial:
+                if not hasattr(trial.stage, "carried"):
+                    return
+                trial.play_picture()
+                trial.receipt()
+                if not cast("EditStage", trial.stage).carried(word.encode()):
+                    trial.fail(f"the quality {quality!r} in the requests", repr(word), "not there")
 
     @_rule
     def test_every_status_is_the_right_error_and_is_sent_once(self, asked: ImageRequest) -> None:

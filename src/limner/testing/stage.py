@@ -96,7 +96,7 @@ class HttpStage(LocalStage):
 
     Args:
         buys: the request that buys a picture.
-        good: returns the service's good response to it, with a picture.
+        good: takes a `StagePicture`, and returns the good response of the service with it.
         also: the other requests of the service, such as the poll of a job, with good responses.
     """
 

@@ -68,7 +68,8 @@ class ImageGenerator(msgspec.Struct, frozen=True, kw_only=True):
         """
         with self.in_flight.track():
             plan = await self.planner.plan(order, context, today=self.clock().date())
-            with self.in_flight.writing(plan.target), await self.expect(plan, new_job_id()) as file:
+            writing = self.in_flight.writing(plan.target, overwrite=plan.overwrite)
+            with writing, await self.expect(plan, new_job_id()) as file:
                 async with self._paid_call(order, plan, context, file) as call, self.slot():
                     self.in_flight.check_open()
                     provider = self.connect(plan.choice)

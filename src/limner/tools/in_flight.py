@@ -3,25 +3,41 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import hashlib
+import os
+import sys
 import time
 from collections.abc import Generator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 from limner.errors import OutputExists
+from limner.storage.temp_file import make_folder
+
+if sys.platform != "win32":
+    import fcntl
 
 CHECK_S = 0.1
 # A loop that does not run may run again, but a call in it cannot end while this close waits.
 STOPPED_LOOP_S = 1.0
+# The paths that calls of this process will write.
+_TARGETS: set[Path] = set()
 
 
 class InFlight:
-    """The calls of one program that are running, in any number of event loops."""
+    """The calls of one program that are running, in any number of event loops.
 
-    def __init__(self) -> None:
+    ``lock_file`` is a file of the home, in which each path that a call will write has one byte. A
+    process locks the byte, so that other processes leave the path alone. The system unlocks it if
+    the process dies.
+    """
+
+    def __init__(self, lock_file: Path) -> None:
+        self._lock_file = lock_file
         self._calls: dict[Future[None], asyncio.AbstractEventLoop] = {}
-        self._targets: set[Path] = set()
         self._closed = False
 
     @contextmanager
@@ -42,25 +58,29 @@ class InFlight:
             done.set_result(None)
 
     @contextmanager
-    def writing(self, target: Path | None) -> Generator[None]:
+    def writing(self, target: Path | None, *, overwrite: bool = False) -> Generator[None]:
         """Hold the path of a call's file; None for a generated name, which is always free.
 
         Raises:
-            OutputExists: another call of this program will write it.
+            OutputExists: another call will write it, of any process with this home; or the file
+                has been written since the path was checked.
         """
-        if target in self._targets:
+        if target is None:
+            yield
+            return
+        if target in _TARGETS or not _lock(self._lock_file, target):
             raise OutputExists(
                 f"{target} is being drawn by another call; nothing was sent",
                 hint="Choose another output_path, or draw several pictures with n.",
             )
-        if target is None:
-            yield
-            return
-        self._targets.add(target)
+        _TARGETS.add(target)
         try:
+            if not overwrite and os.path.lexists(target):
+                raise OutputExists(f"{str(target)!r} is there now; nothing was sent")
             yield
         finally:
-            self._targets.discard(target)
+            _TARGETS.discard(target)
+            _unlock(self._lock_file, target)
 
     def check_open(self) -> None:
         """Raise RuntimeError if it is closed; called once more before anything is sent."""
@@ -89,3 +109,36 @@ def _may_end(
     if loop.is_running():
         ran[call] = now
     return not loop.is_closed() and now - ran.setdefault(call, now) < STOPPED_LOOP_S
+
+
+@cache
+def _open_lock_file(lock_file: Path) -> int:
+    """The file, open until the process ends: to close it would unlock the bytes of all calls."""
+    make_folder(lock_file.parent)
+    return os.open(lock_file, os.O_RDWR | os.O_CREAT, 0o600)
+
+
+def _byte_of(target: Path) -> int:
+    digest = hashlib.sha256(os.fsencode(target)).digest()
+    return int.from_bytes(digest[:7])
+
+
+def _lock(lock_file: Path, target: Path) -> bool:
+    """Lock a path; False if another process has it. A system without locks refuses none."""
+    if sys.platform == "win32":
+        return True
+    try:
+        fd = _open_lock_file(lock_file)
+    except OSError:
+        return True  # the home cannot be written: the next step says so
+    try:
+        fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _byte_of(target))
+    except OSError as error:
+        return error.errno not in (errno.EACCES, errno.EAGAIN)
+    return True
+
+
+def _unlock(lock_file: Path, target: Path) -> None:
+    if sys.platform != "win32":
+        with suppress(OSError):
+            fcntl.lockf(_open_lock_file(lock_file), fcntl.LOCK_UN, 1, _byte_of(target))

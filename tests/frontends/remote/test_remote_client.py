@@ -59,8 +59,12 @@ async def test_the_client_initializes_with_the_experimental_api(
 ) -> None:
     await server.until(lambda: len(server.asked) == 2)
     info = {"name": "limner", "title": None, "version": limner.__version__}
+    capabilities = {
+        "experimentalApi": True,
+        "optInNotificationMethods": ["thread/spend/updated"],
+    }
     assert server.asked == [
-        ("initialize", {"clientInfo": info, "capabilities": {"experimentalApi": True}}),
+        ("initialize", {"clientInfo": info, "capabilities": capabilities}),
         ("initialized", None),
     ]
     assert client.server == USER_AGENT

@@ -5,13 +5,16 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import limner
 from limner.agent.events import ItemAdded, TextDelta
 from limner.agent.turn_reader import TurnReader
 from limner.frontends.remote.events import RawNotification, RemoteEvent, TurnResult, read_event
 from limner.frontends.remote.turns import MAX_EVENTS, RemoteTurn, finished_items
+from limner.testing import FakeServices
 
 METHODS = (
     "turn/started",
@@ -111,3 +114,27 @@ def test_the_finished_items_of_a_running_turn_are_known() -> None:
     saying = {"type": "agentMessage", "id": "5"}
     turn = {"items": [said, done, running, failed, saying]}
     assert finished_items(turn) == [said, done, failed]
+
+
+async def test_the_cost_that_the_server_reports_is_in_the_end_of_the_turn() -> None:
+    turn = RemoteTurn(reader=TurnReader(), spent_nano=5)
+    turn.receive("thread/spend/updated", {"turnCostUsd": -1})
+    turn.receive("thread/spend/updated", {"turnCostUsd": 0.002, "threadCostUsd": 0.01})
+    turn.complete({"turn": {"id": "turn1", "status": "completed"}})
+    (ended,) = await drained(turn)
+    assert isinstance(ended, TurnResult)
+    assert (ended.cost_nano, ended.spent_nano) == (2_000_000, 10_000_005)
+
+
+@pytest.mark.slow
+async def test_a_turn_at_limners_own_server_costs_what_the_service_charges(
+    limner_fake: FakeServices,
+) -> None:
+    limner_fake.responses.reply("Hello.")
+    async with limner.connect() as client:
+        thread = await client.thread(model="openai/gpt-5.4")
+        first = await thread.run("Hello?")
+        second = await thread.run("Hello?")
+    charged_nano = [charge.cost_nano for charge in limner_fake.bill().charges]
+    assert [first.cost_nano, second.cost_nano] == charged_nano
+    assert second.spent_nano == sum(charged_nano)

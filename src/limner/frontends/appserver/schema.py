@@ -12,6 +12,7 @@ from limner.frontends.appserver.methods import METHODS
 from limner.frontends.appserver.protocol.base import Empty, Method
 from limner.frontends.appserver.protocol.notifications import NOTIFICATIONS
 from limner.frontends.appserver.protocol.server_requests import SERVER_REQUESTS
+from limner.frontends.appserver.tool_specs import DynamicToolSpec
 
 DRAFT = "http://json-schema.org/draft-07/schema#"
 BUNDLE = "limner_app_server_protocol.schemas.json"
@@ -73,14 +74,31 @@ def _types() -> Iterator[tuple[str, Any]]:
 
 def _schemas(types: Mapping[str, Any]) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
     """The schema of each file, and the shared definitions."""
-    found, definitions = msgspec.json.schema_components(types.values(), ref_template=_REFERENCE)
+    found, definitions = msgspec.json.schema_components(
+        [*types.values(), DynamicToolSpec], ref_template=_REFERENCE
+    )
+    *found, definitions["DynamicToolSpec"] = found
     schemas: dict[str, dict[str, Any]] = {}
     for place, schema in zip(types, found, strict=True):
         named = schema.get("$ref")
         # A file starts with its own type, not with a reference to it.
         whole = schema if named is None else definitions[_name(named)]
-        schemas[place] = {**whole, "title": Path(place).stem}
+        schemas[place] = {**_with_tools(whole), "title": Path(place).stem}
     return schemas, dict(definitions)
+
+
+def _with_tools(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema with the shape of a client's tools; `tool_specs` reads them, not the params."""
+    tools = schema.get("properties", {}).get("dynamicTools")
+    if tools is None:
+        return schema
+    items = {"items": {"$ref": _REFERENCE.format(name="DynamicToolSpec")}}
+    if "anyOf" in tools:
+        forms = [one | items if one.get("type") == "array" else one for one in tools["anyOf"]]
+        tools = tools | {"anyOf": forms}
+    else:
+        tools = tools | items
+    return schema | {"properties": schema["properties"] | {"dynamicTools": tools}}
 
 
 def _definitions_of(schema: object, definitions: Mapping[str, Any]) -> dict[str, Any]:

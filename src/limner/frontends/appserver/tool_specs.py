@@ -53,8 +53,12 @@ class NamespaceSpec(Shape, tag_field="type", tag="namespace"):
     tools: list[FunctionSpec]
 
 
+DynamicToolSpec = FunctionSpec | NamespaceSpec
+"""An entry of ``dynamicTools``."""
+
+
 class _Tools(Shape):
-    dynamic_tools: list[FunctionSpec | NamespaceSpec]
+    dynamic_tools: list[DynamicToolSpec]
 
 
 class _Legacy(Shape):

@@ -30,6 +30,8 @@ from limner.imaging.limits import Protections
 from limner.pictures.repair import SAMPLE, HomeRepair, Tell
 from limner.pictures.request import Progress
 from limner.providers.specs import load_provider_plugins
+from limner.settings import load_with_sources
+from limner.settings.trust import PROJECT_FILE
 from limner.storage.daily_copy import daily_copies
 from limner.storage.database import damaged
 from limner.tools.built_in import declarations
@@ -171,8 +173,10 @@ def _failed(name: str, error: LimnerError) -> HealthCheck:
 
 
 async def _settings(lim: Limner) -> str:
-    files = [str(path) for path in (lim.home.config, lim.cwd / "limner.toml") if path.exists()]
-    return ", ".join(files) or "no file, so defaults and variables"
+    files = [str(path) for path in (lim.home.config, lim.cwd / PROJECT_FILE) if path.exists()]
+    shown = ", ".join(files) or "no file, so defaults and variables"
+    ignored = load_with_sources(env=os.environ, cwd=lim.cwd).ignored
+    return f"{shown}; not trusted, so {', '.join(ignored)} are ignored" if ignored else shown
 
 
 async def _home(lim: Limner) -> str:

@@ -8,7 +8,7 @@ import sys
 from argparse import SUPPRESS, ArgumentParser, RawDescriptionHelpFormatter
 from importlib import import_module
 
-from limner.frontends.cli.stderr import SHORTAGES
+from limner.frontends.cli.stderr import shortage_behind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,11 +76,11 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         # A module was being loaded: a command that runs handles its own interruption.
         status = INTERRUPTED_STATUS
-    except OSError as error:
-        if error.errno not in SHORTAGES:
+    except Exception as error:
+        if (shortage := shortage_behind(error)) is None:
             raise
         # Nothing more can be loaded, not even what reports an error.
-        os.write(2, f"limner: cannot start: {error.strerror}.\n".encode())
+        os.write(2, f"limner: cannot start: {shortage}.\n".encode())
         status = FAILED_STATUS
     finally:
         _flush()

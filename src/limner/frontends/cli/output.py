@@ -15,8 +15,8 @@ import msgspec
 
 from limner.display_text import clean_text
 from limner.dollars import format_usd
-from limner.errors import Cancelled, LimnerError, UnexpectedError
-from limner.frontends.cli.stderr import SHORTAGES, say
+from limner.errors import Cancelled, LimnerError, UnexpectedError, cancellation_cost
+from limner.frontends.cli.stderr import say, shortage_behind
 from limner.net.redaction import redact
 
 
@@ -38,16 +38,14 @@ def answer(command: Callable[[], CommandResult], *, as_json: bool) -> int:
     try:
         found = command()
     except LimnerError as error:
-        if isinstance(error, UnexpectedError):
+        if isinstance(error, UnexpectedError) and shortage_behind(error) is None:
             say(redact(traceback.format_exc()).rstrip())
         found = failure(error)
-    except KeyboardInterrupt:
-        found = failure(Cancelled("Interrupted."))
+    except KeyboardInterrupt as interrupt:
+        found = failure(cancellation_cost(interrupt) or Cancelled("Interrupted."))
     except Exception as bug:
         # The outermost frame: a program that asked for JSON gets JSON here too.
-        if (shortage := _shortage_behind(bug)) is None:
-            say(redact(traceback.format_exc()).rstrip())
-        found = failure(shortage or _unexpected(bug))
+        found = failure(_unexpected(bug))
     return deliver(found, as_json=as_json)
 
 
@@ -116,19 +114,13 @@ def _printable(text: str) -> str:
     return clean_text(text) if sys.stdout.isatty() else text
 
 
-def _shortage_behind(bug: BaseException | None) -> LimnerError | None:
-    """The error for a system that has no more files or memory for this process, if it was that."""
-    while bug is not None:
-        if isinstance(bug, OSError) and bug.errno in SHORTAGES:
-            return LimnerError(
-                f"The system gives limner no more resources: {bug.strerror}.",
-                hint="Raise the limit (ulimit -n shows the limit of open files), and try again.",
-            )
-        bug = bug.__cause__ or bug.__context__
-    return None
-
-
 def _unexpected(bug: Exception) -> LimnerError:
+    if (shortage := shortage_behind(bug)) is not None:
+        return LimnerError(
+            f"The system gives limner no more resources: {shortage}.",
+            hint="Raise the limits of this process (ulimit -n, ulimit -v), and try again.",
+        )
+    say(redact(traceback.format_exc()).rstrip())
     return LimnerError(
         redact(f"Unexpected {type(bug).__name__}: {bug}"),
         hint="This is a bug: please report it with the traceback above.",

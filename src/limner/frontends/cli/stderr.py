@@ -9,9 +9,10 @@ import sys
 
 from limner.display_text import clean_text
 
-# The system has no more files or memory for this process.
-SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 CLEAR_LINE = "\r\x1b[2K"
+_SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+# Python has no error of its own for these.
+_SIGNS_OF_SHORTAGE = ("MemoryError", "can't start new thread", "shared object", "shared libraries")
 
 
 def say(text: str) -> None:
@@ -24,6 +25,18 @@ def write(text: str) -> None:
     with contextlib.suppress(OSError):
         sys.stderr.write(text)
         sys.stderr.flush()
+
+
+def shortage_behind(error: BaseException | None) -> str | None:
+    """What the system says if it has no more files or memory for this process; else None."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in _SHORTAGES:
+            return error.strerror
+        words = f"{type(error).__name__}: {error}"
+        if any(sign in words for sign in _SIGNS_OF_SHORTAGE):
+            return os.strerror(errno.ENOMEM)
+        error = error.__cause__ or error.__context__
+    return None
 
 
 def is_live() -> bool:

@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from limner.display_text import clean_line
 from limner.errors import Cancelled, LimnerError, cancellation_cost
@@ -40,14 +40,14 @@ def wait_for(work: Callable[[], Awaitable[T]]) -> T:
     cancelled = Cancelled("Interrupted.", hint="limner spend shows what was spent.")
     finished: list[T] = []
     failed: LimnerError | None = None
+    stopper = _Stopper()
 
     async def main() -> None:
         nonlocal cancelled, failed
-        stopper = _Stopper()
         try:
-            with interrupts(stopper.press):
+            with interrupts(stopper.start(asyncio.current_task())):
                 finished.append(await work())
-        except asyncio.CancelledError as stop:
+        except (asyncio.CancelledError, KeyboardInterrupt) as stop:
             if (known := cancellation_cost(stop)) is not None:
                 cancelled = known
                 cancelled.hint = cancelled.hint if known.billed else "It cost nothing."
@@ -55,8 +55,6 @@ def wait_for(work: Callable[[], Awaitable[T]]) -> T:
         except LimnerError as error:
             failed = error
             raise
-        finally:
-            stopper.end()
 
     try:
         asyncio.run(main())
@@ -68,29 +66,38 @@ def wait_for(work: Callable[[], Awaitable[T]]) -> T:
             if isinstance(trouble, OSError | RuntimeError):
                 raise
             raise cancelled from trouble
+    finally:
+        stopper.end()
     return finished[0]
 
 
 class _Stopper:
-    """Cancels the current task at each press of Ctrl-C."""
+    """Cancels a task at each press of Ctrl-C; after its end, presses have no effect."""
 
     def __init__(self) -> None:
-        self._task = asyncio.current_task()
+        self._before = signal.getsignal(signal.SIGINT)
         self._first_press_s: float | None = None
 
-    def press(self, _: int) -> None:
-        assert self._task is not None
-        now_s = time.monotonic()
-        self._first_press_s = self._first_press_s or now_s
-        if now_s - self._first_press_s > PATIENCE_S:
-            say("limner: Interrupted. limner spend shows what was spent.")
-            os._exit(Cancelled.exit_status)
-        self._task.cancel()
+    def start(self, task: asyncio.Task[Any] | None) -> Callable[[int], None]:
+        """Prepare for the presses that a task gets; returns the function to call for each."""
+
+        def press(_: int) -> None:
+            now_s = time.monotonic()
+            self._first_press_s = self._first_press_s or now_s
+            if now_s - self._first_press_s > PATIENCE_S:
+                say("limner: Interrupted. limner spend shows what was spent.")
+                os._exit(Cancelled.exit_status)
+            assert task is not None
+            task.cancel()
+
+        # A press after the end of the task must not interrupt the report of what it cost.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        return press
 
     def end(self) -> None:
-        """The task has ended: if the user stopped it, further presses have no effect."""
-        if self._first_press_s is not None:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        """Handle Ctrl-C as before, unless the user has pressed it: then the program ends."""
+        if self._first_press_s is None:
+            signal.signal(signal.SIGINT, self._before)
 
 
 async def ask(question: Question) -> bool:

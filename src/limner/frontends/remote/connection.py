@@ -27,6 +27,9 @@ from limner.net.jsonrpc_peer import (
 )
 from limner.net.redaction import redact
 
+# limner's own server reports with it what a turn has cost.
+SPEND = "thread/spend/updated"
+
 Params = Mapping[str, Any]
 Request = Callable[[str, Params], Awaitable[Mapping[str, Any]]]
 
@@ -222,8 +225,8 @@ class ServerConnection:
         peer = ServerPeer(await self._target.open(), self._owner)
         try:
             info = {"name": self._name, "title": None, "version": __version__}
-            # Tools of a client are experimental, and a client has to ask for them.
-            capabilities = {"experimentalApi": True}
+            # A client has to ask for tools of its own, and for the costs that limner reports.
+            capabilities = {"experimentalApi": True, "optInNotificationMethods": [SPEND]}
             self.server = await peer.request(
                 "initialize", {"clientInfo": info, "capabilities": capabilities}
             )

@@ -37,8 +37,10 @@ class TurnResult(TurnEnded, frozen=True, kw_only=True, tag="turn_ended"):
     Attributes:
         items: every item of the turn, as the server describes it.
         usage: the tokens of its requests together.
-        cost_usd: what the tools cost that ran here.
-        session_usd: what the tools cost that ran here, in every turn since the thread was opened.
+        cost_usd: what the tools cost that ran here, and what the server says about its own cost;
+            limner's server says it, Codex does not.
+        session_usd: the same for all turns of the thread; of the tools here, those of the turns
+            since this client opened the thread.
         error: why it failed or was interrupted, if the server says; ``extras["info"]`` is the
             server's own code.
     """

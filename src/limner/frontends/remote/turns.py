@@ -6,8 +6,11 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
-from typing import Any
+from contextlib import suppress
+from typing import Annotated, Any
 
+import msgspec
+from msgspec import Meta
 from msgspec.structs import replace
 
 from limner.agent.events import (
@@ -21,7 +24,8 @@ from limner.agent.events import (
     UsageUpdated,
 )
 from limner.agent.turn_reader import TurnReader
-from limner.errors import LimnerError
+from limner.errors import NANO_PER_USD, LimnerError
+from limner.frontends.remote.connection import SPEND
 from limner.frontends.remote.events import Params, RemoteEvent, TurnResult, read_event
 from limner.json_shapes import as_list, as_object
 from limner.wires.base import Usage
@@ -34,6 +38,17 @@ MAX_ITEMS = 10_000
 _STATUSES: tuple[Status, ...] = ("completed", "interrupted", "failed")
 
 logger = logging.getLogger("limner.frontends.remote")
+
+
+class _ServerCost(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What the server's model and tools cost; only limner's server reports it."""
+
+    turn_cost_usd: Annotated[float, Meta(ge=0, le=1e9)] = 0.0
+    thread_cost_usd: Annotated[float, Meta(ge=0, le=1e9)] = 0.0
+
+
+def _nano(usd: float) -> int:
+    return round(usd * NANO_PER_USD)
 
 
 class RemoteTurn:
@@ -62,6 +77,7 @@ class RemoteTurn:
         self.ended = asyncio.Event()
         self.cost_nano = 0
         self._spent_before_nano, self._is_own_tool = spent_nano, is_own_tool
+        self._server_cost = _ServerCost()
         self._events: deque[RemoteEvent] = deque()
         self._left_out = 0
         self._arrived = asyncio.Event()
@@ -80,7 +96,11 @@ class RemoteTurn:
         return not isinstance(turn_id, str) or self.id is None or turn_id == self.id
 
     def receive(self, method: str, params: Params) -> None:
-        """Add the event that a notification reports."""
+        """Add the event that a notification reports; the server's cost is for the last event."""
+        if method == SPEND:
+            with suppress(msgspec.ValidationError):
+                self._server_cost = msgspec.convert(params, _ServerCost)
+            return
         self.add(read_event(method, params, is_own_tool=self._is_own_tool))
 
     def add(self, event: RemoteEvent) -> None:
@@ -137,8 +157,8 @@ class RemoteTurn:
             is_cut=False,
             items=items,
             usage=self._usage,
-            cost_nano=self.cost_nano,
-            spent_nano=self.spent_nano,
+            cost_nano=self.cost_nano + _nano(self._server_cost.turn_cost_usd),
+            spent_nano=self.spent_nano + _nano(self._server_cost.thread_cost_usd),
             error=error,
             raw=raw,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
@@ -24,6 +24,7 @@ LEAST_QUALITY = 40
 _MAX_TRIES = 12
 # Dense text that was scaled has fewer equal pixels than any screen, and more than any photograph.
 SHARP_FLAT_SHARE = 0.25
+FAST_COLOURS = (256,)
 # Text of one colour on another stays sharp in so few colours.
 SHARP_COLOURS = (256, 64, 16)
 
@@ -54,7 +55,8 @@ class Engine(msgspec.Struct, frozen=True, kw_only=True):
             opened=opened if request.page == 1 else None,
         )
         original = Candidate(source.mime, data, source.size)
-        if _can_pass_through(source, request, len(data)):
+        can_pass = _can_pass_through(source, request, len(data))
+        if can_pass and request.box_contains(source.size):
             return _result(source, original, untouched=True)
         match request.mode:
             case "seed":
@@ -63,16 +65,16 @@ class Engine(msgspec.Struct, frozen=True, kw_only=True):
                 chosen = encode_fast(source, request)
             case "sharp":
                 chosen = encode_sharp(source, request, original_bytes=len(data))
+                is_short = max(source.size) <= request.max_edge_unchanged
+                if can_pass and is_short and len(data) <= len(chosen.data):
+                    return _result(source, original, untouched=True)
         return _result(source, chosen, untouched=False)
 
 
 def _can_pass_through(source: DecodedSource, request: FitRequest, size_bytes: int) -> bool:
-    """Whether the picture is whole, upright, within the box and of a type that may be sent."""
+    """Whether the picture is whole, upright, and of a type and length that may be sent."""
     return (
-        source.is_whole
-        and source.is_upright
-        and request.box_contains(source.size)
-        and request.allows_unchanged(source.mime, size_bytes)
+        source.is_whole and source.is_upright and request.allows_unchanged(source.mime, size_bytes)
     )
 
 
@@ -95,10 +97,11 @@ def _result(source: DecodedSource, chosen: Candidate, *, untouched: bool) -> tup
 def encode_fast(source: DecodedSource, request: FitRequest) -> Candidate:
     """One encoding under the byte limit; further ones only if the first is over it."""
     image = source.at_size(request.size_for(source.part))
-    max_bytes = request.max_bytes
-    if is_flat(image) and (flat := _encode_flat(image, request, max_bytes, colours=(256,))):
-        return flat
-    return _encode_photo(image, request, max_bytes)
+    if is_flat(image):
+        for flat in _encode_flat(image, request, FAST_COLOURS):
+            if len(flat.data) <= request.max_bytes:
+                return flat
+    return _encode_photo(image, request, request.max_bytes)
 
 
 def encode_sharp(source: DecodedSource, request: FitRequest, *, original_bytes: int) -> Candidate:
@@ -113,29 +116,27 @@ def encode_sharp(source: DecodedSource, request: FitRequest, *, original_bytes: 
         request = replace(request, formats=formats if {PNG, WEBP} & {*formats} else (PNG,))
     wanted = min(original_bytes, request.max_bytes)
     if is_flat(image, SHARP_FLAT_SHARE):
-        flat = _encode_flat(image, request, wanted, colours=SHARP_COLOURS)
-        if flat is not None:
-            return flat
+        tried: list[Candidate] = []
+        for flat in _encode_flat(image, request, SHARP_COLOURS):
+            if len(flat.data) <= wanted:
+                return flat
+            tried.append(flat)
+        smallest = min(tried, key=lambda one: len(one.data), default=None)
+        if smallest is not None and len(smallest.data) <= request.max_bytes:
+            return smallest
     return _encode_photo(image, request, wanted)
 
 
 def _encode_flat(
-    image: Image.Image, request: FitRequest, max_bytes: int, *, colours: Sequence[int]
-) -> Candidate | None:
-    """The picture without loss, else in fewer and fewer colours; None if all are over the limit."""
-    exact = None
+    image: Image.Image, request: FitRequest, colours: Sequence[int]
+) -> Iterator[Candidate]:
+    """The picture without loss, then in fewer and fewer colours, in the formats that can."""
     if WEBP in request.formats:
-        exact = encoders.lossless_webp(image)
+        yield encoders.lossless_webp(image)
     elif PNG in request.formats:
-        exact = encoders.png(image, lambda: max_bytes)
-    if exact is not None and len(exact.data) <= max_bytes:
-        return exact
+        yield encoders.unbounded_png(image)
     if PNG in request.formats:
-        for count in colours:
-            made = encoders.palette_png(image, count)
-            if len(made.data) <= max_bytes:
-                return made
-    return None
+        yield from (encoders.palette_png(image, count) for count in colours)
 
 
 def _encode_photo(full: Image.Image, request: FitRequest, wanted_bytes: int) -> Candidate:

@@ -32,7 +32,9 @@ class FitRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     ``formats`` are the types that may be sent. GIF cannot be the only one: a GIF is sent unchanged
     or not at all. With ``region`` only that part of the original is sent, at its full detail.
-    ``page`` counts from 1 and is for documents, such as PDF.
+    ``page`` counts from 1 and is for documents, such as PDF. ``max_edge_unchanged`` is for
+    ``sharp``: a picture outside of the box, with no longer edge, may be sent unchanged if it would
+    have more bytes inside of it. The service then shrinks it.
     """
 
     mode: Mode = "seed"
@@ -43,6 +45,7 @@ class FitRequest(msgspec.Struct, frozen=True, kw_only=True):
     formats: tuple[str, ...] = (PNG, JPEG, WEBP, GIF)
     region: Region | None = None
     page: int = 1
+    max_edge_unchanged: int = 0
 
     def allows_unchanged(self, mime: str, size_bytes: int) -> bool:
         """Whether a file of that type and length may be sent unchanged, if its picture may."""

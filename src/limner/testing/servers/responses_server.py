@@ -85,14 +85,14 @@ def _endings(answer: ModelAnswer, at: dict[str, Any]) -> list[tuple[str, dict[st
 def _calling(at: int, call: ScriptedCall) -> list[tuple[str, dict[str, Any]]]:
     item = _call(call)
     place = {"item_id": item["id"], "output_index": at}
-    begun = item | {"arguments": "", "status": "in_progress"}
+    started = item | {"arguments": "", "status": "in_progress"}
     deltas = [
         ("response.function_call_arguments.delta", place | {"delta": piece})
         for piece in halves(call.arguments)
     ]
     done = {"name": call.name, "arguments": call.arguments}
     return [
-        ("response.output_item.added", {"output_index": at, "item": begun}),
+        ("response.output_item.added", {"output_index": at, "item": started}),
         *deltas,
         ("response.function_call_arguments.done", place | done),
         ("response.output_item.done", {"output_index": at, "item": item}),
