@@ -324,7 +324,10 @@ def content_handle(path: Path) -> str:
         if (handle := own_handle(file)) is not None:
             return handle
         file.seek(0)
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        digest = hashlib.sha256()
+        while part := file.read(_READ_BYTES):
+            digest.update(part)
+        return digest.hexdigest()
 
 
 def _own_handle(path: Path) -> str | None:
