@@ -43,6 +43,14 @@ setup: $(DEV) ## Install limner and the tools to work on it into .venv
 lock: ## Write the versions and hashes of all dependencies (ARGS=--upgrade takes the newest)
 	$(PYTHON) scripts/lock.py $(ARGS)
 
+wheel: $(RUN) ## Build the wheel, always the same bytes, and its SBOM (CycloneDX) in dist/
+	rm -rf dist
+	$(BIN)/python -m hatchling build --target wheel --directory dist
+	$(BIN)/python scripts/sbom.py dist
+
+audit: ## Look for known vulnerabilities in the locked dependencies, if the database can be reached
+	$(PYTHON) scripts/audit.py
+
 demo: $(RUN) ## Draw a picture offline, then look at it
 	@$(BIN)/limner demo
 
@@ -83,4 +91,4 @@ faults: $(LOCAL) ## Let every system call of a paid call fail once, then try sma
 clean: ## Remove what make made
 	rm -rf $(VENV) dist build .bench .pytest_cache .ruff_cache .hypothesis
 
-.PHONY: help setup lock demo test check format bench prices fuzz faults mutants clean
+.PHONY: help setup lock wheel audit demo test check format bench prices fuzz faults mutants clean

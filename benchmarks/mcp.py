@@ -123,6 +123,7 @@ async def _served(folder: Path, env: dict[str, str]) -> dict[str, Any]:
         *OURS,
         "--http",
         "127.0.0.1:0",
+        "--no-token",
         stderr=asyncio.subprocess.PIPE,
         env=env,
         cwd=folder,

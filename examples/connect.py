@@ -15,7 +15,7 @@ def clock() -> str:
 
 
 async def main() -> None:
-    # The same with limner.connect(codex="codex"), or limner.connect("ws://127.0.0.1:4500").
+    # The same with limner.connect(codex="codex"), or connect("ws://127.0.0.1:4500", token=…).
     async with limner.connect() as client:
         thread = await client.thread(tools=[clock], model="limner/offline")
         async for event in thread.stream("draw a fox in the snow"):

@@ -15,7 +15,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "requirements"
-UV = "uv==0.13.7"
 HEADER = "# Made by `make lock` from pyproject.toml.\n"
 PACKAGE = re.compile(r"^\S+==.*\n(?:    --hash.*\n)+", re.MULTILINE)
 # torch comes in builds for each kind of hardware, under one version and with different hashes; and
@@ -39,7 +38,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
         python = Path(folder, "bin", "python")
-        subprocess.run([python, "-m", "pip", "install", "--quiet", UV], check=True)
+        # By its hash, like everything else. The group `tools` of pyproject.toml names its version.
+        tools = FOLDER / "tools.txt"
+        (uv,) = [one for one in PACKAGE.findall(tools.read_text("utf-8")) if one.startswith("uv==")]
+        pinned = Path(folder, "uv.txt")
+        pinned.write_text(uv, encoding="utf-8")
+        install = [python, "-m", "pip", "install", "--quiet", "--require-hashes", "-r", pinned]
+        subprocess.run(install, check=True)
 
         def compiled(out: Path, *words: str) -> list[str]:
             how = ["--universal", "--python-version", "3.11", "--generate-hashes"]

@@ -93,7 +93,7 @@ def test_the_guide_to_testing_is_a_test_module_that_passes(tmp_path: Path) -> No
         text=True,
         check=False,
     )
-    assert (done.returncode, "3 passed" in done.stdout) == (0, True), done.stdout + done.stderr
+    assert (done.returncode, "4 passed" in done.stdout) == (0, True), done.stdout + done.stderr
 
 
 def test_the_guide_to_logging_sets_up_a_log(tmp_path: Path) -> None:

@@ -69,6 +69,7 @@ PROMISED = [
     "Size",
     "Spend",
     "SpendLine",
+    "SpendSums",
     "StoredPicture",
     "Text",
     "TextDelta",

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from limner.imaging.fit.request import Fitted
     from limner.imaging.png_chunks import PngText
     from limner.imaging.provenance import Ingredient, Manifest
-    from limner.money.records import LedgerRow, Spend, SpendLine
+    from limner.money.records import LedgerRow, Spend, SpendLine, SpendSums
     from limner.pictures.fitting import FittedImage
     from limner.pictures.gc import FreedSpace
     from limner.pictures.lineage import Lineage, PictureRecord
@@ -130,6 +130,7 @@ _HOMES = {
     "Size": "limner.catalogue.sizes",
     "Spend": "limner.money.records",
     "SpendLine": "limner.money.records",
+    "SpendSums": "limner.money.records",
     "StoredPicture": "limner.client",
     "Text": "limner.content",
     "TextDelta": "limner.agent.events",
@@ -221,6 +222,7 @@ __all__ = [
     "Size",
     "Spend",
     "SpendLine",
+    "SpendSums",
     "StoredPicture",
     "Text",
     "TextDelta",

@@ -391,8 +391,8 @@ class Limner:
             limit: how many days and sessions at most.
             after: only sessions after those of another page, by its ``next_session``.
         """
-        own_nano = await self.money.spent_here()
-        return replace(await self.money.spend(lines=limit, after=after), own_nano=own_nano)
+        own = await self.money.sums_here()
+        return replace(await self.money.spend(lines=limit, after=after), own=own)
 
     async def heard(self, path: str | Path) -> str:
         """A sound file that a person plays to a model, as a data URL.

@@ -173,7 +173,7 @@ async def test_a_scope_has_a_name_and_no_scopes(studio: Studio, name: str) -> No
 @pytest.mark.slow
 def test_the_program_of_the_guide_runs_without_a_key(tmp_path: Path) -> None:
     guide = Path(__file__).parents[2] / "docs" / "guides" / "budgets.md"
-    (program,) = re.findall(r"^```python\n(.*?)^```", guide.read_text(), re.DOTALL | re.MULTILINE)
+    program, *_ = re.findall(r"^```python\n(.*?)^```", guide.read_text(), re.DOTALL | re.MULTILINE)
     env = {"HOME": str(tmp_path), "LIMNER_HOME": str(tmp_path / "home")}
     done = subprocess.run(
         [sys.executable, "-c", program],

@@ -18,13 +18,13 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from tests.acceptance.conftest import Studio, picture
 from tests.servers.mcp_process import (
-    STATELESS,
     WORDS,
     Listening,
     by_pipes,
     environment,
     inside,
     listening,
+    post,
 )
 
 from limner.testing.servers.http_server import LocalServer
@@ -151,30 +151,6 @@ async def test_a_forged_address_has_no_picture(studio: Studio, uri: str) -> None
 async def server(studio: Studio) -> AsyncGenerator[Listening]:
     async with listening(studio) as server:
         yield server
-
-
-async def post(server: Listening, headers: dict[str, str], **rest: Any) -> httpx2.Response:
-    """One request of the stateless era that lists the tools."""
-    body = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "tools/list",
-        "params": {
-            "_meta": {
-                "io.modelcontextprotocol/protocolVersion": STATELESS,
-                "io.modelcontextprotocol/clientCapabilities": {},
-            }
-        },
-    }
-    usual = {
-        "Accept": "application/json, text/event-stream",
-        "Content-Type": "application/json",
-        "MCP-Protocol-Version": STATELESS,
-        "Mcp-Method": "tools/list",
-    }
-    content = rest.pop("content", json.dumps(body))
-    async with httpx2.AsyncClient(timeout=30) as client:
-        return await client.post(server.url, headers=usual | headers, content=content, **rest)
 
 
 @pytest.mark.slow

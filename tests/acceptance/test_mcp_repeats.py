@@ -3,36 +3,40 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 from pathlib import Path
+from typing import cast
 
-import mcp_types as types
 import pytest
 from mcp.client.client import Client
-from mcp.client.session import ClientRequestContext
-from pydantic import FileUrl
 from tests.acceptance.conftest import Studio
 from tests.acceptance.test_mcp_slow import FOX, held, ledger, value_of
 from tests.servers.mcp_process import inside, listening
 
 from limner.content import Picture
+from limner.frontends.mcp.caller import Caller
 from limner.frontends.mcp.running_calls import RunningCall
 from limner.frontends.mcp.service import McpService
 from limner.testing.servers.http_server import Gate, Reply
 from limner.testing.servers.openai_server import OpenAIServer
 from limner.testing.servers.replicate_server import ReplicateServer
-from limner.tools.base import ToolResult
+from limner.tools.base import Question, ToolResult
 
 DRAWN = Picture(handle="f" * 64, mime="image/png", width=1, height=1, size_bytes=1)
 
 
-def working_in(url: str, folder: Path) -> Client:
-    """A client of the session revision with one root."""
+class Rooted:
+    """A client with one root, whose user is not asked."""
 
-    async def roots(context: ClientRequestContext) -> types.ListRootsResult:
-        return types.ListRootsResult(roots=[types.Root(uri=FileUrl(folder.as_uri()))])
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
 
-    return Client(url, mode="legacy", list_roots_callback=roots)
+    async def roots(self) -> tuple[Path, ...]:
+        return (self.folder,)
+
+    async def ask(self, question: Question, call: RunningCall) -> bool:
+        return False
 
 
 @pytest.mark.slow
@@ -40,23 +44,22 @@ async def test_the_same_words_from_another_folder_are_another_call(
     studio: Studio, openai: OpenAIServer, tmp_path: Path
 ) -> None:
     """A relative path in them names another file."""
-    studio.connect(openai).cwd = Path("/")
+    studio.connect(openai)
     folders = [tmp_path / name for name in ("one", "two")]
     for folder in folders:
         folder.mkdir()
-    gate = held(openai)
-    call = {**FOX, "output_path": "fox.png"}
-    async with (
-        listening(studio) as server,
-        working_in(server.url, folders[0]) as one,
-        working_in(server.url, folders[1]) as two,
-    ):
-        first = asyncio.create_task(one.call_tool("image_generate", call))
-        await openai.wait_until("generate")
-        drawn = [await two.call_tool("image_generate", call)]
-        gate.open()
-        drawn.insert(0, await first)
-    assert [value_of(one)["path"] for one in drawn] == [str(one / "fox.png") for one in folders]
+    house = McpService(env=studio.env, cwd=Path("/"))
+    calls = [
+        await house.begin(
+            "image_generate", {**FOX, "output_path": "fox.png"}, cast("Caller", Rooted(folder))
+        )
+        for folder in (*folders, folders[0])
+    ]
+    assert calls[0] is calls[2]
+    drawn = [await call.task for call in calls[:2]]
+    await house.aclose()
+    paths = [json.loads(one.value)["path"] for one in drawn]
+    assert paths == [str(folder / "fox.png") for folder in folders]
 
 
 async def finished(house: McpService) -> RunningCall:

@@ -34,7 +34,8 @@ async def test_interrupting_a_request_that_cannot_be_called_off_tells_what_it_ma
         status=130,
         err="limner: The call was cancelled.\n"
         "  It may have cost $0.013515.\n"
-        f"  Job: {only_job(cli)} (limner jobs list)\n",
+        f"  Job: {only_job(cli)} (limner jobs list)\n"
+        "  Look at your account at openai-image before you ask again.\n",
     )
     assert cli.run("spend", "--json").json["unknown_usd"] == 0.013515
 
@@ -55,7 +56,7 @@ async def test_an_interruption_is_one_json_object_too(
         "retryable": False,
         "billed": True,
         "cost_usd": 0.013515,
-        "hint": None,
+        "hint": "Look at your account at openai-image before you ask again.",
         "job_id": only_job(cli),
     }
 

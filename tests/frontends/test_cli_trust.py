@@ -45,9 +45,11 @@ def test_the_listing_and_the_removal_have_the_same_facts(cli: CommandLine) -> No
     }
     added = cli.run("trust", str(folder), "--json")
     assert added.json == {"trusted": True, "accepted": ["images.provider"], **facts}
-    assert cli.run("trust", "--list", "--json").json == {"folders": [{"trusted": True, **facts}]}
+    assert cli.run("trust", "--list", "--json").json == {"folders": [{"changed": [], **facts}]}
     (folder / "limner.toml").unlink()
-    assert cli.run("trust", "--list") == Done(status=0, out=f"{folder}  (changed: closed)\n")
+    assert cli.run("trust", "--list") == Done(
+        status=0, out=f"{folder}  (closed, because it changed: limner.toml)\n"
+    )
     removed = cli.run("trust", "--remove", "project", "--json")
     assert removed.json == {"trusted": False, **facts}
     assert cli.run("trust", "--remove", "project") == Done(

@@ -26,6 +26,7 @@ async def listening(side: Side, address: str) -> AsyncGenerator[str]:
             "app-server",
             "--listen",
             address,
+            *(["--no-token"] if side.kind == "limner" else []),
             stdin=DEVNULL,
             stdout=out,
             stderr=out,

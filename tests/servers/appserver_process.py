@@ -271,7 +271,7 @@ class Stage:
     @asynccontextmanager
     async def listening(self) -> AsyncGenerator[Callable[[], Any]]:
         """A server on a socket, and a way to come to it."""
-        async with self.process("--listen", "ws://127.0.0.1:0") as process:
+        async with self.process("--listen", "ws://127.0.0.1:0", "--no-token") as process:
             assert process.stderr is not None
             line = (await process.stderr.readline()).decode()
             address = line.split("listening on ")[1].strip()

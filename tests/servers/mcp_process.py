@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
 from asyncio.subprocess import PIPE, Process
@@ -10,6 +11,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Literal
 
+import httpx2
 import msgspec
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
@@ -55,9 +57,19 @@ class Listening(msgspec.Struct, frozen=True, kw_only=True):
 
 @asynccontextmanager
 async def listening(
-    studio: Studio, *words: str, host: str = "127.0.0.1", env: Mapping[str, str] | None = None
+    studio: Studio,
+    *words: str,
+    host: str = "127.0.0.1",
+    env: Mapping[str, str] | None = None,
+    is_open: bool = True,
 ) -> AsyncGenerator[Listening]:
-    """A server on a port of its own; it is told to stop at the end, unless it is gone by then."""
+    """A server on a port of its own; it is told to stop at the end, unless it is gone by then.
+
+    It has no token if it ``is_open``, unless the words or the variables are about tokens.
+    """
+    about_tokens = env or any(word.startswith(("--token", "--oauth")) for word in words)
+    if is_open and not about_tokens:
+        words = ("--no-token", *words)
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         *WORDS,
@@ -78,3 +90,27 @@ async def listening(
         if process.returncode is None:
             process.terminate()
         await process.communicate()
+
+
+async def post(server: Listening, headers: dict[str, str], **rest: Any) -> httpx2.Response:
+    """One request of the stateless era that lists the tools."""
+    body = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/list",
+        "params": {
+            "_meta": {
+                "io.modelcontextprotocol/protocolVersion": STATELESS,
+                "io.modelcontextprotocol/clientCapabilities": {},
+            }
+        },
+    }
+    usual = {
+        "Accept": "application/json, text/event-stream",
+        "Content-Type": "application/json",
+        "MCP-Protocol-Version": STATELESS,
+        "Mcp-Method": "tools/list",
+    }
+    content = rest.pop("content", json.dumps(body))
+    async with httpx2.AsyncClient(timeout=30) as client:
+        return await client.post(server.url, headers=usual | headers, content=content, **rest)

@@ -19,7 +19,15 @@ from msgspec.structs import asdict, replace
 
 from limner.errors import BudgetExceeded, CostSource, JobTaken, StorageError
 from limner.money.caps import Caps, CapTotals, Used, amount_under, check_caps
-from limner.money.records import Delivery, JobRow, LedgerRow, Reservation, Spend, SpendLine
+from limner.money.records import (
+    Delivery,
+    JobRow,
+    LedgerRow,
+    Reservation,
+    Spend,
+    SpendLine,
+    SpendSums,
+)
 from limner.money.usage_exports import UsageRow
 from limner.storage.owners import delete_ended, is_alive, owner_in
 from limner.storage.store import Row, Store, Transaction
@@ -365,14 +373,23 @@ class Money:
 
     async def spent_here(self) -> int:
         """What was or may have been paid by this program, or in the scope; nano-dollars."""
-        if self._scope is not None:
-            return await self._spent("scope", self._scope)
-        return await self._spent("program", self._program or "")
+        sums = await self.sums_here()
+        return sums.settled_nano + sums.unknown_nano
 
     async def _spent(self, kind: str, name: str) -> int:
+        sums = await self._sums(kind, name)
+        return sums.settled_nano + sums.unknown_nano
+
+    async def sums_here(self) -> SpendSums:
+        """The sums of this program, or of the scope."""
+        if self._scope is not None:
+            return await self._sums("scope", self._scope)
+        return await self._sums("program", self._program or "")
+
+    async def _sums(self, kind: str, name: str) -> SpendSums:
         await self._conclude_dead_if_due()
         row = await self._store.read(lambda tx: tx.one("spending_of", kind=kind, name=name))
-        return 0 if row is None else row["settled_nano"] + row["unknown_nano"]
+        return SpendSums() if row is None else SpendSums(**row)
 
     async def purchases(self, picture: str, *, limit: int = 20) -> tuple[LedgerRow, ...]:
         """The calls that bought the picture of a handle, newest first."""

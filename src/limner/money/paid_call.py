@@ -460,6 +460,9 @@ class PaidCall:
                 error.hint = f"The picture is kept: {recover} writes the file."
             elif self._resumable and error.hint is None:
                 error.hint = f"{recover} fetches it without paying again."
+        if isinstance(error, Cancelled) and self.cost_source == "unknown" and error.hint is None:
+            service = self._reservation.provider
+            error.hint = f"Look at your account at {service} before you ask again."
         if self._stored_at is not None and self._path is None:
             error.extras.setdefault("kept_at", str(self._stored_at))
         if self._path is not None:

@@ -134,14 +134,21 @@ class SpendLine(msgspec.Struct, frozen=True, kw_only=True):
         return {"name": self.name, "cost_usd": self.cost_usd, "calls": self.calls}
 
 
+class SpendSums(msgspec.Struct, frozen=True, kw_only=True):
+    """What was paid, what may have been paid, and what is reserved for calls in flight."""
+
+    settled_nano: int = 0
+    unknown_nano: int = 0
+    in_flight_nano: int = 0
+
+
 class Spend(msgspec.Struct, frozen=True, kw_only=True):
     """What was spent according to the whole ledger.
 
     The total and each breakdown contain settled calls at their price and unknown calls at their
     quote. ``in_flight_nano`` is reserved for calls that have not ended; the total does not
     contain it. The days and the sessions are the newest ones; ``next_session`` continues the
-    sessions, and is None after the last one. ``own_nano`` is what the `Limner` that was asked has
-    spent.
+    sessions, and is None after the last one. ``own`` has the sums of the `Limner` that was asked.
     """
 
     settled_nano: int
@@ -152,7 +159,7 @@ class Spend(msgspec.Struct, frozen=True, kw_only=True):
     by_session: tuple[SpendLine, ...]
     recent: tuple[LedgerRow, ...]
     next_session: int | None = None
-    own_nano: int = 0
+    own: SpendSums = SpendSums()
 
     @property
     def total_nano(self) -> int:
@@ -165,9 +172,29 @@ class Spend(msgspec.Struct, frozen=True, kw_only=True):
         return self.total_nano / NANO_PER_USD
 
     @property
+    def unknown_usd(self) -> float:
+        """The part of the total that may not have been charged, in dollars."""
+        return self.unknown_nano / NANO_PER_USD
+
+    @property
+    def in_flight_usd(self) -> float:
+        """What is reserved for calls that have not ended, in dollars."""
+        return self.in_flight_nano / NANO_PER_USD
+
+    @property
     def own_usd(self) -> float:
-        """What the `Limner` that was asked has spent, in dollars."""
-        return self.own_nano / NANO_PER_USD
+        """What the `Limner` that was asked has or may have paid, in dollars."""
+        return (self.own.settled_nano + self.own.unknown_nano) / NANO_PER_USD
+
+    @property
+    def own_unknown_usd(self) -> float:
+        """The part of `own_usd` that may not have been charged, in dollars."""
+        return self.own.unknown_nano / NANO_PER_USD
+
+    @property
+    def own_in_flight_usd(self) -> float:
+        """What is reserved for calls of that `Limner` that have not ended, in dollars."""
+        return self.own.in_flight_nano / NANO_PER_USD
 
     def as_json(self) -> dict[str, object]:
         """The object `limner spend --json` prints; amounts are dollars."""

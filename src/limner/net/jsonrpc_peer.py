@@ -42,6 +42,8 @@ from limner.net.redaction import redact
 MAX_UNSENT_BYTES = 256 * 1024 * 1024
 
 Log: TypeAlias = Callable[[str], None]
+# Receives how many bytes more or fewer a peer holds.
+Meter: TypeAlias = Callable[[int], None]
 
 
 class Transport(Protocol):
@@ -153,6 +155,7 @@ class Peer:
         pending: the requests that are sent; several peers can share them.
         on_notification: receives each notification in order, and must not wait.
         log: receives the failures that are not sent to the other side.
+        meter: counts the bytes of unsent messages and of requests that are being served.
 
     Attributes:
         closed: nothing is sent or received any more.
@@ -168,7 +171,9 @@ class Peer:
         pending: PendingRequests,
         log: Log,
         on_notification: Callable[[Notification], None] | None = None,
+        meter: Meter | None = None,
     ) -> None:
+        self.meter: Meter = _count_nothing if meter is None else meter
         self._transport, self._server, self._pending = transport, server, pending
         self._log, self._on_notification = log, on_notification
         self._outbox: deque[bytes] = deque()
@@ -236,6 +241,7 @@ class Peer:
             return
         self._outbox.append(message)
         self._unsent_bytes += len(message)
+        self.meter(len(message))
         if self._sending is None:
             self._sending = asyncio.get_running_loop().create_task(self._send())
 
@@ -282,7 +288,9 @@ class Peer:
                 messages = [*self._outbox]
                 self._outbox.clear()
                 await self._transport.send(messages)
-                self._unsent_bytes -= sum(map(len, messages))
+                sent_bytes = sum(map(len, messages))
+                self._unsent_bytes -= sent_bytes
+                self.meter(-sent_bytes)
         except OSError:
             self.close()
         finally:
@@ -304,7 +312,9 @@ class IncomingCall(Generic[PeerT]):
     def __init__(self, connection: PeerT, request: RpcRequest) -> None:
         self.connection, self.request = connection, request
         self.answered = False
+        self._params_bytes = 0 if request.params is None else memoryview(request.params).nbytes
         connection.unanswered += 1
+        connection.meter(self._params_bytes)
 
     @property
     def method(self) -> str:
@@ -324,6 +334,7 @@ class IncomingCall(Generic[PeerT]):
         if not self.answered:
             self.answered = True
             self.connection.unanswered -= 1
+            self.connection.meter(-self._params_bytes)
 
     def _conclude(self, message: bytes) -> None:
         assert not self.answered, f"{self.method} is answered twice"
@@ -397,6 +408,10 @@ class RequestServer:
             self._log(f"{call.method} failed after its answer: {error.message}")
         else:
             call.refuse(error)
+
+
+def _count_nothing(_: int) -> None:
+    """The meter of a peer whose memory is not counted."""
 
 
 def overloaded_error(side: str, data: object = None) -> RpcError:

@@ -61,11 +61,9 @@ def mask_secrets(text: str, secrets: Iterable[str]) -> str:
 
     A result is text that the user wants as it is, such as a revised prompt.
     """
-    certain = [one for one in secrets if _DUMMY_KEY.fullmatch(one) is None]
-    # A picture in base64 has neither escapes nor, in practice, a key: the search is slow.
-    if "\\" in text or "%" in text or any(one in text for one in certain):
-        return _hide(text, certain)
-    return text
+    # The whole search is slow, and results may be megabytes. No encoder escapes letters and digits.
+    found = [one for one in secrets if _core(one) in text and _DUMMY_KEY.fullmatch(one) is None]
+    return _hide(text, found) if found else text
 
 
 def drop_userinfo(text: str) -> str:
@@ -96,6 +94,12 @@ def _credentials(value: str) -> Iterator[str]:
         yield pair
         # Without a password the user is the key.
         yield pair.partition(":")[2] or pair.partition(":")[0]
+
+
+@lru_cache(maxsize=64)
+def _core(secret: str) -> str:
+    """The longest run of letters and digits."""
+    return max(re.findall(r"[A-Za-z0-9]+", secret), key=len, default=secret)
 
 
 def _hide(text: str, secrets: list[str]) -> str:

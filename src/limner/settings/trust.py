@@ -21,6 +21,7 @@ from limner.settings.home import find_home
 PROJECT_FILE = "limner.toml"
 RECORDS = "trusted"
 _OTHERS_MAY = 0o077
+_MAX_FILE_BYTES = 1024 * 1024
 
 
 class TrustRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,10 +58,23 @@ class TrustedFolders:
             SettingsError: that file cannot be read.
         """
         record = self.get(folder)
-        if record is None:
-            return False
-        data = read_settings_file(folder / PROJECT_FILE)
-        return record.files.get(PROJECT_FILE) == (None if data is None else digest(data))
+        return record is not None and PROJECT_FILE not in self.changed(record)
+
+    def changed(self, record: TrustRecord) -> list[str]:
+        """The files of a folder that are no longer as they were when it was trusted.
+
+        Raises:
+            SettingsError: one cannot be read.
+        """
+        now = {
+            name: read_settings_file(Path(record.folder, name), max_bytes=_MAX_FILE_BYTES)
+            for name in sorted({PROJECT_FILE, *record.files})
+        }
+        return [
+            name
+            for name, data in now.items()
+            if record.files.get(name) != (None if data is None else digest(data))
+        ]
 
     def all(self) -> list[TrustRecord]:
         """Every record, by folder."""

@@ -67,6 +67,11 @@ class Home(msgspec.Struct, frozen=True):
         return self.folder / "keys.toml"
 
     @property
+    def tokens(self) -> Path:
+        """The tokens of the servers that run, a file for each."""
+        return self.folder / "tokens"
+
+    @property
     def config(self) -> Path:
         """The user's settings."""
         return self.folder / "config.toml"

@@ -149,6 +149,7 @@ def _build(
             *(base / place for base in homes for place in _SECRET_PLACES),
             *(folder / name for folder in runtime for name in ("keyring", "gnupg")),
             home.keys,
+            home.tokens,
             home.chat_history,
             home.backups,
             *(database.with_name(database.name + end) for end in ("", "-wal", "-shm")),

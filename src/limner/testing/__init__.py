@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         FakeModelService,
         FakePictureService,
         FakeServices,
+        HeldReply,
     )
     from limner.testing.stage import HttpStage, StagePicture
 
@@ -35,6 +36,7 @@ _HOMES = {
     "FakePictureService": "services",
     "FakeServices": "services",
     "FakeSink": "fakes",
+    "HeldReply": "services",
     "HttpStage": "stage",
     "ProviderContract": "contract",
     "ReceivedRequest": "servers.http_server",
@@ -52,6 +54,7 @@ __all__ = [
     "FakePictureService",
     "FakeServices",
     "FakeSink",
+    "HeldReply",
     "HttpStage",
     "ProviderContract",
     "ReceivedRequest",

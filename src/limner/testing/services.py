@@ -7,11 +7,13 @@ services would charge.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import itertools
 import json
 import os
 import tempfile
+import threading
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -38,6 +40,7 @@ from limner.testing.servers.anthropic_server import AnthropicServer
 from limner.testing.servers.gemini_image_server import GeminiImageServer
 from limner.testing.servers.gemini_server import GeminiServer
 from limner.testing.servers.http_server import (
+    Gate,
     LocalServer,
     ReceivedRequest,
     Reply,
@@ -97,6 +100,39 @@ class Bill(msgspec.Struct, frozen=True, kw_only=True):
         return sum(charge.cost_nano for charge in self.charges) / NANO_PER_USD
 
 
+class HeldReply:
+    """A reply that the service holds back until the test releases it."""
+
+    # The service calls these.
+    _internal = frozenset({"__init__", "hold"})
+
+    def __init__(self) -> None:
+        self._gate = Gate()
+        self._arrived = threading.Event()
+
+    def release(self) -> None:
+        """Let the service send the reply."""
+        self._gate.open()
+
+    def wait(self, timeout_s: float = 30.0) -> None:
+        """Wait until the request has arrived.
+
+        Raises:
+            TimeoutError: it has not.
+        """
+        if not self._arrived.wait(timeout_s):
+            raise TimeoutError("the request has not arrived")
+
+    async def arrived(self, timeout_s: float = 30.0) -> None:
+        """As `wait`, in an event loop."""
+        await asyncio.to_thread(self.wait, timeout_s)
+
+    def hold(self, reply: Reply) -> Reply:
+        """The reply, which waits; called by the service."""
+        self._arrived.set()
+        return replace(reply, hold=self._gate)
+
+
 class FakeService(Generic[S]):
     """One service. It works normally, unless its next requests are scripted.
 
@@ -112,6 +148,13 @@ class FakeService(Generic[S]):
         self.requests: list[ReceivedRequest] = []
         self._charges = charges
         self._script: deque[Callable[[ReceivedRequest], Reply]] = deque()
+        self._holds: deque[HeldReply] = deque()
+
+    def hold(self) -> HeldReply:
+        """The service works on the next request, and holds its reply until it is released."""
+        held = HeldReply()
+        self._holds.append(held)
+        return held
 
     def outage(self, *, status: int = 503, times: int = 1) -> None:
         """The next requests fail with this status. The service charges nothing."""
@@ -132,9 +175,10 @@ class FakeService(Generic[S]):
     def reply_to(self, request: ReceivedRequest) -> Reply:
         """The reply to a request: the next scripted one if the request is paid."""
         self.requests.append(request)
-        if self._script and self._is_paid(request):
-            return self._script.popleft()(request)
-        return self._work(request)
+        if not self._is_paid(request):
+            return self._work(request)
+        reply = self._script.popleft()(request) if self._script else self._work(request)
+        return self._holds.popleft().hold(reply) if self._holds else reply
 
     def _is_paid(self, request: ReceivedRequest) -> bool:
         return request.method == "POST"

@@ -31,6 +31,7 @@ class Process:
         self, words: Sequence[str], folder: Path, *, env: dict[str, str] | None = None
     ) -> None:
         self.home, self.cwd = folder / "limner-home", folder / "work"
+        self.makes_token = False
         self.cwd.mkdir(exist_ok=True)
         self.process = subprocess.Popen(
             words,
@@ -180,10 +181,15 @@ class SocketServer:
 
     def __init__(self, server: Process, address: str) -> None:
         self.server, self.address = server, address
+        self.headers: dict[str, str] = {}
+        if address.startswith("ws://") and server.makes_token:
+            self.token_file = Path(server.wait_for(r"clients send the bearer token in (\S+)")[1])
+            self.headers = {"Authorization": f"Bearer {self.token_file.read_text()}"}
 
     @contextmanager
     def client(self, **options: Any) -> Generator[SocketClient]:
-        options = {"compression": None, "max_size": None, "proxy": None, **options}
+        common = {"compression": None, "max_size": None, "proxy": None}
+        options = {**common, "additional_headers": self.headers, **options}
         if self.address.startswith("unix://"):
             options.pop("proxy")
             opening = unix_connect(self.address.removeprefix("unix://"), **options)
@@ -203,6 +209,7 @@ def listening(
 ) -> Generator[SocketServer]:
     """A server on a socket."""
     with running([*words, listen, *more], folder, env=env) as server:
+        server.makes_token = not more and not env
         yield SocketServer(server, server.wait_for(r"listening on (\S+)")[1])
 
 

@@ -1,6 +1,7 @@
 """A server with methods that show how messages are carried: what `limner app-server` serves from.
 
-Started as a program with the words of `serve`: an address, and perhaps a file with a token.
+Started as a program with the words of `serve`: an address, and perhaps a file with a token, or
+`--no-token`.
 """
 
 from __future__ import annotations
@@ -96,5 +97,6 @@ if __name__ == "__main__":
         host,
         table(host),
         listen=sys.argv[1],
-        token_file=Path(sys.argv[2]) if sys.argv[2:] else None,
+        token_file=next((Path(word) for word in sys.argv[2:] if word != "--no-token"), None),
+        no_token="--no-token" in sys.argv,
     )

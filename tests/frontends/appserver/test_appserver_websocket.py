@@ -6,18 +6,18 @@ import asyncio
 import contextlib
 import http.client
 import json
-import resource
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.frontends.appserver.appserver_process import (
+    GREETING,
     GUARD_S,
     Client,
     SocketServer,
@@ -25,6 +25,7 @@ from tests.frontends.appserver.appserver_process import (
     listening,
     running,
 )
+from websockets.asyncio.client import ClientConnection
 from websockets.asyncio.client import connect as connect_async
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
@@ -57,18 +58,18 @@ def refused(server: SocketServer, **headers: str) -> int:
     return told.value.response.status_code
 
 
+async def greeted(server: SocketServer) -> ClientConnection:
+    """A client that has introduced itself."""
+    options: dict[str, Any] = {"compression": None, "ping_interval": None, "proxy": None}
+    client = await connect_async(server.address, additional_headers=server.headers, **options)
+    await client.send(json.dumps({"id": 0, "method": "initialize", "params": GREETING}))
+    assert b'"userAgent"' in await client.recv(decode=False)
+    return client
+
+
 def read_to_the_end(client: Client) -> None:
     while True:
         client.receive_raw()
-
-
-@pytest.fixture
-def many_files() -> Iterator[None]:
-    """Room for a thousand clients in this process."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_each_client_introduces_itself(tmp_path: Path) -> None:
@@ -86,7 +87,8 @@ def test_health_is_served_on_the_same_port(tmp_path: Path) -> None:
     with listening(tmp_path) as server:
         assert get(server, "/healthz") == (200, "ok\n")
         assert get(server, "/readyz?deep=1") == (200, "ok\n")
-        assert get(server, "/other")[0] == 426
+        assert get(server, "/other")[0] == 401
+        assert get(server, "/other", **server.headers)[0] == 426
 
 
 def test_web_pages_are_turned_away(tmp_path: Path) -> None:
@@ -98,7 +100,30 @@ def test_web_pages_are_turned_away(tmp_path: Path) -> None:
             client.greet()
 
 
-def test_a_token_is_asked_for_where_there_is_one(tmp_path: Path) -> None:
+def test_a_server_makes_a_token_that_only_its_owner_can_read(tmp_path: Path) -> None:
+    with listening(tmp_path, words=APP_SERVER) as server:
+        port = urlsplit(server.address).port
+        assert server.token_file == server.server.home / "tokens" / f"app-server-127.0.0.1-{port}"
+        assert stat.S_IMODE(server.token_file.stat().st_mode) == 0o600
+        assert len(server.token_file.read_text()) >= 32
+        assert refused(server) == 401
+        with server.client() as client:
+            client.greet()
+        server.server.terminate()
+        assert server.server.end()[0] == 0
+    assert not server.token_file.exists()
+
+
+def test_without_a_token_every_user_of_the_machine_is_served(tmp_path: Path) -> None:
+    with (
+        listening(tmp_path, "ws://127.0.0.1:0", "--no-token", words=APP_SERVER) as server,
+        server.client() as client,
+    ):
+        client.greet()
+        assert not (server.server.home / "tokens").exists()
+
+
+def test_a_given_token_is_the_one_that_clients_send(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text(f"{TOKEN}\n")
     with listening(tmp_path, "ws://127.0.0.1:0", str(file)) as server:
@@ -112,11 +137,11 @@ def test_a_token_is_asked_for_where_there_is_one(tmp_path: Path) -> None:
 
 
 def test_clients_of_other_machines_need_a_token(tmp_path: Path) -> None:
-    with running([*APP_SERVER, "ws://0.0.0.0:0"], tmp_path) as server:
+    with running([*APP_SERVER, "ws://0.0.0.0:0", "--no-token"], tmp_path) as server:
         assert server.end() == (
             2,
-            "limner: ws://0.0.0.0:0 can be reached from other machines, so clients need a token\n"
-            "  Pass --ws-token-file PATH, set LIMNER_APP_SERVER_TOKEN, or listen on 127.0.0.1.\n",
+            "limner: 0.0.0.0 can be reached from other machines, so clients need a token\n"
+            "  Leave out --no-token, or listen on 127.0.0.1.\n",
         )
     env = {"LIMNER_APP_SERVER_TOKEN": TOKEN}
     with listening(tmp_path, "ws://0.0.0.0:0", words=APP_SERVER, env=env) as server:
@@ -140,7 +165,7 @@ def test_a_token_file_without_a_token_is_a_mistake(
     with running(words, tmp_path) as server:
         status, said = server.end()
     assert status == 2
-    assert said.startswith(f"limner: --ws-token-file {file} {reason}")
+    assert said.startswith(f"limner: the token file {file} {reason}")
 
 
 def test_an_address_that_is_taken_is_a_mistake(tmp_path: Path) -> None:
@@ -225,7 +250,11 @@ def test_sigterm_ends_it_in_good_order(tmp_path: Path) -> None:
         assert closed.value.rcvd is not None
         assert closed.value.rcvd.code == 1001
         status, said = server.server.end()
-    assert (status, said) == (0, f"limner: listening on {server.address}\n")
+    assert (status, said) == (
+        0,
+        f"limner: listening on {server.address}\n"
+        f"limner: clients send the bearer token in {server.token_file}\n",
+    )
 
 
 @pytest.mark.slow
@@ -235,10 +264,7 @@ async def test_a_thousand_idle_clients_cost_a_task_each_and_are_all_served(tmp_p
     with listening(tmp_path) as server, server.client() as watch:
         watch.greet()
         before = server.server.rss_bytes
-        sockets = [
-            await connect_async(server.address, compression=None, ping_interval=None, proxy=None)
-            for _ in range(count)
-        ]
+        sockets = [await greeted(server) for _ in range(count)]
         about = watch.call(1, "about")["result"]
         assert about["tasks"] <= count + 5
         assert (server.server.rss_bytes - before) / count < 100_000
@@ -342,14 +368,6 @@ def test_property_an_address_is_read_or_refused(text: str) -> None:
     except UserError:
         return
     assert isinstance(address, Unix) or 0 <= address.port < 65536
-
-
-@pytest.mark.parametrize(
-    ("host", "is_loopback"),
-    [("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("0.0.0.0", False), ("::", False)],
-)
-def test_only_loopback_is_this_machine_alone(host: str, is_loopback: bool) -> None:
-    assert Tcp(host, 1).is_loopback is is_loopback
 
 
 def test_stdio_does_not_load_the_library_for_sockets(tmp_path: Path) -> None:

@@ -21,47 +21,23 @@ from tests.frontends.cli_process import CommandLine
 from tests.servers.mcp_process import listening
 
 from limner.errors import UserError
-from limner.frontends.mcp.http import HttpOptions, OAuth, is_loopback
+from limner.frontends.mcp.http import HttpOptions, OAuth
+from limner.frontends.server_token import TokenOptions
 
 ISSUER, RESOURCE = "https://issuer.example", "https://limner.example/mcp"
 
 
-@pytest.mark.parametrize(
-    ("host", "loops"),
-    [
-        ("127.0.0.1", True),
-        ("127.8.9.1", True),
-        ("localhost", True),
-        ("::1", True),
-        ("[::1]", True),
-        ("0.0.0.0", False),
-        ("::", False),
-        ("192.168.1.7", False),
-        ("studio.lan", False),
-        ("localhost.evil.example", False),
-    ],
-)
-def test_only_loopback_addresses_stay_on_this_machine(host: str, loops: bool) -> None:
-    assert is_loopback(host) is loops
-
-
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.7", "studio.lan"])
-def test_an_address_for_other_machines_needs_a_token(host: str) -> None:
-    with pytest.raises(UserError, match="clients need a token"):
-        HttpOptions(host=host, port=0)
-    assert HttpOptions(host=host, port=0, token="t" * 20).token
-    oauth = OAuth(issuer=ISSUER, resource=RESOURCE, keys="jwks.json")
-    assert HttpOptions(host=host, port=0, oauth=oauth).oauth == oauth
-
-
 def test_a_secret_is_not_shown() -> None:
-    assert "hidden-secret" not in repr(HttpOptions(host="::1", port=0, token="hidden-secret-token"))
+    token = TokenOptions(given="hidden-secret-token")
+    assert "hidden-secret" not in repr(HttpOptions(host="::1", port=0, token=token))
 
 
 def test_a_token_and_an_issuer_are_two_ways_of_which_one_is_taken() -> None:
     oauth = OAuth(issuer=ISSUER, resource=RESOURCE, keys="jwks.json")
     with pytest.raises(UserError, match="not both"):
-        HttpOptions(host="127.0.0.1", port=0, token="t" * 20, oauth=oauth)
+        HttpOptions(host="127.0.0.1", port=0, token=TokenOptions(given="t" * 20), oauth=oauth)
+    with pytest.raises(UserError, match="not both"):
+        HttpOptions(host="127.0.0.1", port=0, token=TokenOptions(is_off=True), oauth=oauth)
 
 
 @pytest.mark.slow
@@ -70,9 +46,16 @@ def test_a_token_and_an_issuer_are_two_ways_of_which_one_is_taken() -> None:
     [
         (["--http", "8790"], "is not HOST:PORT"),
         (["--http", "127.0.0.1:99999"], "is not HOST:PORT"),
-        (["--http", "0.0.0.0:0"], "clients need a token"),
+        (["--http", "0.0.0.0:0", "--no-token"], "clients need a token"),
+        (["--http", "127.0.0.1:0", "--no-token", "--token-file", "token"], "contradicts"),
+        (["--http", "127.0.0.1:0", "--token-file", "short"], "fewer than 16 characters"),
+        (["--http", "127.0.0.1:0", "--allow-folder", "token"], "is not a folder"),
+        (["--http", "127.0.0.1:0", "--allow-folder", "/etc"], "is closed to models"),
+        (["--http", "127.0.0.1:0", "--allow-folder", "~"], "is closed to models"),
         (["--token-file", "token"], "are for --http"),
+        (["--no-token"], "are for --http"),
         (["--allow-host", "studio.lan"], "are for --http"),
+        (["--allow-folder", "."], "are for --http"),
         (["--http", "127.0.0.1:0", "--token-file", "missing"], "cannot be read"),
         (["--http", "127.0.0.1:0", "--oauth-issuer", ISSUER], "belong together"),
         (["--http", "203.0.113.9:0", "--token-file", "token"], "cannot listen on"),
@@ -82,6 +65,7 @@ def test_what_cannot_be_served_is_said_at_once(
     cli: CommandLine, words: list[str], says: str
 ) -> None:
     (cli.studio.cwd / "token").write_text("a-secret-of-some-length")
+    (cli.studio.cwd / "short").write_text("short")
     done = cli.run("mcp", *words, "--json")
     assert done.status == 2
     assert says in done.error["message"]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from limner.frontends.appserver.protocol.base import OUR_NOTIFICATIONS
 from limner.net.jsonrpc import INVALID_REQUEST, RpcError, encode_notification
-from limner.net.jsonrpc_peer import Log, Peer, PendingRequests, RequestServer, Transport
+from limner.net.jsonrpc_peer import Log, Meter, Peer, PendingRequests, RequestServer, Transport
 
 
 class ClientConnection(Peer):
-    """A client of the app-server.
+    """A client of the app-server. ``on_initialize`` is called once, with `initialize`.
 
     Attributes:
         client: its name and version, once it has sent `initialize`.
@@ -21,10 +21,18 @@ class ClientConnection(Peer):
     """
 
     def __init__(
-        self, transport: Transport, *, server: RequestServer, pending: PendingRequests, log: Log
+        self,
+        transport: Transport,
+        *,
+        server: RequestServer,
+        pending: PendingRequests,
+        log: Log,
+        meter: Meter | None = None,
+        on_initialize: Callable[[], None] | None = None,
     ) -> None:
         # Notifications are ignored, `initialized` too: after `initialize` a client is served.
-        super().__init__(transport, server=server, pending=pending, log=log)
+        super().__init__(transport, server=server, pending=pending, log=log, meter=meter)
+        self._on_initialize = on_initialize
         self._opted_out: frozenset[str] = frozenset()
         self._opted_in: frozenset[str] = frozenset()
         self.client: tuple[str, str] | None = None
@@ -53,6 +61,8 @@ class ClientConnection(Peer):
         self.client = (name, version)
         self.experimental = experimental
         self._opted_out, self._opted_in = frozenset(opted_out), frozenset(opted_in)
+        if self._on_initialize is not None:
+            self._on_initialize()
 
     def require_initialized(self) -> None:
         """Check that the client has sent `initialize`.

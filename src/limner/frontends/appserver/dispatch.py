@@ -17,6 +17,7 @@ from limner.net.jsonrpc_lines import DescriptorTransport
 from limner.net.jsonrpc_peer import (
     IncomingCall,
     Log,
+    Meter,
     PendingRequests,
     RequestServer,
     Transport,
@@ -69,9 +70,22 @@ class Dispatcher(RequestServer):
         )
         self._methods, self.pending = methods, pending
 
-    def connect(self, transport: Transport) -> ClientConnection:
+    def connect(
+        self,
+        transport: Transport,
+        *,
+        meter: Meter | None = None,
+        on_initialize: Callable[[], None] | None = None,
+    ) -> ClientConnection:
         """Accept a client."""
-        return ClientConnection(transport, server=self, pending=self.pending, log=self._log)
+        return ClientConnection(
+            transport,
+            server=self,
+            pending=self.pending,
+            log=self._log,
+            meter=meter,
+            on_initialize=on_initialize,
+        )
 
     async def _run_method(self, call: RpcCall) -> object:
         request = call.request

@@ -1,4 +1,4 @@
-"""The value of ``--listen`` -> an open socket, and the token that clients need there."""
+"""The value of ``--listen`` -> an open socket."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from urllib.parse import urlsplit
 
 from limner.errors import UserError
 
-MAX_TOKEN_FILE_BYTES = 16 * 1024
 BACKLOG = 1024
 _OWNER_ONLY = 0o177
 _HINT = "Use stdio://, ws://IP:PORT or unix://PATH."
@@ -28,11 +27,6 @@ class Tcp:
 
     host: str
     port: int
-
-    @property
-    def is_loopback(self) -> bool:
-        """Whether only programs on this machine can reach it."""
-        return ipaddress.ip_address(self.host).is_loopback
 
     def __str__(self) -> str:
         return f"ws://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
@@ -70,37 +64,6 @@ def read_address(text: str, *, home: Path) -> Address:
     if port is None or parts.path not in {"", "/"} or parts.username is not None:
         raise UserError(f"--listen {text} is not ws://IP:PORT", hint=_HINT)
     return Tcp(host, port)
-
-
-def read_token(path: Path | None, default: str | None) -> str | None:
-    """The token that a client needs: the content of the file, or else the default.
-
-    Raises:
-        UserError: the file cannot be read, or contains no token.
-    """
-    if path is None:
-        return (default or "").strip() or None
-    try:
-        with path.open("rb") as file:
-            token = file.read(MAX_TOKEN_FILE_BYTES).decode("ascii").strip()
-    except (OSError, ValueError) as error:
-        raise UserError(f"--ws-token-file {path} cannot be read: {error}") from error
-    if not token:
-        raise UserError(f"--ws-token-file {path} contains no token")
-    return token
-
-
-def require_token(address: Address, token: str | None) -> None:
-    """Check that there is a token if other machines can connect.
-
-    Raises:
-        UserError: there is none.
-    """
-    if isinstance(address, Tcp) and not address.is_loopback and token is None:
-        raise UserError(
-            f"{address} can be reached from other machines, so clients need a token",
-            hint="Pass --ws-token-file PATH, set LIMNER_APP_SERVER_TOKEN, or listen on 127.0.0.1.",
-        )
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from limner.frontends.appserver.subscribers import Clients
 from limner.net.jsonrpc_lines import standard_streams
 from limner.net.jsonrpc_peer import PendingRequests
 from limner.net.redaction import redact
+from limner.net.websocket import require_library
 from limner.settings import Settings, all_settings, load
 
 if TYPE_CHECKING:
@@ -91,13 +92,20 @@ class Host:
         self.closing.callback(asyncio.get_running_loop().call_later(WARM_AFTER_S, warm).cancel)
 
 
-def serve(listen: str, *, overrides: Iterable[str] = (), token_file: Path | None = None) -> None:
+def serve(
+    listen: str,
+    *,
+    overrides: Iterable[str] = (),
+    token_file: Path | None = None,
+    no_token: bool = False,
+) -> None:
     """Run a server to its end.
 
     Args:
         listen: ``stdio://``, ``ws://IP:PORT`` or ``unix://[PATH]``.
         overrides: settings as ``key=value``.
-        token_file: contains the token that clients from other machines need.
+        token_file: contains the token that clients need on TCP; otherwise the server makes one.
+        no_token: clients need none.
 
     Raises:
         LimnerError: it cannot be started, or its only client had to be cut off.
@@ -107,11 +115,16 @@ def serve(listen: str, *, overrides: Iterable[str] = (), token_file: Path | None
         cwd=Path.cwd(),
         config=read_overrides(overrides),
     )
-    run(host, Handlers(host), listen=listen, token_file=token_file)
+    run(host, Handlers(host), listen=listen, token_file=token_file, no_token=no_token)
 
 
 def run(
-    host: Host, table: Mapping[str, RpcHandler], *, listen: str, token_file: Path | None = None
+    host: Host,
+    table: Mapping[str, RpcHandler],
+    *,
+    listen: str,
+    token_file: Path | None = None,
+    no_token: bool = False,
 ) -> None:
     """Serve a table of handlers to the end; see `serve`."""
     dispatcher = Dispatcher(table, pending=host.pending, log=host.log)
@@ -121,14 +134,20 @@ def run(
                 work = serve_stdio(dispatcher, source=source, target=target)
                 asyncio.run(_until_stopped(host, work))
         else:
-            from limner.frontends.appserver import (  # noqa: PLC0415 - stdio needs neither
-                listen_socket,
-                websocket,
-            )
+            from limner.frontends import server_token  # noqa: PLC0415 - stdio needs none of these
+            from limner.frontends.appserver import listen_socket  # noqa: PLC0415
 
-            address = listen_socket.read_address(listen, home=host.settings.home)
-            token = listen_socket.read_token(token_file, os.environ.get(TOKEN_VARIABLE))
-            work = websocket.serve_websocket(dispatcher, address, token=token, log=host.log)
+            require_library()
+            from limner.frontends.appserver import websocket  # noqa: PLC0415
+
+            home = host.settings.home
+            address = listen_socket.read_address(listen, home=home)
+            options = server_token.TokenOptions.read(
+                file=token_file, variable=TOKEN_VARIABLE, env=os.environ, is_off=no_token
+            )
+            work = websocket.serve_websocket(
+                dispatcher, address, token=options, home=home, log=host.log
+            )
             asyncio.run(_until_stopped(host, work))
     finally:
         host.log.close()

@@ -43,8 +43,9 @@ def configure(parser: ArgumentParser) -> None:
         "--ws-token-file",
         type=Path,
         metavar="PATH",
-        help="the file with the token that clients must send",
+        help="the token that clients must send (default: LIMNER_APP_SERVER_TOKEN, or a new one)",
     )
+    parser.add_argument("--no-token", action="store_true", help="serve every user of this machine")
     parser.add_argument("--out", type=Path, metavar="DIR", help="the folder for the schemas")
 
 
@@ -57,5 +58,10 @@ def run(args: Namespace) -> CommandResult:
         return CommandResult(value={"out": str(args.out)}, text=f"The schemas are in {args.out}")
     if args.out is not None:
         raise UserError(f"--out belongs to {SCHEMA}")
-    serve(args.listen, overrides=args.config, token_file=args.ws_token_file)
+    serve(
+        args.listen,
+        overrides=args.config,
+        token_file=args.ws_token_file,
+        no_token=args.no_token,
+    )
     return CommandResult(value={"listen": args.listen})

@@ -18,16 +18,16 @@ from typing import Any
 from limner.errors import MissingExtra, UserError
 from limner.frontends.cli.output import CommandResult
 from limner.frontends.mcp import install
+from limner.settings.home import find_home
 
 EXAMPLE = """\
 examples:
   limner mcp                                  for a client that starts it
   limner mcp install claude-code              put it into a client's settings
-  limner mcp --http 127.0.0.1:8790            over HTTP, for this machine
+  limner mcp --http 127.0.0.1:8790            over HTTP, with a token that it makes
   LIMNER_MCP_TOKEN=… limner mcp --http 0.0.0.0:8790 --allow-host studio.lan
 """
 TOKEN_VARIABLE = "LIMNER_MCP_TOKEN"  # noqa: S105 - the name of a variable
-MAX_TOKEN_CHARS = 4096
 MAX_PORT = 65_535
 _INSTALLING = {"install": install.run_install, "uninstall": install.run_uninstall}
 
@@ -40,7 +40,17 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--token-file",
         metavar="FILE",
-        help=f"the secret that clients must send as a bearer token (default: {TOKEN_VARIABLE})",
+        type=Path,
+        help=f"the bearer token that clients must send (default: {TOKEN_VARIABLE}, or a new one)",
+    )
+    parser.add_argument("--no-token", action="store_true", help="serve every user of this machine")
+    parser.add_argument(
+        "--allow-folder",
+        action="append",
+        type=Path,
+        default=[],
+        metavar="DIR",
+        help="a folder that clients may read and write; may be given again",
     )
     parser.add_argument(
         "--allow-host",
@@ -55,6 +65,13 @@ def configure(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--oauth-resource", metavar="URL", help="what the tokens must be for: our public address"
+    )
+    parser.add_argument(
+        "--oauth-scope",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a scope that the tokens must have; may be given again",
     )
     # The parser has no subcommands here: words and options may come in any order.
     parser.add_argument(
@@ -72,51 +89,47 @@ def run(args: Namespace) -> CommandResult:
             "the MCP server needs a package that is not installed",
             hint="Install it: pip install 'limner[mcp]'",
         )
-    serve = _over_standard_streams(args) if args.http is None else _over_http(args)
+    serve, folders = _over_standard_streams(args) if args.http is None else _over_http(args)
     server = import_module("limner.frontends.mcp.server")
-    env = os.environ
-    asyncio.run(serve(server.build_server(env=env, cwd=Path.cwd())))
+    asyncio.run(serve(server.build_server(env=os.environ, cwd=Path.cwd(), folders=folders)))
     return CommandResult(value={})
 
 
 Serve = Callable[[Any], Coroutine[Any, Any, None]]
+# How to serve, and the folders that calls may use; None means those that the client names.
+Serving = tuple[Serve, tuple[Path, ...] | None]
 
 
-def _over_standard_streams(args: Namespace) -> Serve:
-    given = (args.token_file, args.oauth_issuer, args.oauth_jwks, args.oauth_resource)
-    if any(given) or args.allow_host:
-        raise UserError("tokens, issuers and hosts are for --http")
-    return import_module("limner.frontends.mcp.stdio").serve
+def _over_standard_streams(args: Namespace) -> Serving:
+    given = (args.token_file, args.no_token, args.oauth_issuer, args.oauth_jwks)
+    if any((*given, args.oauth_resource, args.oauth_scope, args.allow_host, args.allow_folder)):
+        raise UserError("tokens, issuers, hosts and folders are for --http")
+    return import_module("limner.frontends.mcp.stdio").serve, None
 
 
-def _over_http(args: Namespace) -> Serve:
+def _over_http(args: Namespace) -> Serving:
     http = import_module("limner.frontends.mcp.http")
     host, port = args.http
-    listening = http.HttpOptions(
-        host=host, port=port, token=_token(args), oauth=_oauth(args, http), names=args.allow_host
+    token = http.TokenOptions.read(
+        file=args.token_file, variable=TOKEN_VARIABLE, env=os.environ, is_off=args.no_token
     )
-    return lambda server: http.serve(server, listening)
+    listening = http.HttpOptions(
+        host=host, port=port, token=token, oauth=_oauth(args, http), names=args.allow_host
+    )
+    home = http.Home(find_home(os.environ, cwd=Path.cwd()))
+    scopes = import_module("limner.frontends.mcp.call_scope")
+    folders = scopes.owned_folders(args.allow_folder, home=home)
+    return lambda server: http.serve(server, listening, home=home), folders
 
 
 def _oauth(args: Namespace, http: Any) -> Any:
     given = (args.oauth_issuer, args.oauth_resource, args.oauth_jwks)
-    if not any(given):
+    if not any((*given, args.oauth_scope)):
         return None
     if not all(given):
         raise UserError("--oauth-issuer, --oauth-jwks and --oauth-resource belong together")
     issuer, resource, keys = given
-    return http.OAuth(issuer=issuer, resource=resource, keys=keys)
-
-
-def _token(args: Namespace) -> str | None:
-    if args.token_file is None:
-        return os.environ.get(TOKEN_VARIABLE, "").strip() or None
-    path = Path(args.token_file)
-    try:
-        with path.open(encoding="utf-8") as file:
-            return file.read(MAX_TOKEN_CHARS).strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"the token file {str(path)!r} cannot be read: {error}") from error
+    return http.OAuth(issuer=issuer, resource=resource, keys=keys, scopes=args.oauth_scope)
 
 
 def _address(text: str) -> tuple[str, int]:

@@ -86,10 +86,13 @@ def _remove(trusted: TrustedFolders, folder: Path) -> CommandResult:
 
 
 def _list(trusted: TrustedFolders) -> CommandResult:
-    states = [(one, trusted.trusts(Path(one.folder))) for one in trusted.all()]
-    lines = [f"{one.folder}{'' if holds else '  (changed: closed)'}" for one, holds in states]
+    states = [(one, trusted.changed(one)) for one in trusted.all()]
+    lines = [
+        one.folder + (f"  (closed, because it changed: {', '.join(changed)})" if changed else "")
+        for one, changed in states
+    ]
     return CommandResult(
-        value={"folders": [{"trusted": holds, **_as_json(one)} for one, holds in states]},
+        value={"folders": [{"changed": changed, **_as_json(one)} for one, changed in states]},
         text="\n".join(lines),
         notes=() if lines else ("You trust no folder.",),
     )

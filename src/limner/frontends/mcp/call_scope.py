@@ -1,8 +1,9 @@
-"""The folder of the server and the roots of a client -> what a call may read and write.
+"""The folder of the server and more folders -> what a call may read and write.
 
 A client's model chooses the paths. It may use what every model may use: the folder of generated
 pictures, the temp folder, and the folder it works in. That is the folder in which the server was
-started, unless it is the root folder or a user's home. Each root of the client is allowed too.
+started, unless it is the root folder or a user's home. More folders are allowed too: over stdio the
+roots that the client names, over HTTP the folders that the owner of the server lists.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from urllib.request import url2pathname
 import msgspec
 from msgspec.structs import replace
 
+from limner.errors import ReachDenied, UserError
 from limner.storage.home import Home
 from limner.storage.reach import Reach
 
@@ -54,6 +56,27 @@ class CallScopes:
         )
         narrow = (folder for folder in offered if Path(os.path.realpath(folder)) in reach.write)
         return CallScope(cwd=next(narrow, self._home.generated), reach=reach)
+
+
+def owned_folders(paths: Iterable[Path], *, home: Home) -> tuple[Path, ...]:
+    """The folders that the owner of a server lists.
+
+    Raises:
+        UserError: one is not a folder, or is closed to every model.
+    """
+    folders = tuple(Path(os.path.realpath(path.expanduser())) for path in paths)
+    for folder in folders:
+        if not folder.is_dir():
+            raise UserError(f"--allow-folder {folder} is not a folder")
+        reach = Reach.for_model(home=home.folder, cwd=folder)
+        try:
+            reach.resolve_write(folder / "picture.png", cwd=folder)
+        except ReachDenied as error:
+            raise UserError(
+                f"--allow-folder {folder} is closed to models",
+                hint="Choose a folder inside your home, not the home itself or a system folder.",
+            ) from error
+    return folders
 
 
 def folders_of(uris: Iterable[str]) -> tuple[Path, ...]:

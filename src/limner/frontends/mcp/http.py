@@ -1,17 +1,17 @@
-"""Streamable HTTP -> the MCP server: checks hosts, origins and tokens, and limits sizes.
+"""Streamable HTTP -> the MCP server: checks hosts, origins and tokens.
 
-Every program on this machine may call the server, but no web page may: Host and Origin must name
-this machine. Callers on other machines need a token. Bodies, connections and sessions are limited.
+Callers need a token, because every user of this machine can connect. No web page may call the
+server: Host and Origin must name this machine.
 """
 
 from __future__ import annotations
 
-import ipaddress
+import signal
 import socket
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from http import HTTPStatus
+from contextlib import AbstractContextManager, nullcontext
+from types import FrameType
 
 import msgspec
 import uvicorn
@@ -19,16 +19,23 @@ from mcp.server.auth.provider import TokenVerifier
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.lowlevel import Server
 from mcp.server.transport_security import TransportSecuritySettings
+from msgspec.structs import replace
 from pydantic import AnyHttpUrl
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from limner.errors import UserError
+from limner.frontends import server_token
+from limner.frontends.connection_guard import LIMITS, ConnectionGuard, allow_many_files
+from limner.frontends.mcp.http_guard import GuardedApp, guarded_protocol
 from limner.frontends.mcp.server import McpFrontend
 from limner.frontends.mcp.tokens import SharedSecret, SignedTokens
+from limner.frontends.server_token import ServerToken, TokenOptions, is_loopback
+from limner.storage.home import Home
 
 PATH = "/mcp"
-MAX_BODY_BYTES = 8 * 1024 * 1024
-MAX_CONNECTIONS = 512
+TOKEN_NAME = "mcp"  # noqa: S105 - the name of the file, not a secret
+# A message that starts a session is short, and the server keeps it as long as the session.
+MCP_LIMITS = replace(LIMITS, opening_bytes=64 * 1024)
 GRACE_S = 5
 BACKLOG = 1024
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -36,93 +43,100 @@ _EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - the user chose it, and it requir
 
 
 class OAuth(msgspec.Struct, frozen=True, kw_only=True):
-    """The issuer that signs tokens, the address they are for, and the issuer's keys."""
+    """The issuer that signs tokens, the address they are for, and the issuer's keys.
+
+    A token must have each of the ``scopes``.
+    """
 
     issuer: str
     resource: str
     keys: str
+    scopes: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HttpOptions:
+class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The address to listen on, and the authentication of callers.
 
     Attributes:
         host: an address or host name of this machine.
         port: 0 means any free port.
-        token: a secret that callers must send.
-        oauth: the issuer whose tokens callers must send.
+        token: the secret that callers must send.
+        oauth: the issuer whose tokens callers must send instead.
         names: more host names of this machine.
     """
 
     host: str
     port: int
-    token: str | None = field(default=None, repr=False)
+    token: TokenOptions = TokenOptions()
     oauth: OAuth | None = None
     names: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        if self.token is not None and self.oauth is not None:
+        if self.oauth is not None and self.token != TokenOptions():
             raise UserError("give a token or an issuer, not both")
-        if not (is_loopback(self.host) or self.token or self.oauth):
-            raise UserError(
-                f"{self.host} can be reached from other machines, so clients need a token",
-                hint="Set LIMNER_MCP_TOKEN, or use --token-file, or --oauth-issuer with its keys.",
-            )
 
 
-def is_loopback(host: str) -> bool:
-    """Whether an address can be reached only from this machine."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
-
-
-async def serve(server: Server[McpFrontend], listening: HttpOptions) -> None:
+async def serve(server: Server[McpFrontend], listening: HttpOptions, *, home: Home) -> None:
     """Serve clients until the process receives a signal to stop.
 
     Raises:
-        UserError: the address is in use, or does not belong to this machine.
+        UserError: the address is in use, does not belong to this machine, or needs a token.
+        StorageError: the token cannot be stored.
     """
-    bound = _bind(listening)
-    port = bound.getsockname()[1]
-    config = uvicorn.Config(
-        build_app(server, listening, port=port),
-        log_level="warning",
-        limit_concurrency=MAX_CONNECTIONS,
-        timeout_graceful_shutdown=GRACE_S,
-        server_header=False,
-        ws="none",
-    )
-    # The socket listens already: a program that waits for this line can connect.
-    sys.stderr.write(f"limner mcp: http://{_in_url(listening.host)}:{port}{PATH}\n")
-    sys.stderr.flush()
-    await uvicorn.Server(config).serve(sockets=[bound])
+    # The default would end the process before the file of the token is removed.
+    signal.signal(signal.SIGTERM, _exit)
+    allow_many_files()
+    with _bind(listening) as bound, _token(listening, bound, home=home) as token:
+        port = bound.getsockname()[1]
+        config = uvicorn.Config(
+            build_app(server, listening, token, port=port),
+            http=guarded_protocol(ConnectionGuard(MCP_LIMITS)),
+            log_level="warning",
+            limit_concurrency=MCP_LIMITS.connections + MCP_LIMITS.newcomers,
+            timeout_graceful_shutdown=GRACE_S,
+            server_header=False,
+            ws="none",
+        )
+        # The socket listens already: a program that waits for this line can connect.
+        sys.stderr.write(f"limner mcp: http://{_in_url(listening.host)}:{port}{PATH}\n")
+        if (line := server_token.describe(token)) is not None:
+            sys.stderr.write(f"limner mcp: {line}\n")
+        sys.stderr.flush()
+        await uvicorn.Server(config).serve(sockets=[bound])
 
 
-def build_app(server: Server[McpFrontend], listening: HttpOptions, *, port: int) -> ASGIApp:
+def build_app(
+    server: Server[McpFrontend], listening: HttpOptions, token: ServerToken | None, *, port: int
+) -> ASGIApp:
     """Return the server as an ASGI application."""
+    verifier = _verifier(listening, token)
     app = server.streamable_http_app(
         streamable_http_path=PATH,
-        max_request_body_size=MAX_BODY_BYTES,
+        max_request_body_size=MCP_LIMITS.body_bytes,
+        session_idle_timeout=MCP_LIMITS.session_idle_s,
+        # Our own limit holds before: it ends idle sessions, and this one refuses new sessions.
+        max_sessions=2 * MCP_LIMITS.sessions,
         transport_security=_names(listening, port),
-        auth=_settings(listening, port),
-        token_verifier=_verifier(listening),
+        auth=_settings(listening, token, port),
+        token_verifier=verifier,
+    )
+    return GuardedApp(
+        app,
+        sessions=server.session_manager,
+        limits=MCP_LIMITS,
+        has_tokens=verifier is not None,
     )
 
-    async def close_after_too_large_body(scope: Scope, receive: Receive, send: Send) -> None:
-        async def answer(message: Message) -> None:
-            if message.get("status") == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-                # Otherwise the server would read the rest of the body for nothing.
-                message["headers"] = [*message["headers"], (b"connection", b"close")]
-            await send(message)
 
-        await app(scope, receive, answer)
-
-    return close_after_too_large_body
+def _token(
+    listening: HttpOptions, bound: socket.socket, *, home: Home
+) -> AbstractContextManager[ServerToken | None]:
+    if listening.oauth is not None:
+        return nullcontext()  # the issuer makes the tokens
+    host, port = listening.host.strip("[]"), bound.getsockname()[1]
+    return server_token.open_token(
+        listening.token, home=home, server=TOKEN_NAME, host=host, port=port
+    )
 
 
 def _names(listening: HttpOptions, port: int) -> TransportSecuritySettings:
@@ -138,25 +152,30 @@ def _names(listening: HttpOptions, port: int) -> TransportSecuritySettings:
     )
 
 
-def _verifier(listening: HttpOptions) -> TokenVerifier | None:
-    if listening.token is not None:
-        return SharedSecret(listening.token)
+def _verifier(listening: HttpOptions, token: ServerToken | None) -> TokenVerifier | None:
+    if token is not None:
+        return SharedSecret(token)
     if (oauth := listening.oauth) is not None:
         return SignedTokens(issuer=oauth.issuer, resource=oauth.resource, keys=oauth.keys)
     return None
 
 
-def _settings(listening: HttpOptions, port: int) -> AuthSettings | None:
+def _settings(listening: HttpOptions, token: ServerToken | None, port: int) -> AuthSettings | None:
     if (oauth := listening.oauth) is not None:
         return AuthSettings(
             issuer_url=AnyHttpUrl(oauth.issuer),
             resource_server_url=AnyHttpUrl(oauth.resource),
+            required_scopes=[*oauth.scopes] or None,
             validate_token_resource=False,  # the verifier has checked the audience
         )
-    if listening.token is not None:
+    if token is not None:
         here = AnyHttpUrl(f"http://{_in_url(listening.host)}:{port}")
         return AuthSettings(issuer_url=here, resource_server_url=None)
     return None
+
+
+def _exit(_: int, __: FrameType | None) -> None:
+    sys.exit(0)
 
 
 def _in_url(host: str) -> str:

@@ -28,8 +28,10 @@ class RequestHandler:
         SettingsError: the settings are wrong.
     """
 
-    def __init__(self, *, env: Mapping[str, str], cwd: Path) -> None:
-        self.service = McpService(env=env, cwd=cwd)
+    def __init__(
+        self, *, env: Mapping[str, str], cwd: Path, folders: tuple[Path, ...] | None
+    ) -> None:
+        self.service = McpService(env=env, cwd=cwd, folders=folders)
         self.tasks = Tasks(service=self.service)
 
     async def call(

@@ -39,10 +39,13 @@ class McpFrontend:
     Args:
         env: contains settings, keys and base URLs.
         cwd: the folder in which the server was started.
+        folders: more folders that calls may use; None means those that the client names.
     """
 
-    def __init__(self, *, env: Mapping[str, str], cwd: Path) -> None:
-        self._env, self._cwd = env, cwd
+    def __init__(
+        self, *, env: Mapping[str, str], cwd: Path, folders: tuple[Path, ...] | None
+    ) -> None:
+        self._env, self._cwd, self._folders = env, cwd, folders
         self._handler: RequestHandler | None = None
 
     @property
@@ -56,7 +59,7 @@ class McpFrontend:
         if handler is None:
             try:
                 handler = import_module(REQUEST_HANDLER).RequestHandler(
-                    env=self._env, cwd=self._cwd
+                    env=self._env, cwd=self._cwd, folders=self._folders
                 )
             except LimnerError as error:
                 raise MCPError(
@@ -88,12 +91,14 @@ class RefusedParams(types.RequestParams):
     why: str
 
 
-def build_server(*, env: Mapping[str, str], cwd: Path) -> Server[McpFrontend]:
-    """Build the server for any transport."""
+def build_server(
+    *, env: Mapping[str, str], cwd: Path, folders: tuple[Path, ...] | None = None
+) -> Server[McpFrontend]:
+    """Build the server for any transport; see `McpFrontend`."""
 
     @asynccontextmanager
     async def lifespan(_: Server[McpFrontend]) -> AsyncGenerator[McpFrontend]:
-        frontend = McpFrontend(env=env, cwd=cwd)
+        frontend = McpFrontend(env=env, cwd=cwd, folders=folders)
         try:
             yield frontend
         finally:

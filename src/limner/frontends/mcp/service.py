@@ -39,9 +39,16 @@ class McpService:
     Args:
         env: contains settings, keys and base URLs.
         cwd: the folder in which the server was started.
+        folders: more folders that calls may use; None means those that the client names.
     """
 
-    def __init__(self, *, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        folders: tuple[Path, ...] | None = None,
+    ) -> None:
         folder = Path.cwd() if cwd is None else cwd
         variables = os.environ if env is None else env
         self.lim = Limner(load(env=variables, cwd=folder), env=variables, cwd=folder)
@@ -50,6 +57,7 @@ class McpService:
         self.results = Results(
             pictures=self.lim.pictures, block_images=self.lim.settings.images.block_images
         )
+        self._folders = folders
         self._scopes = CallScopes(home=self.lim.home, cwd=folder)
         self._marked_sessions: dict[str, None] = {}
         toolbox = Toolbox(
@@ -72,7 +80,8 @@ class McpService:
         Raises:
             LimnerError: too many calls are running.
         """
-        scope = self._scopes.of(await caller.roots())
+        folders = await caller.roots() if self._folders is None else self._folders
+        scope = self._scopes.of(folders)
         digest = digest_of(tool, arguments, cwd=scope.cwd) if tool in LASTING else None
         run = partial(
             self._run,
@@ -95,7 +104,7 @@ class McpService:
 
     def resume(self, call_id: str) -> RunningCall:
         """Start to fetch the result of a call of an earlier process."""
-        scope = self._scopes.of(())
+        scope = self._scopes.of(self._folders or ())
         run = partial(self._run, tool=FINISH, arguments={"id": call_id}, scope=scope, ask=_decline)
         return self.running.begin(IMAGE_JOB.name, run, call_id=call_id)
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hmac
 import json
 import logging
 import math
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,39 +14,33 @@ import anyio.to_thread
 import jwt
 from mcp.server.auth.provider import AccessToken
 
-from limner.errors import UserError
+from limner.frontends.server_token import ServerToken
 from limner.net.http import Http, HttpError
 
 logger = logging.getLogger("limner.frontends.mcp")
 
-MIN_SECRET_CHARS = 16
 MAX_KEYS_BYTES = 1 << 20
 # The keys are read again after LOOK_AGAIN_S if a key is unknown. A revoked key is accepted for at
 # most TRUST_S.
 LOOK_AGAIN_S = 60.0
 TRUST_S = 3600.0
+# An issuer signs ID tokens with the same keys. They say who a user is, and give no access. The type
+# of RFC 9068 tells an access token from all others; without it these claims do.
+_ACCESS_TYPES = {"at+jwt", "application/at+jwt"}
+_IDENTITY_CLAIMS = {"nonce", "at_hash", "c_hash", "s_hash", "events"}
 # Only asymmetric signatures: the verifying key cannot sign.
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"]
 
 
 class SharedSecret:
-    """Accepts one token.
+    """Accepts the token of the server."""
 
-    Raises:
-        UserError: the token is too short.
-    """
-
-    def __init__(self, secret: str) -> None:
-        if len(secret) < MIN_SECRET_CHARS:
-            raise UserError(
-                f"the token has fewer than {MIN_SECRET_CHARS} characters",
-                hint="Make one: python3 -c 'import secrets; print(secrets.token_urlsafe())'",
-            )
-        self._secret = secret.encode()
+    def __init__(self, token: ServerToken) -> None:
+        self._token = token
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """Return the client of the token; None for another token."""
-        if not hmac.compare_digest(token.encode(), self._secret):
+        if not self._token.matches(token):
             return None
         return AccessToken(token=token, client_id="limner", scopes=[])
 
@@ -78,7 +71,8 @@ class SignedTokens:
     async def verify_token(self, token: str) -> AccessToken | None:
         """Return the client of the token; None if the token is not valid."""
         try:
-            key = await self._key(jwt.get_unverified_header(token).get("kid"))
+            header = jwt.get_unverified_header(token)
+            key = await self._key(header.get("kid"))
             if key is None:
                 return None
             claims = jwt.decode(
@@ -91,10 +85,12 @@ class SignedTokens:
             )
         except (jwt.PyJWTError, ValueError):
             return None
+        if not _gives_access(header, claims):
+            return None
         return AccessToken(
             token=token,
             client_id=str(claims.get("client_id") or claims.get("azp") or claims.get("sub") or ""),
-            scopes=str(claims.get("scope", "")).split(),
+            scopes=_scopes(claims),
             expires_at=int(claims["exp"]),
             resource=self._resource,
             subject=claims.get("sub"),
@@ -110,6 +106,27 @@ class SignedTokens:
             except (OSError, HttpError, jwt.PyJWTError, ValueError) as error:
                 logger.warning("Cannot read the keys of %s: %s", self._issuer, error)
         return self._keys.get(name)
+
+
+def _gives_access(header: Mapping[str, Any], claims: Mapping[str, Any]) -> bool:
+    """Whether this is an access token, as far as it says."""
+    kind = str(header.get("typ", "JWT")).lower()
+    if kind in _ACCESS_TYPES:
+        return True
+    return (
+        kind == "jwt"
+        and not _IDENTITY_CLAIMS & claims.keys()
+        and str(claims.get("typ", "Bearer")).lower() == "bearer"  # Keycloak
+        and str(claims.get("token_use", "access")).lower() == "access"  # Cognito
+    )
+
+
+def _scopes(claims: Mapping[str, Any]) -> list[str]:
+    """The claim `scope`, a text with spaces, or the `scp` of some issuers, a text or a list."""
+    given = claims.get("scope") or claims.get("scp") or ""
+    if isinstance(given, list):
+        return [str(scope) for scope in cast("list[object]", given)]
+    return str(given).split()
 
 
 def _source(keys: str) -> Callable[[], Awaitable[bytes]]:
