@@ -157,6 +157,7 @@ OTHERS = {
     "plan": "`quote`, also for an edit; `limner edit --dry-run`",
     "scope": "Python only: a command is its own scope",
     "tools": "`limner.create_image_tools`",
+    "context": "the context of calls that a model makes; every server makes its own",
     "registry": "the tools and your own, which run in parallel",
     "conversation_tools": "as `tools`, for a model whose conversation limner stores",
     "conversation_registry": "as `registry`, for a model whose conversation limner stores",

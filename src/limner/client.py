@@ -495,6 +495,25 @@ class Limner:
             ask=ask,
         )
 
+    def context(
+        self,
+        *,
+        progress: Callable[[Progress], None] = ignore_progress,
+        ask: Callable[[Question], Awaitable[bool]] = answer_no,
+    ) -> ToolContext:
+        """The context of calls that a model makes: what it may reach, and the session that pays.
+
+        A model may write the generated folder, the working folder and the temp folder of this
+        `Limner`, and read these and the user's home.
+        """
+        return ToolContext(
+            session_id=self.session_id,
+            cwd=self.cwd,
+            reach=Reach.for_model(home=self.home.folder, cwd=self.cwd),
+            progress=progress,
+            ask=ask,
+        )
+
     @cached_property
     def _person_reach(self) -> Reach:
         # Built once: finding the protected paths reads some two hundred folder entries.

@@ -6,10 +6,11 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from PIL import Image
 from tests.acceptance.conftest import SPRING, Studio, picture, unlabelled
 
-from limner import ToolResult, create_image_tools
+from limner import ToolCall, ToolResult, create_image_tools
 from limner.testing.servers.http_server import json_reply
 from limner.testing.servers.openai_server import OpenAIServer, error_reply
 from limner.testing.servers.replicate_server import ReplicateServer
@@ -153,6 +154,14 @@ async def test_return_shape_prompt_used_is_the_revised_prompt_of_dalle(
     openai.revised_prompt = "A serene fox in watercolour"
     result = await studio.connect(openai).call(at=SPRING, prompt="a fox")
     assert value(result)["prompt_used"] == "A serene fox in watercolour"
+
+
+async def test_return_shape_a_revised_prompt_is_not_masked(
+    studio: Studio, openai: OpenAIServer
+) -> None:
+    openai.revised_prompt = "A sk-ateboard in " + "z" * 200
+    result = await studio.connect(openai).call(at=SPRING, prompt="a fox")
+    assert value(result)["prompt_used"] == openai.revised_prompt
 
 
 async def test_return_shape_prompt_used_echoes_the_prompt_for_flux(
@@ -393,3 +402,89 @@ async def test_limitation_flux_polls(studio: Studio, replicate: ReplicateServer)
     replicate.looks = 2
     value(await studio.connect(replicate).call(prompt="a fox"))
     assert len(replicate.sent("look")) == 2
+
+
+# What the specification leaves open
+
+
+@pytest.mark.parametrize("blank", ["", " \n", "\u200b\u200d\ufeff"])
+async def test_a_prompt_that_shows_nothing_is_refused_before_paying(
+    studio: Studio, openai: OpenAIServer, blank: str
+) -> None:
+    result = await studio.connect(openai).call(at=SPRING, prompt=blank)
+    assert (result.code, result.field, openai.requests) == ("input_invalid", "prompt", [])
+
+
+@pytest.mark.parametrize(
+    ("path", "problem"),
+    [
+        ("https://example.com/x.png", "is an address, not a path"),
+        ("data:image/png;base64,AAAA", "is an address, not a path"),
+        ("file://elsewhere/x.png", "is an address, not a path"),
+        ("$HOME/x.png", "has a variable in it"),
+        ("${TMPDIR}/x.png", "has a variable in it"),
+        ("C:\\Users\\me\\x.png", "is a path of Windows"),
+        ("no-folder/", "there is no folder"),
+        ("x" * 5_000 + ".png", "is longer than a path can be"),
+    ],
+)
+async def test_an_output_path_that_is_none_is_refused_before_paying(
+    studio: Studio, openai: OpenAIServer, path: str, problem: str
+) -> None:
+    result = await studio.connect(openai).call(at=SPRING, prompt="a fox", output_path=path)
+    assert (result.code, result.field, openai.requests) == ("input_invalid", "output_path", [])
+    assert problem in (result.error or "")
+
+
+@pytest.mark.parametrize(
+    "path", ["{cwd}/a b.png\n", "'a b.png'", "@a b.png", "file://{cwd}/a%20b.png"]
+)
+async def test_an_output_path_is_read_as_people_write_it(
+    studio: Studio, openai: OpenAIServer, path: str
+) -> None:
+    given = path.format(cwd=studio.cwd)
+    answer = value(await studio.connect(openai).call(at=SPRING, prompt="x", output_path=given))
+    assert answer["path"] == str(studio.cwd / "a b.png")
+
+
+async def test_a_folder_as_output_path_means_in_here(studio: Studio, openai: OpenAIServer) -> None:
+    folder = studio.cwd / "pictures"
+    folder.mkdir()
+    studio.connect(openai)
+    stem = int(SPRING.timestamp() * 1000)
+    one = value(await studio.call(at=SPRING, prompt="a fox", output_path="pictures"))
+    assert one["path"] == str(folder / f"{stem}.png")
+    more = value(await studio.call(at=SPRING, prompt="a fox", output_path="pictures/", n=2))
+    assert sorted(each["path"] for each in more["pictures"]) == [
+        str(folder / f"{stem}-1.png"),
+        str(folder / f"{stem}-2.png"),
+    ]
+
+
+async def test_without_the_generated_folder_an_output_path_is_asked_for(
+    studio: Studio, openai: OpenAIServer
+) -> None:
+    reach = replace(studio.context().reach, write=(studio.cwd,))
+    context = replace(studio.context(), reach=reach)
+    result = await studio.connect(openai).call(context=context, at=SPRING, prompt="a fox")
+    assert failure(result) == ("execution_failed", "OUTPUT_PATH_DENIED")
+    assert (result.error or "").startswith("output_path is required")
+    assert str(studio.cwd) in (result.hint or "")
+
+
+async def test_a_seed_that_was_not_sent_is_not_claimed(
+    studio: Studio, openai: OpenAIServer
+) -> None:
+    async with studio.connect(openai).open() as lim:
+        drawn = await lim.generate("a fox", provider="openai-image")
+        info = await lim.picture(drawn).info()
+    assert "'seed': None" in str(info)
+
+
+async def test_the_context_of_a_limner_reaches_its_own_folders(
+    studio: Studio, openai: OpenAIServer
+) -> None:
+    async with studio.connect(openai).open() as lim:
+        calls = [ToolCall(name="image_generate", arguments={"prompt": "a fox"})]
+        (result,) = await lim.registry().execute_parallel(calls, lim.context())
+    assert value(result)["path"].startswith(str(studio.home / "generated"))

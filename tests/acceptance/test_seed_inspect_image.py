@@ -566,3 +566,47 @@ async def test_a_failed_look_names_its_cause_provider_and_status(
     cut = await call(desk)
     assert error(cut) == "inspect_image request failed."
     assert "may be billed" in str(cut.extras["cause"])
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["'a b.png'", '"a b.png" ', "@a b.png", "a b.png\n", "file://{cwd}/a%20b.png", "a\u00a0b.png"],
+)
+async def test_a_path_is_read_as_people_write_it(desk: Studio, path: str) -> None:
+    put(desk, "a\u00a0b.png" if "\u00a0" in path else "a b.png")
+    details = value(await call(desk, path=path.format(cwd=desk.cwd)))["details"]
+    assert details["imagePath"] in (str(desk.cwd / "a b.png"), str(desk.cwd / "a\u00a0b.png"))
+
+
+@pytest.mark.parametrize(
+    ("path", "problem"),
+    [
+        ("https://example.com/a.png", "is an address, not a path"),
+        ("$HOME/a.png", "has a variable in it"),
+    ],
+)
+async def test_a_path_that_is_none_is_refused_with_a_hint(
+    desk: Studio, openai: ResponsesServer, path: str, problem: str
+) -> None:
+    result = await call(desk, path=path)
+    assert (result.code, result.field, openai.requests) == ("input_invalid", "path", [])
+    assert problem in (result.error or "")
+    assert result.hint is not None
+
+
+async def test_a_region_outside_the_picture_is_an_input_that_is_invalid(desk: Studio) -> None:
+    put(desk)
+    result = await call(desk, region={"x": 900, "y": 900, "width": 5, "height": 5})
+    assert (result.code, result.domain_code) == ("input_invalid", "INPUT_INVALID")
+    assert error(result) == "the region lies outside the picture, which is 60x40"
+
+
+async def test_a_small_animation_is_sent_whole_and_has_no_note(
+    desk: Studio, openai: ResponsesServer
+) -> None:
+    frames = [Image.new("P", (8, 8), shade) for shade in (0, 9)]
+    file = io.BytesIO()
+    frames[0].save(file, "GIF", save_all=True, append_images=frames[1:])
+    put(desk, "a.gif", file.getvalue())
+    details = value(await call(desk, path="a.gif"))["details"]
+    assert ("note" in details, sent(openai)[1]) == (False, file.getvalue())

@@ -96,10 +96,24 @@ def test_the_fitted_picture_is_written_and_the_original_left_alone(cli: CommandL
     assert (cli.studio.cwd / "photo.jpg").read_bytes() == data
 
 
-def test_a_suffix_that_would_be_a_lie_is_made_true(cli: CommandLine) -> None:
+@pytest.mark.parametrize(
+    ("name", "mime"),
+    [("a.png", "PNG"), ("a.webp", "WEBP"), ("a.JPEG", "JPEG"), ("a.b", None)],
+)
+def test_the_file_has_the_name_that_was_given_and_its_format(
+    cli: CommandLine, name: str, mime: str | None
+) -> None:
     draw(cli.studio.cwd / "photo.jpg")
-    [image] = fit(cli, "photo.jpg", "--out", "small.png")["images"]
-    assert image["fits"][0]["paths"] == [str(cli.studio.cwd / "small.webp")]
+    [image] = fit(cli, "photo.jpg", "--out", name)["images"]
+    assert image["fits"][0]["paths"] == [str(cli.studio.cwd / name)]
+    with Image.open(cli.studio.cwd / name) as written:
+        assert mime in (written.format, None)
+
+
+def test_a_format_that_limner_does_not_write_is_refused(cli: CommandLine) -> None:
+    draw(cli.studio.cwd / "photo.jpg")
+    done = cli.run("fit", "photo.jpg", "--out", "small.gif", "--json")
+    assert (done.status, done.error["message"]) == (2, "limner does not write GIF files")
 
 
 @pytest.mark.slow
@@ -166,12 +180,13 @@ def test_tiles_are_listed_and_written_when_the_setting_asks_for_them(cli: Comman
 
 
 def test_an_animation_is_said_to_be_sent_as_its_first_frame(cli: CommandLine) -> None:
-    frames = [Image.new("RGB", (40, 30), colour) for colour in ("red", "blue")]
-    out = io.BytesIO()
-    frames[0].save(out, "GIF", save_all=True, append_images=frames[1:])
-    (cli.studio.cwd / "moving.gif").write_bytes(out.getvalue())
-    done = cli.run("fit", "moving.gif", "--for", HAIKU)
-    assert done.out.splitlines()[-1] == "  an animation: only its first frame is sent"
+    for edge, note in ((40, False), (1600, True)):
+        frames = [Image.new("RGB", (edge, 30), colour) for colour in ("red", "blue")]
+        out = io.BytesIO()
+        frames[0].save(out, "GIF", save_all=True, append_images=frames[1:])
+        (cli.studio.cwd / "moving.gif").write_bytes(out.getvalue())
+        last = cli.run("fit", "moving.gif", "--for", HAIKU).out.splitlines()[-1]
+        assert (last == "  an animation: only its first frame is sent") is note
 
 
 @pytest.mark.slow

@@ -255,6 +255,20 @@ def test_what_a_server_says_cannot_take_over_the_terminal(
     )
 
 
+def test_the_note_about_keys_is_shown_once_a_day(cli: CommandLine) -> None:
+    first = cli.run("generate", "a robot")
+    second = cli.run("generate", "a robot")
+    assert ("OPENAI_API_KEY" in first.err, "OPENAI_API_KEY" in second.err) == (True, False)
+    assert "OPENAI_API_KEY" in cli.run("generate", "a robot", "--json").json["note"]
+
+
+def test_the_name_of_the_file_decides_its_format_and_that_is_said(cli: CommandLine) -> None:
+    done = cli.run("generate", "a robot", "--out", "robot.jpg")
+    assert "Saved as JPEG." in done.err.splitlines()
+    refused = cli.run("generate", "a robot", "--out", "robot.gif", "--json")
+    assert (refused.status, refused.error["message"]) == (2, "limner does not write GIF files")
+
+
 @pytest.mark.slow
 async def test_of_two_processes_with_one_file_only_the_first_pays(
     cli: CommandLine, openai: OpenAIServer

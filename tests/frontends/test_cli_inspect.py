@@ -120,20 +120,30 @@ def test_the_exit_status_says_who_failed(desk: CommandLine, model: ResponsesServ
 
 
 @pytest.mark.slow
-def test_a_terminal_gets_the_short_view(desk: CommandLine, model: ResponsesServer) -> None:
-    model.model_answer = ModelAnswer(pieces=(LONG,))
+def test_a_terminal_gets_the_whole_answer_wrapped(
+    desk: CommandLine, model: ResponsesServer
+) -> None:
+    paragraph = "word " * 600
+    model.model_answer = ModelAnswer(pieces=(f"{LONG}\n{paragraph}",))
     view = on_screen(desk, "inspect", "pic.png", "What does it say?")
-    assert view[:7] == [
-        "What does it say?",
-        "line 1",
-        "line 2",
-        "line 3",
-        "line 4",
-        "… 26 more lines (--expanded shows more)",
-        "openai/gpt-5.5 · image/png",
-    ]
-    expanded = on_screen(desk, "inspect", "pic.png", "What does it say?", "--expanded")
-    assert expanded[1:17] == [f"line {number}" for number in range(1, 17)]
+    assert view[:30] == LONG.splitlines()
+    lines = view[30 : view.index("openai/gpt-5.5 · image/png")]
+    assert " ".join(" ".join(lines).split()) == paragraph.strip()
+    assert max(map(len, lines)) < 80
+
+
+def test_the_cause_of_a_failure_is_shown_beside_the_specified_sentence(
+    desk: CommandLine, model: ResponsesServer
+) -> None:
+    model.script("ask", error_reply(500, "boom"))
+    lines = desk.run("inspect", "pic.png", "What is it?").err.splitlines()
+    assert lines[0] == "limner: boom"
+    assert lines[1].startswith("  OpenAI answered 500: boom; the request may be billed")
+
+
+def test_a_file_that_is_not_there_is_bad_input(desk: CommandLine) -> None:
+    done = desk.run("inspect", "missing.png", "What is it?", "--json")
+    assert (done.status, done.error["code"]) == (2, "FILE_NOT_FOUND")
 
 
 def test_the_answer_streams_to_the_progress_display(

@@ -52,7 +52,7 @@ def test_every_command_has_a_help_text_with_an_example(cli: CommandLine) -> None
         assert (done.status, done.err) == (0, "")
         usage, description, *_ = done.out.split("\n\n")
         assert usage.startswith(f"usage: limner {command} [-h] ")
-        assert re.fullmatch(r"[A-Z].*\.(\n.*)*", description)
+        assert re.fullmatch(r"[A-Z].*\.", description, re.DOTALL)
         assert "--json" in done.out
         assert f"\nexamples:\n  limner {command}" in done.out
     assert not cli.studio.home.exists()
@@ -69,9 +69,18 @@ def test_without_a_command_the_overview_is_no_result(cli: CommandLine) -> None:
 def test_an_unknown_command_is_told_in_the_words_of_every_failure(cli: CommandLine) -> None:
     done = cli.run("paint")
     assert (done.status, done.out) == (2, "")
-    first, second = done.err.splitlines()
-    assert first.startswith("limner: argument COMMAND: invalid choice: 'paint'")
-    assert second == "  See: limner --help"
+    assert done.err.splitlines() == [
+        "limner: there is no command 'paint'",
+        "  See: limner --help",
+    ]
+    assert cli.run("genrate").err.splitlines()[1] == "  Did you mean: limner generate"
+
+
+def test_help_is_wrapped_at_the_width_of_the_terminal(cli: CommandLine) -> None:
+    for words in ([], ["doctor"], ["generate"]):
+        help_text = cli.run(*words, "--help", env={"COLUMNS": "60"}).out
+        prose = help_text.partition("examples:")[0].splitlines()
+        assert max(map(len, prose)) <= 60
 
 
 def test_an_unknown_option_is_told_in_json_where_json_was_asked_for(cli: CommandLine) -> None:

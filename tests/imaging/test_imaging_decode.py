@@ -9,7 +9,7 @@ from format_samples import ALL, CORNERS, QUARTERS, SAMPLES, corners, pdf, scene,
 from imaging_samples import SMALL_PNG, encoded
 from PIL import Image
 
-from limner.errors import CorruptImage, ImageError, UnrecognizedImage
+from limner.errors import ImageError, InputInvalid, UnrecognizedImage
 from limner.imaging.facts import Facts
 from limner.imaging.fit import FitRequest
 from limner.imaging.pool import Imaging
@@ -122,7 +122,7 @@ async def test_the_requested_page_is_sent(wide: Imaging, name: str) -> None:
 async def test_a_page_that_does_not_exist_says_how_many_there_are(
     wide: Imaging, name: str, page: int
 ) -> None:
-    with pytest.raises(CorruptImage) as caught:
+    with pytest.raises(InputInvalid) as caught:
         await wide.fit(PAGED[name], FitRequest(page=page))
     assert (caught.value.message, caught.value.hint) == (
         f"there is no page {page}: the file has 3 pages",
@@ -132,7 +132,7 @@ async def test_a_page_that_does_not_exist_says_how_many_there_are(
 
 @pytest.mark.parametrize("name", sorted(ALL))
 async def test_a_second_page_of_a_picture_does_not_exist(wide: Imaging, name: str) -> None:
-    with pytest.raises(CorruptImage) as caught:
+    with pytest.raises(InputInvalid) as caught:
         await wide.fit(FILES[name], FitRequest(page=2))
     assert (caught.value.message, caught.value.hint) == (
         "there is no page 2: the file has 1 page",

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from PIL import Image, ImageCms
 
-from limner.errors import CorruptImage, ImageTooLarge
+from limner.errors import ImageTooLarge, InputInvalid
 from limner.imaging.fit import FitRequest, Fitted, Region
 from limner.imaging.fit.engine import Engine
 from limner.imaging.limits import DEFAULT_LIMITS
@@ -256,5 +256,5 @@ def test_a_region_is_clipped_at_the_edges_of_the_picture(engine: Engine) -> None
 
 def test_a_region_outside_the_picture_is_an_error_that_names_its_size(engine: Engine) -> None:
     region = Region(x=400, y=0, width=10, height=10)
-    with pytest.raises(CorruptImage, match="400x200"):
+    with pytest.raises(InputInvalid, match="400x200"):
         engine.fit(encoded(halves(400, 200), "PNG"), FitRequest(region=region))

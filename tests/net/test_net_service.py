@@ -19,7 +19,13 @@ from limner.errors import (
 )
 from limner.net.failures import Vendor
 from limner.net.http import CHUNK_BYTES, ChunkedBody, MultipartForm, Upload
-from limner.net.service import Access, Service, send_with_retries
+from limner.net.service import (
+    Access,
+    Service,
+    send_with_retries,
+    wait_text,
+    waits_reported,
+)
 from limner.testing import FakeClock
 from limner.testing.servers.http_server import Gate, Reply, bytes_reply, dropped, json_reply
 from limner.testing.servers.openai_server import (
@@ -73,6 +79,16 @@ async def test_a_rate_limit_is_tried_again_with_growing_pauses_for_twenty_second
     with pytest.raises(ProviderRateLimited):
         await send_with_retries(Attempts(*(limited() for _ in range(99))), time.clock)
     assert time.slept == [0.5, 1.0, 2.0, 4.0, 8.0]
+
+
+async def test_a_pause_is_reported_before_it_begins(time: FakeClock) -> None:
+    told: list[str] = []
+    with waits_reported(lambda error, wait_s: told.append(wait_text(error, wait_s))):
+        await send_with_retries(Attempts(unreached(), limited(5)), time.clock)
+    assert told == [
+        "The service cannot be reached; limner asks again in 1 s",
+        "The service limits the rate of requests; limner asks again in 5 s",
+    ]
 
 
 async def test_a_pause_that_was_asked_for_is_kept_up_to_a_minute_in_all(time: FakeClock) -> None:

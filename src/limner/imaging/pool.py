@@ -172,6 +172,11 @@ class Imaging:
         """
         return _decode((await self._do("measure", data)).payload, Measurements)
 
+    @property
+    def must_load_ocr(self) -> bool:
+        """Whether OCR is installed and its worker is not running yet."""
+        return has_ocr() and not self._ocr_workers.has_any
+
     async def recognize_text(self, data: Source) -> tuple[TextLine, ...]:
         """Run OCR over the picture and return its text in reading order, with the position.
 
@@ -281,6 +286,11 @@ class _Workers:
             if worker.is_alive:
                 return worker
             self.drop(worker)
+
+    @property
+    def has_any(self) -> bool:
+        """Whether a worker was started."""
+        return bool(self._all)
 
     def prepare(self) -> None:
         """Make sure that a live worker is idle."""

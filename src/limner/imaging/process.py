@@ -22,8 +22,8 @@ import msgspec
 from limner.display_text import clean_line
 from limner.errors import (
     CorruptImage,
-    ImageError,
     ImageTooLarge,
+    InputInvalid,
     LimnerError,
     UnrecognizedImage,
     UnsafeSvg,
@@ -54,8 +54,9 @@ _PASSED_ON = ("SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 
 # The worker has met hostile bytes, so its words are only shown.
 _MAX_MESSAGE_CHARS = 500
-_ERRORS: dict[str, type[ImageError]] = {
-    error.__name__: error for error in (UnrecognizedImage, CorruptImage, ImageTooLarge, UnsafeSvg)
+_ERRORS: dict[str, type[LimnerError]] = {
+    error.__name__: error
+    for error in (UnrecognizedImage, CorruptImage, ImageTooLarge, UnsafeSvg, InputInvalid)
 }
 
 
@@ -128,6 +129,7 @@ class WorkerProcess:
 
         Raises:
             ImageError: the job failed, or the picture exceeded a limit.
+            InputInvalid: the picture has no such region or page.
             WorkerDied: the worker died.
         """
         try:

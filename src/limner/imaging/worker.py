@@ -16,7 +16,7 @@ from typing import IO, Any
 
 import msgspec
 
-from limner.errors import CorruptImage, ImageError, ImageTooLarge
+from limner.errors import CorruptImage, ImageError, ImageTooLarge, InputInvalid, LimnerError
 from limner.imaging import pipe, pixels
 from limner.imaging.decode import load_decoders
 from limner.imaging.evidence.measure import make_ocr_page, measure
@@ -114,7 +114,7 @@ def _run(job: dict[str, Any], payload: bytes, table: JobTable, limits: WorkerLim
         _pixel_cache.clear()  # memory may not hold two decoded pictures
     try:
         return table[job["op"]](job, payload, limits)
-    except ImageError as error:
+    except (ImageError, InputInvalid) as error:
         return _failure(error)
     except MemoryError:
         mebibytes = limits.memory_bytes >> 20
@@ -131,7 +131,7 @@ def _reason(error: BaseException) -> str:
     return "" if _INTERNAL_DETAIL.search(text) else text
 
 
-def _failure(error: ImageError) -> JobReply:
+def _failure(error: LimnerError) -> JobReply:
     # A message may quote the document, and a name in it may have a million letters.
     message = error.message[:_MAX_MESSAGE_CHARS]
     return {"error": type(error).__name__, "message": message, "hint": error.hint}, b""

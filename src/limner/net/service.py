@@ -16,7 +16,9 @@ from collections.abc import (
     Mapping,
 )
 from contextlib import aclosing, asynccontextmanager
+from contextvars import ContextVar
 from datetime import UTC, datetime
+from math import ceil
 from typing import Any, Protocol, TypeVar, cast
 
 import httpx2
@@ -334,6 +336,28 @@ class Service:
             raise
 
 
+OnWait = Callable[[ProviderError, float], None]
+_on_wait: ContextVar[OnWait | None] = ContextVar("on_wait", default=None)
+
+
+@contextlib.contextmanager
+def waits_reported(on_wait: OnWait) -> Generator[None]:
+    """Call ``on_wait`` with the error and the seconds before each pause of the block."""
+    token = _on_wait.set(on_wait)
+    try:
+        yield
+    finally:
+        _on_wait.reset(token)
+
+
+def wait_text(error: ProviderError, wait_s: float) -> str:
+    """A pause before another attempt, in words for the user."""
+    service = error.extras.get("provider", "The service")
+    limited = isinstance(error, ProviderRateLimited)
+    problem = "limits the rate of requests" if limited else "cannot be reached"
+    return f"{service} {problem}; limner asks again in {ceil(wait_s)} s"
+
+
 def _ignore_error(error: ProviderError) -> None:
     """The default for a caller that reports no retry."""
 
@@ -368,6 +392,8 @@ async def send_with_retries(
                 error.code,
                 wait_s,
             )
+            if (on_wait := _on_wait.get()) is not None:
+                on_wait(error, wait_s)
             on_retry(error)
         await clock.sleep(wait_s)
         pause_s *= 2

@@ -96,6 +96,7 @@ class Fitting(msgspec.Struct, frozen=True, kw_only=True):
         region: Region | None = None,
         page: int = 1,
         images_in_request: int = 1,
+        to: str | None = None,
     ) -> FittedImage:
         """Prepare the picture, or a region of it, for a model.
 
@@ -106,6 +107,7 @@ class Fitting(msgspec.Struct, frozen=True, kw_only=True):
             page: the page of a document, from 1.
             images_in_request: how many pictures one request may carry, since some services then
                 accept less for each.
+            to: the media type of the result; None for the smallest that the model accepts.
 
         Raises:
             ImageError: the region lies outside the picture, or the page does not exist.
@@ -116,6 +118,8 @@ class Fitting(msgspec.Struct, frozen=True, kw_only=True):
         )
         size = Size(picture.width, picture.height) if page == 1 else UNKNOWN_SIZE
         request = replace(make_request(size), page=page)
+        if to is not None:
+            request = replace(request, formats=(to,))
         whole = await self._fit_one(picture, replace(request, region=region), model)
         if self.tile == "off":
             return whole

@@ -55,6 +55,11 @@ class Pictures:
         self._blobs, self._store, self._imaging, self._clock = blobs, store, imaging, clock
         self._fits: dict[tuple[str, str], tuple[str, Fitted]] = {}
 
+    @property
+    def must_load_ocr(self) -> bool:
+        """Whether the next OCR has to load its models first, which takes some seconds."""
+        return self._imaging.must_load_ocr
+
     def sink(self) -> BlobWriter:
         """A writer for the bytes of one picture; they are discarded unless `take` keeps them."""
         return self._blobs.writer(max_bytes=MAX_PICTURE_BYTES)

@@ -62,6 +62,11 @@ class Home(msgspec.Struct, frozen=True):
         return self.folder / "damage-report"
 
     @property
+    def note_day(self) -> Path:
+        """The day on which the user last read the note about keys."""
+        return self.folder / "note-day"
+
+    @property
     def keys(self) -> Path:
         """The keys that ``limner keys set`` stored."""
         return self.folder / "keys.toml"

@@ -80,6 +80,11 @@ def conform(
     return given
 
 
+def is_blank(text: str) -> bool:
+    """Whether a text shows nothing: blanks, control characters and those without a width."""
+    return not any(one.isprintable() and not one.isspace() for one in text)
+
+
 def _conform_object(
     schema: Mapping[str, Any], given: Mapping[str, Any], *, drop_blank: bool
 ) -> dict[str, Any]:
@@ -88,8 +93,8 @@ def _conform_object(
     for name, value in given.items():
         declared = properties.get(name)
         if declared is not None and name not in required:
-            is_blank = isinstance(value, str) and not value.strip()
-            if (value is None and not _allows_null(declared)) or (is_blank and drop_blank):
+            drops_text = drop_blank and isinstance(value, str) and is_blank(value)
+            if drops_text or (value is None and not _allows_null(declared)):
                 continue
         conformed[name] = _conform(declared, value)
     return conformed

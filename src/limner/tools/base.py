@@ -64,6 +64,7 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
         session_id: whose budget pays; None is the session of the `Limner` whose tool it is.
         call_id: the call that this context is for, if a conversation made it.
         cwd: what relative paths are relative to.
+        more_folders: where a relative path is looked for if the working folder does not have it.
         reach: the paths that may be read and written.
         approval: when the user is asked; None is what the settings say.
         budget_nano: a cap on the session, beside those of the settings.
@@ -83,6 +84,7 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     session_id: str | None = None
     call_id: str | None = None
     cwd: Path = msgspec.field(default_factory=Path.cwd)
+    more_folders: tuple[Path, ...] = ()
     reach: Reach = msgspec.field(default_factory=Reach.for_model)
     approval: ApprovalPolicy | None = None
     budget_nano: int | None = None

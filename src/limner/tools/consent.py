@@ -160,7 +160,7 @@ async def approve_write(
 def _resolve(path: str, reach: Reach, context: ToolContext) -> Path:
     """The path to write; a model may write only under a name that a picture can have."""
     resolved = reach.resolve_write(path, cwd=context.cwd)
-    if not reach.by_person and not _is_picture_name(resolved):
+    if not (reach.by_person or resolved.is_dir() or _is_picture_name(resolved)):
         raise ReachDenied(
             f"write of {quote(str(resolved), max_chars=300)} is refused: a model may write only "
             "pictures, and this is the name of another kind of file.",

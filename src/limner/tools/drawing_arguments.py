@@ -14,6 +14,7 @@ from limner.imaging.fit import Region
 from limner.imaging.formats import OutputFormat
 from limner.pictures.request import DrawingOptions
 from limner.providers.choice import AUTO
+from limner.tools.arguments import is_blank
 from limner.tools.declaration import PathText
 
 MAX_COUNT = 10
@@ -198,7 +199,7 @@ def order_for(
     Raises:
         InputInvalid: the prompt is blank, or the size is not a size.
     """
-    if not arguments.prompt.strip():
+    if is_blank(arguments.prompt):
         raise InputInvalid("prompt is required and must not be blank", field="prompt")
     shape = None if arguments.size is None else parse_shape(arguments.size)
     size = None if arguments.size is None else shape or parse_size(arguments.size)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Generator
 from contextlib import AbstractAsyncContextManager, contextmanager
 from datetime import datetime
@@ -21,6 +22,7 @@ from limner.errors import LimnerError
 from limner.money.ledger import Money, new_job_id
 from limner.money.paid_call import PaidCall, finish_despite_cancellation, paid_call
 from limner.net.redaction import redact
+from limner.net.service import OnWait, wait_text, waits_reported
 from limner.pictures.request import Progress, ProviderCallbacks
 from limner.pictures.take import MAX_PICTURE_BYTES
 from limner.providers.base import Provider
@@ -78,7 +80,11 @@ class ImageGenerator(msgspec.Struct, frozen=True, kw_only=True):
                     if plan.choice.spec.name not in BUILT_IN:
                         # A plug-in may not announce its paid requests.
                         await call.send(entry)
-                    with call.announced(entry), _marked(plan):
+                    with (
+                        call.announced(entry),
+                        _marked(plan),
+                        waits_reported(_reporter(context.progress)),
+                    ):
                         callbacks = provider_callbacks(call, context.progress)
                         receipt = await provider.generate(plan.request, file, callbacks)
                     write = partial(
@@ -156,6 +162,13 @@ def _log_request(tool: str, plan: Plan) -> None:
             len(plan.request.sources),
             prompt if len(prompt) <= LOGGED_CHARS else f"{prompt[:LOGGED_CHARS]}…",
         )
+
+
+def _reporter(progress: Callable[[Progress], None]) -> OnWait:
+    start_s = time.monotonic()
+    return lambda error, wait_s: progress(
+        Progress(message=wait_text(error, wait_s), elapsed_s=time.monotonic() - start_s)
+    )
 
 
 def provider_callbacks(call: PaidCall, progress: Callable[[Progress], None]) -> ProviderCallbacks:

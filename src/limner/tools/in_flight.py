@@ -59,13 +59,13 @@ class InFlight:
 
     @contextmanager
     def writing(self, target: Path | None, *, overwrite: bool = False) -> Generator[None]:
-        """Hold the path of a call's file; None for a generated name, which is always free.
+        """Hold the path of a call's file; None or a folder for a new name, which is always free.
 
         Raises:
             OutputExists: another call will write it, of any process with this home; or the file
                 has been written since the path was checked.
         """
-        if target is None:
+        if target is None or target.is_dir():
             yield
             return
         if target in _TARGETS or not _lock(self._lock_file, target):

@@ -33,9 +33,11 @@ from limner.models.base import Model
 from limner.models.registry import EMBEDDED, FoundModel, KnownModel, Registry
 from limner.money.ledger import Money
 from limner.money.paid_call import paid_call
+from limner.net.service import wait_text, waits_reported
 from limner.pictures.request import Progress
 from limner.tools.answer_cache import AnswerCache
 from limner.tools.answer_schema import AnswerMismatch, parse_answer
+from limner.tools.arguments import is_blank
 from limner.tools.base import ApprovalPolicy, ToolContext
 from limner.tools.consent import payer_for
 from limner.tools.declaration import ImageText
@@ -176,7 +178,7 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
                 specification names has its own message.
         """
         for name in ("path", "question"):
-            if not getattr(request, name).strip():
+            if is_blank(getattr(request, name)):
                 raise InputInvalid(f"{name} is required and must not be blank", field=name)
         with self.in_flight.track():
             found = self._find_model(request, context)
@@ -335,15 +337,20 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
     async def _answer(self, model: KnownModel, prompt: Prompt, context: ToolContext) -> Answer:
         start_s, so_far = time.monotonic(), ""
 
+        def say(message: str) -> None:
+            context.progress(Progress(message=message, elapsed_s=time.monotonic() - start_s))
+
         def report(text: str) -> None:
             nonlocal so_far
             so_far += text
-            message = f"{model.name}: {so_far}" if so_far else f"Asking {model.name}"
-            context.progress(Progress(message=message, elapsed_s=time.monotonic() - start_s))
+            say(f"{model.name}: {so_far}")
 
-        report("")
+        loads_ocr = model.api == EMBEDDED and self.loader.pictures.must_load_ocr
+        say(f"Asking {model.name}" + (", which may have to load its OCR" if loads_ocr else ""))
         try:
-            return await self.connect(model).ask(prompt, timeout_s=self.timeout_s, on_text=report)
+            with waits_reported(lambda error, wait_s: say(wait_text(error, wait_s))):
+                client = self.connect(model)
+                return await client.ask(prompt, timeout_s=self.timeout_s, on_text=report)
         except ProviderError as error:
             error.extras = {"provider": model.provider, "cause": error.message, **error.extras}
             error.message = self._specified_message(error)

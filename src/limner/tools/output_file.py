@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +117,8 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
             "provider": service,
             "model": request.model,
             "prompt": request.prompt,
-            "seed": request.seed,
+            # A model without seeds did not get the one that limner chose.
+            "seed": request.seed if plan.choice.model.seeds else None,
             "parents": plan.parents,
         }
         if plan.is_marked or plan.parents:
@@ -191,17 +194,24 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
         overwrite: bool = False,
         replaces: str | None = None,
     ) -> Path:
-        """Write the file at its target, or under a generated name.
+        """Write the file at its target, or under a new name in a folder.
 
         If ``replaces`` is given, only that picture is overwritten: another program may have changed
         the file since it was checked.
         """
-        if target is not None:
-            if replaces is not None and _handle_in(target) != replaces:
-                overwrite = False
-            return write_new(target, output.source, overwrite=overwrite)
+        if target is not None and replaces is not None and _handle_in(target) != replaces:
+            overwrite = False
         stem = str(int(self.clock().timestamp() * 1000))
-        return write_numbered(self.generated, stem, output.suffix, output.source)
+        if target is None:
+            return write_numbered(self.generated, stem, output.suffix, output.source)
+        if not target.is_dir():
+            return write_new(target, output.source, overwrite=overwrite)
+        # `write_numbered` follows symlinks. A folder that the caller chose may have become one.
+        for number in count():
+            name = f"{stem}-{number}{output.suffix}" if number else f"{stem}{output.suffix}"
+            with suppress(OutputExists):
+                return write_new(target / name, output.source)
+        raise AssertionError("there is always another number")
 
     def write_or_rename(self, target: Path | None, output: OutputBytes) -> Path:
         """Write the file at its target, or under a generated name if that fails."""

@@ -170,7 +170,7 @@ def _fitted(path: Path, picture: Picture, fitted: FittedImage) -> LoadedPicture:
         sights=tuple(ModelPicture(mime=fit.mime, data=fit.data) for fit in fits),
         fits=fits,
         tokens=None if None in counts else sum(count or 0 for count in counts),
-        note=ANIMATED if fitted.fit.animated else None,
+        note=ANIMATED if fitted.fit.animated and not fitted.fit.untouched else None,
     )
 
 

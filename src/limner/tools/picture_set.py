@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import PurePath
 
@@ -25,6 +26,7 @@ from limner.providers.choice import CANNOT
 from limner.tools.base import Question, ToolContext
 from limner.tools.consent import OverCap, approve_spending
 from limner.tools.drawing_arguments import Order
+from limner.tools.file_lookup import plain_path
 from limner.tools.generation import ImageGenerator
 from limner.tools.output_file import GeneratedImage
 
@@ -55,7 +57,8 @@ async def draw_all(order: Order, drawing: ImageGenerator, context: ToolContext) 
     if order.arguments.n == 1:
         return PictureSet(images=(await _draw(order, drawing, context),))
     agreed = await _ask_once(order, drawing, context)
-    tasks = [asyncio.ensure_future(_draw(single, drawing, agreed)) for single in _singles(order)]
+    singles = _singles(order, context)
+    tasks = [asyncio.ensure_future(_draw(single, drawing, agreed)) for single in singles]
     try:
         await asyncio.wait(tasks)
     except asyncio.CancelledError as stop:
@@ -142,21 +145,28 @@ class _Agreed(msgspec.Struct, kw_only=True):
         return self.over_caps
 
 
-def _singles(order: Order) -> Sequence[Order]:
+def _singles(order: Order, context: ToolContext) -> Sequence[Order]:
     """The same order for each picture, each with its own name and seed."""
     arguments = order.arguments
+    path = arguments.output_path
+    is_folder = path is not None and _is_folder(path, context)
     return [
         replace(
             order,
             arguments=replace(
                 arguments,
                 n=1,
-                output_path=_numbered(arguments.output_path, number),
+                output_path=path if is_folder else _numbered(path, number),
                 seed=None if arguments.seed is None else (arguments.seed + number) % (MAX_SEED + 1),
             ),
         )
         for number in range(arguments.n)
     ]
+
+
+def _is_folder(path: str, context: ToolContext) -> bool:
+    plain = plain_path(path, field="output_path")
+    return plain.endswith(("/", os.sep)) or (context.cwd / os.path.expanduser(plain)).is_dir()  # noqa: PTH111 - expanduser of Path raises for an unknown user
 
 
 def _numbered(path: str | None, number: int) -> str | None:

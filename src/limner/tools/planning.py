@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from limner.catalogue.images import ImageModel, Needs, Size
 from limner.catalogue.prices import Quote
 from limner.content import Picture
-from limner.errors import NANO_PER_USD, InputInvalid, NotFound, OutputExists
+from limner.errors import NANO_PER_USD, InputInvalid, NotFound, OutputExists, ReachDenied
 from limner.imaging.formats import OutputFormat
 from limner.imaging.limits import DEFAULT_LIMITS
 from limner.pictures.request import MAX_SEED, ImageRequest
@@ -26,13 +26,18 @@ from limner.storage.files import check_new
 from limner.tools.base import ApprovalPolicy, ToolContext
 from limner.tools.consent import approve_write
 from limner.tools.drawing_arguments import Order
+from limner.tools.file_lookup import plain_path
 from limner.tools.sources import SourceLoader
 
 DEFAULT_SIZE = Size(1024, 1024)
+SOME_NAME = "new.png"
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """An order with everything decided. Without a target the file gets a new name.
+    """An order with everything decided.
+
+    Without a ``target`` the file gets a new name in the folder of generated pictures. A target that
+    is a folder gets a file with a new name.
 
     ``replaces`` is the handle of the picture that a model replaces at the target. ``quote`` is the
     price of one picture, and ``n`` the number of pictures. ``parents`` are the
@@ -133,12 +138,19 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
         arguments = order.arguments
         if arguments.output_path is None:
             # The name is chosen when the picture is there. Check now that one can be written.
-            some_name = context.reach.resolve_write(self.generated / "new.png", cwd=context.cwd)
-            await asyncio.to_thread(check_new, some_name, overwrite=True)
+            await asyncio.to_thread(check_new, self._some_name(context), overwrite=True)
             return None
-        path = await approve_write(
-            arguments.output_path, context, self.approval, generated=self.generated
-        )
+        text = plain_path(arguments.output_path, field="output_path")
+        path = await approve_write(text, context, self.approval, generated=self.generated)
+        if path.is_dir():
+            await asyncio.to_thread(check_new, path / SOME_NAME, overwrite=True)
+            return path
+        if text.endswith(("/", os.sep)):
+            raise InputInvalid(
+                f"there is no folder {text!r}",
+                field="output_path",
+                hint="Make the folder, or leave out the slash at the end.",
+            )
         await asyncio.to_thread(check_new, path, overwrite=arguments.overwrite)
         return path
 
@@ -152,6 +164,8 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
         """
         if target is None or not order.arguments.overwrite or context.reach.by_person:
             return None
+        if target.is_dir():  # the file gets a new name
+            return None
         try:
             replaced = await self.sourcing.pictures.find_made(target)
         except NotFound:
@@ -163,6 +177,19 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
                 hint="Choose another path. The user can replace the file.",
             )
         return replaced
+
+    def _some_name(self, context: ToolContext) -> Path:
+        """A name in the folder of generated pictures, if the caller may write there."""
+        try:
+            return context.reach.resolve_write(self.generated / SOME_NAME, cwd=context.cwd)
+        except ReachDenied as denied:
+            if not context.reach.read_only:
+                denied.message = (
+                    "output_path is required: this agent may not write in the folder of "
+                    "generated pictures."
+                )
+                denied.args = (denied.message,)
+            raise
 
 
 def quote_of(request: ImageRequest, model: ImageModel) -> Quote:

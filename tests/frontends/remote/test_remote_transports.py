@@ -178,6 +178,16 @@ async def test_a_server_that_ends_at_its_start_is_an_error_with_its_stderr(lim: 
     )
 
 
+async def test_words_that_arrive_after_the_end_of_the_server_are_shown_too(lim: Limner) -> None:
+    # The child holds standard error open, and writes when its parent is gone.
+    late = "while kill -0 $0 2>/dev/null; do :; done; echo late >&2"
+    words = ["sh", "-c", f"sh -c '{late}' $$ & exit 3"]
+    with pytest.raises(LimnerError) as ended:
+        async with limner.connect(command=words, lim=lim):
+            pass
+    assert ended.value.message == "The app-server is gone: the server ended with status 3: late"
+
+
 def test_the_default_server_is_the_installed_limner() -> None:
     assert list(OWN_SERVER) == [
         *(sys.executable, "-P", "-m"),

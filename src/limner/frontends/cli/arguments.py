@@ -20,7 +20,6 @@ NOT_IN_PYTHON = {
     "budget_usd": "`Limner(budget_usd=…)`, or a scope of it: a command has a `Limner` of its own",
     "debug": "`Limner(observe=…)`",
     "dry_run": "`quote`",
-    "expanded": "how much of the answer the terminal shows",
     "output_path": "the result has the bytes: `FittedImage.data`",
     "overwrite": "the result has the bytes: `FittedImage.data`",
     "print": "a program runs turns one by one",

@@ -55,6 +55,7 @@ EXTRAS = {
     "telemetry": "opentelemetry",
 }
 LISTED = 20
+_WORDS = {True: "ok  ", False: "FAIL", None: "none"}
 PR_GET_DUMPABLE = 3
 LITTLE_DISK_BYTES = 200 * 1024 * 1024
 TEST_CARD = (
@@ -64,10 +65,10 @@ TEST_CARD = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthCheck:
-    """What one check found."""
+    """What one check found; ``ok`` is None if nothing failed and something is missing."""
 
     name: str
-    ok: bool
+    ok: bool | None
     detail: str
 
 
@@ -122,19 +123,22 @@ async def _examine(args: Namespace) -> CommandResult:
     return _result(findings, extras)
 
 
+class _Missing(Exception):
+    """Something optional is not there."""
+
+
 async def _checked(name: str, check: Awaitable[str]) -> HealthCheck:
     try:
         return HealthCheck(name=name, ok=True, detail=await check)
+    except _Missing as missing:
+        return HealthCheck(name=name, ok=None, detail=str(missing))
     except LimnerError as error:
         return _failed(name, error)
 
 
 def _result(findings: list[HealthCheck], extras: Mapping[str, Any]) -> CommandResult:
-    healthy = all(finding.ok for finding in findings)
-    lines = [
-        f"{'ok  ' if finding.ok else 'FAIL'}  {finding.name:10}  {finding.detail}"
-        for finding in findings
-    ]
+    healthy = all(finding.ok is not False for finding in findings)
+    lines = [f"{_WORDS[finding.ok]}  {finding.name:10}  {finding.detail}" for finding in findings]
     if (repair := extras.get("repair")) is not None:
         lines = [*_repair_lines(repair), *lines]
     lines += [
@@ -316,7 +320,8 @@ async def _extras(_: Limner) -> str:
     missing = [extra for extra, module in EXTRAS.items() if find_spec(module) is None]
     if not missing:
         return "all installed"
-    return f"not installed: {', '.join(missing)} (pip install 'limner[{','.join(missing)}]')"
+    extras = ",".join(missing)
+    raise _Missing(f"not installed: {', '.join(missing)} (pip install 'limner[{extras}]')")
 
 
 CHECKS: dict[str, Callable[[Limner], Awaitable[str]]] = {

@@ -16,6 +16,7 @@ from limner.display_text import clean_line
 from limner.dollars import format_usd
 from limner.errors import LimnerError, UserError
 from limner.frontends.cli.arguments import add_flags, flags_of
+from limner.frontends.cli.generate import format_of
 from limner.frontends.cli.output import CommandResult, failure
 from limner.frontends.cli.terminal import Waiting, wait_for
 from limner.pictures.fitting import FittedImage
@@ -35,10 +36,10 @@ examples:
 # How many pictures are fitted at once: enough to keep the workers busy.
 AT_ONCE = 16
 SUFFIXES = {
-    "image/png": (".png",),
-    "image/jpeg": (".jpg", ".jpeg"),
-    "image/webp": (".webp",),
-    "image/gif": (".gif",),
+    "image/png": ".png",
+    "image/jpeg": ".jpg",
+    "image/webp": ".webp",
+    "image/gif": ".gif",
 }
 
 
@@ -127,25 +128,26 @@ async def _fit_one(
     picture = await lim.take(name)
     fits: list[_Fit] = []
     for model in models:
-        image = await lim.fitting.fit(picture, model=model, region=args.region, page=args.page)
+        image = await lim.fitting.fit(
+            picture, model=model, region=args.region, page=args.page, to=_wanted(out)
+        )
         paths: tuple[Path, ...] = ()
         if out is not None:
             stem = _stem(name, model, shared=len(models) > 1)
-            target = Path(out) / stem if _is_folder(out) else Path(out)
+            # The suffix of a file in a folder follows from the format.
+            target = Path(out) / f"{stem}{SUFFIXES[image.mime]}" if _is_folder(out) else Path(out)
             paths = await asyncio.to_thread(_write, lim, image, target, overwrite=args.overwrite)
         fits.append(_Fit(image=image, paths=paths))
     return _Outcome(name=name, picture=picture, fits=tuple(fits))
 
 
 def _write(lim: Limner, image: FittedImage, target: Path, *, overwrite: bool) -> tuple[Path, ...]:
-    """Write a picture, and its tiles under numbered names; the suffix follows the format."""
+    """Write a picture, and its tiles under numbered names; a name without a suffix gets one."""
     written: list[Path] = []
     for number, part in enumerate((image, *image.tiles)):
-        suffixes = SUFFIXES[part.mime]
-        stem = target.with_suffix("") if target.suffix.lower() in _known_suffixes() else target
-        named = stem.with_name(stem.name + (f"-part{number}" if number else ""))
-        suffix = target.suffix if target.suffix.lower() in suffixes else suffixes[0]
-        path = lim.person().reach.resolve_write(f"{named}{suffix}", cwd=lim.cwd)
+        suffix = target.suffix or SUFFIXES[part.mime]
+        named = f"{target.stem}-part{number}{suffix}" if number else f"{target.stem}{suffix}"
+        path = lim.person().reach.resolve_write(str(target.with_name(named)), cwd=lim.cwd)
         written.append(write_new(path, part.data, overwrite=overwrite))
     return tuple(written)
 
@@ -176,7 +178,7 @@ def _lines(outcome: _Outcome) -> Iterator[str]:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True) if width)
         yield "  " + "  ".join([*cells, *_remarks(image)]).rstrip()
     yield from (f"  {clean_line(str(path))}" for fit in outcome.fits for path in fit.paths)
-    if images[0].fit.animated:
+    if images[0].fit.animated and not images[0].fit.untouched:
         yield "  an animation: only its first frame is sent"
 
 
@@ -270,8 +272,10 @@ def _is_folder(out: str) -> bool:
     return out.endswith(("/", "\\")) or Path(out).is_dir()
 
 
-def _known_suffixes() -> set[str]:
-    return {suffix for suffixes in SUFFIXES.values() for suffix in suffixes}
+def _wanted(out: str | None) -> str | None:
+    """The media type that the name of the file asks for; None if it asks for none."""
+    named = None if out is None else format_of(out)
+    return None if named is None else f"image/{named}"
 
 
 def _page(text: str) -> int:

@@ -15,10 +15,10 @@ from limner.client import Limner
 from limner.dollars import format_usd
 from limner.errors import InputInvalid, UserError
 from limner.frontends.cli.arguments import add_budget_flag, add_flags, read_flags
-from limner.frontends.cli.output import CommandResult
+from limner.frontends.cli.output import CommandResult, is_new_today
 from limner.frontends.cli.preview import show, shows_pictures, unfinished
 from limner.frontends.cli.terminal import Waiting, ask, wait_for
-from limner.imaging.formats import OutputFormat
+from limner.imaging.formats import BY_MIME, OutputFormat
 from limner.tools.built_in.image_generate import GenerateArguments
 from limner.tools.drawing_arguments import NO_OPTIONS, CallerOptions, DrawingArguments
 from limner.tools.generation_tool import as_value
@@ -42,6 +42,10 @@ FORMATS: Mapping[str, OutputFormat] = {
     ".jpeg": "jpeg",
     ".webp": "webp",
 }
+# Formats that people name and that limner does not write.
+UNWRITABLE = frozenset(
+    {".gif", ".bmp", ".tif", ".tiff", ".avif", ".heic", ".heif", ".ico", ".jxl", ".svg", ".pdf"}
+)
 
 
 HELPS = {
@@ -96,15 +100,34 @@ def _output_format(out: str | None, chosen: OutputFormat | None) -> OutputFormat
     """The chosen format, or else the one that the file's name asks for.
 
     Raises:
-        UserError: the name asks for another format than the one that was chosen.
+        UserError: the name asks for another format than the one that was chosen, or for one that
+            limner does not write.
     """
-    named = FORMATS.get(Path(out or "").suffix.lower())
+    named = None if out is None else format_of(out)
     if chosen is not None and named is not None and chosen != named:
         raise UserError(
             f"--format says {chosen}, and the name {out} says {named}",
             hint="Leave out --format, or give the file another name.",
         )
     return chosen or named or "png"
+
+
+def format_of(out: str) -> OutputFormat | None:
+    """The format that the name of a file asks for; None if it asks for none, or is a folder's.
+
+    Raises:
+        UserError: limner does not write that format.
+    """
+    path = Path(out)
+    suffix = path.suffix.lower()
+    if out.endswith(("/", os.sep)) or path.is_dir():
+        return None
+    if suffix in UNWRITABLE:
+        raise UserError(
+            f"limner does not write {suffix[1:].upper()} files",
+            hint="Give the file a name with .png, .jpg or .webp at its end.",
+        )
+    return FORMATS.get(suffix)
 
 
 def draw(
@@ -126,7 +149,7 @@ def draw(
             if args.show or (shows_pictures() and not args.json):
                 for image in drawn.images:
                     await show(image.image, lim)
-            return _drawn(drawn, elapsed_s)
+            return _drawn(drawn, elapsed_s, lim)
 
     return wait_for(work)
 
@@ -189,18 +212,22 @@ def _quoted(plan: Plan) -> CommandResult:
     )
 
 
-def _drawn(drawn: PictureSet, elapsed_s: float) -> CommandResult:
+def _drawn(drawn: PictureSet, elapsed_s: float, lim: Limner) -> CommandResult:
     first = drawn.images[0]
     extras: Mapping[str, Any] = first.extras
     notes = [
         f"{first.dimensions} · {first.provider} ({first.model}) · "
         f"{format_usd(drawn.cost_nano)} · {elapsed_s:.1f} s"
     ]
-    notes += [extras[name] for name in ("note", "notice") if name in extras]
+    if first.path.suffix.lower() != ".png":
+        notes.append(f"Saved as {BY_MIME[first.image.mime].title}.")
+    if "note" in extras and is_new_today(lim.home, lim.clock().date()):
+        notes.append(extras["note"])
+    if "notice" in extras:
+        notes.append(extras["notice"])
     if extras.get("unmatched"):
         notes.append(f"Not drawn: {', '.join(extras['unmatched'])}")
-    for passed in extras.get("passed_over", ()):
-        notes.append(f"{passed['provider']} failed: {passed['why']}")
+    notes += [f"{one['provider']} failed: {one['why']}" for one in extras.get("passed_over", ())]
     notes += [f"One is missing: {error.message}" for error in drawn.failures]
     paths = "\n".join(str(image.path) for image in drawn.images)
     return CommandResult(value=as_value(drawn), text=paths, notes=tuple(notes))

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from limner.client import Limner
+from limner.display_text import clean_text
 from limner.dollars import format_usd
 from limner.errors import UserError
 from limner.frontends.cli.arguments import add_budget_flag, add_flags, read_flags
 from limner.frontends.cli.output import CommandResult
-from limner.frontends.cli.rendering import output_view, question_preview
+from limner.frontends.cli.stderr import size, wrapped
 from limner.frontends.cli.terminal import Waiting, ask, wait_for
 from limner.tools.built_in.inspect_image import as_value
 from limner.tools.inspection import Inspection, InspectRequest
@@ -32,7 +33,6 @@ def configure(parser: ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("images", nargs="+", metavar="IMAGE", help="a picture file")
     parser.add_argument("question", metavar="QUESTION", help="what to find out, in quotes")
-    parser.add_argument("--expanded", action="store_true", help="show more of a long answer")
     add_flags(parser, InspectRequest, without=("path", "paths", "question"))
     add_budget_flag(parser)
     parser.add_argument("--debug", action="store_true", help="show requests and answers, redacted")
@@ -49,24 +49,21 @@ def run(args: Namespace) -> CommandResult:
         observe = waiting.say if args.debug else None
         async with Limner(budget_usd=args.budget_usd, observe=observe) as lim, waiting.shown():
             person = lim.person(progress=waiting.progress, ask=ask)
-            return _result(args, await lim.looking.inspect(request, person))
+            return _result(await lim.looking.inspect(request, person))
 
     return wait_for(work)
 
 
-def _result(args: Namespace, inspection: Inspection) -> CommandResult:
+def _result(inspection: Inspection) -> CommandResult:
     details = inspection.details
     footer = f"{details['model']} · {details['mimeType']}"
     notes = [str(details[name]) for name in ("note", "notice", "stopped") if name in details]
     if inspection.cost_nano:
         notes.append(format_usd(inspection.cost_nano))
-    if not sys.stdout.isatty():
-        return CommandResult(
-            value=as_value(inspection), text=inspection.text, notes=(footer, *notes)
-        )
-    view = output_view(inspection.text, footer=footer, expanded=args.expanded)
-    lines = [question_preview(args.question), *view]
-    return CommandResult(value=as_value(inspection), text="\n".join(lines), notes=tuple(notes))
+    text = inspection.text
+    if sys.stdout.isatty():
+        text = wrapped(clean_text(text), size().columns)
+    return CommandResult(value=as_value(inspection), text=text, notes=(footer, *notes))
 
 
 def _schema(file: str) -> dict[str, Any]:

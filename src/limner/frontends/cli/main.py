@@ -51,21 +51,45 @@ INTERRUPTED_STATUS = 130
 PR_SET_DUMPABLE = 4
 
 
+class HelpFormatter(RawDescriptionHelpFormatter):
+    """Fills paragraphs to the width of the terminal; indented lines stay lines."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        from textwrap import dedent, fill, wrap  # noqa: PLC0415 - only help needs it
+
+        blocks: list[str] = []
+        for block in dedent(text).strip("\n").split("\n\n"):
+            lines = block.split("\n")
+            if not any(line.startswith(" ") for line in lines):
+                blocks.append(fill(" ".join(lines), width, break_on_hyphens=False))
+                continue
+            kept = [
+                wrap(line, width, subsequent_indent=" " * 14, break_on_hyphens=False) or [""]
+                for line in lines
+            ]
+            blocks.append("\n".join(line for part in kept for line in part))
+        return "\n\n".join(blocks)
+
+
 class Parser(ArgumentParser):
     """Reports bad usage as every other failure: in JSON if the command line asks for it."""
 
     def __init__(self, words: list[str], **about: Any) -> None:
         # No abbreviations: one that works today is ambiguous after the next option.
-        super().__init__(allow_abbrev=False, formatter_class=RawDescriptionHelpFormatter, **about)
+        super().__init__(allow_abbrev=False, formatter_class=HelpFormatter, **about)
         self._as_json = "--json" in words
 
     def error(self, message: str) -> NoReturn:
         """Exit with status 2, and print what is wrong."""
+        self.fail(message, f"See: {self.prog} --help")
+
+    def fail(self, message: str, hint: str) -> NoReturn:
+        """Exit with status 2, and print what is wrong and what to do."""
         # Loaded here because only a mistake needs them.
         from limner.errors import UserError  # noqa: PLC0415
         from limner.frontends.cli.output import deliver, failure  # noqa: PLC0415
 
-        mistake = UserError(message, hint=f"See: {self.prog} --help")
+        mistake = UserError(message, hint=hint)
         self.exit(deliver(failure(mistake), as_json=self._as_json))
 
 
@@ -136,6 +160,12 @@ def _overview(words: list[str]) -> int:
     )
     parser.add_argument("--version", action="version", version=f"limner {__version__}")
     parser.add_argument("command", choices=[*COMMANDS], metavar="COMMAND", nargs="?", help=SUPPRESS)
+    if words and not words[0].startswith("-"):
+        from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
+
+        near = get_close_matches(words[0].lower(), COMMANDS, n=1)
+        hint = f"Did you mean: limner {near[0]}" if near else "See: limner --help"
+        parser.fail(f"there is no command {words[0]!r}", hint)
     parser.parse_args(words)
     parser.print_help(sys.stderr)
     return USAGE_STATUS

@@ -9,6 +9,8 @@ import json
 import sys
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import date
 from typing import Any
 
 import msgspec
@@ -18,6 +20,7 @@ from limner.dollars import format_usd
 from limner.errors import Cancelled, LimnerError, UnexpectedError, cancellation_cost
 from limner.frontends.cli.stderr import say, shortage_behind
 from limner.net.redaction import redact
+from limner.storage.home import Home
 
 
 class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +68,17 @@ def deliver(found: CommandResult, *, as_json: bool) -> int:
         for note in found.notes:
             say(note)
     return found.status
+
+
+def is_new_today(home: Home, today: date) -> bool:
+    """Whether the note about keys was not shown today; from now on it was."""
+    day = today.isoformat()
+    with suppress(OSError, UnicodeDecodeError):
+        if home.note_day.read_text(encoding="utf-8") == day:
+            return False
+    with suppress(OSError):
+        home.note_day.write_text(day, encoding="utf-8")
+    return True
 
 
 def emit(value: Mapping[str, Any]) -> None:

@@ -1,9 +1,12 @@
-"""A tool call and its answer -> the few lines of a terminal that a person reads first.
+"""A tool call in a conversation and its answer -> the few lines that a person reads first.
 
 Widths are terminal cells: a Chinese character or an emoji takes two, a combining accent none.
 """
 
 from __future__ import annotations
+
+import re
+from collections.abc import Callable
 
 import wcwidth
 
@@ -15,11 +18,8 @@ OUTPUT_EXPANDED_LINES = 16
 OUTPUT_LINE_WIDTH = 120
 _ELLIPSIS = "…"
 _TAB_CELLS = 4
-
-
-def question_preview(question: str) -> str:
-    """A question on one line."""
-    return clipped(" ".join(question.split()), QUESTION_PREVIEW_WIDTH)
+# A word is rarely longer, so one that begins before these cells fits.
+_LAST_CELLS = 24
 
 
 def output_view(text: str, *, footer: str, expanded: bool) -> list[str]:
@@ -29,9 +29,47 @@ def output_view(text: str, *, footer: str, expanded: bool) -> list[str]:
     view = [clipped(line, OUTPUT_LINE_WIDTH) for line in lines[:shown]]
     if len(lines) > shown:
         more = len(lines) - shown
-        how = "pipe it, or use --json" if expanded else "--expanded shows more"
-        view.append(f"{_ELLIPSIS} {more} more {'line' if more == 1 else 'lines'} ({how})")
-    return [*view, footer]
+        view.append(f"{_ELLIPSIS} {more} more {'line' if more == 1 else 'lines'}")
+    return [*view, footer] if footer else view
+
+
+class WordWrap:
+    """Breaks a text between words as it comes, at the width of the terminal.
+
+    Words that are longer than a line, and the blanks between words, stay as they are.
+    """
+
+    def __init__(self, columns: Callable[[], int]) -> None:
+        self._columns = columns
+        self._used = 0
+        self._held = ""
+
+    def feed(self, text: str) -> str:
+        """The next piece of the text; a word that may not fit is held until its end is known."""
+        pieces = re.findall(r"\n|[^\S\n]+|\S+", self._held + text)
+        self._held = ""
+        if pieces and not pieces[-1].isspace():
+            cells = self._used + wcwidth.width(pieces[-1])
+            if self._columns() - _LAST_CELLS <= cells < 2 * self._columns():
+                self._held = pieces.pop()
+        return "".join(map(self._place, pieces))
+
+    def end(self) -> str:
+        """The word that was held; the next text begins a line."""
+        held, self._held = self._place(self._held), ""
+        self._used = 0
+        return held
+
+    def _place(self, piece: str) -> str:
+        if piece == "\n":
+            self._used = 0
+            return piece
+        cells = wcwidth.width(piece)
+        if self._used and self._used + cells >= self._columns():
+            self._used = 0 if piece.isspace() else cells
+            return "\n" if piece.isspace() else f"\n{piece}"
+        self._used += cells
+        return piece
 
 
 def clipped(line: str, cells: int) -> str:

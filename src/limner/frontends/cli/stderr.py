@@ -16,8 +16,30 @@ _SIGNS_OF_SHORTAGE = ("MemoryError", "can't start new thread", "shared object", 
 
 
 def say(text: str) -> None:
-    """Print a line that is not the result."""
-    write(f"{clean_text(text)}\n")
+    """Print a line that is not the result, wrapped at the width of the terminal."""
+    write(f"{wrapped(clean_text(text), size().columns) if is_live() else clean_text(text)}\n")
+
+
+def wrapped(text: str, columns: int) -> str:
+    """A text whose lines fit the terminal: broken between words, indented as they begin."""
+    if all(len(line) < columns // 2 for line in text.splitlines()):
+        return text  # even if each character takes two cells
+    import wcwidth  # noqa: PLC0415 - most lines are short, and loading it takes a while
+
+    lines: list[str] = []
+    for line in text.split("\n"):
+        if wcwidth.width(line) < columns:
+            lines.append(line)
+            continue
+        indent = line[: len(line) - len(line.lstrip())]
+        lines += wcwidth.wrap(
+            line,
+            max(columns - 1, 1),
+            subsequent_indent=indent if len(indent) < columns // 2 else "",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    return "\n".join(lines)
 
 
 def write(text: str) -> None:

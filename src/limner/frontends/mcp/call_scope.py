@@ -1,9 +1,11 @@
 """The folder of the server and more folders -> what a call may read and write.
 
 A client's model chooses the paths. It may use what every model may use: the folder of generated
-pictures, the temp folder, and the folder it works in. That is the folder in which the server was
-started, unless it is the root folder or a user's home. More folders are allowed too: over stdio the
-roots that the client names, over HTTP the folders that the owner of the server lists.
+pictures, the temp folder, and the folder in which the server was started, unless that is the root
+folder or a user's home. More folders are allowed too: over stdio the roots that the client names,
+over HTTP the folders that the owner of the server lists. A relative path starts from the first of
+these: a root or a listed folder, the folder of the server, the folder of generated pictures. A file
+to read is looked for in all of them.
 """
 
 from __future__ import annotations
@@ -25,10 +27,15 @@ MAX_ROOTS = 16
 
 
 class CallScope(msgspec.Struct, frozen=True, kw_only=True):
-    """The folder that relative paths start from, and the files that a call may use."""
+    """The folders that relative paths start from, and the files that a call may use."""
 
-    cwd: Path
+    folders: tuple[Path, ...]
     reach: Reach
+
+    @property
+    def cwd(self) -> Path:
+        """The folder that a path to write starts from."""
+        return self.folders[0]
 
 
 class CallScopes:
@@ -47,15 +54,15 @@ class CallScopes:
         return self._known[roots]
 
     def _find(self, roots: tuple[Path, ...]) -> CallScope:
-        offered = (self._cwd, *roots)
+        offered = (*roots, self._cwd)
         granted = [Reach.for_model(home=self._home.folder, cwd=folder) for folder in offered]
         reach = replace(
             granted[0],
             read=tuple(path for one in granted for path in one.read),
             write=tuple(path for one in granted for path in one.write),
         )
-        narrow = (folder for folder in offered if Path(os.path.realpath(folder)) in reach.write)
-        return CallScope(cwd=next(narrow, self._home.generated), reach=reach)
+        narrow = [folder for folder in offered if Path(os.path.realpath(folder)) in reach.write]
+        return CallScope(folders=(*narrow, self._home.generated), reach=reach)
 
 
 def owned_folders(paths: Iterable[Path], *, home: Home) -> tuple[Path, ...]:

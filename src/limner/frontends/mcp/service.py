@@ -175,6 +175,7 @@ class McpService:
         context = ToolContext(
             call_id=call.id,
             cwd=scope.cwd,
+            more_folders=scope.folders[1:],
             reach=scope.reach,
             has_read_untrusted=has_read_untrusted,
             cancel=call.cancel,

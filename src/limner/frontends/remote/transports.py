@@ -20,6 +20,7 @@ from limner.net.websocket import WebSocketTransport, open_websocket
 
 SERVER_GONE = "SERVER_GONE"
 EXIT_TIMEOUT_S = 5.0
+LAST_WORDS_TIMEOUT_S = 1.0
 
 _SHOWN_CHARS = 500
 _STDERR_TAIL_BYTES = 4 * 1024
@@ -117,6 +118,9 @@ class ProcessTransport(StreamTransport):
         if self._has_sent_too_much:
             return f"the server sent a message of more than {MAX_MESSAGE_BYTES >> 20} MiB"
         await self._wait_for_exit()
+        # The last words may still be in the pipe. A child process may hold the pipe open.
+        await asyncio.wait({self._reading_stderr}, timeout=LAST_WORDS_TIMEOUT_S)
+        self._reading_stderr.cancel()
         stderr = redact(self._stderr_tail.decode("utf-8", "replace")).strip()[-_SHOWN_CHARS:]
         status = f"the server ended with status {self._process.returncode}"
         return f"{status}: {stderr}" if stderr else status
@@ -124,7 +128,10 @@ class ProcessTransport(StreamTransport):
     async def aclose(self) -> None:
         """Close its input, which asks it to end; stop it if it does not."""
         self._stdin.close()
-        await self._wait_for_exit()
+        try:
+            await self._wait_for_exit()
+        finally:
+            self._reading_stderr.cancel()
         with contextlib.suppress(OSError, RuntimeError):
             await self._stdin.wait_closed()
 
@@ -142,10 +149,8 @@ class ProcessTransport(StreamTransport):
         except asyncio.CancelledError:
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
-            raise
-        finally:
-            # Its child processes may hold the stream open longer than it lives.
             self._reading_stderr.cancel()
+            raise
 
     async def _read_stderr(self, stream: asyncio.StreamReader) -> None:
         while part := await stream.read(_READ_BYTES):

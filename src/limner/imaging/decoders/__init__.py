@@ -12,7 +12,7 @@ from typing import Protocol
 import msgspec
 from PIL import Image
 
-from limner.errors import CorruptImage
+from limner.errors import InputInvalid
 from limner.imaging.limits import WorkerLimits
 
 # The pixel cap is in `WorkerLimits`: Pillow's own only warns, and raises at twice the size.
@@ -55,9 +55,9 @@ def check_page(page: int, pages: int) -> None:
     """Check a page number before a page is decoded.
 
     Raises:
-        CorruptImage: the file does not have that page.
+        InputInvalid: the file does not have that page.
     """
     if not 1 <= page <= pages:
         count = "1 page" if pages == 1 else f"{pages} pages"
         hint = "Leave the page out." if pages == 1 else f"Give a page from 1 to {pages}."
-        raise CorruptImage(f"there is no page {page}: the file has {count}", hint=hint)
+        raise InputInvalid(f"there is no page {page}: the file has {count}", hint=hint)

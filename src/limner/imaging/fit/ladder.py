@@ -20,9 +20,6 @@ QUALITIES = (70, 60, 50, 40)
 # The ladder of the specification begins with 100 %, which has just failed.
 PERCENTS = (75, 50, 35, 25)
 MIN_EDGE = 100
-# The specification defines the first quality for JPEG only. With this much lower quality, the fast
-# WebP method has about the size of the default method, and looks almost the same.
-WEBP_BELOW = 3
 # Of candidates with the same size, the earlier one is chosen.
 PREFERENCE = (PNG, JPEG, WEBP)
 
@@ -56,7 +53,7 @@ def _rungs(source: DecodedSource, full: Image.Image) -> Iterator[tuple[Image.Ima
 
 def _encode_first(image: Image.Image, request: FitRequest, thread: ThreadPoolExecutor) -> Candidate:
     candidates: list[Candidate] = []
-    webp = _start_webp(image, max(0, request.quality - WEBP_BELOW), request, thread)
+    webp = _start_webp(image, request.quality, request, thread)
     if JPEG in request.formats:
         candidates.append(encoders.jpeg(image, request.quality))
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from PIL import Image
 
-from limner.errors import CorruptImage
+from limner.errors import InputInvalid
 from limner.imaging.decode import open_picture
 from limner.imaging.decoders import OpenedPicture
 from limner.imaging.fit.request import Region, Size
@@ -43,7 +43,7 @@ class DecodedSource:
 
     Raises:
         ImageError: as `open_picture`.
-        CorruptImage: the region does not touch the picture.
+        InputInvalid: the region does not touch the picture.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ def _clip_region(region: Region | None, size: Size) -> Region:
     left, top = max(0, region.x), max(0, region.y)
     right, bottom = min(width, region.x + region.width), min(height, region.y + region.height)
     if left >= right or top >= bottom:
-        raise CorruptImage(
+        raise InputInvalid(
             f"the region lies outside the picture, which is {width}x{height}",
             hint="Give x, y, width and height in pixels of the original.",
         )

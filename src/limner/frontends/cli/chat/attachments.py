@@ -6,11 +6,10 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
-from limner.errors import ReachDenied
+from limner.errors import InputInvalid, ReachDenied
 from limner.tools.base import ToolContext
-from limner.tools.file_lookup import find_file
+from limner.tools.file_lookup import find_file, plain_path
 
 # A suffix is cheap to check. The bytes decide later whether it is a picture.
 SUFFIXES = frozenset(
@@ -48,15 +47,13 @@ def is_only_pictures(message: str, context: ToolContext) -> bool:
 
 def find_picture(text: str, context: ToolContext) -> Path | None:
     """The picture file of a path: plain, quoted, escaped or a file URL."""
-    name = _unquoted(text.strip())
-    if name.startswith("file://"):
-        name = _url_path(name)
-    if os.path.splitext(name)[1].lower() not in SUFFIXES:  # noqa: PTH122 - any text, not a path
-        return None
     try:
-        path = find_file(name, context)
+        name = plain_path(text, field="path")
+        if os.path.splitext(name)[1].lower() not in SUFFIXES:  # noqa: PTH122 - any text, not a path
+            return None
+        path = find_file(text, context)
         return path if path.is_file() else None
-    except (ReachDenied, OSError, ValueError):
+    except (InputInvalid, ReachDenied, OSError, ValueError):
         return None
 
 
@@ -69,16 +66,3 @@ def _tokens(message: str) -> Iterator[str]:
         yield match["bare"]
         if (bare := match["bare"].strip(_AROUND)) != match["bare"]:
             yield bare
-
-
-def _unquoted(text: str) -> str:
-    is_quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
-    return text[1:-1] if is_quoted else text
-
-
-def _url_path(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return ""
-    return unquote(parts.path) if parts.netloc in ("", "localhost") else ""

@@ -31,8 +31,8 @@ from limner.errors import LimnerError
 from limner.frontends.cli.chat.tool_lines import collapsed, expanded, title
 from limner.frontends.cli.output import failure
 from limner.frontends.cli.preview import show
-from limner.frontends.cli.rendering import clipped
-from limner.frontends.cli.stderr import CLEAR_LINE, is_live, size, write
+from limner.frontends.cli.rendering import WordWrap, clipped
+from limner.frontends.cli.stderr import CLEAR_LINE, is_live, size, wrapped, write
 from limner.frontends.cli.terminal import SPINNER, TICK_S
 from limner.wires.base import Usage
 
@@ -53,6 +53,7 @@ class Screen:
         self, lim: Limner, *, write_text: Callable[[str], None] | None, shows_pictures: bool
     ) -> None:
         self._lim, self._write_text, self._shows_pictures = lim, write_text, shows_pictures
+        self._wrap = WordWrap(lambda: size().columns)
         self._is_free = asyncio.Event()
         self._is_free.set()
         self.is_verbose = False
@@ -88,7 +89,7 @@ class Screen:
     def line(self, text: str, *, dim: bool = False) -> None:
         """Show a text on lines of its own."""
         self._clear()
-        clean = clean_text(text)
+        clean = wrapped(clean_text(text), size().columns) if is_live() else clean_text(text)
         write(f"{_DIM}{clean}{_PLAIN}\n" if dim and is_live() else f"{clean}\n")
 
     def lines(self, texts: Iterable[str], *, dim: bool = False) -> None:
@@ -137,7 +138,7 @@ class Screen:
         if is_new or self._has_spinner:
             self._clear()
         text = clean_text(delta.text.replace("\r", ""))
-        self._write_text(text)
+        self._write_text(self._wrap.feed(text))
         if text:
             self._is_mid_line = not text.endswith("\n")
 
@@ -190,7 +191,7 @@ class Screen:
     def _end_turn(self, ended: TurnEnded) -> None:
         self._status = None
         if ended.text and not self._message_id and self._write_text is not None:
-            self._write_text(clean_text(ended.text.replace("\r", "")))
+            self._write_text(self._wrap.feed(clean_text(ended.text.replace("\r", ""))))
             self._is_mid_line = True
         self._clear()
         if ended.is_cut:
@@ -219,7 +220,7 @@ class Screen:
             write(CLEAR_LINE)
             self._has_spinner = False
         if self._is_mid_line and self._write_text is not None:
-            self._write_text("\n")
+            self._write_text(f"{self._wrap.end()}\n")
             self._is_mid_line = False
 
     async def _tick(self) -> None:

@@ -14,11 +14,12 @@ from limner.agent.events import Event, ToolFinished, TurnEnded, UsageUpdated, im
 from limner.client import Limner
 from limner.errors import ApprovalDenied, Cancelled
 from limner.frontends.cli import terminal
+from limner.frontends.cli.chat.attachments import find_pictures
 from limner.frontends.cli.chat.chat_agent import ChatAgent, ChatOptions
 from limner.frontends.cli.chat.chat_session import OFFLINE_NOTE
 from limner.frontends.cli.chat.screen import Screen
 from limner.frontends.cli.interrupts import interrupts
-from limner.frontends.cli.output import CommandResult, emit, speak
+from limner.frontends.cli.output import CommandResult, emit, is_new_today, speak
 from limner.frontends.cli.preview import shows_pictures
 from limner.frontends.cli.stderr import is_live, say
 from limner.frontends.cli.terminal import wait_for
@@ -58,11 +59,14 @@ async def _run(
         approval = _Approval()
         agent = ChatAgent(lim, options, ask=approval.ask)
         model = await agent.open()
-        if model.name == OFFLINE and not form.as_json:
+        is_offline = model.name == OFFLINE and not form.as_json
+        if is_offline and is_new_today(lim.home, lim.clock().date()):
             say(OFFLINE_NOTE)
         screen = approval.screen = _make_screen(lim, form)
         summary = _TurnSummary()
-        events = agent.current.run(message, images=images)
+        # The person typed these paths, so the model may see the pictures wherever they are.
+        typed = [str(path) for path in find_pictures(message, lim.person())]
+        events = agent.current.run(message, images=list(dict.fromkeys([*images, *typed])))
         with interrupts(_stopper(agent)):
             try:
                 await _follow(events, summary, screen, form)

@@ -15,8 +15,9 @@ from limner.frontends.cli.rendering import (
     OUTPUT_LINE_WIDTH,
     QUESTION_PREVIEW_WIDTH,
     clipped,
+    output_view,
 )
-from limner.json_shapes import decode_json
+from limner.json_shapes import as_object, decode_json
 from limner.tools.base import ToolCall, ToolResult
 
 # The main arguments of limner's own tools.
@@ -39,8 +40,11 @@ def main_argument(arguments: Mapping[str, Any]) -> str:
     return ""
 
 
-def collapsed(done: ToolFinished, *, columns: int) -> list[str]:
-    """The one line of a call, and its error if it failed."""
+def collapsed(done: ToolFinished, *, columns: int, whole: bool = False) -> list[str]:
+    """The line of a call, and its error or the beginning of its answer in words.
+
+    With ``whole`` the answer is left out, because all of it follows.
+    """
     result = done.result
     cost, seconds = format_usd(result.cost_nano), done.duration_ms / 1000
     facts = f" · {cost} · {seconds:.1f} s"
@@ -48,7 +52,19 @@ def collapsed(done: ToolFinished, *, columns: int) -> list[str]:
     lines = [clipped(f"{'✓' if result.ok else '✗'} {title(done.call)}", room) + facts]
     if not result.ok:
         lines.append(clipped(f"  {failure_of(result)}", max(columns, _MIN_CELLS)))
+    elif not whole:
+        lines += [clipped(f"  {line}", max(columns, _MIN_CELLS)) for line in answer_lines(result)]
     return lines
+
+
+def answer_lines(result: ToolResult) -> list[str]:
+    """The first lines of an answer in words, and the model that gave it; none for other results."""
+    value = as_object(decode_json(result.value))
+    text, details = value.get("text"), as_object(value.get("details"))
+    if not isinstance(text, str):
+        return []
+    facts = [details[name] for name in ("model", "mimeType") if isinstance(details.get(name), str)]
+    return output_view(text, footer=" · ".join(facts), expanded=False)
 
 
 def expanded(done: ToolFinished, *, columns: int) -> list[str]:
@@ -62,7 +78,10 @@ def expanded(done: ToolFinished, *, columns: int) -> list[str]:
     if more := len(result) - len(shown):
         shown.append(f"  … {more} more {'line' if more == 1 else 'lines'}")
     lines = [*arguments, *(["  ->", *shown] if shown else [])]
-    return [*collapsed(done, columns=columns), *(clipped(line, width) for line in lines)]
+    return [
+        *collapsed(done, columns=columns, whole=True),
+        *(clipped(line, width) for line in lines),
+    ]
 
 
 def failure_of(result: ToolResult) -> str:

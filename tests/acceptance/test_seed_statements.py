@@ -1,0 +1,354 @@
+"""The three specifications as a table: each statement, and the test or the ruling for it."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+
+import msgspec
+import pytest
+
+TESTS = Path(__file__).parents[1]
+GENERATE = "acceptance/test_seed_image_generate.py"
+INSPECT = "acceptance/test_seed_inspect_image.py"
+LADDER = "imaging/test_imaging_fit_ladder.py"
+PREVIEW = "frontends/test_cli_rendering.py"
+TOOLS = "frontends/appserver/test_appserver_tools.py"
+SCHEMA = "frontends/appserver/test_appserver_v1_schema.py"
+RESUME = "frontends/appserver/test_appserver_v1_resume.py"
+
+
+class Statement(msgspec.Struct, frozen=True, kw_only=True):
+    """One statement of a specification.
+
+    Attributes:
+        says: the statement.
+        file: the file of the test that shows it.
+        test: the name of the test.
+        ruling: how limner differs, and why; None if the statement is true as it stands.
+    """
+
+    says: str
+    file: str
+    test: str
+    ruling: str | None = None
+
+
+def true(says: str, file: str, test: str) -> Statement:
+    return Statement(says=says, file=file, test=test)
+
+
+def ruled(says: str, file: str, test: str, ruling: str) -> Statement:
+    return Statement(says=says, file=file, test=test, ruling=ruling)
+
+
+IMAGE_GENERATE = (
+    true(
+        "name, toolset, maxResultChars", GENERATE, "test_tool_surface_name_toolset_and_result_size"
+    ),
+    true(
+        "five parameters with their defaults",
+        GENERATE,
+        "test_parameters_are_the_table_in_its_order_with_its_defaults",
+    ),
+    true("prompt is required", GENERATE, "test_parameter_prompt_is_required"),
+    true(
+        "output_path defaults to generated/<timestamp>.png",
+        GENERATE,
+        "test_parameter_output_path_defaults_to_a_timestamp_in_the_generated_folder",
+    ),
+    ruled(
+        "size is one of four",
+        GENERATE,
+        "test_parameter_size_is_sent_and_measured",
+        "Other sizes and shapes are accepted if the provider can draw them.",
+    ),
+    true("quality is standard or hd", GENERATE, "test_parameter_quality_takes_no_other_word"),
+    true(
+        "the value has five members",
+        GENERATE,
+        "test_return_shape_has_the_five_members_first_and_in_order",
+    ),
+    true(
+        "cost_usd is at the top level too",
+        GENERATE,
+        "test_return_shape_cost_usd_is_also_at_the_top_level",
+    ),
+    true(
+        "prompt_used is the revised prompt",
+        GENERATE,
+        "test_return_shape_a_revised_prompt_is_not_masked",
+    ),
+    true(
+        "prompt_used echoes the prompt for Flux",
+        GENERATE,
+        "test_return_shape_prompt_used_echoes_the_prompt_for_flux",
+    ),
+    true("openai-dalle is DALL-E 3", GENERATE, "test_provider_matrix_openai_dalle_sends_dalle_3"),
+    ruled(
+        "replicate-flux draws all sizes for $0.003",
+        GENERATE,
+        "test_provider_matrix_replicate_flux_does_every_size_for_a_flat_price",
+        "Flux takes aspect ratios: the nearest one is drawn and fitted to the exact size.",
+    ),
+    true("Flux ignores quality", GENERATE, "test_provider_matrix_replicate_flux_ignores_quality"),
+    true("six prices of DALL-E 3", GENERATE, "test_dalle_3_pricing"),
+    ruled(
+        "auto takes openai-dalle, then replicate-flux",
+        GENERATE,
+        "test_auto_pick_takes_openai_dalle_first_while_it_lived",
+        "DALL-E 3 is retired, so today auto takes openai-image first.",
+    ),
+    ruled(
+        "without a key: IMAGE_GEN_NO_PROVIDER",
+        GENERATE,
+        "test_error_code_image_gen_no_provider",
+        "By default the embedded illustrator draws; images.embedded = false gives this error.",
+    ),
+    true("INVALID_SIZE_FOR_PROVIDER", GENERATE, "test_error_code_invalid_size_for_provider"),
+    true("IMAGE_GEN_REJECTED", GENERATE, "test_error_code_image_gen_rejected"),
+    true("IMAGE_GEN_QUOTA_EXCEEDED", GENERATE, "test_error_code_image_gen_quota_exceeded"),
+    true(
+        "IMAGE_GEN_PROVIDER_UNAVAILABLE", GENERATE, "test_error_code_image_gen_provider_unavailable"
+    ),
+    true("OUTPUT_PATH_DENIED", GENERATE, "test_error_code_output_path_denied"),
+    true("the first example", GENERATE, "test_example_basic_generation"),
+    true("the second example", GENERATE, "test_example_hd_portrait_with_explicit_provider"),
+    ruled(
+        "no editing",
+        GENERATE,
+        "test_limitation_generation_is_from_text_alone",
+        "Editing is a tool of its own, image_edit.",
+    ),
+    ruled(
+        "cloud providers only",
+        GENERATE,
+        "test_limitation_cloud_only_is_lifted_by_the_embedded_illustrator",
+        "A fresh machine draws with the embedded illustrator; local servers work by name.",
+    ),
+    true("no retry on a rejection", GENERATE, "test_limitation_no_retry_on_a_policy_rejection"),
+    ruled(
+        "the file is always a PNG",
+        GENERATE,
+        "test_limitation_png_only_whatever_the_extension",
+        "True for the tool; the command line writes the format that the name asks for.",
+    ),
+    ruled(
+        "Flux is polled for 120 s",
+        "acceptance/test_recovery.py",
+        "test_a_time_out_may_be_billed_names_its_job_and_is_recovered_later",
+        "The job survives its time-out and can be recovered.",
+    ),
+)
+
+INSPECT_IMAGE = (
+    true(
+        "two required inputs",
+        INSPECT,
+        "test_inputs_are_path_and_question_both_required_strings",
+    ),
+    true(
+        "path is relative to the session's folder",
+        INSPECT,
+        "test_input_path_is_resolved_relative_to_the_session_cwd",
+    ),
+    true("one text block, three details", INSPECT, "test_outputs_one_text_block_and_three_details"),
+    true("the text is the whole answer", INSPECT, "test_an_answer_of_40000_characters_stays_whole"),
+    true(
+        "mimeType is the type that was sent",
+        INSPECT,
+        "test_output_mime_type_is_the_one_actually_sent",
+    ),
+    ruled(
+        "single-shot, not streamed",
+        INSPECT,
+        "test_output_is_single_shot_while_the_answer_streams_to_the_progress",
+        "The answer streams to the progress display only.",
+    ),
+    ruled(
+        "the question preview has 100 columns",
+        PREVIEW,
+        "test_the_question_preview_is_100_columns_wide",
+        "The caps are for the preview in a conversation; a person reads whole answers.",
+    ),
+    true(
+        "4 lines collapsed",
+        PREVIEW,
+        "test_the_collapsed_output_has_4_lines_and_says_how_many_more",
+    ),
+    true("16 lines expanded", PREVIEW, "test_the_expanded_output_has_16_lines"),
+    true("blockImages rejects first", INSPECT, "test_flow_1_block_images_rejects_immediately"),
+    true("no registry", INSPECT, "test_flow_2_a_missing_registry_is_an_error"),
+    true("no models", INSPECT, "test_flow_2_an_empty_registry_is_an_error"),
+    true("no key", INSPECT, "test_flow_2_a_missing_api_key_is_an_error"),
+    true("no resolved model", INSPECT, "test_flow_2_an_unresolved_model_is_an_error"),
+    true("vision role first", INSPECT, "test_flow_3_the_vision_role_comes_first"),
+    true("default role second", INSPECT, "test_flow_3_the_default_role_comes_second"),
+    true("active model third", INSPECT, "test_flow_3_the_active_model_of_the_session_comes_third"),
+    true("first available last", INSPECT, "test_flow_3_the_first_available_model_comes_last"),
+    true("aliases are expanded", INSPECT, "test_flow_3_role_aliases_are_expanded"),
+    true(
+        "a name is resolved to a model",
+        INSPECT,
+        "test_a_role_may_be_an_id_alone_in_any_case_or_a_list",
+    ),
+    true(
+        "the model must take images",
+        INSPECT,
+        "test_flow_4_the_model_must_take_images_before_the_file_is_read",
+    ),
+    true("20 MiB at most", INSPECT, "test_limit_upload_input_cap_is_20_mib"),
+    ruled(
+        "PNG, JPEG, GIF and WEBP by content",
+        INSPECT,
+        "test_limit_supported_formats_are_png_jpeg_gif_and_webp",
+        "images.accept can add formats.",
+    ),
+    true("256 KiB are read to detect it", INSPECT, "test_limit_metadata_sniff_cap_is_256_kib"),
+    ruled(
+        "a picture that does not decode is sent as it is",
+        INSPECT,
+        "test_flow_7_a_picture_that_does_not_decode_is_sent_as_it_is",
+        "details say so, and above the pixel cap it is refused from its header.",
+    ),
+    true(
+        "another type is an error before any call",
+        INSPECT,
+        "test_flow_8_an_unsupported_type_is_rejected_before_any_model_call",
+    ),
+    true(
+        "the image comes before the text",
+        INSPECT,
+        "test_flow_9_one_user_message_with_the_image_before_the_text",
+    ),
+    true("one system prompt", INSPECT, "test_flow_10_the_system_prompt_comes_from_its_own_file"),
+    true(
+        "telemetry has the kind inspect_image",
+        "models/test_models_telemetry.py",
+        "test_a_call_is_one_span_with_names_and_numbers",
+    ),
+    true(
+        "an error of the model is the tool's",
+        INSPECT,
+        "test_flow_11_an_error_of_the_model_is_the_tools_error",
+    ),
+    true("only text, trimmed", INSPECT, "test_flow_12_only_text_is_concatenated_and_trimmed"),
+    true(
+        "autoResize off sends the original",
+        INSPECT,
+        "test_mode_original_image_sends_the_bytes_as_they_are",
+    ),
+    true(
+        "autoResize may re-encode", INSPECT, "test_mode_auto_resized_may_change_size_and_encoding"
+    ),
+    true("the file is only read", INSPECT, "test_side_effect_the_file_is_read_and_never_changed"),
+    true("the caller can abort", INSPECT, "test_side_effect_the_caller_can_abort_the_request"),
+    true(
+        "1568x1568, 500 KiB, quality 75",
+        LADDER,
+        "test_the_defaults_are_1568_by_1568_500_kib_and_quality_75",
+    ),
+    ruled(
+        "fast path within a quarter of the bytes",
+        LADDER,
+        "test_the_fast_path_ends_at_one_byte_over_a_quarter_of_the_byte_limit",
+        "The picture must be upright, too.",
+    ),
+    true("qualities 70, 60, 50, 40", LADDER, "test_the_quality_ladder_is_70_60_50_40"),
+    true(
+        "dimensions by 1.0 to 0.25, at least 100 pixels",
+        LADDER,
+        "test_the_dimension_ladder_is_100_75_50_35_25_percent_with_a_floor_of_100_pixels",
+    ),
+    true(
+        "the first pass keeps the smallest of three",
+        LADDER,
+        "test_the_first_pass_keeps_the_smallest_of_png_jpeg_and_webp",
+    ),
+    true("fallbacks are JPEG and WebP", LADDER, "test_a_fallback_is_never_a_png"),
+    true(
+        "request failed without a message",
+        INSPECT,
+        "test_error_request_failed_when_the_provider_says_nothing",
+    ),
+    true(
+        "the provider's message is passed through",
+        INSPECT,
+        "test_error_the_providers_message_is_passed_through",
+    ),
+    true("no text output", INSPECT, "test_error_no_text_output"),
+    ruled(
+        "only path and question are read",
+        INSPECT,
+        "test_note_other_inputs_are_ignored",
+        "Unknown inputs are ignored; paths, region and schema are optional extras.",
+    ),
+    true(
+        "a name does not make an image",
+        INSPECT,
+        "test_note_renaming_a_file_does_not_make_it_an_image",
+    ),
+    true("path variants of macOS", INSPECT, "test_note_path_variants_are_tried"),
+    true(
+        "no dimension notes in the output",
+        INSPECT,
+        "test_note_dimension_notes_are_not_in_the_output",
+    ),
+)
+
+DYNAMIC_TOOLS = (
+    true(
+        "contentItems with text and pictures",
+        TOOLS,
+        "test_every_answer_of_a_client_becomes_an_item_and_an_output",
+    ),
+    true(
+        "the old shape is refused",
+        TOOLS,
+        "test_an_invalid_answer_fails_with_a_text_that_shows_the_right_form",
+    ),
+    true(
+        "the model sees the picture of a client's tool",
+        "acceptance/test_appserver_examples.py",
+        "test_the_model_sees_the_picture_that_the_clients_tool_answers_with",
+    ),
+    ruled(
+        "FunctionCallOutputPayload has body and success",
+        SCHEMA,
+        "test_property_whatever_the_schema_allows_is_answered_and_all_of_it_comes_back",
+        "The real wire is a bare string or array: both are read, the wire form is written.",
+    ),
+    true("every kind of ResponseItem", SCHEMA, "test_every_kind_of_item_comes_back"),
+    true("a history as it is", SCHEMA, "test_a_history_comes_back_word_for_word"),
+    true(
+        "what the schema refuses is refused",
+        SCHEMA,
+        "test_what_the_schema_refuses_is_refused_by_the_name_of_the_member",
+    ),
+    ruled(
+        "resumeConversation by path, id or history",
+        RESUME,
+        "test_a_path_goes_before_an_id_and_an_id_before_a_history",
+        "Upstream has removed v1; limner serves v1 and v2.",
+    ),
+    true("NewConversationParams hold", RESUME, "test_every_override_holds_for_what_goes_on"),
+)
+
+TABLE = (*IMAGE_GENERATE, *INSPECT_IMAGE, *DYNAMIC_TOOLS)
+
+
+@cache
+def tests_in(file: str) -> frozenset[str]:
+    tree = ast.parse((TESTS / file).read_text(encoding="utf-8"))
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    return frozenset(node.name for node in tree.body if isinstance(node, functions))
+
+
+@pytest.mark.parametrize("statement", TABLE, ids=lambda one: one.says)
+def test_each_statement_has_its_test(statement: Statement) -> None:
+    assert statement.test in tests_in(statement.file)
+
+
+def test_no_statement_is_there_twice() -> None:
+    assert len({one.says for one in TABLE}) == len(TABLE)
