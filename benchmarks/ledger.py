@@ -54,9 +54,9 @@ async def _measure(folder: Path, rows: dict[str, int], rounds: int) -> None:
         _fill(path, count)
         stores[name] = Store(path)
         ledgers[name] = Money(stores[name], caps=caps, clock=lambda: datetime.now(UTC), program="p")
-        begun = time.perf_counter()
+        started_s = time.perf_counter()
         await ledgers[name].spent()
-        print(f"opening {count:,} rows the first time: {time.perf_counter() - begun:.1f} s")
+        print(f"opening {count:,} rows the first time: {time.perf_counter() - started_s:.1f} s")
     for what, work in WORK.items():
         times: dict[str, list[float]] = {name: [] for name in rows}
         for turn in range(rounds):
@@ -90,9 +90,9 @@ def _fill(path: Path, count: int) -> None:
 
 
 async def _reserve(money: Money) -> float:
-    begun = time.perf_counter()
+    started_s = time.perf_counter()
     reservation = await money.reserve(10, **CALL)
-    taken = time.perf_counter() - begun
+    taken = time.perf_counter() - started_s
     await money.release(reservation)
     return taken
 
@@ -100,21 +100,21 @@ async def _reserve(money: Money) -> float:
 async def _settle(money: Money) -> float:
     reservation = await money.reserve(10, **CALL)
     await money.mark_sent(reservation, request_json=None)
-    begun = time.perf_counter()
+    started_s = time.perf_counter()
     await money.settle(reservation, cost_nano=5, cost_source="table", picture=None)
-    return time.perf_counter() - begun
+    return time.perf_counter() - started_s
 
 
 async def _spend(money: Money) -> float:
-    begun = time.perf_counter()
+    started_s = time.perf_counter()
     await money.spend()
-    return time.perf_counter() - begun
+    return time.perf_counter() - started_s
 
 
 async def _spent(money: Money) -> float:
-    begun = time.perf_counter()
+    started_s = time.perf_counter()
     await money.spent(session_id="s0")
-    return time.perf_counter() - begun
+    return time.perf_counter() - started_s
 
 
 WORK: dict[str, Callable[[Money], Awaitable[float]]] = {

@@ -13,6 +13,7 @@ from limner.frontends.appserver.protocol import base, items
 from limner.frontends.appserver.protocol.base import OUR_NOTIFICATIONS, PROTOCOL_VERSION
 from limner.frontends.appserver.protocol.notifications import NOTIFICATIONS
 from limner.frontends.appserver.protocol.server_requests import SERVER_REQUESTS, Decision
+from limner.frontends.appserver.protocol.startup import UNSERVED
 from limner.frontends.appserver.v1 import approvals as first_approvals
 from limner.frontends.appserver.v1 import events as first_events
 from limner.frontends.appserver.v1.types import METHODS as FIRST_METHODS
@@ -76,8 +77,8 @@ resumed with the other, and clients of both can subscribe to the same conversati
 - `resumeConversation` uses `path`, else `conversationId`, else a non-empty `history`. The history
   of the conversation is in `initialMessages`, one event for each item. An item that no event can
   carry completely is a `raw_response_item`.
-- Items of a `history` are checked against the schema that Codex published. Both forms of an output
-  are accepted: `{"body": ...}` and the bare string or array.
+- Items of a `history` are stored as they came. An item that is not valid is left out with a
+  warning. Both forms of an output are accepted: `{"body": ...}` and the bare string or array.
 - `profile` is a personality, `config` has dotted settings, `includeApplyPatchTool` only causes a
   warning. `dynamicTools` is accepted as in `thread/start`; calls come as `item/tool/call`.
 - `sendUserTurn` may leave out options that do not change.
@@ -115,6 +116,10 @@ def app_server() -> Lines:
         if shown:
             yield f"| `{name}` | {', '.join(shown)} |\n"
     yield "\nMembers that are not among the params above are accepted and ignored.\n"
+    yield "\n### Methods of Codex that are not served\n\n"
+    yield "| methods that start with | why |\n|---|---|\n"
+    for names, why in UNSERVED.items():
+        yield f"| {', '.join(f'`{name}`' for name in names.split(', '))} | {why} |\n"
     yield "\n## Notifications\n\n| method | meaning | members |\n|---|---|---|\n"
     for name, kind in NOTIFICATIONS.items():
         ours = "*limner*. " if name in OUR_NOTIFICATIONS else ""

@@ -7,11 +7,12 @@ import json
 import os
 import resource
 import signal
+import sqlite3
 import sys
 import time
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from limner.testing.servers.openai_server import OpenAIServer
 
 LIMNER = Path(sys.executable).with_name("limner")
 GUARD_S = 60.0
+WEEK_S = 7 * 24 * 60 * 60
 
 
 @contextmanager
@@ -54,6 +56,17 @@ async def limner(*words: str, env: Mapping[str, str], cwd: Path) -> tuple[int, A
     assert process.returncode is not None
     assert out, err.decode()
     return process.returncode, json.loads(out)
+
+
+async def collect_a_week_later(home: Path, *, env: Mapping[str, str], cwd: Path) -> None:
+    """Make everything in a home a week older, then remove all that nothing refers to."""
+    for path in (*home.glob("incoming/*"), *home.glob("blobs/*/*")):
+        moment_s = path.stat().st_mtime - WEEK_S
+        os.utime(path, (moment_s, moment_s))
+    with closing(sqlite3.connect(home / "limner.db")) as connection, connection:
+        for table in ("ledger", "jobs", "pictures"):
+            connection.execute(f"UPDATE {table} SET created_ms = created_ms - {WEEK_S * 1000}")
+    await limner("gc", "--all", env=env, cwd=cwd)
 
 
 async def kill(process: Process) -> None:

@@ -74,7 +74,7 @@ FAILED = "If a client's tool fails, the model and the client get the error messa
 NO_FILE = "A thread has no file, so `path` is null and `source` is `appServer`."
 CURSORS = "Cursors have another format. Clients send them back unchanged."
 NO_CURSORS = "`thread/resume` returns no cursors. A list without a cursor starts at the newest."
-READ = "limner does not store what a user has read. It only reports when a turn adds something."
+READ = "A turn that the user interrupts adds nothing to read."
 FORKS = "A fork's preview is the start of its source thread, and lists name the source thread."
 ACCOUNT = "limner has no account, so it knows no account limits."
 REFUSED = "If a provider rejects a request, the error is `badRequest` and names the provider."
@@ -88,7 +88,6 @@ ALLOWED = (
     Allowed(where=r".*(thread|data\[\])\.(path|source)", why=NO_FILE, is_read=True),
     Allowed(where=r"thread/(list|turns/list|items/list) answered .*Cursor", why=CURSORS),
     Allowed(where=r"thread/resume answered .*Cursor", why=NO_CURSORS, is_read=True),
-    Allowed(where=r".*result\.readStates?\..*", why=READ),
     Allowed(where=r".*(thread|data\[\])\.preview", why=FORKS, scene="fork|archive"),
     Allowed(where=r"thread/list answered .*\.forkedFromId", why=FORKS, is_read=True),
     Allowed(

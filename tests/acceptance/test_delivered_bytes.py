@@ -15,7 +15,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from tests.acceptance.conftest import PRICE_NANO, Studio, picture, unlabelled
-from tests.acceptance.hardship import full_disk, held_back, kill_child, kill_children, limner
+from tests.acceptance.hardship import (
+    collect_a_week_later,
+    full_disk,
+    held_back,
+    kill_child,
+    kill_children,
+    limner,
+)
 from tests.fuzz import IS_LONG
 
 from limner import LimnerError, ToolCall
@@ -256,8 +263,13 @@ async def test_workers_that_are_killed_at_any_moment_of_paid_calls_lose_no_pictu
                 await drawing
             except LimnerError as error:
                 errors.append(error)
+        await collect_a_week_later(studio.home, env=studio.env, cwd=studio.cwd)
         for job in await lim.money.unfinished_jobs():
             assert await lim.recover(job) is not None
+    await collect_a_week_later(studio.home, env=studio.env, cwd=studio.cwd)
+    assert {openai.picture, replicate.picture} <= {
+        blob.read_bytes() for blob in (studio.home / "blobs").glob("*/*")
+    }
     billed = len(openai.sent("generate")) + len(replicate.predictions)
     assert [state for state, _, has_picture in await ledger(studio) if has_picture] == (
         ["settled"] * billed

@@ -20,7 +20,7 @@ from typing import Any, Literal
 import pytest
 from PIL import Image
 from tests.acceptance.conftest import Studio, unlabelled
-from tests.acceptance.hardship import kill, limner, start, until
+from tests.acceptance.hardship import collect_a_week_later, kill, limner, start, until
 from tests.acceptance.kill_servers import (
     FAILS_EVERY,
     PROMPT,
@@ -120,6 +120,10 @@ class Storm:
         _, said = await limner("jobs", "recover", env=self.studio.env, cwd=self.studio.cwd)
         return said["jobs"]
 
+    async def collect_a_week_later(self) -> None:
+        """Remove all that nothing refers to, as a week from now."""
+        await collect_a_week_later(self.studio.home, env=self.studio.env, cwd=self.studio.cwd)
+
     async def spent_usd(self) -> float:
         """What a fresh process says; it concludes what the dead have left."""
         _, said = await limner("spend", env=self.studio.env, cwd=self.studio.cwd)
@@ -194,6 +198,7 @@ async def test_kill_at_any_moment_loses_no_picture_and_no_money(storm: Storm) ->
     logger.info("Phases hit: %s", dict(sorted(phases(storm).items())))
     await assert_the_books_are_right(storm)
     here = storm.handles_in("incoming/*") | storm.handles_in("blobs/*/*")
+    await storm.collect_a_week_later()
 
     for _ in range(CALLS // 40):
         await kill_a_recovery(storm, after_s=rng.uniform(0.2, 1.5))
@@ -203,6 +208,9 @@ async def test_kill_at_any_moment_loses_no_picture_and_no_money(storm: Storm) ->
     await assert_the_books_are_right(storm)
     assert_every_prediction_was_brought_in_once(storm)
     assert_every_picture_that_was_here_is_bought(storm, here)
+    blobs = storm.handles_in("blobs/*/*")
+    await storm.collect_a_week_later()
+    assert storm.handles_in("blobs/*/*") == blobs
     files = {path: path.read_bytes() for path in storm.files()}
     again = await storm.recover()
     assert {job["state"] for job in again} <= {"unknown"}
@@ -280,7 +288,7 @@ def assert_files_are_right(storm: Storm, settled: list[dict[str, Any]]) -> None:
     for row in settled:
         assert row["path"] is None or Path(row["path"]).is_file()
     beside = {path.name for path in storm.studio.home.iterdir()}
-    database = {"limner.db", "limner.db-wal", "limner.db-shm", "home-id", "backups"}
+    database = {"limner.db", "limner.db-wal", "limner.db-shm", "home-id", "path-locks", "backups"}
     assert beside <= {"blobs", "incoming", "generated"} | database
 
 

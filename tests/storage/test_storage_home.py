@@ -20,7 +20,13 @@ import pytest
 from limner.errors import StorageError
 from limner.storage.blobs import Blobs
 from limner.storage.daily_copy import KEPT_COPIES, copy_of, daily_copies, make_copy
-from limner.storage.database import QUICK_CHECK_PAGES, REPAIR_HINT, open_database
+from limner.storage.database import (
+    QUICK_CHECK_PAGES,
+    REPAIR_HINT,
+    migrations,
+    open_database,
+    statements,
+)
 from limner.storage.home import Home
 from limner.storage.home_mark import HomeMark, read_mark
 from limner.storage.repair import repair_database
@@ -231,6 +237,25 @@ async def test_damage_that_the_daily_copy_finds_stops_the_next_process(home: Hom
     with pytest.raises(StorageError, match=r"is damaged: the daily check found '.*Page ") as caught:
         await sessions(home)
     assert caught.value.hint == REPAIR_HINT
+
+
+@pytest.mark.parametrize(("size_bytes", "count"), [(5 << 20, 1), (1 << 10, 0)])
+def test_a_large_home_of_an_earlier_version_says_that_it_is_brought_up_to_date(
+    home: Home, caplog: pytest.LogCaptureFixture, size_bytes: int, count: int
+) -> None:
+    home.folder.mkdir(exist_ok=True)
+    with closing(sqlite3.connect(home.database)) as earlier:
+        earlier.execute("PRAGMA user_version = 0")
+        for number, script in migrations()[:-1]:
+            for statement in statements(script):
+                earlier.execute(statement)
+            earlier.execute(f"PRAGMA user_version = {number}")
+        earlier.execute("CREATE TABLE filler AS SELECT zeroblob(?) AS filler", (size_bytes,))
+        earlier.commit()
+    for _ in range(2):
+        open_database(home.database).close()
+    said = "limner brings the tables of this home up to date once; please wait."
+    assert [record.getMessage() for record in caplog.records] == [said] * count
 
 
 READER = """

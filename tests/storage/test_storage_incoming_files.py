@@ -6,6 +6,7 @@ import hashlib
 import os
 import stat
 import sys
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -81,6 +82,22 @@ def test_a_file_is_removed_at_the_end_unless_it_is_kept(incoming: Incoming) -> N
         assert (again.read_all(), again.handle) == (DATA, HANDLE)
     incoming.remove(JOB)
     assert incoming.find(JOB) is None
+
+
+def test_bytes_that_the_home_could_not_take_are_found_and_removed(
+    incoming: Incoming, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "temp"
+    elsewhere.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(elsewhere))
+    kept, planted = elsewhere / f"{JOB}.1", elsewhere / f"{JOB}.2"
+    kept.write_bytes(DATA)
+    planted.symlink_to(tmp_path / "another file")
+    (tmp_path / "another file").write_bytes(DATA * 2)
+    assert incoming.find(JOB) == kept
+    assert incoming.job_ids() == {JOB}
+    incoming.remove(JOB)
+    assert names(elsewhere) == [planted.name]
 
 
 def test_without_room_on_the_disk_nothing_is_opened(incoming: Incoming, tmp_path: Path) -> None:

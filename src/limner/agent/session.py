@@ -124,6 +124,27 @@ class Session:
         """
         return await self._add(items, created_ms=created_ms, is_compaction=True)
 
+    async def cut(self, from_seq: int) -> None:
+        """Delete every item from a seq on. A model is then sent what it was sent before them.
+
+        Raises as `append` does.
+        """
+        sends_from, compaction = 0, None
+        async for stored in self.items():
+            found = stored.item.get("compaction")
+            if stored.seq < from_seq and found not in (None, compaction):
+                sends_from, compaction = stored.seq, found
+
+        def work(tx: Transaction) -> None:
+            about = self._about(tx)
+            self._check_write(tx, self.id)
+            kept = about.sends_from if about.sends_from < from_seq else sends_from
+            tx.run("item_cut", id=self.id, from_seq=from_seq)
+            tx.run("item_cut_pictures", id=self.id, from_seq=from_seq)
+            tx.run("session_cut", id=self.id, items=from_seq, sends_from=kept)
+
+        await self._store.write(work)
+
     async def note_untrusted(self) -> None:
         """Record that content from outside came into it; the first time is stored.
 

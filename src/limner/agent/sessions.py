@@ -14,6 +14,7 @@ from limner.agent.leases import Lease, Leases, refuse_elsewhere
 from limner.agent.session import (
     Session,
     SessionAbout,
+    decode_item,
     escape_surrogates,
     milliseconds,
     no_session,
@@ -21,9 +22,12 @@ from limner.agent.session import (
 )
 from limner.errors import InputInvalid
 from limner.storage.store import Store, Transaction
+from limner.wires.items import Item, iter_parts
 
 PAGE_SESSIONS = 50
 SESSION_EXISTS = "SESSION_EXISTS"
+MAX_SEARCHED = 5_000
+SNIPPET_CHARS = 100
 _EVERY_ITEM = 2**62
 
 
@@ -82,6 +86,23 @@ class Sessions:
         """
         found = await self._store.read(lambda tx: _find(tx, session_id))
         return self._session(found)
+
+    async def search(self, term: str) -> dict[str, str]:
+        """The sessions whose items have a text, and the first text that has it, by id."""
+        # Stored items are JSON, so the term is looked for as JSON writes it.
+        written = json.dumps(term, ensure_ascii=False)[1:-1]
+        for special in ("\\", "%", "_"):
+            written = written.replace(special, f"\\{special}")
+        rows = await self._store.read(
+            lambda tx: tx.all("item_search", pattern=f"%{written}%", limit=MAX_SEARCHED)
+        )
+        found: dict[str, str] = {}
+        for row in rows:
+            if row["session_id"] not in found:
+                text = _excerpt(decode_item(row["item"]), term)
+                if text is not None:
+                    found[row["session_id"]] = text
+        return found
 
     async def hold(self, session_id: str) -> Lease:
         """Take the lease of a session, to run turns in it.
@@ -230,6 +251,17 @@ def new_id() -> str:
     version, variant = 0x7 << 76, 0b10 << 62
     random = int.from_bytes(os.urandom(10)) & (0xFFF << 64 | (1 << 62) - 1)
     return str(uuid.UUID(int=made_ms << 80 | version | variant | random))
+
+
+def _excerpt(item: Item, term: str) -> str | None:
+    """The part of a text of an item that has a term; None if it is not in a text."""
+    output: object = item.get("output")
+    texts = [output] if isinstance(output, str) else [part.get("text") for part in iter_parts(item)]
+    for text in texts:
+        at = text.casefold().find(term.casefold()) if isinstance(text, str) else -1
+        if isinstance(text, str) and at >= 0:
+            return " ".join(text[max(0, at - SNIPPET_CHARS) : at + SNIPPET_CHARS].split())
+    return None
 
 
 def _find(tx: Transaction, prefix: str) -> str:

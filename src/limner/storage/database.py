@@ -5,6 +5,7 @@ A home that cannot be written is read from a private copy of its database.
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sqlite3
@@ -35,6 +36,8 @@ REPAIR_HINT = (
 
 _BUSY_RETRY_S = 0.02
 _MARK_READS = 5
+
+logger = logging.getLogger("limner.storage")
 
 
 @cache
@@ -160,6 +163,8 @@ def migrate(connection: sqlite3.Connection, *, home: Home | None) -> bool:
         home: the home whose database must not be empty if the home was used; None to allow it.
     """
     is_new = False
+    if 0 < schema_version(connection) < migrations()[-1][0] and not _is_small(connection):
+        logger.warning("limner brings the tables of this home up to date once; please wait.")
     for number, script in migrations():
         if schema_version(connection) >= number:
             continue
@@ -341,9 +346,13 @@ def _use_wal(connection: sqlite3.Connection) -> None:
 
 
 def _check_small(connection: sqlite3.Connection, path: Path) -> None:
-    pages = connection.execute("PRAGMA page_count").fetchone()[0]
-    if pages <= QUICK_CHECK_PAGES and (found := quick_check(connection)) is not None:
+    if _is_small(connection) and (found := quick_check(connection)) is not None:
         raise damaged(path, f"is damaged: {found}")
+
+
+def _is_small(connection: sqlite3.Connection) -> bool:
+    """Whether reading every page takes no time that a user notices."""
+    return connection.execute("PRAGMA page_count").fetchone()[0] <= QUICK_CHECK_PAGES
 
 
 def _check_mark(connection: sqlite3.Connection, home: Home) -> HomeMark:

@@ -10,6 +10,7 @@ import errno
 import hashlib
 import os
 import shutil
+import stat
 import sys
 import tempfile
 import threading
@@ -78,7 +79,7 @@ class Incoming:
 
     def job_ids(self) -> set[str]:
         """The jobs that have a file here."""
-        return {path.name.partition(".")[0] for path in self._folder.glob("job_*.*")}
+        return {path.name.partition(".")[0] for path in self._files("job_*")}
 
     def remove_concluded(self, job_ids: Iterable[str]) -> list[int]:
         """Delete the files of jobs that have ended; returns the size of each.
@@ -95,7 +96,11 @@ class Incoming:
         return sizes
 
     def _files(self, job_id: str) -> Iterator[Path]:
-        return self._folder.glob(f"{job_id}.*")
+        yield from self._folder.glob(f"{job_id}.*")
+        # The bytes are here if the home could not take them: see `IncomingFile.write`.
+        for path in Path(tempfile.gettempdir()).glob(f"{job_id}.*"):
+            if _is_ours(path):
+                yield path
 
 
 class IncomingFile:
@@ -311,6 +316,16 @@ def _allocate(fd: int, folder: Path, size_bytes: int) -> None:
     # This system cannot set room aside: at least it must be there now.
     if shutil.disk_usage(folder).free < size_bytes:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a file in a folder that all users may write is a plain file of this user."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return False
+    is_mine = sys.platform == "win32" or status.st_uid == os.geteuid()
+    return is_mine and stat.S_ISREG(status.st_mode)
 
 
 def _is_locked(path: Path) -> bool:

@@ -6,9 +6,11 @@ from typing import Any
 
 from limner.frontends.appserver.protocol import (
     accounts,
+    base,
     items,
     notifications,
     server_requests,
+    startup,
     threads,
     turns,
 )
@@ -118,7 +120,29 @@ _TOKENS = notifications.TokenUsageBreakdown(
 )
 _TURN_OF: dict[str, Any] = {"thread_id": "a", "turn_id": "t1"}
 
+_READ_STATE = threads.ThreadReadState(first_unread=threads.TurnPosition(turn_id="t1"), revision="r")
+_MODE = threads.CollaborationMode(settings=threads.CollaborationSettings(model="m"))
+
 RESULTS: dict[str, Any] = {
+    **{
+        type(row.answer).__name__: row.answer
+        for row in startup.METHODS.values()
+        if row.answer is not None
+    },
+    "SkillsListResponse": startup.SkillsListResponse(data=(startup.SkillsListEntry(cwd="/w"),)),
+    "HooksListResponse": startup.HooksListResponse(data=(startup.HooksListEntry(cwd="/w"),)),
+    "RemoteControlStatusReadResponse": startup.RemoteControlStatusReadResponse(
+        server_name="here", installation_id="i"
+    ),
+    "ThreadItemsReadResponse": threads.ThreadItemsReadResponse(
+        data=(items.ThreadItemEntry(item=THREAD_ITEMS[0], turn_id="t1"),)
+    ),
+    "ThreadSearchResponse": threads.ThreadSearchResponse(
+        data=(threads.ThreadSearchResult(thread=THREAD, snippet="a"),)
+    ),
+    "ThreadMetadataUpdateResponse": threads.ThreadMetadataUpdateResponse(thread=THREAD),
+    "ThreadReadStateUpdateResponse": threads.ThreadReadStateUpdateResponse(read_state=_READ_STATE),
+    "ThreadRevertResponse": threads.ThreadRevertResponse(thread=THREAD),
     "ThreadStartResponse": threads.ThreadStartResponse(**_OPENED),
     "ThreadResumeResponse": threads.ThreadResumeResponse(**_OPENED),
     "ThreadForkResponse": threads.ThreadForkResponse(**_OPENED),
@@ -167,6 +191,18 @@ NOTICES: tuple[notifications.Notice, ...] = (
     notifications.ThreadStatusChangedNotification(thread_id="a", status=threads.NotLoaded()),
     notifications.ThreadStatusChangedNotification(thread_id="a", status=threads.Broken()),
     notifications.ThreadNameUpdatedNotification(thread_id="a", thread_name="b"),
+    notifications.ThreadRevertedNotification(thread_id="a"),
+    notifications.ThreadSettingsUpdatedNotification(
+        thread_id="a",
+        thread_settings=threads.ThreadSettings(
+            model="m",
+            model_provider="openai",
+            cwd="/w",
+            approval_policy="never",
+            sandbox_policy=base.ReadOnly(),
+            collaboration_mode=_MODE,
+        ),
+    ),
     notifications.ThreadArchivedNotification(thread_id="a"),
     notifications.ThreadUnarchivedNotification(thread_id="a"),
     notifications.ThreadDeletedNotification(thread_id="a"),
@@ -175,8 +211,8 @@ NOTICES: tuple[notifications.Notice, ...] = (
     notifications.ThreadGoalClearedNotification(thread_id="a"),
     notifications.ThreadReadStateChangedNotification(
         thread_id="a",
-        read_state=notifications.ThreadReadState(
-            first_unread=notifications.TurnPosition(turn_id="t1"), revision="r"
+        read_state=threads.ThreadReadState(
+            first_unread=threads.TurnPosition(turn_id="t1"), revision="r"
         ),
     ),
     notifications.ThreadTokenUsageUpdatedNotification(

@@ -23,7 +23,7 @@ def handler_of(row: Method) -> Any:
     return getattr(import_module(f"limner.frontends.appserver.{module}"), name)
 
 
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("name", [name for name, row in ROWS.items() if row.answer is None])
 def test_a_handler_takes_what_the_table_gives_it_and_returns_the_result_or_replies_itself(
     name: str,
 ) -> None:

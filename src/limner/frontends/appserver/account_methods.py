@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import platform
 import time
+import uuid
 from typing import Any, get_args
 
 from limner.agent.session_options import SessionOptions
 from limner.client import Limner
 from limner.frontends.appserver.dispatch import RpcCall
-from limner.frontends.appserver.protocol import accounts, notifications
+from limner.frontends.appserver.handshake import user_agent
+from limner.frontends.appserver.protocol import accounts, notifications, startup
 from limner.frontends.appserver.rpc_errors import invalid_request
+from limner.frontends.appserver.server import Host
 from limner.frontends.appserver.thread_options import name_for_clients, resolve_model
 from limner.frontends.appserver.threads import ThreadTable
 from limner.models.registry import EYES, KnownModel
@@ -94,6 +98,42 @@ async def logout(threads: ThreadTable, call: RpcCall) -> None:
     threads.limner.keys.remove(KEY)
     call.answer(accounts.LogoutAccountResponse())
     threads.clients.notify(notifications.AccountUpdatedNotification())
+
+
+async def auth_status(threads: ThreadTable) -> startup.GetAuthStatusResponse:
+    """How the client is logged in; the key itself is never sent back."""
+    is_stored = threads.limner.keys.is_stored(KEY)
+    return startup.GetAuthStatusResponse(auth_method="apikey" if is_stored else None)
+
+
+async def client_user_agent(call: RpcCall) -> startup.GetUserAgentResponse:
+    """The name of the server on behalf of the client."""
+    name, version = call.connection.client or ("", "")
+    return startup.GetUserAgentResponse(user_agent=user_agent(name, version))
+
+
+async def skills_list(host: Host, params: startup.SkillsListParams) -> startup.SkillsListResponse:
+    """No folder has skills."""
+    folders = params.cwds or [str(host.cwd)]
+    return startup.SkillsListResponse(
+        data=tuple(startup.SkillsListEntry(cwd=folder) for folder in folders)
+    )
+
+
+async def hooks_list(host: Host, params: startup.HooksListParams) -> startup.HooksListResponse:
+    """No folder has hooks."""
+    folders = params.cwds or [str(host.cwd)]
+    return startup.HooksListResponse(
+        data=tuple(startup.HooksListEntry(cwd=folder) for folder in folders)
+    )
+
+
+async def remote_control_status(host: Host) -> startup.RemoteControlStatusReadResponse:
+    """There is no remote control; the ids name this machine and this home."""
+    return startup.RemoteControlStatusReadResponse(
+        server_name=platform.node() or "limner",
+        installation_id=str(uuid.uuid5(uuid.NAMESPACE_URL, host.settings.home.as_uri())),
+    )
 
 
 async def rate_limits_read() -> accounts.GetAccountRateLimitsResponse:

@@ -8,13 +8,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from limner.frontends.appserver.dispatch import RpcCall, RpcHandler
-from limner.frontends.appserver.protocol import accounts, threads, turns
+from limner.frontends.appserver.protocol import accounts, startup, threads, turns
 from limner.frontends.appserver.protocol.base import Method
 
 if TYPE_CHECKING:
     from limner.frontends.appserver.server import Host
 
-METHODS: Mapping[str, Method] = {**accounts.METHODS, **threads.METHODS, **turns.METHODS}
+METHODS: Mapping[str, Method] = {
+    **accounts.METHODS,
+    **threads.METHODS,
+    **turns.METHODS,
+    **startup.METHODS,
+}
 """Every method of protocol v2. Each row is declared next to its types."""
 
 
@@ -35,7 +40,7 @@ class Handlers(Mapping[str, RpcHandler]):
 
     def _handler(self, row: Method) -> RpcHandler:
         return RpcHandler(
-            serve=partial(_serve, self._host, row.handler),
+            serve=partial(_serve, self._host, row),
             params=row.params,
             experimental=row.is_experimental,
             experimental_fields=row.experimental_fields,
@@ -53,13 +58,15 @@ class Handlers(Mapping[str, RpcHandler]):
         return len(self._v2) + len(self._v1)
 
 
-async def _serve(host: Host, handler: str, call: RpcCall, params: Any) -> object:
+async def _serve(host: Host, row: Method, call: RpcCall, params: Any) -> object:
     """Import a handler and call it with the parameters that it has.
 
     It may have any of: `host`, `threads`, `call` and `params`. Handlers are imported at their
     first call, so that a client that only sends `initialize` gets a fast answer.
     """
-    module, _, name = handler.partition(":")
+    if row.answer is not None:
+        return row.answer
+    module, _, name = row.handler.partition(":")
     if module.startswith("v1."):
         call.connection.is_first_protocol = True
     function = getattr(import_module(f"limner.frontends.appserver.{module}"), name)

@@ -35,7 +35,14 @@ from limner.frontends.appserver.protocol.notifications import (
     ThreadTokenUsage,
     TokenUsageBreakdown,
 )
-from limner.frontends.appserver.protocol.threads import Active, Broken, Idle, ThreadStatus
+from limner.frontends.appserver.protocol.threads import (
+    Active,
+    Broken,
+    Idle,
+    ThreadReadState,
+    ThreadStatus,
+    TurnPosition,
+)
 from limner.frontends.appserver.protocol.turns import Turn
 from limner.frontends.appserver.rpc_errors import turn_error
 from limner.frontends.appserver.subscribers import Subscribers
@@ -55,6 +62,7 @@ class TurnContext(msgspec.Struct, frozen=True, kw_only=True):
         tools: the client's tools, by the names that the model has for them.
         is_tool: whether there is a tool of a name.
         tokens: the tokens of the turns before.
+        read_state: how far the user has read.
         subscribers: get the notifications.
     """
 
@@ -63,6 +71,7 @@ class TurnContext(msgspec.Struct, frozen=True, kw_only=True):
     tools: Mapping[str, ToolSpec]
     is_tool: Callable[[str], bool]
     tokens: TokenUsageBreakdown
+    read_state: ThreadReadState | None
     subscribers: Subscribers
 
 
@@ -88,6 +97,7 @@ class TurnNotifications:
         self.status: ThreadStatus = Idle()
         self._tokens = context.tokens
         self._last_tokens: TokenUsageBreakdown | None = None
+        self._unread: ThreadReadState | None = None
         self._started_ms = 0
         self._message: AgentMessage | None = None
         self._last: AgentMessage | None = None
@@ -131,7 +141,9 @@ class TurnNotifications:
         self._set_status(Active(active_flags=("waitingOnApproval",) if on_approval else ()))
 
     def with_usage(self, state: ThreadState) -> ThreadState:
-        """A copy of the state with the tokens of this turn."""
+        """A copy of the state with the tokens of this turn, and what it adds to read."""
+        if self._unread is not None:
+            state = state.with_extras(read_state=self._unread)
         return state.with_usage(self._tokens, last=self._last_tokens, turn_id=self.turn_id)
 
     def send(self, event: events.Event) -> None:
@@ -311,11 +323,13 @@ class TurnNotifications:
         self._notify(notifications.TurnCompletedNotification(thread_id=thread_id, turn=turn))
 
     def _read_state(self) -> Notice:
-        state = notifications.ThreadReadState(
-            first_unread=notifications.TurnPosition(turn_id=self.turn_id), revision=new_id()
+        before = self._context.read_state
+        first = None if before is None else before.first_unread
+        self._unread = ThreadReadState(
+            first_unread=first or TurnPosition(turn_id=self.turn_id), revision=new_id()
         )
         return notifications.ThreadReadStateChangedNotification(
-            thread_id=self._context.thread_id, read_state=state
+            thread_id=self._context.thread_id, read_state=self._unread
         )
 
     def _error(self, error: LimnerError, *, will_retry: bool) -> None:

@@ -18,6 +18,7 @@ DRAFT = "http://json-schema.org/draft-07/schema#"
 BUNDLE = "limner_app_server_protocol.schemas.json"
 _REFERENCE = "#/definitions/{name}"
 _LOGIN = "LoginAccountParams"
+_FOLDERS = {"initialize": "v1/", "fuzzyFileSearch": ""}
 
 
 def write(out: Path) -> list[Path]:
@@ -61,10 +62,10 @@ def result_name(method: Method) -> str:
 def _types() -> Iterator[tuple[str, Any]]:
     """Every type, by the file of its schema."""
     for name, method in METHODS.items():
-        folder = "v1" if name == "initialize" else "v2"
+        folder = _FOLDERS.get(name, "v2/")
         if method.params is not None:
-            yield f"{folder}/{params_name(method)}.json", method.params
-        yield f"{folder}/{result_name(method)}.json", method.result
+            yield f"{folder}{params_name(method)}.json", method.params
+        yield f"{folder}{result_name(method)}.json", method.result
     for kind in NOTIFICATIONS.values():
         yield f"v2/{kind.__name__}.json", kind
     for request in SERVER_REQUESTS.values():

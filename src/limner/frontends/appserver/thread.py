@@ -339,8 +339,7 @@ class LiveThread:
             self._running, self._status = None, notifications.status
             self.last_used = time.monotonic()
             self._on_idle(self)
-        if ended.error is None:
-            await self._save_or_log(notifications.with_usage(self.state))
+        await self._save_or_log(notifications.with_usage(self.state))
 
     async def _outcome(self, work: TurnWork, notifications: TurnNotifications) -> TurnEnded:
         """The end of a turn; a bug is an end too."""
@@ -376,6 +375,7 @@ class LiveThread:
             tools=self._setup.named,
             is_tool=lambda name: registry.get(name) is not None,
             tokens=self.state.extras.tokens or NO_TOKENS,
+            read_state=self.state.extras.read_state,
             subscribers=self.subscribers,
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 from msgspec.structs import replace
@@ -37,7 +37,10 @@ async def read(
         if params.include_turns
         else ()
     )
-    return protocol.ThreadReadResponse(thread=await stored_view(threads, about, turns=turns))
+    return protocol.ThreadReadResponse(
+        thread=await stored_view(threads, about, turns=turns),
+        read_state=threads.state_of(about).extras.read_state,
+    )
 
 
 async def turns_list(
@@ -69,6 +72,54 @@ async def items_list(
         cursor=params.cursor,
         limit=params.limit,
         direction=params.sort_direction,
+    )
+
+
+async def items_read(
+    threads: ThreadTable, params: protocol.ThreadItemsReadParams
+) -> protocol.ThreadItemsReadResponse:
+    """Some items of a turn, in the order of the turn."""
+    session, about = await threads.stored(params.thread_id)
+    page = await threads.history.items_page(
+        session, threads.history_context(about), turn_id=params.turn_id, limit=MAX_ITEMS_READ
+    )
+    wanted = frozenset(params.item_ids)
+    return protocol.ThreadItemsReadResponse(
+        data=tuple(entry for entry in page.data if entry.item.id in wanted)
+    )
+
+
+async def search(
+    threads: ThreadTable, params: protocol.ThreadSearchParams
+) -> protocol.ThreadSearchResponse:
+    """One page of the threads whose name, preview or items have a text."""
+    term = params.search_term.strip()
+    if not term:
+        raise invalid_request("search term must not be empty")
+    snippets = await threads.limner.sessions.search(term)
+    wanted = ThreadListParams(
+        cursor=params.cursor,
+        limit=params.limit,
+        sort_key=params.sort_key,
+        sort_direction=params.sort_direction,
+        source_kinds=params.source_kinds,
+        archived=params.archived,
+    )
+    found = [
+        about
+        for about in await _matching(threads, wanted)
+        if about.id in snippets or _has_term(about, term)
+    ]
+    page = await _thread_page(threads, wanted, found)
+    return protocol.ThreadSearchResponse(
+        data=tuple(
+            protocol.ThreadSearchResult(
+                thread=thread, snippet=snippets.get(thread.id) or thread.name or thread.preview
+            )
+            for thread in page.data
+        ),
+        next_cursor=page.next_cursor,
+        backwards_cursor=page.backwards_cursor,
     )
 
 
@@ -216,6 +267,7 @@ async def _closed_thread(
 
 THREADS_PER_PAGE = 25
 MAX_PER_PAGE = 100
+MAX_ITEMS_READ = 10_000
 _READ_AT_ONCE = 500
 
 _Place = tuple[int, str]
@@ -226,12 +278,18 @@ async def list_threads(
     params: ThreadListParams,
 ) -> ThreadListResponse:
     """One page of threads; the newest first by default. Threads without an item are left out."""
+    return await _thread_page(threads, params, await _matching(threads, params))
+
+
+async def _thread_page(
+    threads: ThreadTable, params: ThreadListParams, matching: Sequence[SessionAbout]
+) -> ThreadListResponse:
     by_creation = params.sort_key in (None, "created_at")
 
     def place(about: SessionAbout) -> _Place:
         return (about.created_ms if by_creation else about.updated_ms), about.id
 
-    found = sorted(await _matching(threads, params), key=place)
+    found = sorted(matching, key=place)
     start = 0
     if params.sort_direction == "asc":
         if params.cursor is not None:
@@ -246,6 +304,11 @@ async def list_threads(
         data=tuple([await stored_view(threads, about) for about in page]),
         next_cursor=_cursor(place(page[-1])) if page and end < len(found) else None,
         backwards_cursor=_cursor(place(page[0])) if page else None,
+        read_states={
+            about.id: read_state
+            for about in page
+            if (read_state := threads.state_of(about).extras.read_state) is not None
+        },
     )
 
 
@@ -276,8 +339,11 @@ def _matches(threads: ThreadTable, about: SessionAbout, params: ThreadListParams
             return False
         if view.source not in (params.source_kinds or [view.source]):
             return False
-    term = (params.search_term or "").casefold()
-    return term in f"{about.name or ''}\n{about.preview or ''}".casefold()
+    return _has_term(about, params.search_term or "")
+
+
+def _has_term(about: SessionAbout, term: str) -> bool:
+    return term.casefold() in f"{about.name or ''}\n{about.preview or ''}".casefold()
 
 
 def _cursor(place: _Place) -> str:

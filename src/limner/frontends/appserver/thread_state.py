@@ -17,6 +17,7 @@ from limner.agent.session_options import SessionOptions
 from limner.errors import InputInvalid
 from limner.frontends.appserver.protocol.accounts import ThreadGoal
 from limner.frontends.appserver.protocol.notifications import TokenUsageBreakdown
+from limner.frontends.appserver.protocol.threads import GitInfo, ThreadReadState
 from limner.frontends.appserver.protocol.turns import TurnError
 from limner.frontends.appserver.tool_specs import ToolSpec, read_specs, write_specs
 
@@ -40,6 +41,8 @@ class ThreadExtras(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         last_turn: the turn of that request.
         failures: why turns failed, by turn id.
         goal: its goal.
+        read_state: how far the user has read.
+        git_info: the commit that a client says it is about.
     """
 
     cwd: str | None = None
@@ -53,6 +56,8 @@ class ThreadExtras(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     last_turn: str | None = None
     failures: dict[str, TurnError] = msgspec.field(default_factory=dict[str, TurnError])
     goal: ThreadGoal | None = None
+    read_state: ThreadReadState | None = None
+    git_info: GitInfo | None = None
 
 
 class ThreadState(msgspec.Struct, frozen=True, kw_only=True):

@@ -61,6 +61,7 @@ def thread_view(
         source="cli" if extras.originator is None else "appServer",
         can_accept_direct_input=True,
         thread_source=extras.thread_source,
+        git_info=extras.git_info,
         name=about.name,
         turns=tuple(turns),
     )

@@ -146,6 +146,24 @@ class ThreadTable:
             return None
         return UnfinishedTurn(turn_id=last.id, calls=tuple(open_calls), turns_before=turns_before)
 
+    def state_of(self, about: SessionAbout) -> ThreadState:
+        """The state of a thread, open or not."""
+        live = self.live.get(about.id)
+        return ThreadState.from_settings(about.settings) if live is None else live.state
+
+    async def save_state(self, about: SessionAbout, state: ThreadState) -> None:
+        """Store a new state of a thread, open or not.
+
+        Raises:
+            RpcError: another process has it open.
+        """
+        live = self.live.get(about.id)
+        if live is not None:
+            await live.save(state)
+            return
+        with single_writer(about.id):
+            await self.limner.sessions.configure(about.id, state.to_settings())
+
     def history_context(self, about: SessionAbout) -> HistoryContext:
         """What a reader of a history needs beside the items; the thread may be open or not."""
         if (live := self.live.get(about.id)) is not None:

@@ -131,3 +131,22 @@ SELECT :id, handle, seq FROM item_pictures WHERE session_id = :source AND seq < 
 -- name: session_pictures
 -- The pictures that a session names.
 SELECT DISTINCT handle FROM item_pictures WHERE session_id = :id ORDER BY handle;
+
+-- name: item_search
+-- The items that have a text, in the order of their sessions.
+SELECT session_id, item FROM items
+WHERE item LIKE :pattern ESCAPE '\'
+ORDER BY session_id, seq
+LIMIT :limit;
+
+-- name: item_cut
+-- Delete the last items of a session.
+DELETE FROM items WHERE session_id = :id AND seq >= :from_seq;
+
+-- name: item_cut_pictures
+-- The pictures of deleted items are no longer named.
+DELETE FROM item_pictures WHERE session_id = :id AND seq >= :from_seq;
+
+-- name: session_cut
+-- Note how many items are left, and which of them a model is sent.
+UPDATE sessions SET items = :items, sends_from = :sends_from WHERE id = :id;

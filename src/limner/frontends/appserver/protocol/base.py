@@ -49,6 +49,7 @@ class Method(msgspec.Struct, frozen=True, kw_only=True):
         params: the type of its params; None if it takes none.
         result: the type of its result.
         handler: the function that serves it, as ``module:function`` in this package.
+        answer: its result, if that is always the same; then it has no handler.
         note: how it differs from the Codex app-server, for the reference page.
         is_ours: only limner has this method.
         is_experimental: a client needs the capability `experimentalApi` to call it.
@@ -59,7 +60,8 @@ class Method(msgspec.Struct, frozen=True, kw_only=True):
 
     params: Any
     result: type[Shape]
-    handler: str
+    handler: str = ""
+    answer: Shape | None = None
     note: str = ""
     is_ours: bool = False
     is_experimental: bool = False

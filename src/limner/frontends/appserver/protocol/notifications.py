@@ -8,7 +8,12 @@ from typing import Literal
 from limner.frontends.appserver.protocol.accounts import RateLimitSnapshot, ThreadGoal
 from limner.frontends.appserver.protocol.base import Shape
 from limner.frontends.appserver.protocol.items import ThreadItem
-from limner.frontends.appserver.protocol.threads import Thread, ThreadStatus
+from limner.frontends.appserver.protocol.threads import (
+    Thread,
+    ThreadReadState,
+    ThreadSettings,
+    ThreadStatus,
+)
 from limner.frontends.appserver.protocol.turns import Turn, TurnError
 
 
@@ -30,6 +35,19 @@ class ThreadStatusChangedNotification(Notice):
 class ThreadNameUpdatedNotification(Notice):
     thread_id: str
     thread_name: str | None = None
+
+
+class ThreadSettingsUpdatedNotification(Notice):
+    """A client has changed the options of the thread."""
+
+    thread_id: str
+    thread_settings: ThreadSettings
+
+
+class ThreadRevertedNotification(Notice):
+    """A client has removed the last turns of the thread."""
+
+    thread_id: str
 
 
 class ThreadArchivedNotification(Notice):
@@ -58,19 +76,6 @@ class ThreadGoalUpdatedNotification(Notice):
 
 class ThreadGoalClearedNotification(Notice):
     thread_id: str
-
-
-class TurnPosition(Shape, tag_field="type", tag="turn"):
-    """The first item of a turn."""
-
-    turn_id: str
-
-
-class ThreadReadState(Shape):
-    """How far the user has read. A new ``revision`` means that there is something new."""
-
-    first_unread: TurnPosition | None = None
-    revision: str
 
 
 class ThreadReadStateChangedNotification(Notice):
@@ -242,6 +247,8 @@ NOTIFICATIONS: Mapping[str, type[Notice]] = {
     "thread/started": ThreadStartedNotification,
     "thread/status/changed": ThreadStatusChangedNotification,
     "thread/name/updated": ThreadNameUpdatedNotification,
+    "thread/settings/updated": ThreadSettingsUpdatedNotification,
+    "thread/reverted": ThreadRevertedNotification,
     "thread/archived": ThreadArchivedNotification,
     "thread/unarchived": ThreadUnarchivedNotification,
     "thread/deleted": ThreadDeletedNotification,

@@ -59,6 +59,31 @@ class ThreadEnvironment(Shape):
     runtime_workspace_roots: tuple[str, ...] = ()
 
 
+class GitInfo(Shape):
+    """The commit that a client says the thread is about."""
+
+    sha: str | None = None
+    branch: str | None = None
+    origin_url: str | None = None
+
+
+class TurnPosition(Shape, tag_field="type", tag="turn"):
+    """The first item of a turn."""
+
+    turn_id: str
+
+
+class ThreadStart(Shape, tag_field="type", tag="threadStart"):
+    """The first item of the thread."""
+
+
+class ThreadReadState(Shape):
+    """How far the user has read. A new ``revision`` means that there is something new."""
+
+    first_unread: TurnPosition | ThreadStart | None = None
+    revision: str
+
+
 class Thread(Shape):
     """A conversation; times are in seconds."""
 
@@ -90,7 +115,7 @@ class Thread(Shape):
     thread_source: str | None = None
     agent_nickname: str | None = None
     agent_role: str | None = None
-    git_info: None = None
+    git_info: GitInfo | None = None
     name: str | None = None
     daybreak_enabled: bool | None = None
     turns: tuple[Turn, ...] = ()
@@ -208,11 +233,12 @@ class ThreadListParams(Shape):
 
 
 class ThreadListResponse(Shape):
-    """The threads come without their turns."""
+    """The threads come without their turns; ``read_states`` are by thread id."""
 
     data: tuple[Thread, ...]
     next_cursor: str | None = None
     backwards_cursor: str | None = None
+    read_states: dict[str, ThreadReadState] | None = None
 
 
 class ThreadReadParams(Shape):
@@ -224,6 +250,7 @@ class ThreadReadParams(Shape):
 
 class ThreadReadResponse(Shape):
     thread: Thread
+    read_state: ThreadReadState | None = None
 
 
 class ThreadArchiveParams(Shape):
@@ -318,6 +345,132 @@ class ThreadItemsListResponse(Shape):
     backwards_cursor: str | None = None
 
 
+class ThreadItemsReadParams(Shape):
+    """Reads some items of one turn by their ids."""
+
+    thread_id: str
+    turn_id: str
+    item_ids: list[str]
+
+
+class ThreadItemsReadResponse(Shape):
+    data: tuple[ThreadItemEntry, ...]
+
+
+class ThreadSearchParams(Shape):
+    """Searches names, previews and the texts of items."""
+
+    search_term: str
+    cursor: str | None = None
+    limit: Count | None = None
+    sort_key: Literal["created_at", "updated_at", "recency_at"] | None = None
+    sort_direction: Direction | None = None
+    source_kinds: list[str] | None = None
+    archived: bool | None = None
+
+
+class ThreadSearchResult(Shape):
+    """A thread, and the text in it that matches."""
+
+    thread: Thread
+    snippet: str
+
+
+class ThreadSearchResponse(Shape):
+    data: tuple[ThreadSearchResult, ...]
+    next_cursor: str | None = None
+    backwards_cursor: str | None = None
+
+
+class ThreadSettingsUpdateParams(Shape):
+    """New options of an open thread, in force from the next turn on."""
+
+    thread_id: str
+    model: str | None = None
+    effort: str | None = None
+    cwd: str | None = None
+    approval_policy: AskForApproval | None = None
+    sandbox_policy: SandboxPolicy | None = None
+
+
+class CollaborationSettings(Shape, rename=None):
+    model: str
+    reasoning_effort: str | None = None
+    developer_instructions: str | None = None
+
+
+class CollaborationMode(Shape):
+    """There is one mode."""
+
+    mode: Literal["default"] = "default"
+    settings: CollaborationSettings
+
+
+class ThreadSettings(Shape):
+    """The options that are in force."""
+
+    model: str
+    model_provider: str
+    effort: str | None = None
+    cwd: str
+    approval_policy: Literal["untrusted", "on-request", "never"]
+    approvals_reviewer: Reviewer = "user"
+    sandbox_policy: SandboxPolicy
+    collaboration_mode: CollaborationMode
+
+
+class ThreadMetadataGitInfoUpdateParams(Shape):
+    """A member that is null is removed; one that is missing stays."""
+
+    sha: str | msgspec.UnsetType | None = msgspec.UNSET
+    branch: str | msgspec.UnsetType | None = msgspec.UNSET
+    origin_url: str | msgspec.UnsetType | None = msgspec.UNSET
+
+
+class ThreadMetadataUpdateParams(Shape):
+    thread_id: str
+    git_info: ThreadMetadataGitInfoUpdateParams | None = None
+
+
+class ThreadMetadataUpdateResponse(Shape):
+    thread: Thread
+
+
+class ReadOperation(Shape, tag_field="type", tag="read"):
+    """The user has read everything."""
+
+
+class UnreadOperation(Shape, tag_field="type", tag="unread"):
+    """The user wants to read the last turn again."""
+
+
+class ThreadReadStateUpdateParams(Shape):
+    """``expected_revision`` is the revision that the client knows."""
+
+    thread_id: str
+    expected_revision: str
+    operation: ReadOperation | UnreadOperation
+
+
+class ThreadReadStateUpdateResponse(Shape):
+    read_state: ThreadReadState
+
+
+class ThreadRevertParams(Shape):
+    """Removes a turn and all turns after it."""
+
+    thread_id: str
+    before_turn_id: str
+
+
+class ThreadRevertResponse(Shape):
+    """The thread comes without its turns."""
+
+    thread: Thread
+    turns_backwards_cursor: str | None = None
+    items_backwards_cursor: str | None = None
+
+
 class ThreadToolsSetParams(Shape):
     """The tools are in force from the next turn on."""
 
@@ -399,6 +552,44 @@ METHODS: Mapping[str, Method] = {
         result=ThreadItemsListResponse,
         handler="thread_methods:items_list",
         note=_PICTURES,
+    ),
+    "thread/items/read": Method(
+        params=ThreadItemsReadParams,
+        result=ThreadItemsReadResponse,
+        handler="thread_methods:items_read",
+        is_experimental=True,
+        note=_PICTURES,
+    ),
+    "thread/search": Method(
+        params=ThreadSearchParams,
+        result=ThreadSearchResponse,
+        handler="thread_methods:search",
+        is_experimental=True,
+    ),
+    "thread/settings/update": Method(
+        params=ThreadSettingsUpdateParams,
+        result=Empty,
+        handler="thread_changes:update_settings",
+        is_experimental=True,
+    ),
+    "thread/metadata/update": Method(
+        params=ThreadMetadataUpdateParams,
+        result=ThreadMetadataUpdateResponse,
+        handler="thread_changes:update_metadata",
+        note="Only `gitInfo` is stored.",
+        experimental_fields=frozenset({"daybreakEnabled", "projectId"}),
+    ),
+    "thread/readState/update": Method(
+        params=ThreadReadStateUpdateParams,
+        result=ThreadReadStateUpdateResponse,
+        handler="thread_changes:update_read_state",
+        is_experimental=True,
+    ),
+    "thread/revert": Method(
+        params=ThreadRevertParams,
+        result=ThreadRevertResponse,
+        handler="thread_changes:revert",
+        note="The thread must be open and idle. The removed turns are deleted.",
     ),
     "thread/archive": Method(
         params=ThreadArchiveParams,

@@ -24,6 +24,7 @@ from limner.frontends.appserver.protocol.base import (
     UserInput,
     WorkspaceWrite,
 )
+from limner.frontends.appserver.protocol.startup import FIRST_METHODS
 from limner.frontends.appserver.protocol.threads import DynamicTools
 from limner.frontends.appserver.v1.events import EventMsg
 
@@ -254,6 +255,7 @@ class SendUserTurnParams(Shape):
 
 
 METHODS: Mapping[str, Method] = {
+    **FIRST_METHODS,
     "newConversation": Method(
         params=NewConversationParams,
         result=NewConversationResponse,
