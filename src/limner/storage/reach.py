@@ -182,7 +182,16 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
                 code=_CODES["write"],
                 hint="Only the user can change that: the sandbox workspace-write allows it.",
             )
-        return self._resolve(path, cwd, "write", self.write)
+        resolved = self._resolve(path, cwd, "write", self.write)
+        # A cloned repository may have such a link under a usual name, such as out.png.
+        named = cwd / os.path.expanduser(path)  # noqa: PTH111 - Path raises for an unknown user
+        if named.is_symlink() and not resolved.is_relative_to(os.path.realpath(named.parent)):
+            raise ReachDenied(
+                f"{str(named)!r} is a link that leads out of its folder.",
+                code=_CODES["write"],
+                hint="Give the path of the file itself.",
+            )
+        return resolved
 
     def resolve_read(self, path: str | Path, *, cwd: Path) -> Path:
         """Resolve a path for reading, with symlinks followed, if it is within reach.
