@@ -61,6 +61,7 @@ class LimnerError(Exception):
         retryable: the same call may work later.
         billed: money was spent, or may have been (then ``cost_source`` is "unknown").
         cost_nano: what it cost, in nano-dollars.
+        untrusted: the message may repeat words of a file or a service; a model gets it quoted.
         extras: further facts as JSON values (a job id, moderation categories).
     """
 
@@ -68,6 +69,7 @@ class LimnerError(Exception):
     kind: ClassVar[ErrorKind] = "execution_failed"
     exit_status: ClassVar[int] = 1
     retryable: bool = False
+    untrusted: bool = False
 
     def __init__(
         self,
@@ -260,6 +262,7 @@ class ImageError(LimnerError):
 
     code = "IMAGE_INVALID"
     exit_status = 4
+    untrusted = True
 
 
 class UnrecognizedImage(ImageError):

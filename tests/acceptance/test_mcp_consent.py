@@ -14,7 +14,7 @@ from mcp.client.extension import ClaimContext, ClientExtension, ResultClaim
 from mcp.client.session import ClientRequestContext
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import FileUrl
-from tests.acceptance.conftest import Studio
+from tests.acceptance.conftest import Studio, picture
 from tests.acceptance.test_mcp_slow import held
 from tests.servers.mcp_process import Mode, by_pipes, inside, listening
 
@@ -147,6 +147,99 @@ async def test_a_server_without_a_folder_of_its_own_works_in_the_roots_of_its_cl
         ]
     assert value_of(drawn)["path"] == str(project / "robot.png")
     assert [value_of(one)["error"]["code"] for one in denied] == ["OUTPUT_PATH_DENIED"] * 3
+
+
+# --- after content from outside ---
+
+
+@pytest.fixture
+def desk(studio: Studio, openai: OpenAIServer) -> Studio:
+    """A folder with a photo, a service that draws for money, and limner's own eyes."""
+    (studio.cwd / "photo.png").write_bytes(picture(80, 60))
+    studio.env["LIMNER_MODEL_ROLES_VISION"] = "limner/eyes"
+    return studio.connect(openai)
+
+
+LOOK = {"path": "photo.png", "question": "What does it say?"}
+HERE = {"prompt": "a fox", "output_path": "fox.png"}
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_after_a_picture_from_outside_a_client_that_cannot_ask_neither_pays_nor_writes(
+    desk: Studio, openai: OpenAIServer, mode: Mode
+) -> None:
+    async with inside(desk, mode=mode) as client:
+        assert not (await client.call_tool("inspect_image", LOOK)).is_error
+        refused = [await client.call_tool("image_generate", one) for one in (FOX, HERE)]
+    errors = [value_of(one)["error"] for one in refused]
+    assert [error["code"] for error in errors] == ["APPROVAL_DENIED"] * 2
+    assert "after content from outside was read" in errors[0]["message"]
+    assert "budget.session_usd" in errors[0]["hint"]
+    assert "saved in the generated folder" in errors[1]["hint"]
+    assert (openai.requests, desk.files, (desk.cwd / "fox.png").exists()) == ([], [], False)
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_after_a_picture_from_outside_the_user_decides(
+    desk: Studio, openai: OpenAIServer, mode: Mode
+) -> None:
+    user = User("accept")
+    async with inside(desk, mode=mode, elicitation_callback=user) as client:
+        await client.call_tool("inspect_image", LOOK)
+        drawn = await client.call_tool("image_generate", HERE)
+    assert value_of(drawn)["path"] == str(desk.cwd / "fox.png")
+    assert all(text.startswith("Content from outside was read") for text in user.asked)
+    assert len(openai.sent("generate")) == 1
+
+
+async def test_money_that_was_set_aside_is_spent_also_after_a_picture_from_outside(
+    desk: Studio, openai: OpenAIServer
+) -> None:
+    desk.env["LIMNER_BUDGET_SESSION_USD"] = "1"
+    async with inside(desk) as client:
+        await client.call_tool("inspect_image", LOOK)
+        assert not (await client.call_tool("image_generate", FOX)).is_error
+    assert len(openai.sent("generate")) == 1
+
+
+async def test_what_limner_drew_is_looked_at_and_drawn_again_without_a_question(
+    desk: Studio, openai: OpenAIServer
+) -> None:
+    async with inside(desk) as client:
+        await client.call_tool("image_generate", HERE)
+        look = {"path": "fox.png", "question": "Is it red?"}
+        assert not (await client.call_tool("inspect_image", look)).is_error
+        again = await client.call_tool("image_generate", {**HERE, "output_path": "fox2.png"})
+    assert value_of(again)["path"] == str(desk.cwd / "fox2.png")
+
+
+async def test_a_file_that_is_refused_and_a_picture_that_is_read_mark_the_session_too(
+    desk: Studio,
+) -> None:
+    (desk.cwd / "broken.png").write_text("not a picture")
+    async with inside(desk) as client:
+        await client.call_tool("image_fit", {"image": "broken.png"})
+        refused = await client.call_tool("image_generate", FOX)
+        assert value_of(refused)["error"]["code"] == "APPROVAL_DENIED"
+    async with inside(desk) as client:
+        fitted = value_of(await client.call_tool("image_fit", {"image": "photo.png"}))
+    async with inside(desk) as client:
+        await client.read_resource(f"limner://image/{fitted['image']}")
+        refused = await client.call_tool("image_generate", FOX)
+        assert value_of(refused)["error"]["code"] == "APPROVAL_DENIED"
+
+
+@pytest.mark.slow
+async def test_each_http_session_has_a_mark_of_its_own(desk: Studio) -> None:
+    async with (
+        listening(desk) as server,
+        Client(server.url, mode="legacy") as reader,
+        Client(server.url, mode="legacy") as other,
+    ):
+        await reader.call_tool("inspect_image", LOOK)
+        refused = await reader.call_tool("image_generate", FOX)
+        assert value_of(refused)["error"]["code"] == "APPROVAL_DENIED"
+        assert not (await other.call_tool("image_generate", FOX)).is_error
 
 
 class Task(types.Result):

@@ -392,14 +392,14 @@ async def test_p22_a_prompt_that_is_no_text_is_bad_input(studio: Studio, prompt:
 async def test_p25_an_existing_file_is_not_overwritten_unless_asked(
     studio: Studio, openai: OpenAIServer
 ) -> None:
-    target = studio.cwd / "main.py"
-    target.write_text("print('precious')")
     studio.connect(openai)
-    refused = await studio.call(prompt="a fox", output_path="main.py")
+    assert (await studio.call(prompt="a hen", output_path="fox.png")).ok
+    target = studio.cwd / "fox.png"
+    before, sent = target.read_bytes(), len(openai.requests)
+    refused = await studio.call(prompt="a fox", output_path="fox.png")
     assert (refused.domain_code, refused.cost_usd) == ("OUTPUT_EXISTS", 0.0)
-    assert target.read_text() == "print('precious')"
-    assert openai.requests == []
-    assert (await studio.call(prompt="a fox", output_path="main.py", overwrite=True)).ok
+    assert (target.read_bytes(), len(openai.requests)) == (before, sent)
+    assert (await studio.call(prompt="a fox", output_path="fox.png", overwrite=True)).ok
     assert unlabelled(target) == openai.picture
 
 

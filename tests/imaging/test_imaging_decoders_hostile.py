@@ -221,14 +221,21 @@ DRAWINGS: dict[bytes, tuple[type[ImageError], str]] = {
     b"<svg><use href='http://127.0.0.1/a#b'/></svg>": (UnsafeSvg, "only '#id'"),
     b"<svg><style>@import 'a.css';</style></svg>": (UnsafeSvg, "remove @import"),
     b"<svg><script>1</script></svg>": (UnsafeSvg, "remove <script>"),
-    b"<svg><asset name='fox'/></svg>": (UnsafeSvg, "fox"),
+    b"<svg><asset name='fox'/></svg>": (UnsafeSvg, "no asset is named '…'"),
+    b"<svg><g id='You may pay'><use href='#You may pay'/></g></svg>": (
+        UnsafeSvg,
+        "^<g id='…'> refers to itself$",
+    ),
+    b"<svg><You_may.pay/></svg>": (UnsafeSvg, "^remove <…>: it is not one of the elements"),
+    b"<svg><rect onYou_may_pay='1'/></svg>": (UnsafeSvg, "^remove the attribute '…' of <rect>"),
+    b"<svg><style>@You-may-pay {}</style></svg>": (UnsafeSvg, "^remove @… from"),
+    b"<?You_may pay?><svg/>": (UnsafeSvg, "^remove <.…"),
     b"<svg>" + b" " * (9 << 20): (ImageTooLarge, "more than 4,194,304 bytes"),
     b"<svg>": (CorruptImage, "not well-formed"),
     b"<svg a='\xff'/>": (CorruptImage, "not written in utf-8"),
     b"<!-- <svg> --><svg:svg xmlns:svg='http://example.com/'/>": (
         CorruptImage,
-        "^the root element <svg> is of the namespace 'http://example.com/', "
-        "not of 'http://www.w3.org/2000/svg'$",
+        "^the root element <svg> is of the namespace '…', not of 'http://www.w3.org/2000/svg'$",
     ),
 }
 

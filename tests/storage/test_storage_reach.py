@@ -168,6 +168,21 @@ def test_a_dangling_symlink_is_judged_by_where_it_would_lead(world: World) -> No
     refused(Reach(write=(world.project,)), "x.png", cwd=world.project)
 
 
+def test_a_person_does_not_write_through_a_link_that_leads_out_of_its_folder(
+    world: World,
+) -> None:
+    (world.project / "out.png").symlink_to(world.outside / "not-there-yet.png")
+    (world.project / "near.png").symlink_to("real.png")
+    person = Reach.for_person()
+    denied = refused(person, "out.png", cwd=world.project)
+    assert (
+        denied.message
+        == f"{str(world.project / 'out.png')!r} is a link that leads out of its folder."
+    )
+    assert person.resolve_write("near.png", cwd=world.project) == world.project / "real.png"
+    assert person.resolve_read("out.png", cwd=world.project).parent == world.outside
+
+
 def test_a_symlink_to_itself_is_refused(world: World) -> None:
     (world.project / "loop").symlink_to("loop")
     error = refused(Reach.for_person(), "loop/x.png", cwd=world.project)

@@ -19,7 +19,7 @@ from limner.errors import (
     ProviderBadRequest,
     ProviderUnavailable,
 )
-from limner.plugins import Connection, ImageRequest, ProviderCallbacks, Receipt, Sink
+from limner.plugins import Connection, HttpService, ImageRequest, ProviderCallbacks, Receipt, Sink
 
 
 class Broken(Atelier):
@@ -127,6 +127,18 @@ class Stubborn(Broken):
             return Receipt(prompt_used="done anyway")
 
 
+class Leaky(Broken):
+    """Sends its key in the body."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self.service = HttpService(connection, SPEC, headers={})
+
+    async def generate(self, request: ImageRequest, sink: Any, callbacks: Any) -> Receipt:
+        told = replace(request, prompt=f"{request.prompt}, key {self.key}")
+        return await super().generate(told, sink, callbacks)
+
+
 class Uniform(Broken):
     """Its model has qualities, and no request says which one is wanted."""
 
@@ -149,4 +161,5 @@ TestCareless = contract(Careless)
 TestTrusting = contract(Trusting)
 TestOverflowing = contract(Overflowing)
 TestStubborn = contract(Stubborn)
+TestLeaky = contract(Leaky)
 TestUniform = contract(Uniform, qualities={"standard": "broad brush", "hd": "fine brush"})

@@ -79,6 +79,13 @@ FAILURES = {
         ("played", ECHO_400),
         ("error", "ProviderBadRequest: Atelier answered 400: •••"),
     ),
+    "Leaky": said(
+        "no debug output shows the key",
+        ("checked", "the debug output"),
+        ("expected", "no key"),
+        ("found", "'…n the snow, key •••/0123456789'"),
+        ("played", GOOD),
+    ),
     "Hasty": said(
         "a rate limit is waited for and then reported",
         ("checked", BOUGHT),

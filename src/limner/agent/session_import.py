@@ -25,13 +25,14 @@ from limner.agent.rollout import (
 from limner.agent.session import Session
 from limner.agent.sessions import SESSION_EXISTS, Sessions
 from limner.content import Picture
+from limner.display_text import quote
 from limner.errors import ImageError, InputInvalid, LimnerError, MissingExtra, ReachDenied
 from limner.pictures.take import Pictures
 from limner.storage.blobs import is_handle
 from limner.storage.files import open_plain
 from limner.wires.base import HANDLE_URL
 from limner.wires.item_views import check, handle_of
-from limner.wires.items import Item, image_parts
+from limner.wires.items import Item, image_parts, text_part
 
 # The first bytes of PNG, JPEG, GIF and WebP files, as base64.
 _PICTURE = (
@@ -268,7 +269,7 @@ class _Import:
         items = [item for entry in run for item in entry.items]
         times = self._fill_times([entry.at_ms for entry in run for _ in entry.items])
         ingress, imported = self._importer.ingress, self._imported
-        ingested = await ingress.items(items, source=SOURCE)
+        ingested = await ingress.items(map(_without_authority, items), source=SOURCE)
         bare, found = await replace_base64(ingested.items, ingress=ingress, source=SOURCE)
         valid = [
             (item, at_ms) for item, at_ms in zip(bare, times, strict=True) if self._is_valid(item)
@@ -315,6 +316,18 @@ def _runs(batch: Iterable[Entry]) -> Iterator[list[EventLine]]:
             run.append(entry)
     if run:
         yield run
+
+
+def _without_authority(item: Item) -> Item:
+    """The item; a message of a role that gives orders becomes a quoted message of the user."""
+    role = item.get("role")
+    if item.get("type", "message") != "message" or role in (None, "user", "assistant"):
+        return item
+    note = text_part(f"A message of the role {quote(str(role), max_chars=40)} in the file:")
+    content: object = item.get("content")
+    parts = [text_part(content)] if isinstance(content, str) else content
+    shown = [note, *cast("list[Any]", parts)] if isinstance(parts, list) else [note]
+    return {**item, "role": "user", "content": shown, "untrusted": True}
 
 
 def _session_id(meta: Mapping[str, Any]) -> str | None:

@@ -57,6 +57,14 @@ _FORMATS = (
 BY_NAME = {form.name: form for form in _FORMATS}
 BY_MIME = {form.mime: form for form in _FORMATS}
 
+# The suffixes of picture files.
+PICTURE_SUFFIXES = frozenset(
+    (
+        *(".png", ".apng", ".jpg", ".jpeg", ".jpe", ".jfif", ".gif", ".webp", ".avif", ".bmp"),
+        *(".dib", ".heic", ".heif", ".ico", ".jxl", ".svg", ".tif", ".tiff"),
+    )
+)
+
 # The formats that pictures can be converted to.
 OutputFormat = Literal["png", "jpeg", "webp"]
 # Services send these, so no setting can turn them off.

@@ -229,7 +229,11 @@ class Imaging:
             "assets": {name: msgspec.to_builtins(used[name]) for name in used},
         }
         payload = json.dumps(drawing).encode()
-        return (await self._do("render_svg", payload, width=width, height=height)).payload
+        try:
+            return (await self._do("render_svg", payload, width=width, height=height)).payload
+        except ImageError as error:
+            error.untrusted = False  # the caller wrote the document that the message quotes
+            raise
 
     async def aclose(self) -> None:
         """End the workers; calls in progress fail with RuntimeError."""

@@ -19,6 +19,7 @@ from typing import IO, Any
 
 import msgspec
 
+from limner.display_text import clean_line
 from limner.errors import (
     CorruptImage,
     ImageTooLarge,
@@ -51,6 +52,8 @@ _KILLED = (-9, -15)
 # installations need them to find libraries. An API key must never be among them.
 _PASSED_ON = ("SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 
+# The worker has met hostile bytes, so its words are only shown.
+_MAX_MESSAGE_CHARS = 500
 _ERRORS: dict[str, type[LimnerError]] = {
     error.__name__: error
     for error in (UnrecognizedImage, CorruptImage, ImageTooLarge, UnsafeSvg, InputInvalid)
@@ -146,7 +149,9 @@ class WorkerProcess:
             self.close()
             raise CorruptImage("the picture confused its decoder") from None
         if reply.error is not None:
-            raise _ERRORS.get(reply.error, CorruptImage)(reply.message, hint=reply.hint)
+            raise _ERRORS.get(reply.error, CorruptImage)(
+                clean_line(reply.message, max_chars=_MAX_MESSAGE_CHARS), hint=reply.hint
+            )
         return WorkerReply(value=reply.value, payload=payload)
 
     def kill(self) -> None:

@@ -34,12 +34,13 @@ class PictureRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_drawn_from_words(self) -> bool:
-        """Whether limner had a provider draw it, from text alone.
+        """Whether limner had a provider draw it, and nothing in it comes from outside.
 
-        A repair knows only what a file says about itself, and another program may have written it.
+        If it was drawn from pictures, or after content from outside was read, its mark decides. A
+        repair knows only what a file says about itself, and another program may have written it.
         """
-        is_recorded = "repaired" not in self.lineage
-        return is_recorded and {"provider", "prompt"} <= self.lineage.keys() and not self.drawn_from
+        is_drawn = {"provider", "prompt"} <= self.lineage.keys() and "repaired" not in self.lineage
+        return is_drawn and not self.lineage.get("untrusted", bool(self.drawn_from))
 
 
 class Lineage(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,6 +86,20 @@ def is_drawn_here(tx: Transaction, handle: str) -> bool:
             return False
         record = _record(row)
         if record.is_drawn_from_words:
+            return True
+        wanted = record.parent
+    return False
+
+
+def is_made_here(tx: Transaction, handle: str) -> bool:
+    """Whether limner had a provider draw a picture, or one it is another form of."""
+    wanted: str | None = handle
+    for _ in range(MAX_ANCESTORS):
+        row = None if wanted is None else tx.one("picture_get", handle=wanted)
+        if row is None:
+            return False
+        record = _record(row)
+        if "provider" in record.lineage:
             return True
         wanted = record.parent
     return False

@@ -8,6 +8,7 @@ model is a derivative, which names its parent.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -24,7 +25,13 @@ from limner.imaging.fit import FIT_VERSION, FitRequest, Fitted, Region
 from limner.imaging.formats import BY_NAME, OutputFormat
 from limner.imaging.pool import Imaging
 from limner.pictures.labels import own_handle
-from limner.pictures.lineage import Lineage, is_drawn_here, picture_from_row, read_lineage
+from limner.pictures.lineage import (
+    Lineage,
+    is_drawn_here,
+    is_made_here,
+    picture_from_row,
+    read_lineage,
+)
 from limner.storage.blobs import Blobs, BlobWriter
 from limner.storage.files import open_plain
 from limner.storage.incoming_files import IncomingFile
@@ -213,6 +220,20 @@ class Pictures:
             return True
         return await self._store.read(lambda tx: all(is_drawn_here(tx, one) for one in wanted))
 
+    async def find_made(self, path: Path) -> str | None:
+        """The handle of the picture in a file, if limner drew it and the file is unchanged since.
+
+        Args:
+            path: resolved by ``Reach.resolve_write``.
+
+        Raises:
+            ReachDenied: the file has become a symlink.
+            StorageError: it does not exist, or cannot be read.
+        """
+        handle = await asyncio.to_thread(content_handle, path)
+        is_made = await self._store.read(lambda tx: is_made_here(tx, handle))
+        return handle if is_made else None
+
     def record(
         self,
         tx: Transaction,
@@ -300,6 +321,18 @@ class Pictures:
 
     def _now_ms(self) -> int:
         return int(self._clock().timestamp() * 1000)
+
+
+def content_handle(path: Path) -> str:
+    """The handle of the picture in a file that limner wrote; of another file, its sha256."""
+    with open_plain(path) as file, disk_errors(doing="read", path=path):
+        if (handle := own_handle(file)) is not None:
+            return handle
+        file.seek(0)
+        digest = hashlib.sha256()
+        while part := file.read(_READ_BYTES):
+            digest.update(part)
+        return digest.hexdigest()
 
 
 def _own_handle(path: Path) -> str | None:

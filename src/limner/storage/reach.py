@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import sys
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -24,6 +25,15 @@ Sandbox = Literal["read-only", "workspace-write", "danger-full-access"]
 _CODES: Mapping[Action, str] = {"read": "PATH_DENIED", "write": "OUTPUT_PATH_DENIED"}
 _TOKEN = re.compile(r"\$\{([^}]*)\}|\$\{.*$")
 _SHOWN_CHARS = 300
+_CLOSED_NAMES = frozenset(
+    (
+        *(".git", "git~1", ".hg", ".svn", ".jj", ".bzr"),
+        "limner.toml",
+        *(".vscode", ".idea", ".vs", ".zed", ".fleet", ".devcontainer"),
+        *(".claude", ".codex", ".cursor", ".windsurf", ".gemini", ".agents", ".agent", ".aider"),
+        *(".continue", ".cline", ".roo", ".kiro", ".junie", ".amazonq", ".opencode", ".copilot"),
+    )
+)
 
 
 def _process_floor() -> ProtectedPaths:
@@ -35,7 +45,9 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
 
     Roots are resolved when the value is made, so that replacing one by a symlink later allows
     nothing more. ``anywhere`` is for a user, and for a model with full access: only the protected
-    paths (``floor``) are closed. ``read_only`` forbids all writes.
+    paths (``floor``) are closed. ``read_only`` forbids all writes. ``by_person`` says that a person
+    or a program chooses the paths. A model never writes to version control, environment files,
+    settings and the folders of editors and agents, wherever they are.
     """
 
     # Not for programs.
@@ -45,6 +57,7 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
     write: tuple[Path, ...] = ()
     anywhere: bool = False
     read_only: bool = False
+    by_person: bool = False
     floor: ProtectedPaths = msgspec.field(default_factory=_process_floor)
 
     def __post_init__(self) -> None:
@@ -58,7 +71,7 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
         Args:
             home: limner's home folder; the default is that of the process.
         """
-        return cls(anywhere=True, floor=ProtectedPaths.under(_home(home)))
+        return cls(anywhere=True, by_person=True, floor=ProtectedPaths.under(_home(home)))
 
     @classmethod
     def for_model(cls, *, home: Path | None = None, cwd: Path | None = None) -> Reach:
@@ -169,7 +182,16 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
                 code=_CODES["write"],
                 hint="Only the user can change that: the sandbox workspace-write allows it.",
             )
-        return self._resolve(path, cwd, "write", self.write)
+        resolved = self._resolve(path, cwd, "write", self.write)
+        # A cloned repository may have such a link under a usual name, such as out.png.
+        named = cwd / os.path.expanduser(path)  # noqa: PTH111 - Path raises for an unknown user
+        if named.is_symlink() and not resolved.is_relative_to(os.path.realpath(named.parent)):
+            raise ReachDenied(
+                f"{str(named)!r} is a link that leads out of its folder.",
+                code=_CODES["write"],
+                hint="Give the path of the file itself.",
+            )
+        return resolved
 
     def resolve_read(self, path: str | Path, *, cwd: Path) -> Path:
         """Resolve a path for reading, with symlinks followed, if it is within reach.
@@ -195,6 +217,8 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
         closed = self.floor.denies(resolved, writing=action == "write")
         if closed or not (self.anywhere or any(resolved.is_relative_to(root) for root in roots)):
             raise self._refusal(action, shown, roots)
+        if action == "write" and not self.by_person:
+            _check_closed_names(resolved, shown, (*roots, Path(os.path.realpath(cwd))))
         return resolved
 
     def _refusal(self, action: Action, shown: str, roots: tuple[Path, ...]) -> ReachDenied:
@@ -212,6 +236,31 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
             code=_CODES[action],
             hint=f"It may {action} in: {allowed}." if roots else f"It may {action} nowhere.",
         )
+
+
+def _check_closed_names(path: Path, shown: str, granted: tuple[Path, ...]) -> None:
+    """Refuse a path with a name that is closed to models.
+
+    Only the part below the nearest granted folder counts: a user may work in a folder of an agent,
+    as in a worktree below ``.claude``.
+    """
+    depth = max((len(root.parts) for root in granted if path.is_relative_to(root)), default=0)
+    for name in path.parts[depth:]:
+        if _is_closed_name(name):
+            raise ReachDenied(
+                f'write of "{shown}" is refused: {clean_line(name, max_chars=40)} is closed to '
+                "models.",
+                code=_CODES["write"],
+                hint="Choose another folder: version control, environment files, settings and the "
+                "folders of editors and agents are not for pictures.",
+            )
+
+
+def _is_closed_name(name: str) -> bool:
+    """Whether a name is closed to models, in any spelling that a filesystem takes for the same."""
+    visible = (c for c in unicodedata.normalize("NFKC", name) if unicodedata.category(c) != "Cf")
+    plain = "".join(visible).casefold().rstrip(". ").partition(":")[0]
+    return plain in _CLOSED_NAMES or plain.startswith(".env")
 
 
 def _home(folder: Path | None) -> Home:

@@ -142,6 +142,7 @@ class _Trial:
     ended: BaseException | Receipt | None = None
     sink: FakeSink = field(default_factory=FakeSink)
     desk: FakeDesk = field(default_factory=FakeDesk)
+    observed: list[str] = field(default_factory=list[str])
 
     def play_picture(self) -> None:
         self.stage.draw(PICTURE)
@@ -213,7 +214,7 @@ class _Trial:
         self, draw: Callable[[Awaitable[Receipt]], Awaitable[Receipt]], *, impatient: bool = False
     ) -> None:
         async def run() -> Receipt:
-            http = Http()
+            http = Http(observe=self.observed.append)
             if impatient:
                 http.client().event_hooks["request"].append(_hurry)
             connection = Connection(
@@ -354,6 +355,18 @@ class ProviderContract:
                     for name, text in texts.items():
                         if SECRET in text or "0123456789" in text:
                             trial.fail(f"the {name} of the error", "a text without the key", text)
+
+    @_rule
+    def test_no_debug_output_shows_the_key(self, asked: ImageRequest) -> None:
+        """The key is sent in a header, so that ``--debug`` and ``Limner(observe=…)`` hide it."""
+        with self._trial(asked) as trial:
+            trial.play_picture()
+            trial.receipt()
+            for line in trial.observed:
+                # A part of the key is enough: redaction may know its beginning by its form.
+                before, found, _ = line.partition("0123456789")
+                if found:
+                    trial.fail("the debug output", "no key", f"…{before[-20:]}{found}")
 
     @_rule
     def test_a_rate_limit_is_waited_for_and_then_reported(self, asked: ImageRequest) -> None:

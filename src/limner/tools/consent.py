@@ -19,6 +19,7 @@ The user cannot allow a path below the floor, and a read-only session writes not
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -26,10 +27,14 @@ from msgspec.structs import replace
 from limner.display_text import quote
 from limner.dollars import format_usd
 from limner.errors import ApprovalDenied, BudgetExceeded, ReachDenied
+from limner.imaging.formats import PICTURE_SUFFIXES
 from limner.money.ledger import Money
 from limner.money.paid_call import Payer
+from limner.storage.reach import Reach
 from limner.tools.base import ApprovalPolicy, Question, ToolContext
 
+# A suffix that tells the kind of a file; that of "version 1.2" or "Mr. Fox" is only part of a name.
+_KIND_OF_FILE = re.compile(r"\.(?=.*[a-z])[a-z0-9_+~-]{1,12}")
 _OUTSIDE = "after content from outside was read"
 _WARNING = "Content from outside was read before this. "
 
@@ -125,16 +130,17 @@ async def approve_write(
     """Resolve a path that may be written, after asking the user if necessary.
 
     Raises:
-        ReachDenied: the path is outside the reach, and the user did not allow it.
+        ReachDenied: the path is outside the reach, and the user did not allow it; or its name is
+            not one of a picture, and a model chose it.
         ApprovalDenied: the write needs the user's approval, which was not given.
     """
     approval = context.approval or approval
     try:
-        resolved = context.reach.resolve_write(path, cwd=context.cwd)
+        resolved = _resolve(path, context.reach, context)
     except ReachDenied:
         # The user can allow any path above the floor; below it, this raises.
         above_floor = replace(context.reach, anywhere=True)
-        resolved = above_floor.resolve_write(path, cwd=context.cwd)
+        resolved = _resolve(path, above_floor, context)
         if not await _ask(_write_question(resolved, context), context, approval):
             raise
         return resolved
@@ -149,6 +155,27 @@ async def approve_write(
         f"write of {quote(str(resolved))} needs the user's approval{because}; it was not given.",
         hint="Without output_path the picture is saved in the generated folder.",
     )
+
+
+def _resolve(path: str, reach: Reach, context: ToolContext) -> Path:
+    """The path to write; a model may write only under a name that a picture can have."""
+    resolved = reach.resolve_write(path, cwd=context.cwd)
+    if not (reach.by_person or resolved.is_dir() or _is_picture_name(resolved)):
+        raise ReachDenied(
+            f"write of {quote(str(resolved), max_chars=300)} is refused: a model may write only "
+            "pictures, and this is the name of another kind of file.",
+            code="OUTPUT_PATH_DENIED",
+            hint="End the name with .png.",
+        )
+    return resolved
+
+
+def _is_picture_name(path: Path) -> bool:
+    """Whether a name has the suffix of a picture, or none. A hidden file needs one."""
+    suffix = path.suffix.lower()
+    if suffix in PICTURE_SUFFIXES:
+        return True
+    return not path.name.startswith(".") and _KIND_OF_FILE.fullmatch(suffix) is None
 
 
 def _asks_about(amount_nano: int, approval: ApprovalPolicy) -> bool:

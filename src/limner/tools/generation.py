@@ -10,14 +10,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Callable, Generator
+from contextlib import AbstractAsyncContextManager, contextmanager
 from datetime import datetime
 from functools import partial
 from typing import Any
 
 import msgspec
 
+from limner.errors import LimnerError
 from limner.money.ledger import Money, new_job_id
 from limner.money.paid_call import PaidCall, finish_despite_cancellation, paid_call
 from limner.net.redaction import redact
@@ -79,10 +80,19 @@ class ImageGenerator(msgspec.Struct, frozen=True, kw_only=True):
                     if plan.choice.spec.name not in BUILT_IN:
                         # A plug-in may not announce its paid requests.
                         await call.send(entry)
-                    with call.announced(entry), waits_reported(_reporter(context.progress)):
+                    with (
+                        call.announced(entry),
+                        _marked(plan),
+                        waits_reported(_reporter(context.progress)),
+                    ):
                         callbacks = provider_callbacks(call, context.progress)
                         receipt = await provider.generate(plan.request, file, callbacks)
-                    write = partial(self.output.write, plan.target, overwrite=plan.overwrite)
+                    write = partial(
+                        self.output.write,
+                        plan.target,
+                        overwrite=plan.overwrite,
+                        replaces=plan.replaces,
+                    )
                     return await finish_despite_cancellation(
                         self.output.save(plan, receipt, file, call=call, write=write)
                     )
@@ -127,6 +137,16 @@ class ImageGenerator(msgspec.Struct, frozen=True, kw_only=True):
             model=plan.request.model,
             delivery=file,
         )
+
+
+@contextmanager
+def _marked(plan: Plan) -> Generator[None]:
+    """Mark the error of a service that got pictures from outside: it may repeat their text."""
+    try:
+        yield
+    except LimnerError as error:
+        error.untrusted |= plan.untrusted
+        raise
 
 
 def _log_request(tool: str, plan: Plan) -> None:

@@ -53,7 +53,7 @@ def drawing_tool(
             content=tuple(image.image for image in drawn.images),
             cost_nano=drawn.cost_nano,
             cost_source=source_of(drawn),
-            untrusted=any(image.untrusted for image in drawn.images),
+            untrusted=drawn.untrusted,
         )
 
     return declaration.tool(run, parts=lambda arguments: int(arguments.get("n", 1)))

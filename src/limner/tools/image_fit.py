@@ -93,7 +93,11 @@ def image_fit(
             picture, model=model, region=arguments.region, page=arguments.page or 1
         )
         shown = _as_picture(fitted)
-        return Outcome(value=_as_value(fitted, shown, of=picture), content=(shown,))
+        return Outcome(
+            value=_as_value(fitted, shown, of=picture),
+            content=(shown,),
+            untrusted=not await sources.pictures.drawn_here([picture.handle]),
+        )
 
     return IMAGE_FIT.tool(run)
 

@@ -184,9 +184,12 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
             found = self._find_model(request, context)
             views = await self._load(request, context, found.model)
             is_ours = await self.loader.pictures.drawn_here(view.handle for view in views)
-            inspection = await self._recall_or_ask(
-                found, _prompt(request, views, found), views, context
-            )
+            prompt = _prompt(request, views, found)
+            try:
+                inspection = await self._recall_or_ask(found, prompt, views, context)
+            except ProviderError as error:
+                error.untrusted |= not is_ours  # the service may repeat the text in the picture
+                raise
             details = {**inspection.details, **_notice(found)}
             return replace(inspection, details=details, untrusted=not is_ours)
 

@@ -17,13 +17,15 @@ from limner.tools.planning import Plan
 class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
     """What was requested, and the path of the file; None for a generated name.
 
-    ``parents`` are the handles of the pictures it was drawn from.
+    ``parents`` are the handles of the pictures it was drawn from. ``untrusted`` is the mark of the
+    picture in its lineage.
     """
 
     request: ImageRequest
     target: str | None
     parents: tuple[str, ...] = ()
     output_format: OutputFormat = "png"
+    untrusted: bool = False
 
     @property
     def path(self) -> Path | None:
@@ -38,7 +40,11 @@ def encode_entry(plan: Plan) -> str:
     # SVG document: its jobs cannot be resumed.
     bare = replace(plan.request, svg=None, sources=(), mask=None)
     entry = JournalEntry(
-        request=bare, target=target, parents=plan.parents, output_format=plan.output_format
+        request=bare,
+        target=target,
+        parents=plan.parents,
+        output_format=plan.output_format,
+        untrusted=plan.is_marked,
     )
     return msgspec.json.encode(entry).decode()
 

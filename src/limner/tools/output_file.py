@@ -25,6 +25,7 @@ from limner.errors import (
     BadProviderImage,
     CostSource,
     ImageError,
+    NotFound,
     OutputExists,
     ReachDenied,
     StorageError,
@@ -33,7 +34,7 @@ from limner.imaging.provenance import has_manifest
 from limner.money.paid_call import PaidCall
 from limner.pictures.labels import Label, is_copy, labelled
 from limner.pictures.request import ImageRequest, Receipt
-from limner.pictures.take import Pictures
+from limner.pictures.take import Pictures, content_handle
 from limner.pictures.xmp import SourceType
 from limner.providers.specs import ILLUSTRATOR
 from limner.storage.files import write_new, write_numbered
@@ -112,7 +113,7 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
         """
         await call.deliver(receipt.cost_nano, receipt.cost_source)
         request, service = plan.request, plan.choice.spec.name
-        lineage = {
+        lineage: dict[str, Any] = {
             "provider": service,
             "model": request.model,
             "prompt": request.prompt,
@@ -120,6 +121,8 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
             "seed": request.seed if plan.choice.model.seeds else None,
             "parents": plan.parents,
         }
+        if plan.is_marked or plan.parents:
+            lineage["untrusted"] = plan.is_marked
         try:
             master = await self.pictures.verify(file)
         except ImageError as error:
@@ -183,8 +186,21 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
         with disk_errors(doing="read", path=path):
             return OutputBytes(picture=picture, source=labelled(path, label, picture.mime))
 
-    def write(self, target: Path | None, output: OutputBytes, *, overwrite: bool = False) -> Path:
-        """Write the file at its target, or under a new name in a folder."""
+    def write(
+        self,
+        target: Path | None,
+        output: OutputBytes,
+        *,
+        overwrite: bool = False,
+        replaces: str | None = None,
+    ) -> Path:
+        """Write the file at its target, or under a new name in a folder.
+
+        If ``replaces`` is given, only that picture is overwritten: another program may have changed
+        the file since it was checked.
+        """
+        if target is not None and replaces is not None and _handle_in(target) != replaces:
+            overwrite = False
         stem = str(int(self.clock().timestamp() * 1000))
         if target is None:
             return write_numbered(self.generated, stem, output.suffix, output.source)
@@ -218,6 +234,13 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
                 if is_late_enough and _contains(file, output.picture):
                     return file
         return self.write_or_rename(target, output)
+
+
+def _handle_in(path: Path) -> str | None:
+    try:
+        return content_handle(path)
+    except NotFound:
+        return None
 
 
 def _has_manifest(path: Path) -> bool:

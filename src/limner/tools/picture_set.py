@@ -38,6 +38,11 @@ class PictureSet(msgspec.Struct, frozen=True, kw_only=True):
     failures: tuple[LimnerError, ...] = ()
 
     @property
+    def untrusted(self) -> bool:
+        """Whether a picture, or the message of a failure, may contain words from outside."""
+        return any(part.untrusted for part in (*self.images, *self.failures))
+
+    @property
     def cost_nano(self) -> int:
         """What all of it cost, the failures included."""
         return sum(part.cost_nano for part in (*self.images, *self.failures))

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from limner.catalogue.images import ImageModel, Needs, Size
 from limner.catalogue.prices import Quote
 from limner.content import Picture
-from limner.errors import NANO_PER_USD, InputInvalid, ReachDenied
+from limner.errors import NANO_PER_USD, InputInvalid, NotFound, OutputExists, ReachDenied
 from limner.imaging.formats import OutputFormat
 from limner.imaging.limits import DEFAULT_LIMITS
 from limner.pictures.request import MAX_SEED, ImageRequest
@@ -39,9 +39,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     Without a ``target`` the file gets a new name in the folder of generated pictures. A target that
     is a folder gets a file with a new name.
 
-    ``quote`` is the price of one picture, and ``n`` the number of pictures. ``parents`` are the
+    ``replaces`` is the handle of the picture that a model replaces at the target. ``quote`` is the
+    price of one picture, and ``n`` the number of pictures. ``parents`` are the
     handles of the pictures it is drawn from. It is ``untrusted`` if one of them, or the mask, comes
-    from outside: it may contain words of others.
+    from outside: it may contain words of others. ``after_untrusted`` says that its prompt was
+    written after content from outside was read, and may repeat it.
     """
 
     request: ImageRequest
@@ -49,10 +51,17 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     quote: Quote
     target: Path | None
     overwrite: bool
+    replaces: str | None = None
     n: int = 1
     parents: tuple[str, ...] = ()
     output_format: OutputFormat = "png"
     untrusted: bool = False
+    after_untrusted: bool = False
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether the picture counts as content from outside in every later session."""
+        return self.untrusted or self.after_untrusted
 
     @property
     def cost_nano(self) -> int:
@@ -103,6 +112,7 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
                 field="prompt",
             )
         target = await self._target(order, context)
+        replaces = await self._replaced(target, order, context)
         request = _request(order, model, model.nearest_size(needs.size))
         if model.edit is not None and sources:
             fitted = await self.sourcing.fit(sources, model.edit)
@@ -115,11 +125,13 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
             choice=choice,
             quote=quote_of(request, model),
             target=target,
-            overwrite=arguments.overwrite,
+            overwrite=arguments.overwrite and (context.reach.by_person or replaces is not None),
+            replaces=replaces,
             n=arguments.n,
             parents=tuple(source.handle for source in sources),
             output_format=order.output_format,
             untrusted=not await self.sourcing.are_drawn_here(sources, mask),
+            after_untrusted=context.has_read_untrusted,
         )
 
     async def _target(self, order: Order, context: ToolContext) -> Path | None:
@@ -141,6 +153,30 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
             )
         await asyncio.to_thread(check_new, path, overwrite=arguments.overwrite)
         return path
+
+    async def _replaced(
+        self, target: Path | None, order: Order, context: ToolContext
+    ) -> str | None:
+        """The picture that a model replaces: it may replace only what limner drew.
+
+        Raises:
+            OutputExists: the file is something else.
+        """
+        if target is None or not order.arguments.overwrite or context.reach.by_person:
+            return None
+        if target.is_dir():  # the file gets a new name
+            return None
+        try:
+            replaced = await self.sourcing.pictures.find_made(target)
+        except NotFound:
+            return None
+        if replaced is None:
+            raise OutputExists(
+                f"{str(target)!r} is already there, and limner did not draw it. A model may "
+                "replace only pictures that limner drew.",
+                hint="Choose another path. The user can replace the file.",
+            )
+        return replaced
 
     def _some_name(self, context: ToolContext) -> Path:
         """A name in the folder of generated pictures, if the caller may write there."""

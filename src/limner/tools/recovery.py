@@ -166,6 +166,7 @@ async def _write_stored(row: JobRow, handle: str, drawing: ImageGenerator) -> Ge
         provider=row.provider,
         model=request.model,
         prompt_used=request.prompt,
+        untrusted=entry.untrusted,
     )
 
 
@@ -199,4 +200,5 @@ def _restore_plan(row: JobRow, drawing: ImageGenerator, *, ask: bool) -> Plan:
         overwrite=False,
         parents=entry.parents,
         output_format=entry.output_format,
+        untrusted=entry.untrusted,
     )

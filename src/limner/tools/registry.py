@@ -114,7 +114,8 @@ class ToolRegistry:
             return _failure(call, cancelled)
         except UnexpectedError as error:
             logger.exception("The tool %s crashed.", call.name)
-            return replace(_failure(call, error), untrusted=True)  # the text of an unknown error
+            error.untrusted = True  # the text of an unknown error
+            return _failure(call, error)
         except LimnerError as error:
             return _failure(call, error)
         except Exception as error:
@@ -276,6 +277,7 @@ def _failure(call: ToolCall, error: LimnerError) -> ToolResult:
         retryable=error.retryable,
         billed=error.billed,
         extras=error.extras,
+        untrusted=error.untrusted,
     )
 
 
@@ -301,6 +303,7 @@ def _with_last_error(ending: LimnerError, last: LimnerError) -> LimnerError:
     )
     combined.charge(last.cost_nano, last.cost_source)
     combined.billed = last.billed
+    combined.untrusted = last.untrusted
     return combined
 
 

@@ -26,6 +26,7 @@ from limner.frontends.mcp.server import TASKS
 from limner.tools.base import Question
 
 ROOTS_TIMEOUT_S = 5.0
+SESSION_HEADER = "mcp-session-id"
 # Every client shows a form without fields as yes or no: to accept it means yes.
 _YES_OR_NO: Mapping[str, Any] = {"type": "object", "properties": {}}
 
@@ -38,8 +39,17 @@ class Caller:
     ) -> None:
         self._context, self._session = context, context.session
         self._answers = params.input_responses or {}
+        self._accepted = set((params.request_state or "").split(","))
         self._is_stateless = context.protocol_version in MODERN_PROTOCOL_VERSIONS
         self._can = context.session.client_capabilities or types.ClientCapabilities()
+
+    @property
+    def session(self) -> str:
+        """The id of the client's HTTP session.
+
+        Empty for the one client of stdio, and for all clients whose requests stand alone.
+        """
+        return session_of(self._context)
 
     @property
     def takes_tasks(self) -> bool:
@@ -53,10 +63,29 @@ class Caller:
         if not self._is_stateless:
             return await self._ask_now(question, call)
         key = hashlib.sha256(question.text.encode()).hexdigest()[:16]
-        if (answer := self._answers.get(key)) is not None:
-            return isinstance(answer, types.ElicitResult) and answer.action == "accept"
-        call.questions[key] = question
-        return False
+        answer = self._answers.get(key)
+        if isinstance(answer, types.ElicitResult) and answer.action == "accept":
+            self._accepted.add(key)
+        elif answer is None and key not in self._accepted:
+            call.questions[key] = question
+        return key in self._accepted
+
+    def to_decide(self, questions: Mapping[str, Question]) -> types.InputRequiredResult:
+        """Return the questions that the user must answer before the client repeats the call.
+
+        The client sends its earlier answers back as the state of the request.
+        """
+        return types.InputRequiredResult(
+            input_requests={
+                key: types.ElicitRequest(
+                    params=types.ElicitRequestFormParams(
+                        message=question.text, requested_schema=dict(_YES_OR_NO)
+                    )
+                )
+                for key, question in questions.items()
+            },
+            request_state=",".join(sorted(filter(None, self._accepted))) or None,
+        )
 
     async def report_progress(self, call: RunningCall) -> None:
         """Send a progress notification: the elapsed time and the latest message."""
@@ -91,18 +120,10 @@ class Caller:
         return answer.action == "accept"
 
 
-def to_decide(questions: Mapping[str, Question]) -> types.InputRequiredResult:
-    """Return the questions that the user must answer before the client repeats the call."""
-    return types.InputRequiredResult(
-        input_requests={
-            key: types.ElicitRequest(
-                params=types.ElicitRequestFormParams(
-                    message=question.text, requested_schema=dict(_YES_OR_NO)
-                )
-            )
-            for key, question in questions.items()
-        }
-    )
+def session_of(context: ServerRequestContext[Any, Any]) -> str:
+    """The id of the HTTP session that a request belongs to; empty if it belongs to none."""
+    headers: Mapping[str, str] = getattr(context.request, "headers", {})
+    return headers.get(SESSION_HEADER, "")
 
 
 def _asks_by_form(offered: types.ElicitationCapability | None) -> bool:

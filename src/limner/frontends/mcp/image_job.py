@@ -113,8 +113,12 @@ def _outcome(call: RunningCall, *, answering: RunningCall | None) -> Outcome:
     summary = {"job": call.id, "status": "done" if result.ok else "failed", "tool": call.tool}
     if result.value:
         return Outcome(
-            value=summary | json.loads(result.value), content=result.content, success=result.ok
+            value=summary | json.loads(result.value),
+            content=result.content,
+            success=result.ok,
+            untrusted=result.untrusted,
         )
     if result.domain_code == "CANCELLED":
         summary["status"] = "cancelled"
-    return Outcome(value=summary | {"error": error_json(result)}, success=False)
+    error = {"error": error_json(result)}
+    return Outcome(value=summary | error, success=False, untrusted=result.untrusted)

@@ -12,7 +12,7 @@ from mcp.shared.exceptions import MCPError
 
 from limner.errors import LimnerError
 from limner.frontends.mcp import resources, tool_list
-from limner.frontends.mcp.caller import Caller, to_decide
+from limner.frontends.mcp.caller import Caller, session_of
 from limner.frontends.mcp.image_job import running
 from limner.frontends.mcp.results import as_result, failure
 from limner.frontends.mcp.running_calls import RunningCall
@@ -50,17 +50,22 @@ class RequestHandler:
             result = await self.service.attend(call, caller)
             if result is None:
                 return await self._still_running(call, caller)
-            return await self._ended(call, result)
+            return await self._ended(call, result, caller)
         except LimnerError as error:
             return failure(error)
 
-    async def read(self, uri: str) -> types.ReadResourceResult:
+    async def read(
+        self, context: ServerRequestContext[Any, Any], uri: str
+    ) -> types.ReadResourceResult:
         """Read a picture by its URI.
 
         Raises:
             MCPError: there is no such picture.
         """
-        return await resources.read(uri, self.service.lim.pictures)
+        pictures = self.service.lim.pictures
+        if not await pictures.drawn_here([resources.handle_of(uri)]):
+            self.service.note_untrusted(session_of(context))
+        return await resources.read(uri, pictures)
 
     async def aclose(self) -> None:
         """Wait for calls that may be paid for, and close."""
@@ -70,9 +75,11 @@ class RequestHandler:
         await self.service.promise(call)
         return created(call) if caller.takes_tasks else as_result(running(call))
 
-    async def _ended(self, call: RunningCall, result: ToolResult) -> HandlerResult:
+    async def _ended(self, call: RunningCall, result: ToolResult, caller: Caller) -> HandlerResult:
         if call.questions and not result.ok:
-            return to_decide(call.questions)
+            return caller.to_decide(call.questions)
+        if result.untrusted:
+            self.service.note_untrusted(caller.session)
         encoded = await self.service.results.write(result)
         await self.service.deliver(call)
         return encoded

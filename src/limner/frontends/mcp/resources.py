@@ -26,6 +26,15 @@ class _PictureUri(NamedTuple):
     width: int | None
 
 
+def handle_of(uri: str) -> str:
+    """The handle in the URI of a picture.
+
+    Raises:
+        MCPError: it is not the URI of a picture.
+    """
+    return _parse(uri).handle
+
+
 async def read(uri: str, pictures: Pictures) -> types.ReadResourceResult:
     """Read the picture of a URI.
 

@@ -136,7 +136,7 @@ class CallResumer(msgspec.Struct, frozen=True, kw_only=True):
         return drawn
 
     async def _saved_image(self, job: JobRow, path: str) -> GeneratedImage:
-        request = decode_entry(job).request
+        entry = decode_entry(job)
         return GeneratedImage(
             path=Path(path),
             image=await self._picture_at(path, job.picture or ""),
@@ -144,7 +144,8 @@ class CallResumer(msgspec.Struct, frozen=True, kw_only=True):
             cost_source=job.cost_source,
             provider=job.provider,
             model=job.model,
-            prompt_used=request.prompt,
+            prompt_used=entry.request.prompt,
+            untrusted=entry.untrusted,
         )
 
     async def _picture_at(self, path: str, master: str) -> Picture:
@@ -168,6 +169,7 @@ def _outcome(fetched: Sequence[GeneratedImage | LimnerError]) -> Outcome:
         content=tuple(image.image for image in images),
         cost_nano=drawn.cost_nano,
         cost_source=source_of(drawn),
+        untrusted=drawn.untrusted,
     )
 
 

@@ -151,7 +151,7 @@ async def _list_templates(
 async def _read_resource(
     context: Context, params: types.ReadResourceRequestParams
 ) -> types.ReadResourceResult:
-    return await context.lifespan_context.handler.read(params.uri)
+    return await context.lifespan_context.handler.read(context, params.uri)
 
 
 async def _call_tool(context: Context, params: types.CallToolRequestParams) -> HandlerResult:

@@ -27,6 +27,8 @@ from limner.tools.registry import ToolRegistry
 
 FIRST_PROGRESS_S = 0.5
 PROGRESS_EVERY_S = 2.0
+# More than a server has sessions at once.
+MAX_MARKED = 100_000
 
 Ask = Callable[[Question, RunningCall], Awaitable[bool]]
 
@@ -57,6 +59,7 @@ class McpService:
         )
         self._folders = folders
         self._scopes = CallScopes(home=self.lim.home, cwd=folder)
+        self._marked_sessions: dict[str, None] = {}
         toolbox = Toolbox(
             lim=self.lim,
             running=self.running,
@@ -80,8 +83,24 @@ class McpService:
         folders = await caller.roots() if self._folders is None else self._folders
         scope = self._scopes.of(folders)
         digest = digest_of(tool, arguments, cwd=scope.cwd) if tool in LASTING else None
-        run = partial(self._run, tool=tool, arguments=arguments, scope=scope, ask=caller.ask)
+        run = partial(
+            self._run,
+            tool=tool,
+            arguments=arguments,
+            scope=scope,
+            ask=caller.ask,
+            has_read_untrusted=caller.session in self._marked_sessions,
+        )
         return self.running.begin(tool, run, digest=digest)
+
+    def note_untrusted(self, session: str) -> None:
+        """Record that content from outside went to a session's client.
+
+        From then on, spending and writing need the user's approval, as in every conversation.
+        """
+        while len(self._marked_sessions) >= MAX_MARKED:
+            self._marked_sessions.pop(next(iter(self._marked_sessions)))
+        self._marked_sessions[session] = None
 
     def resume(self, call_id: str) -> RunningCall:
         """Start to fetch the result of a call of an earlier process."""
@@ -150,6 +169,7 @@ class McpService:
         arguments: Mapping[str, Any],
         scope: CallScope,
         ask: Ask,
+        has_read_untrusted: bool = False,
     ) -> ToolResult:
         """Run a call. Every failure is a result, since several clients may wait for it."""
         context = ToolContext(
@@ -157,6 +177,7 @@ class McpService:
             cwd=scope.cwd,
             more_folders=scope.folders[1:],
             reach=scope.reach,
+            has_read_untrusted=has_read_untrusted,
             cancel=call.cancel,
             progress=call.update,
             ask=lambda question: ask(question, call),

@@ -34,6 +34,8 @@ class Tasks(msgspec.Struct, frozen=True, kw_only=True):
             return _task(call, "working")
         if result.domain_code == Cancelled.code:
             return _task(call, "cancelled")
+        if result.untrusted:
+            self.service.note_untrusted("")  # only clients without a session use tasks
         encoded = await self.service.results.write(result)
         await self.service.deliver(call)
         dumped = encoded.model_dump(by_alias=True, mode="json", exclude_none=True)

@@ -8,16 +8,26 @@ from io import BytesIO
 
 from PIL import Image
 
-from limner.errors import CorruptImage, ImageTooLarge
+from limner.errors import CorruptImage, ImageTooLarge, UnsafeSvg
 from limner.imaging.decoders import OpenedPicture
 from limner.imaging.formats import root_start
 from limner.imaging.limits import WorkerLimits
 from limner.imaging.orientation import check_pixels
+from limner.imaging.svg.parser import SVG_NAMESPACE
 from limner.imaging.svg.renderer import render_at_natural_size
+from limner.imaging.svg.rules import ATTRIBUTES, DRAWN, DROPPED, REASONS
 
 _ENCODING = re.compile(rb"<\?xml\s[^<>]*?encoding\s*=\s*[\"']([A-Za-z0-9._-]+)[\"']")
 _SINGLE_BYTE = frozenset({"us-ascii", "iso-8859-1", "iso-8859-15", "windows-1252"})
 # A document type without declarations: many editors and plotters write one.
+# What a refusal may contain of a document: quoted values, names of elements, rules of CSS.
+_WORDS = re.compile(
+    r"""(?P<quoted>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|<(?P<mark>[?!]?)(?P<tag>[^\s<>?]+)"""
+    r"|@(?P<at_rule>[\w-]*)"
+)
+_OWN_NAMES = {"#id", "xml-stylesheet", "DOCTYPE", "svg", SVG_NAMESPACE}
+_OWN_WORDS = ATTRIBUTES | DRAWN | DROPPED | REASONS.keys() | _OWN_NAMES
+_AT_RULES = frozenset({"import", "charset", "font-face", "media", "namespace", "keyframes"})
 _BARE_DOCTYPE = re.compile(r"<!DOCTYPE[^<>\[\]]*>")
 
 
@@ -34,10 +44,27 @@ def svg(data: bytes, *, page: int, limits: WorkerLimits) -> OpenedPicture:  # no
     document = _text(data)
     start = root_start(document)
     prolog = _BARE_DOCTYPE.sub("", document[:start])
-    png = render_at_natural_size(prolog + document[start:], limits)
+    try:
+        png = render_at_natural_size(prolog + document[start:], limits)
+    except (UnsafeSvg, CorruptImage) as error:
+        raise type(error)(without_free_text(error.message), hint=error.hint) from None
     drawn = Image.open(BytesIO(png), formats=["PNG"])
     check_pixels(drawn.size, max_pixels=limits.max_pixels)
     return OpenedPicture(image=drawn)
+
+
+def without_free_text(message: str) -> str:
+    """A refusal without the words of the document: only names of the SVG language stay."""
+
+    def keep(match: re.Match[str]) -> str:
+        quoted, tag, at_rule = match["quoted"], match["tag"], match["at_rule"]
+        if quoted is not None:
+            return match[0] if quoted[1:-1] in _OWN_WORDS else "'…'"
+        if tag is not None:
+            return match[0] if tag in _OWN_WORDS else f"<{match['mark'] or ''}…"
+        return match[0] if at_rule in _AT_RULES else "@…"
+
+    return _WORDS.sub(keep, message)
 
 
 def _text(data: bytes) -> str:

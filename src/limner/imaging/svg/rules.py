@@ -28,7 +28,7 @@ DROPPED = frozenset(("title", "desc", "metadata"))
 TEXT_HOLDERS = frozenset(("text", "tspan", "textPath", "style"))
 
 _STILL = "a drawing is not animated"
-_REASONS = {
+REASONS = {
     "script": "a drawing contains no code",
     "foreignObject": "only SVG can be drawn; use <text> and shapes",
     "image": "pictures cannot be embedded; use shapes or <asset>",
@@ -93,7 +93,7 @@ def is_drawn(tag: str) -> bool:
         return True
     if tag in DROPPED:
         return False
-    reason = _REASONS.get(tag, "it is not one of the elements a drawing is made of")
+    reason = REASONS.get(tag, "it is not one of the elements a drawing is made of")
     raise UnsafeSvg(f"remove <{tag}>: {reason}")
 
 
