@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from PIL import Image
 from tests.frontends.cli_process import CommandLine, Done
 
 from limner.frontends.cli.main import COMMANDS
+from limner.frontends.cli.stderr import shortage_behind
 from limner.testing.servers.http_server import json_reply
 from limner.testing.servers.openai_server import OpenAIServer, error_reply
 
@@ -266,3 +268,22 @@ def test_results_are_utf8_whatever_the_locale(cli: CommandLine, locale: dict[str
 def test_words_that_are_not_text_are_json_all_the_same(cli: CommandLine) -> None:
     done = cli.run("generate", "cat", b"\xe9", "--json")
     assert done.error["message"] == "unrecognized arguments: \udce9"
+
+
+@pytest.mark.parametrize(
+    ("error", "shortage"),
+    [
+        (OSError(errno.EMFILE, "Too many open files"), "Too many open files"),
+        (RuntimeError("can't start new thread"), "Cannot allocate memory"),
+        (
+            ImportError("libx.so: failed to map segment from shared object"),
+            "Cannot allocate memory",
+        ),
+        (ImportError("libx.so: cannot open shared object file: No such file or directory"), None),
+        (RuntimeError("a bug"), None),
+    ],
+)
+def test_only_a_shortage_of_the_system_is_reported_as_one(
+    error: Exception, shortage: str | None
+) -> None:
+    assert shortage_behind(error) == shortage

@@ -12,7 +12,12 @@ from limner.display_text import clean_text
 CLEAR_LINE = "\r\x1b[2K"
 _SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 # Python has no error of its own for these.
-_SIGNS_OF_SHORTAGE = ("MemoryError", "can't start new thread", "shared object", "shared libraries")
+_SIGNS_OF_SHORTAGE = (
+    "MemoryError",
+    "can't start new thread",
+    "failed to map segment from shared object",
+    "cannot allocate memory",
+)
 
 
 def say(text: str) -> None:
