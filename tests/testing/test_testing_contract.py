@@ -83,7 +83,7 @@ FAILURES = {
         "no debug output shows the key",
         ("checked", "the debug output"),
         ("expected", "no key"),
-        ("found", "'…n the snow, key •••/0123456789'"),
+        ("found", "'…n the snow, key •••/0123456789+'"),
         ("played", GOOD),
     ),
     "Hasty": said(
