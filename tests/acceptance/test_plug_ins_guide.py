@@ -63,7 +63,7 @@ def test_the_contract_tests_of_the_guide_pass(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout
-    assert "20 passed" in done.stdout
+    assert "24 passed" in done.stdout
 
 
 @pytest.fixture
