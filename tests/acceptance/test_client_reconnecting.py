@@ -32,6 +32,9 @@ from limner.testing.servers.model_server import ModelAnswer
 from limner.testing.servers.openai_server import OpenAIServer
 from limner.tools.function_tools import FunctionTool
 
+# Both requests to the model, which the server pays for and reports.
+REQUESTS_NANO = 2 * 1_371_000
+
 
 @pytest.fixture
 def model() -> Iterator[TalkingServer]:
@@ -122,7 +125,7 @@ async def test_a_paid_call_outlives_the_server_and_is_paid_once(
     assert (result.status, result.text, result.error) == ("completed", "Done.", None)
     assert (count(told, ToolStarted), count(told, ToolFinished)) == (1, 1)
     assert len(openai.sent("generate")) == 1
-    assert result.cost_nano == PRICE_NANO
+    assert result.cost_nano == PRICE_NANO + REQUESTS_NANO
     assert [(line.name, line.nano) for line in spend.by_session] == [(thread.id, PRICE_NANO)]
     ((call_id, output),) = outputs(model)
     assert (call_id, output[1]["image_url"]) == ("call_1", data_url(picture()))

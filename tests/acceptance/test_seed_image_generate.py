@@ -425,7 +425,7 @@ async def test_a_prompt_that_shows_nothing_is_refused_before_paying(
         ("${TMPDIR}/x.png", "has a variable in it"),
         ("C:\\Users\\me\\x.png", "is a path of Windows"),
         ("no-folder/", "there is no folder"),
-        ("x" * 5_000 + ".png", "is longer than a path can be"),
+        ("x" * 5_000 + ".png", "the path is too long"),
     ],
 )
 async def test_an_output_path_that_is_none_is_refused_before_paying(

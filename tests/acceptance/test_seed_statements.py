@@ -339,7 +339,7 @@ TABLE = (*IMAGE_GENERATE, *INSPECT_IMAGE, *DYNAMIC_TOOLS)
 
 
 @cache
-def tests_in(file: str) -> frozenset[str]:
+def names_of_tests(file: str) -> frozenset[str]:
     tree = ast.parse((TESTS / file).read_text(encoding="utf-8"))
     functions = (ast.FunctionDef, ast.AsyncFunctionDef)
     return frozenset(node.name for node in tree.body if isinstance(node, functions))
@@ -347,7 +347,7 @@ def tests_in(file: str) -> frozenset[str]:
 
 @pytest.mark.parametrize("statement", TABLE, ids=lambda one: one.says)
 def test_each_statement_has_its_test(statement: Statement) -> None:
-    assert statement.test in tests_in(statement.file)
+    assert statement.test in names_of_tests(statement.file)
 
 
 def test_no_statement_is_there_twice() -> None:

@@ -24,7 +24,7 @@ from hostile_files import HostileFile, hostile_file
 from hostile_seeds import KINDS, scene
 from imaging_samples import encoded, worker_pids
 
-from limner.errors import ImageError
+from limner.errors import ImageError, InputInvalid
 from limner.imaging.facts import Facts
 from limner.imaging.fit import FitRequest, Fitted, Region
 from limner.imaging.limits import DEFAULT_LIMITS
@@ -109,7 +109,7 @@ class Campaign:
         started = time.monotonic()
         try:
             check = await _ask(self._pool, rng, file)
-        except ImageError as error:
+        except (ImageError, InputInvalid) as error:
             self._judge(file, error)
             return type(error).__name__
         finally:
@@ -119,7 +119,7 @@ class Campaign:
         except ImageError as error:
             raise Wrong(f"what came out does not decode: {error}") from None
 
-    def _judge(self, file: HostileFile, error: ImageError) -> None:
+    def _judge(self, file: HostileFile, error: ImageError | InputInvalid) -> None:
         pattern = re.sub(r"\d+|'[^']*'|b'[^']*'", "#", error.message)
         self.account.messages.setdefault(f"{type(error).__name__}: {pattern}", file.name)
         if not 0 < len(error.message) <= _MOST_MESSAGE_CHARS or "\n" in error.message:

@@ -18,7 +18,7 @@ from PIL import Image
 from tests.acceptance.hardship import full_disk
 
 from limner.content import Picture
-from limner.errors import CorruptImage, ImageTooLarge, ReachDenied, StorageError, UnrecognizedImage
+from limner.errors import ImageTooLarge, InputInvalid, ReachDenied, StorageError, UnrecognizedImage
 from limner.imaging.fit import FIT_VERSION, FitRequest, Fitted, Region
 from limner.imaging.pool import Imaging
 from limner.pictures.take import MAX_PICTURE_BYTES, MAX_REMEMBERED_FITS, Pictures
@@ -198,7 +198,7 @@ async def test_a_region_outside_the_picture_is_an_error_and_nothing_is_kept(
     pictures: Pictures, tmp_path: Path
 ) -> None:
     original = await take(pictures, photo())
-    with pytest.raises(CorruptImage, match="400x300"):
+    with pytest.raises(InputInvalid, match="400x300"):
         await pictures.give(original, FitRequest(region=Region(x=500, y=0, width=9, height=9)))
     assert rows(tmp_path, "SELECT count(*) FROM fits") == [(0,)]
 

@@ -54,7 +54,8 @@ def attacked_for(seconds: float, folder: Path) -> None:
     written = refused = read = 0
     end_s = time.monotonic() + seconds
     with attacker(root, outside):
-        while time.monotonic() < end_s:
+        # A busy machine may need longer until the attack has met every case.
+        while time.monotonic() < end_s or not (written and read and refused):
             for name in (f"work/{written}.png", f"work/new{written}/{written}.png"):
                 try:
                     path = reach.resolve_write(name, cwd=root)
@@ -70,10 +71,6 @@ def attacked_for(seconds: float, folder: Path) -> None:
                 refused += 1
     escaped = {str(path.relative_to(outside)) for path in outside.rglob("*")}
     assert escaped == {"deep", "deep/pic.png"}
-    # The attack was real: some calls met the trap, and some did their work in spite of it.
-    assert written > 0
-    assert read > 0
-    assert refused > 0
     assert not list(root.rglob(".limner-*"))
 
 

@@ -15,7 +15,7 @@ from PIL import Image
 import limner
 from limner import Limner, Picture, Settings, StoredPicture, blocking
 from limner.blocking import BlockingPicture
-from limner.errors import ImageError, InputInvalid, NotFound, StorageError, UserError
+from limner.errors import ImageError, InputInvalid, NotFound, UserError
 from limner.tools.image_input import resolve_image
 from limner.wires.base import HANDLE_URL
 
@@ -90,7 +90,7 @@ async def test_the_result_of_a_call_is_a_picture_for_the_next(lim: Limner) -> No
         (b"x" * 140_000, ImageError, "the given bytes (136.7KB): the first bytes match no known"),
         (io.BytesIO(b""), ImageError, "a BytesIO: the file is empty"),
         ("data:image/png;base64,%%%", ImageError, "a data URL of 25B: the file is empty"),
-        ("A" * 140_000, StorageError, "the name is too long"),
+        ("A" * 140_000, InputInvalid, "the path is too long"),
         ("gone.png", NotFound, "it does not exist"),
         ("0" * 64, NotFound, "is stored here"),
         (io.StringIO("words"), InputInvalid, "the picture's file is open as text"),

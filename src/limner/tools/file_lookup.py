@@ -27,7 +27,7 @@ _URL = r"[A-Za-z][A-Za-z0-9+.-]+://"
 _VARIABLE = r"(?:^|/)(?:\$(?:\w+|\{[^}]*\})|%\w+%)"
 _DRIVE = r"[A-Za-z]:[\\/]"
 _QUOTES = "'\"`"
-_MAX_PATH_BYTES = 4_095
+_MAX_PATH_BYTES, _MAX_NAME_BYTES = 4_095, 255
 _SHOWN_CHARS = 80
 
 
@@ -67,6 +67,10 @@ def plain_path(text: str, *, field: str) -> str:
     path = path.removeprefix("@") if len(path) > 1 else path
     if path.lower().startswith("file:"):
         path = _path_of_url(path)
+    names = path.encode(errors="replace").split(b"/")
+    if len(path) > _MAX_PATH_BYTES or max(map(len, names)) > _MAX_NAME_BYTES:
+        # It is not shown: it may be the text of a picture.
+        raise InputInvalid("the path is too long", field=field, hint="Give the path of a file.")
     shown = repr(path[:_SHOWN_CHARS])
     if re.match(_URL, path) or path.lower().startswith("data:"):
         hint = "Download it first, and give the path of the file."
@@ -77,8 +81,6 @@ def plain_path(text: str, *, field: str) -> str:
     if os.sep == "/" and re.match(_DRIVE, path):
         hint = "Give a path of this machine, with slashes."
         raise InputInvalid(f"{shown} is a path of Windows", field=field, hint=hint)
-    if len(path.encode(errors="replace")) > _MAX_PATH_BYTES:
-        raise InputInvalid(f"{shown}… is longer than a path can be", field=field)
     return path
 
 

@@ -219,10 +219,26 @@ def test_whatever_codex_would_read_is_read_here_property(
     check()
 
 
+# Results of methods that limner has from the schemas of 0.166, which the SDK of 0.163 has not.
+LATER_THAN_THE_SDK = {
+    "CollaborationModeListResponse",
+    "FuzzyFileSearchResponse",
+    "ProjectListResponse",
+    "RemoteControlStatusReadResponse",
+    "ThreadItemsReadResponse",
+    "ThreadReadStateUpdateResponse",
+    "ThreadSearchResponse",
+}
+
+
 @needs("openai_codex")
 @pytest.mark.parametrize("name", [n for n in RESULTS if n != "ConfigReadResponse"])
 def test_the_official_sdk_reads_a_result(name: str) -> None:
-    kind = getattr(import_module("openai_codex.generated.v2_all"), name)
+    types = import_module("openai_codex.generated.v2_all")
+    if name in LATER_THAN_THE_SDK:
+        assert not hasattr(types, name)
+        return
+    kind = getattr(types, name)
     kind.model_validate(as_json(RESULTS[name]))
 
 

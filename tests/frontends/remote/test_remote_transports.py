@@ -18,7 +18,7 @@ from limner import Limner, LimnerError
 from limner.errors import MissingExtra, UserError
 from limner.frontends.remote.client import OWN_SERVER
 from limner.frontends.remote.connection import Params, Request, ServerConnection
-from limner.frontends.remote.discovery import find_codex, safe_environment
+from limner.frontends.remote.discovery import find_codex, find_program, safe_environment
 from limner.frontends.remote.events import Reconnected, TurnResult
 from limner.frontends.remote.transports import ServerCommand
 from limner.net.clock import Clock
@@ -223,14 +223,14 @@ def test_a_program_of_the_working_folder_is_not_run_before_the_folder_is_trusted
     assert safe_environment()["PATH"] == str(real.parent)
     real.unlink()
     with pytest.raises(UserError) as refused:
-        find_codex()
+        find_program("codex")
     assert "limner does not run" in refused.value.message
     trust_folder(home, cwd)
     if place.startswith("{cwd}"):
-        assert find_codex() == str(cwd / "bin" / "codex")
+        assert find_program("codex") == str(cwd / "bin" / "codex")
     else:
         with pytest.raises(UserError, match="relative folder"):
-            find_codex()
+            find_program("codex")
 
 
 async def test_a_server_command_is_looked_up_like_codex(
