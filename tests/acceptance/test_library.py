@@ -405,14 +405,15 @@ def test_closing_waits_for_a_picture_in_another_event_loop(
 
 
 async def test_a_limner_that_is_never_used_touches_nothing(studio: Studio) -> None:
-    threads, children = threading.active_count(), worker_pids()
+    # What an earlier test has left may end meanwhile; nothing may be added.
+    threads, children = {*threading.enumerate()}, worker_pids()
     async with studio.open() as lim:
         lim.tools()
         lim.registry()
-        assert threading.active_count() == threads
+        assert {*threading.enumerate()} <= threads
     assert not studio.home.exists()
     assert list(studio.cwd.iterdir()) == []
-    assert worker_pids() == children
+    assert worker_pids() <= children
 
 
 async def test_a_price_is_asked_for_without_touching_anything(
