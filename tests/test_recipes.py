@@ -19,12 +19,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
 from PIL import Image
 from tests.servers.sd_webui_server import SdWebuiServer
 
 from limner import __version__
 from limner.testing.servers.http_server import LocalServer, ReceivedRequest, Reply, json_reply
 from limner.testing.servers.responses_server import ResponsesServer
+
+pytestmark = pytest.mark.slow
 
 Json = Any
 ROOT = Path(__file__).parent.parent

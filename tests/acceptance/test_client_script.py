@@ -23,6 +23,8 @@ from tests.servers.scripted import calls, says
 import limner
 from limner.frontends.remote.approvals import ApprovalRequest
 
+pytestmark = pytest.mark.slow
+
 SIDES = [
     pytest.param("codex", marks=[pytest.mark.slow, needs("codex_cli_bin")]),
     pytest.param("limner"),
@@ -99,7 +101,6 @@ async def test_who_steers_interrupts_and_leaves_is_obeyed(
     assert words == ["Paint", "In green.", "Paint again", "And again", "Are you there?"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("agrees", [True, False])
 async def test_what_limners_own_tools_ask_the_user_reaches_the_client(
     model: TalkingServer, studio: Studio, tmp_path: Path, agrees: bool

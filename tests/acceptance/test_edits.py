@@ -18,6 +18,8 @@ from tests.servers.openai_compatible_servers import AzureServer, LocalAIServer
 from limner import ToolCall, ToolResult
 from limner.testing.servers.openai_server import OpenAIServer, read_form
 
+pytestmark = pytest.mark.slow
+
 # What each service wants of those who speak OpenAI's language to it.
 OTHER_SERVICES: dict[str, dict[str, str]] = {
     "localai": {},
@@ -141,7 +143,6 @@ async def test_a_region_is_a_mask(desk: Studio, openai: OpenAIServer) -> None:
     assert (field, marked(data)) == ("mask", (100, 50, 300, 200))
 
 
-@pytest.mark.slow
 async def test_a_large_source_is_fitted_and_its_mask_with_it(
     desk: Studio, openai: OpenAIServer
 ) -> None:

@@ -21,6 +21,8 @@ from limner.frontends.cli.main import COMMANDS
 from limner.testing.servers.http_server import LocalServer, ReceivedRequest, Reply, json_reply
 from limner.testing.servers.replicate_server import ReplicateServer
 
+pytestmark = pytest.mark.slow
+
 LIMNER = [sys.executable, "-P", "-m", "limner"]
 GUARD_S = 120.0
 PLANTED = {
@@ -207,7 +209,6 @@ def test_every_command_is_tried_in_the_clone() -> None:
     assert set(WORDS) == set(COMMANDS), "say what a user does with the command in a cloned folder"
 
 
-@pytest.mark.slow
 def test_a_hostile_repository_gets_no_key_no_money_and_no_file_with_any_command(
     clone: Clone,
 ) -> None:

@@ -16,6 +16,8 @@ from limner.errors import CorruptImage, ImageTooLarge, InputInvalid, UnsafeSvg
 from limner.testing.servers.http_server import LocalServer
 from limner.testing.servers.openai_server import OpenAIServer
 
+pytestmark = pytest.mark.slow
+
 XLINK = 'xmlns:xlink="http://www.w3.org/1999/xlink"'
 ENDLESS = (
     '<filter id="f"><feTurbulence baseFrequency="0.05" numOctaves="5"/></filter>'
@@ -160,7 +162,6 @@ async def test_hostile_a_document_of_huge_size_is_drawn_at_the_size_asked_for(
     assert drawn.dimensions == (64, 64)
 
 
-@pytest.mark.slow
 async def test_hostile_a_document_that_takes_too_long_is_stopped_with_its_tool(
     studio: Studio, openai: OpenAIServer
 ) -> None:
@@ -175,7 +176,6 @@ async def test_hostile_a_document_that_takes_too_long_is_stopped_with_its_tool(
     assert worker_pids() == before
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("body", [ENDLESS, LAYERS], ids=["time", "memory"])
 async def test_hostile_a_document_that_wants_too_much_is_stopped_by_the_workers_limits(
     studio: Studio, openai: OpenAIServer, body: str

@@ -25,6 +25,8 @@ from limner.testing.servers.model_server import (
 )
 from limner.testing.servers.responses_server import ResponsesServer
 
+pytestmark = pytest.mark.slow
+
 QUESTION = "What is it?"
 KEY = "test-key-0123456789abcdef"
 

@@ -19,6 +19,8 @@ from limner.testing.servers.openai_server import OpenAIServer
 from limner.tools.built_in.image_generate import GenerateArguments
 from limner.tools.drawing_arguments import CallerOptions
 
+pytestmark = pytest.mark.slow
+
 VALID = {
     "kind": "c2pa",
     "of_original": False,
@@ -53,7 +55,6 @@ def forget_the_file(studio: Studio) -> None:
         database.execute("UPDATE ledger SET path = NULL, owner = 'ended'")
 
 
-@pytest.mark.slow
 async def test_a_manifest_survives_generate_store_and_show(
     studio: Studio, openai: OpenAIServer
 ) -> None:
@@ -71,7 +72,6 @@ async def test_a_manifest_survives_generate_store_and_show(
     assert kept.read_bytes() == openai.picture
 
 
-@pytest.mark.slow
 async def test_what_is_made_of_a_signed_picture_points_to_the_original(
     studio: Studio, openai: OpenAIServer
 ) -> None:
@@ -127,7 +127,6 @@ async def test_a_picture_is_saved_in_another_format_and_kept_as_it_came(
         assert await lim.pictures.original(master) == openai.picture
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("to", ["png", "webp"])
 @pytest.mark.parametrize("then", ["true", "false"])
 async def test_a_file_that_was_written_but_never_noted_is_found_whatever_the_settings_say_now(
@@ -145,7 +144,6 @@ async def test_a_file_that_was_written_but_never_noted_is_found_whatever_the_set
     assert {path: path.read_bytes() for path in studio.files} == files
 
 
-@pytest.mark.slow
 async def test_a_picture_that_was_never_written_is_written_in_the_format_it_was_ordered_in(
     studio: Studio, openai: OpenAIServer
 ) -> None:
@@ -159,7 +157,6 @@ async def test_a_picture_that_was_never_written_is_written_in_the_format_it_was_
     assert (studio.cwd / "fox.webp").read_bytes() == written
 
 
-@pytest.mark.slow
 async def test_an_edit_of_a_saved_file_comes_from_the_picture_it_was_saved_from(
     studio: Studio, openai: OpenAIServer
 ) -> None:

@@ -26,6 +26,8 @@ from limner.testing.servers.http_server import Gate
 from limner.testing.servers.openai_server import OpenAIServer
 from limner.testing.servers.replicate_server import ReplicateServer
 
+pytestmark = pytest.mark.slow
+
 SIZE = "64x64"
 
 
@@ -305,7 +307,6 @@ async def test_an_interrupt_cancels_at_the_service_before_the_program_ends(
     assert (row.state, row.error_code) == ("released", "CANCELLED")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "call",
     ['limner.generate("a fox", provider="openai-image")', "asyncio.run(draw())"],
@@ -449,7 +450,6 @@ async def test_an_exception_inside_the_context_comes_out_and_everything_is_close
     assert [thread.name for thread in left if thread.name.startswith("limner")] == []
 
 
-@pytest.mark.slow
 async def test_two_limners_in_one_program_share_a_home_and_its_ledger(studio: Studio) -> None:
     async with studio.open() as one, studio.open() as other:
         await asyncio.gather(*(lim.generate("a fox", size=SIZE) for lim in (one, other) * 3))

@@ -21,6 +21,8 @@ from tests.servers.mcp_process import LEGACY, STATELESS, Mode, by_pipes, inside,
 
 from limner.testing.servers.openai_server import OpenAIServer
 
+pytestmark = pytest.mark.slow
+
 TOOLS = [
     "image_generate",
     "image_edit",
@@ -67,7 +69,6 @@ def is_valid(method: str, version: str, result: types.Result) -> bool:
     return True
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("way", ["pipes", "http"])
 @pytest.mark.parametrize(("mode", "version"), [("legacy", LEGACY), ("auto", STATELESS)])
 async def test_the_official_client_lists_and_calls_everything(
@@ -137,7 +138,6 @@ async def test_a_question_about_a_picture_is_answered_without_a_key(studio: Stud
     assert blocks(asked) == ["text"]
 
 
-@pytest.mark.slow
 async def test_a_server_started_in_the_top_folder_writes_only_where_every_model_may(
     studio: Studio,
 ) -> None:

@@ -21,6 +21,8 @@ from tests.servers.mcp_process import Mode, by_pipes, inside, listening
 from limner.testing.servers.http_server import Gate
 from limner.testing.servers.openai_server import OpenAIServer
 
+pytestmark = pytest.mark.slow
+
 FOX = {"prompt": "a fox"}
 TASKS = "io.modelcontextprotocol/tasks"
 
@@ -66,7 +68,6 @@ async def test_a_picture_above_the_threshold_is_drawn_after_the_user_said_yes(
     assert len(openai.sent("generate")) == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("way", ["pipes", "http"])
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_the_question_reaches_the_user_over_every_wire(
@@ -229,7 +230,6 @@ async def test_a_file_that_is_refused_and_a_picture_that_is_read_mark_the_sessio
         assert value_of(refused)["error"]["code"] == "APPROVAL_DENIED"
 
 
-@pytest.mark.slow
 async def test_each_http_session_has_a_mark_of_its_own(desk: Studio) -> None:
     async with (
         listening(desk) as server,
@@ -290,7 +290,6 @@ class Tasks(ClientExtension):
             self.gate.open()
 
 
-@pytest.mark.slow
 async def test_a_client_with_the_tasks_extension_polls_by_itself(
     studio: Studio, openai: OpenAIServer
 ) -> None:

@@ -28,6 +28,8 @@ from limner.testing.servers.http_server import Gate, Reply, bytes_reply, html_re
 from limner.testing.servers.openai_server import OpenAIServer
 from limner.testing.servers.replicate_server import ReplicateServer, error_reply
 
+pytestmark = pytest.mark.slow
+
 FLUX_NANO = 3_000_000
 
 
@@ -72,7 +74,6 @@ async def states(studio: Studio) -> list[tuple[str, int, str | None, bool]]:
     return [(row.state, row.cost_nano, row.error_code, row.picture is not None) for row in rows]
 
 
-@pytest.mark.slow
 async def test_a_time_out_may_be_billed_names_its_job_and_is_recovered_later(
     studio: Studio, replicate: ReplicateServer
 ) -> None:
@@ -267,7 +268,6 @@ async def test_an_openai_request_that_cannot_be_recovered_stays_counted(
     assert (status, [job["state"] for job in said["jobs"]]) == (0, ["unknown"])
 
 
-@pytest.mark.slow
 async def test_a_job_whose_id_never_arrived_is_found_by_its_seed(
     studio: Studio, replicate: ReplicateServer
 ) -> None:
@@ -401,7 +401,6 @@ async def test_a_service_that_is_busy_once_is_asked_again(
     assert await recover(studio) is not None
 
 
-@pytest.mark.slow
 async def test_a_picture_that_is_paid_for_but_was_never_written_is_written_by_recover(
     studio: Studio, openai: OpenAIServer
 ) -> None:

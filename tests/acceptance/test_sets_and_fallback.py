@@ -17,6 +17,8 @@ from limner.testing.servers.openai_server import OpenAIServer, error_reply
 from limner.testing.servers.replicate_server import ReplicateServer
 from limner.tools.base import Question
 
+pytestmark = pytest.mark.slow
+
 FLARE = "openai-image"
 
 

@@ -28,6 +28,8 @@ from limner.testing.servers.http_server import (
 from limner.testing.servers.openai_server import OpenAIServer, error_reply
 from limner.testing.servers.replicate_server import ReplicateServer
 
+pytestmark = pytest.mark.slow
+
 
 async def spent(studio: Studio) -> float:
     async with studio.open() as lim:

@@ -132,6 +132,7 @@ async def test_a_picture_that_the_model_takes_is_sent_byte_for_byte(
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 async def test_a_screen_that_is_too_large_is_sent_without_loss_and_is_no_larger(
     lim: Limner, name: str

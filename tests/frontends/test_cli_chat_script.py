@@ -18,6 +18,8 @@ from tests.servers.scripted import calls, says
 from limner.testing.servers.http_server import Gate
 from limner.testing.servers.model_server import StreamError
 
+pytestmark = pytest.mark.slow
+
 DRAW = ("image_generate", '{"prompt": "a red fox", "output_path": "fox.png"}')
 LOST = ("inspect_image", '{"path": "nowhere.png", "question": "What is it?"}')
 
@@ -32,7 +34,6 @@ def lines(done: Done) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.out.splitlines()]
 
 
-@pytest.mark.slow
 def test_the_words_are_on_standard_output_and_the_rest_is_not(cli: CommandLine) -> None:
     done = cli.run("chat", "-p", "draw a red fox")
     (file,) = cli.studio.files
@@ -156,7 +157,6 @@ def test_standard_input_and_pictures_are_said_too(scripted: tuple[Talk, CommandL
     assert [part["type"] for part in said].count("input_image") == 1
 
 
-@pytest.mark.slow
 def test_a_turn_that_fails_has_the_status_of_its_error(
     scripted: tuple[Talk, CommandLine],
 ) -> None:
@@ -180,7 +180,6 @@ def test_a_budget_is_for_the_session_and_a_failed_turn_says_so(
     assert model.asked == []
 
 
-@pytest.mark.slow
 def test_where_nobody_can_be_asked_the_flags_are_named(
     scripted: tuple[Talk, CommandLine],
 ) -> None:
@@ -233,7 +232,6 @@ def test_words_stream_to_a_terminal(scripted: tuple[Talk, CommandLine]) -> None:
     assert terminal.sent.count("Once") == 1
 
 
-@pytest.mark.slow
 async def test_ctrl_c_ends_the_turn_and_what_happened_is_told(
     scripted: tuple[Talk, CommandLine],
 ) -> None:
@@ -267,7 +265,6 @@ MISTAKES = {
 }
 
 
-@pytest.mark.slow
 def test_mistakes_are_told_before_anything_is_said(cli: CommandLine) -> None:
     for words, done in zip(MISTAKES, cli.run_all(*map(list, MISTAKES)), strict=True):
         told = done.error["message"] if "--json" in words else done.err.removeprefix("limner: ")

@@ -6,6 +6,8 @@ import pytest
 from PIL import Image
 from tests.frontends.cli_process import CommandLine, Done
 
+pytestmark = pytest.mark.slow
+
 RED = '<svg xmlns="http://www.w3.org/2000/svg"><rect width="9" height="9" fill="red"/></svg>'
 
 

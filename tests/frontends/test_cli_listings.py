@@ -15,6 +15,8 @@ from limner.illustrator import assets
 from limner.storage.keys import Keys
 from limner.testing.servers.openai_server import OpenAIServer
 
+pytestmark = pytest.mark.slow
+
 LANDLOCK_CREATE_RULESET = 444
 
 
@@ -80,7 +82,6 @@ def test_assets_refuses_what_makes_no_sense(cli: CommandLine) -> None:
     ]
 
 
-@pytest.mark.slow
 def test_the_demo_draws_offline_even_where_a_key_is_set(
     cli: CommandLine, openai: OpenAIServer
 ) -> None:
@@ -179,7 +180,6 @@ def test_the_doctor_finds_a_damaged_database_and_checks_the_rest(cli: CommandLin
     ]
 
 
-@pytest.mark.slow
 def test_the_doctor_finds_a_damaged_picture_and_repairs_a_lost_database(cli: CommandLine) -> None:
     drawn = cli.run("generate", "a fox", "--json").json
     blob = cli.studio.home / "blobs" / drawn["image"][:2] / drawn["image"]
@@ -210,7 +210,6 @@ def test_the_doctor_finds_a_damaged_picture_and_repairs_a_lost_database(cli: Com
     assert "pictures    1 are whole" in cli.run("doctor", "--repair").out
 
 
-@pytest.mark.slow
 def test_a_backup_is_written_once_and_can_be_unpacked(cli: CommandLine) -> None:
     drawn = cli.run("generate", "a fox", "--json").json
     done = cli.run("backup", "home.tar", "--json")

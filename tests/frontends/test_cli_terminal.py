@@ -18,6 +18,8 @@ from limner.pictures.request import Progress
 from limner.testing.servers.http_server import Gate, Reply
 from limner.testing.servers.openai_server import OpenAIServer
 
+pytestmark = pytest.mark.slow
+
 PAID = ["generate", "a fox", "--provider", "openai-image"]
 ASKING = {"LIMNER_APPROVAL_POLICY": "untrusted"}
 QUESTION = "A picture from openai-image costs $0.013515. Go on? [y/N] "
@@ -70,7 +72,6 @@ def test_the_line_is_cut_to_the_width_of_the_terminal(
     assert terminal.end().status == 130
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("env", [{"TERM": "dumb"}, {"PYTHONIOENCODING": "ascii"}])
 def test_a_terminal_that_cannot_redraw_is_spared(
     cli: CommandLine, openai: OpenAIServer, env: dict[str, str]
@@ -81,7 +82,6 @@ def test_a_terminal_that_cannot_redraw_is_spared(
     assert "\x1b" not in terminal.sent
 
 
-@pytest.mark.slow
 def test_debug_lines_stand_above_the_line(cli: CommandLine, openai: OpenAIServer) -> None:
     cli.studio.connect(openai)
     terminal = cli.in_terminal(*PAID, "--debug")
@@ -152,7 +152,6 @@ def cells(line: str) -> list[tuple[str, str]]:
     ]
 
 
-@pytest.mark.slow
 def test_a_preview_in_half_blocks_shows_two_pixels_a_character(
     cli: CommandLine, openai: OpenAIServer
 ) -> None:
@@ -164,7 +163,6 @@ def test_a_preview_in_half_blocks_shows_two_pixels_a_character(
     assert (f"{summary}\n", end) == (FACTS, "")
 
 
-@pytest.mark.slow
 def test_a_preview_fits_into_the_lowest_terminal(cli: CommandLine, openai: OpenAIServer) -> None:
     openai.picture = rotated(picture())
     cli.studio.connect(openai)
@@ -198,7 +196,6 @@ def test_kitty_is_sent_the_picture_itself_unasked(
     assert kitty_picture(terminal.sent) == (control, openai.picture)
 
 
-@pytest.mark.slow
 def test_iterm_is_sent_the_picture_itself_unasked(cli: CommandLine, openai: OpenAIServer) -> None:
     cli.studio.connect(openai)
     terminal = cli.in_terminal(*PAID, env={"TERM_PROGRAM": "iTerm.app"})

@@ -27,7 +27,10 @@ from limner.imaging.fit import FitRequest, Fitted
 from limner.imaging.formats import BY_NAME
 from limner.imaging.pool import Imaging, Source
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc"),
+]
 
 CASES = 20_000 if IS_LONG else 330
 
@@ -67,7 +70,6 @@ print(hashlib.sha256(files).hexdigest())
 """
 
 
-@pytest.mark.slow
 def test_hostile_cases_are_the_same_in_every_process() -> None:
     files = b"".join(hostile_file(kind, n).data for kind in KINDS for n in range(9))
     folder = str(Path(hostile_host.__file__).parent)
@@ -155,7 +157,6 @@ def slay(pid: int) -> None:
     os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "reason"),
     [
@@ -181,7 +182,6 @@ async def test_hostile_files_that_break_a_promise_are_named_and_kept(
         assert kept.read_bytes() == files[0].data
 
 
-@pytest.mark.slow
 async def test_hostile_files_that_end_a_worker_are_followed_by_a_good_one(tmp_path: Path) -> None:
     async with Mortal(workers=LANES) as pool:
         pool.bystanders = frozenset(worker_pids())

@@ -13,6 +13,8 @@ from limner.imaging.limits import DEFAULT_LIMITS
 from limner.imaging.pixel_cache import PixelCache
 from limner.imaging.pool import Imaging
 
+pytestmark = pytest.mark.slow
+
 SCENES = [
     Image.effect_mandelbrot((640, 480), (-2.0, -1.5, 1.0, 1.5), quality).convert("RGB")
     for quality in (20, 50)
