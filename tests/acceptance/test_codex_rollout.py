@@ -67,10 +67,17 @@ class Written:
 
     @property
     def items(self) -> list[Any]:
-        """The items in the file, with the handle in the place of the picture."""
+        """The items in the file as they are kept: orders of other programs are quoted."""
         text = self.path.read_text().replace(DATA_URL, f"{HANDLE_URL}{HANDLE}")
         lines = [json.loads(line) for line in text.splitlines()]
-        return [line["payload"] for line in lines if line["type"] == "response_item"]
+        items = [line["payload"] for line in lines if line["type"] == "response_item"]
+        return [quoted(item) if item.get("role") == "developer" else item for item in items]
+
+
+def quoted(item: dict[str, Any]) -> dict[str, Any]:
+    head = {"type": "input_text", "text": 'A message of the role "developer" in the file:'}
+    content = [head, *item["content"]]
+    return {**item, "role": "user", "content": content, "untrusted": True}
 
 
 @pytest.fixture
