@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -103,11 +104,15 @@ class Clone:
         self.said.append(text)
         return text
 
-    def outside(self) -> dict[str, bytes]:
-        """Every file that is neither in the clone nor in limner's home."""
-        own = (self.cwd, self.folder / "limner-home", self.folder / "repository")
+    def outside(self) -> dict[str, str]:
+        """Every file that is neither in the clone nor in limner's home, and its digest.
+
+        `limner codex` starts the real Codex if it is installed, which has a home of its own.
+        """
+        places = ("limner-home", "repository", "user/.codex")
+        own = (self.cwd, *(self.folder / place for place in places))
         return {
-            str(path): path.read_bytes()
+            str(path): sha256(path.read_bytes()).hexdigest()
             for path in self.folder.rglob("*")
             if path.is_file() and not any(path.is_relative_to(place) for place in own)
         }
