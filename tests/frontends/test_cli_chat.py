@@ -39,7 +39,7 @@ def plain(sent: str) -> list[str]:
 
 @pytest.mark.slow
 def test_a_fresh_machine_draws_looks_and_says_who_it_is(cli: CommandLine) -> None:
-    person = chat(cli)
+    person = chat(cli, columns=400)
     greeting = plain(person.prompted())
     drawn = plain(person.say("draw a red fox"))
     seen = plain(person.say("what colours are in it?"))
@@ -56,7 +56,7 @@ def test_a_fresh_machine_draws_looks_and_says_who_it_is(cli: CommandLine) -> Non
     assert f"Here it is: {file} (1024 x 1024, free)." in drawn
     assert drawn[-2:] == ["$0.00 · session $0.00", ""]
     assert seen[1] == "✓ inspect_image  what colours are in it? · $0.00 · N s"
-    assert seen[2].startswith("Answer: The colours are ")
+    assert seen[2].startswith("  Answer: The colours are ")
     assert done.status == 0
     assert SESSION.search(done.err)
 
