@@ -153,8 +153,8 @@ async def _server(peer: Peer) -> AsyncGenerator[tuple[str, int]]:
     """The address of a running server, and its process."""
     process = await asyncio.create_subprocess_exec(
         *peer.command,
-        "--listen",
-        "ws://127.0.0.1:0",
+        *("--listen", "ws://127.0.0.1:0"),
+        *(["--no-token"] if peer.name == "limner" else []),  # Codex asks for none either
         stderr=asyncio.subprocess.PIPE,
         cwd=peer.cwd,
         env=peer.env,

@@ -29,6 +29,8 @@ DRAWN = Picture(handle="f" * 64, mime="image/png", width=1, height=1, size_bytes
 class Rooted:
     """A client with one root, whose user is not asked."""
 
+    session = ""
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 

@@ -252,6 +252,7 @@ def test_a_model_that_wants_forty_pictures_stays_below_the_cap(
     assert len(lines) == 40
     assert 0 < len(drawn) == len(model.drawer.requests) < 8
     assert float(re.findall(r"session \$([\d.]+)", sent[-1])[0]) <= 0.10
+    person.see("> ")
     person.leave()
 
 

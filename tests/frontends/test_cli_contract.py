@@ -117,6 +117,7 @@ SUCCEEDING = {
     "mcp": ["mcp", "install", "codex", "--dry-run"],
     "app-server": ["app-server"],
     "assets": ["assets", "search", "cat"],
+    "trust": ["trust", "--list"],
     "keys": ["keys", "list"],
     "doctor": ["doctor"],
     "demo": ["demo"],
@@ -138,6 +139,7 @@ FAILING = {
     "mcp": ["mcp", "install", "nobody"],
     "app-server": ["app-server", "--listen", "off"],
     "assets": ["assets", "search", "cat", "--limit", "0"],
+    "trust": ["trust", "nowhere"],
     "keys": ["keys", "remove", "NOBODYS_KEY"],
     "doctor": ["doctor", "--fix"],
     "demo": ["demo", "extra"],
@@ -157,7 +159,9 @@ def test_json_is_exactly_one_object_on_standard_output(cli: CommandLine) -> None
         assert "error" not in done.json
     for done in cli.run_all(*([*words, "--json"] for words in FAILING.values())):
         assert (done.status, done.err) == (2, "")
-        assert [*done.error] == ["code", "message", "retryable", "billed", "cost_usd", "hint"]
+        # An error about one argument also names it, in `field`.
+        members = ["code", "message", "retryable", "billed", "cost_usd", "hint"]
+        assert [*done.error][:6] == members
 
 
 @pytest.fixture

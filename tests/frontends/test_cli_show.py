@@ -55,7 +55,7 @@ def test_a_picture_that_was_bought_tells_its_whole_story(
             "provider": "openai-image",
             "model": "gpt-image-2.5-flare",
             "prompt": "a fox",
-            "seed": 7,
+            "seed": None,
             "parents": [],
         },
         "created_ms": 0,
@@ -94,7 +94,7 @@ def test_a_person_reads_the_same_in_lines(cli: CommandLine, openai: OpenAIServer
         "  prompt      a fox",
         "  cost        $0.01342 (computed), image_generate",
     ]
-    assert lines[3].endswith("UTC · drawn by openai-image (gpt-image-2.5-flare), seed 7")
+    assert lines[3].endswith("UTC · drawn by openai-image (gpt-image-2.5-flare)")
     assert (done.status, done.err) == (0, "")
 
 

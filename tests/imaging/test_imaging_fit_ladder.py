@@ -232,7 +232,7 @@ def exhaustive(source: DecodedSource, request: FitRequest) -> tuple[str, int, tu
     size = request.size_for(source.part)
     image = source.at_size(size)
     png = len(encoded(image, "PNG", compress_level=4 if is_flat(image) else 1))
-    size_bytes, _, mime = min([(png, 0, "image/png"), *lossy(image, 75, webp=72)])
+    size_bytes, _, mime = min([(png, 0, "image/png"), *lossy(image, 75, webp=75)])
     best = (mime, size_bytes, size)
     if size_bytes <= request.max_bytes:
         return best
