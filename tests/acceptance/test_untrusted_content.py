@@ -19,6 +19,8 @@ from limner.testing.servers.responses_server import ResponsesServer
 from limner.tools.base import ApprovalPolicy, Question
 from limner.tools.consent import OverCap
 
+pytestmark = pytest.mark.slow
+
 CENT = 10_000_000
 OUTSIDE = "Content from outside was read before this. "
 
@@ -162,7 +164,6 @@ async def test_a_read_only_session_refuses_to_draw_before_anything_is_paid(
     assert (user.asked, openai.requests, desk.files) == ([], [], [])
 
 
-@pytest.mark.slow
 async def test_an_edit_is_untrusted_unless_all_it_is_made_of_was_drawn_here(desk: Studio) -> None:
     (desk.cwd / "photo.webp").write_bytes(picture(1024, 1024, kind="WEBP"))
     ours = await drawn(desk, output_path="ours.png")
@@ -180,7 +181,6 @@ async def test_an_edit_is_untrusted_unless_all_it_is_made_of_was_drawn_here(desk
     assert await edit(image=ours["image"], mask="photo.webp") is True
 
 
-@pytest.mark.slow
 async def test_what_is_seen_in_a_picture_is_untrusted_unless_it_was_drawn_here(
     desk: Studio, responses: ResponsesServer
 ) -> None:

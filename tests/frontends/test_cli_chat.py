@@ -18,6 +18,8 @@ from tests.servers.scripted import calls, says
 from limner.testing.servers.http_server import Gate, Reply
 from limner.testing.servers.replicate_server import ReplicateServer
 
+pytestmark = pytest.mark.slow
+
 DRAW = ("image_generate", '{"prompt": "a red fox"}')
 LOST = ("inspect_image", '{"path": "nowhere.png", "question": "What is it?"}')
 PASTED = "\x1b[200~{}\x1b[201~"
@@ -37,7 +39,6 @@ def plain(sent: str) -> list[str]:
     return [re.sub(r"\d+\.\d s$", "N s", line) for line in clean]
 
 
-@pytest.mark.slow
 def test_a_fresh_machine_draws_looks_and_says_who_it_is(cli: CommandLine) -> None:
     person = chat(cli, columns=400)
     greeting = plain(person.prompted())
@@ -142,7 +143,6 @@ def test_ctrl_c_stops_the_turn_and_the_conversation_goes_on(
     assert SESSION.search(done.err)
 
 
-@pytest.mark.slow
 async def test_a_second_ctrl_c_leaves_while_the_turn_is_being_stopped(
     scripted: tuple[Talk, CommandLine], replicate: ReplicateServer
 ) -> None:
@@ -167,7 +167,6 @@ async def test_a_second_ctrl_c_leaves_while_the_turn_is_being_stopped(
     assert SESSION.search(done.err)
 
 
-@pytest.mark.slow
 def test_a_question_is_asked_and_only_yes_is_yes(scripted: tuple[Talk, CommandLine]) -> None:
     model, cli = scripted
     model.script(calls(DRAW), calls(DRAW, start=2), says("Once is enough."))
@@ -236,7 +235,6 @@ def test_a_tool_that_fails_says_why_and_expand_tells_more(
     person.leave()
 
 
-@pytest.mark.slow
 def test_a_model_that_wants_forty_pictures_stays_below_the_cap(
     scripted: tuple[Talk, CommandLine],
 ) -> None:
@@ -279,7 +277,6 @@ def test_the_path_of_a_picture_attaches_it(scripted: tuple[Talk, CommandLine]) -
     person.leave()
 
 
-@pytest.mark.slow
 def test_pasted_lines_and_continued_lines_are_one_message_and_kept_as_such(
     scripted: tuple[Talk, CommandLine],
 ) -> None:
@@ -307,7 +304,6 @@ def test_pasted_lines_and_continued_lines_are_one_message_and_kept_as_such(
     again.leave()
 
 
-@pytest.mark.slow
 def test_sessions_are_left_resumed_copied_and_begun_anew(
     scripted: tuple[Talk, CommandLine],
 ) -> None:
@@ -334,7 +330,6 @@ def test_sessions_are_left_resumed_copied_and_begun_anew(
     assert again.leave().err.endswith(f"To resume: limner chat --resume {first[1]}\n")
 
 
-@pytest.mark.slow
 def test_the_other_commands(scripted: tuple[Talk, CommandLine]) -> None:
     model, cli = scripted
     model.script(calls(DRAW), says("A fox."), says("They drew a fox."), says("Hi."))

@@ -14,6 +14,8 @@ from limner.frontends.cli.stderr import shortage_behind
 from limner.testing.servers.http_server import json_reply
 from limner.testing.servers.openai_server import OpenAIServer, error_reply
 
+pytestmark = pytest.mark.slow
+
 PAID = ["generate", "a fox", "--provider", "openai-image"]
 RED = '<svg xmlns="http://www.w3.org/2000/svg"><rect width="9" height="9" fill="red"/></svg>'
 BROKEN_PICTURE = json_reply({"data": [{"b64_json": "aGVsbG8="}]})
@@ -56,7 +58,6 @@ def test_the_exit_status_says_how_the_service_failed(
     assert cli.studio.files == []
 
 
-@pytest.mark.slow
 def test_the_exit_status_says_what_kind_of_mistake_was_made(
     cli: CommandLine, openai: OpenAIServer
 ) -> None:
@@ -146,7 +147,6 @@ FAILING = {
 }
 
 
-@pytest.mark.slow
 def test_json_is_exactly_one_object_on_standard_output(cli: CommandLine) -> None:
     # `codex` becomes another program, whose output is its own.
     assert [*SUCCEEDING] == [*FAILING] == [name for name in COMMANDS if name != "codex"]
@@ -237,7 +237,6 @@ def test_a_result_that_cannot_be_written_is_not_lost(cli: CommandLine) -> None:
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("closed", ["<&- >&-", "2>&-"])
 def test_a_stream_that_was_closed_is_no_reason_to_fail(cli: CommandLine, closed: str) -> None:
     (cli.studio.cwd / "red.svg").write_text(RED)
@@ -254,7 +253,6 @@ def test_closed_standard_input_is_an_empty_one(cli: CommandLine) -> None:
     assert "The value given for OPENAI_API_KEY is empty" in done.err
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "locale",
     [{"LC_ALL": "C"}, {"PYTHONIOENCODING": "ascii"}],

@@ -11,6 +11,8 @@ import pytest
 from PIL import Image
 from tests.frontends.cli_process import CommandLine
 
+pytestmark = pytest.mark.slow
+
 HAIKU = "anthropic/claude-haiku-4-5"
 GPT = "openai/gpt-5.5"
 
@@ -64,7 +66,6 @@ def test_the_json_has_the_original_and_what_is_sent_for_each_model(cli: CommandL
     assert (gpt["model"], gpt["tokens"], gpt["bytes"]) == (GPT, 1470, haiku["bytes"])
 
 
-@pytest.mark.slow
 def test_the_table_has_a_line_for_each_model_side_by_side(cli: CommandLine) -> None:
     draw(cli.studio.cwd / "photo.png")
     done = cli.run("fit", "photo.png", "--for", HAIKU, "--for", GPT)
@@ -76,7 +77,6 @@ def test_the_table_has_a_line_for_each_model_side_by_side(cli: CommandLine) -> N
     assert (done.status, done.err) == (0, "")
 
 
-@pytest.mark.slow
 def test_without_a_model_one_of_each_service_is_shown(cli: CommandLine) -> None:
     draw(cli.studio.cwd / "photo.png")
     [image] = fit(cli, "photo.png")["images"]
@@ -116,7 +116,6 @@ def test_a_format_that_limner_does_not_write_is_refused(cli: CommandLine) -> Non
     assert (done.status, done.error["message"]) == (2, "limner does not write GIF files")
 
 
-@pytest.mark.slow
 def test_several_pictures_go_into_a_folder_under_their_own_names(cli: CommandLine) -> None:
     draw(cli.studio.cwd / "one.png")
     draw(cli.studio.cwd / "two.png")
@@ -136,7 +135,6 @@ def test_several_pictures_cannot_be_one_file(cli: CommandLine) -> None:
     assert not (cli.studio.cwd / "both.png").exists()
 
 
-@pytest.mark.slow
 def test_an_existing_file_is_replaced_only_when_asked(cli: CommandLine) -> None:
     draw(cli.studio.cwd / "photo.jpg")
     (cli.studio.cwd / "small.webp").write_text("mine")
@@ -147,7 +145,6 @@ def test_an_existing_file_is_replaced_only_when_asked(cli: CommandLine) -> None:
     assert size(cli.studio.cwd / "small.webp") == (1568, 784)
 
 
-@pytest.mark.slow
 def test_a_region_comes_from_the_original_at_full_detail(cli: CommandLine) -> None:
     draw(cli.studio.cwd / "photo.png")
     [image] = fit(cli, "photo.png", "--for", HAIKU, "--region", "1500,200,300,100")["images"]
@@ -166,7 +163,6 @@ def test_a_region_that_is_none_is_bad_usage(cli: CommandLine, region: str) -> No
     assert "X,Y,WIDTH,HEIGHT" in done.error["message"]
 
 
-@pytest.mark.slow
 def test_tiles_are_listed_and_written_when_the_setting_asks_for_them(cli: CommandLine) -> None:
     draw(cli.studio.cwd / "long.png", 800, 4000)
     setting = {"LIMNER_IMAGES_TILE": "auto"}
@@ -189,7 +185,6 @@ def test_an_animation_is_said_to_be_sent_as_its_first_frame(cli: CommandLine) ->
         assert (last == "  an animation: only its first frame is sent") is note
 
 
-@pytest.mark.slow
 def test_one_bad_file_among_several_is_told_and_the_rest_is_fitted(cli: CommandLine) -> None:
     draw(cli.studio.cwd / "good.png")
     (cli.studio.cwd / "bad.png").write_text("not a picture")
@@ -222,7 +217,6 @@ def test_a_secret_place_is_not_read(cli: CommandLine) -> None:
     assert (done.status, done.error["code"]) == (5, "PATH_DENIED")
 
 
-@pytest.mark.slow
 def test_what_was_fitted_before_is_found_again(cli: CommandLine) -> None:
     draw(cli.studio.cwd / "photo.png")
     first = fit(cli, "photo.png", "--for", HAIKU)

@@ -14,6 +14,8 @@ from limner.testing.servers.http_server import Gate
 from limner.testing.servers.openai_server import OpenAIServer, error_reply
 from limner.testing.servers.replicate_server import ReplicateServer
 
+pytestmark = pytest.mark.slow
+
 RED = '<svg xmlns="http://www.w3.org/2000/svg"><rect width="9" height="9" fill="red"/></svg>'
 OFFLINE_NOTE = (
     "Drawn offline by limner's illustrator from ready-made vector pictures. "
@@ -52,7 +54,6 @@ def test_json_is_the_value_of_the_tool(cli: CommandLine, openai: OpenAIServer) -
     }
 
 
-@pytest.mark.slow
 def test_a_picture_that_was_drawn_offline_says_so_and_what_it_left_out(cli: CommandLine) -> None:
     done = cli.run("generate", "a cat and a zorgblat and a dog")
     assert (done.status, done.out) == (0, f"{cli.studio.files[0]}\n")
@@ -92,7 +93,6 @@ def test_the_seed_reaches_the_service_and_comes_back(
     assert done.json["seed"] == 7
 
 
-@pytest.mark.slow
 def test_an_output_path_may_hold_anything_and_is_replaced_only_when_told_to(
     cli: CommandLine, openai: OpenAIServer
 ) -> None:
@@ -116,7 +116,6 @@ def test_a_prompt_can_come_from_standard_input(cli: CommandLine, openai: OpenAIS
     assert openai.requests[0].json()["prompt"] == prompt
 
 
-@pytest.mark.slow
 def test_a_blank_prompt_is_refused(cli: CommandLine) -> None:
     refusal = Done(status=2, err="limner: prompt is required and must not be blank\n")
     assert cli.run_all(["generate", ""], ["generate", " \n"], ["generate", "-"]) == [refusal] * 3
@@ -144,7 +143,6 @@ def test_a_very_long_prompt_is_refused_before_anything_is_sent(
     assert openai.requests == []
 
 
-@pytest.mark.slow
 def test_an_svg_document_is_rendered_from_a_file_or_from_standard_input(cli: CommandLine) -> None:
     (cli.studio.cwd / "red.svg").write_text(f"\ufeff{RED}", encoding="utf-8")
     from_file = cli.run("generate", "--svg", "red.svg", "--size", "64x64", "--json")
@@ -153,7 +151,6 @@ def test_an_svg_document_is_rendered_from_a_file_or_from_standard_input(cli: Com
     assert from_file.json["prompt_used"] == "SVG document red.svg"
 
 
-@pytest.mark.slow
 def test_an_svg_document_that_cannot_be_read_is_refused(cli: CommandLine) -> None:
     (cli.studio.cwd / "latin.svg").write_bytes(b"<svg>\xe9</svg>")
     refused = cli.run_all(
@@ -269,7 +266,6 @@ def test_the_name_of_the_file_decides_its_format_and_that_is_said(cli: CommandLi
     assert (refused.status, refused.error["message"]) == (2, "limner does not write GIF files")
 
 
-@pytest.mark.slow
 async def test_of_two_processes_with_one_file_only_the_first_pays(
     cli: CommandLine, openai: OpenAIServer
 ) -> None:

@@ -15,6 +15,8 @@ from limner.testing.servers.model_server import ModelAnswer
 from limner.testing.servers.openai_server import error_reply
 from limner.testing.servers.responses_server import ResponsesServer
 
+pytestmark = pytest.mark.slow
+
 LONG = "\n".join(f"line {number}" for number in range(1, 31))
 
 
@@ -102,7 +104,6 @@ def test_the_message_of_a_failure_is_the_specifications_own(desk: CommandLine) -
     )
 
 
-@pytest.mark.slow
 def test_the_exit_status_says_who_failed(desk: CommandLine, model: ResponsesServer) -> None:
     model.script("ask", error_reply(401, "Who are you?"))
     done = desk.run("inspect", "pic.png", "What is it?", "--json")
@@ -119,7 +120,6 @@ def test_the_exit_status_says_who_failed(desk: CommandLine, model: ResponsesServ
     assert (poor.status, poor.error["code"]) == (5, "BUDGET_EXCEEDED")
 
 
-@pytest.mark.slow
 def test_a_terminal_gets_the_whole_answer_wrapped(
     desk: CommandLine, model: ResponsesServer
 ) -> None:

@@ -13,6 +13,8 @@ from limner.testing.servers.http_server import Gate, Reply
 from limner.testing.servers.openai_server import OpenAIServer
 from limner.testing.servers.replicate_server import ReplicateServer
 
+pytestmark = pytest.mark.slow
+
 FLUX = ["generate", "a fox", "--provider", "replicate-flux", "--out", "fox.png"]
 
 
@@ -46,7 +48,6 @@ def test_without_interrupted_jobs_there_is_nothing_to_recover(cli: CommandLine) 
     ]
 
 
-@pytest.mark.slow
 def test_the_picture_of_a_killed_process_is_recovered(cli: CommandLine, killed: str) -> None:
     path = cli.studio.cwd / "fox.png"
     assert cli.run("jobs", "list").out.split()[::4] == [killed, "open"]
@@ -59,7 +60,6 @@ def test_the_picture_of_a_killed_process_is_recovered(cli: CommandLine, killed: 
     assert (spend["total_usd"], spend["unknown_usd"]) == (0.003, 0)
 
 
-@pytest.mark.slow
 def test_a_prediction_that_failed_meanwhile_costs_nothing(
     cli: CommandLine, replicate: ReplicateServer, killed: str
 ) -> None:
@@ -79,7 +79,6 @@ def test_a_job_that_does_not_exist_is_named(cli: CommandLine) -> None:
     )
 
 
-@pytest.mark.slow
 async def test_a_job_that_another_process_waits_for_is_left_alone(
     cli: CommandLine, replicate: ReplicateServer
 ) -> None:
@@ -94,7 +93,6 @@ async def test_a_job_that_another_process_waits_for_is_left_alone(
     assert spend == ["$0.00 in all", "$0.003 more is set aside for calls in flight"]
 
 
-@pytest.mark.slow
 async def test_a_job_whose_provider_cannot_be_asked_stays_counted(
     cli: CommandLine, openai: OpenAIServer
 ) -> None:
@@ -145,7 +143,6 @@ def test_the_doctor_finds_sums_that_differ_from_the_ledger(cli: CommandLine) -> 
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "usd", "source"),
     [
@@ -166,7 +163,6 @@ def test_a_job_without_an_outcome_is_closed_by_the_user(
     assert (spend["total_usd"], spend["unknown_usd"]) == (usd, 0)
 
 
-@pytest.mark.slow
 async def test_only_a_job_that_is_open_is_closed(
     cli: CommandLine, replicate: ReplicateServer
 ) -> None:
@@ -183,7 +179,6 @@ async def test_only_a_job_that_is_open_is_closed(
     )
 
 
-@pytest.mark.slow
 def test_forgetting_a_job_deletes_its_bytes(cli: CommandLine, openai: OpenAIServer) -> None:
     cli.studio.connect(openai)
     openai.picture = b"no picture"
