@@ -68,10 +68,10 @@ def main(rounds: int = ROUNDS, starts: int = STARTS) -> None:
             # Interleaved, so that a busy moment of the machine falls on both.
             for name in sorted(workers, reverse=bool(turn % 2)):
                 process, pid = workers[name]
-                begun, before = time.perf_counter(), _cpu_s(pid)
+                started, before = time.perf_counter(), _cpu_s(pid)
                 process.do(job)
                 used = _cpu_s(pid) - before
-                costs[name].append((time.perf_counter() - begun, used))
+                costs[name].append((time.perf_counter() - started, used))
         print(f"{what:12} {_ratio(costs, 0):5.2f}x wall {_ratio(costs, 1):5.2f}x CPU")
     for process, _ in workers.values():
         process.close()

@@ -272,7 +272,7 @@ def test_what_resembles_no_setting_is_answered_with_all_of_them(place: Place, te
 def test_a_key_cannot_write_to_the_terminal(place: Place) -> None:
     path = place.project_file('"\\u001b[2J\\n" = 1')
     message, _ = place.refusal()
-    assert message == f"{path}: \\x1b[2J\\n is not a setting"
+    assert message == f"{path}: \\u001b[2J\\n is not a setting"
 
 
 def test_an_empty_table_of_a_known_section_is_fine(place: Place) -> None:

@@ -175,7 +175,7 @@ def test_the_warning_shows_a_folder_name_without_control_characters(
     written(cwd, "limner.toml", "images.provider", "bfl-flux")
     load(env={"LIMNER_HOME": str(tmp_path / "home")}, cwd=cwd)
     assert caplog.messages == [
-        f"limner ignores images.provider in {tmp_path}/\\x1b[2J\\u202eevil/limner.toml; "
+        f"limner ignores images.provider in {tmp_path}/\\u001b[2J\\u202eevil/limner.toml; "
         "run `limner trust` there if you trust this folder."
     ]
 

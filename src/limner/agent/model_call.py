@@ -21,6 +21,7 @@ from limner.models.base import Model
 from limner.models.registry import FoundModel, KnownModel
 from limner.money.ledger import Money
 from limner.money.paid_call import paid_call
+from limner.net.service import waits_reported
 from limner.tools.base import ApprovalPolicy, ToolContext
 from limner.tools.consent import payer_for
 from limner.tools.in_flight import InFlight
@@ -136,7 +137,7 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
             context: the session that pays, and its budget.
             prompt_count: the counted tokens of a shorter prompt of this conversation.
             on_text: gets the answer as it arrives.
-            on_retry: gets the error after which the request is sent in another form.
+            on_retry: gets the error after which the request is sent again.
 
         Raises:
             BudgetExceeded: a cap leaves too little for an answer.
@@ -205,10 +206,8 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
                 paid = replace(quote, nano=call.cost_nano)
                 length = pricing.answer_tokens(model, quote, reserved_nano=paid.nano, **tokens)
                 prompt = replace(prompt, max_output_tokens=length)
-                with call.announced(None):
-                    answer = await client.ask(
-                        prompt, timeout_s=None, on_text=on_text, on_retry=on_retry
-                    )
+                with call.announced(None), waits_reported(lambda error, _: on_retry(error)):
+                    answer = await client.ask(prompt, timeout_s=None, on_text=on_text)
                 call.received(*pricing.price(model, answer.usage, paid))
                 await call.settle(None)
         usage = answer.usage

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 
-from limner.errors import ImageError, MissingExtra, ModelTimeout, ProviderError, UserError
+from limner.errors import ImageError, MissingExtra, ModelTimeout, UserError
 from limner.eyes.evidence import Evidence, Finding
 from limner.eyes.report import KEYS, report
 from limner.eyes.rules import findings, needs_text
@@ -35,7 +35,6 @@ class EyesModel:
         *,
         timeout_s: float | None = None,
         on_text: Callable[[str], None] = _ignore,
-        on_retry: Callable[[ProviderError], None] | None = None,
     ) -> Answer:
         """Answer from what can be measured.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from limner.errors import ProviderError
 from limner.wires.base import Answer, Prompt
 
 DEFAULT_TIMEOUT_S = 300.0
@@ -13,10 +12,6 @@ DEFAULT_TIMEOUT_S = 300.0
 
 def ignore_text(text: str) -> None:
     """Ignore the text of an answer, for callers that do not stream."""
-
-
-def ignore_retry(error: ProviderError) -> None:
-    """Ignore a retry, for callers that report none."""
 
 
 class Model(Protocol):
@@ -33,11 +28,8 @@ class Model(Protocol):
         *,
         timeout_s: float | None = DEFAULT_TIMEOUT_S,
         on_text: Callable[[str], None] = ignore_text,
-        on_retry: Callable[[ProviderError], None] = ignore_retry,
     ) -> Answer:
         """Send a prompt; ``on_text`` gets the text of the answer as it arrives.
-
-        ``on_retry`` gets an error after which the same request is sent again, such as a rate limit.
 
         The answer's ``stop`` is "end" or "length"; everything else raises. Its ``items`` have the
         tool calls of the model, and may be empty if it only writes text. ``timeout_s`` is the limit
@@ -48,7 +40,7 @@ class Model(Protocol):
             ProviderRefused: the service or the model refuses to answer.
             ProviderError: the service failed. ``provider_message`` is its own message,
                 ``extras["usage"]`` has the tokens if they were counted, and the cost is charged.
-                ``extras["broke_off"]`` says that an answer had begun and did not end.
+                ``extras["broke_off"]`` says that an answer started and did not end.
             InputInvalid: the model's wire cannot carry a part of the prompt.
         """
         ...

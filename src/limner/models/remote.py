@@ -18,7 +18,7 @@ from limner.errors import (
     ProviderUnavailable,
 )
 from limner.models import telemetry
-from limner.models.base import DEFAULT_TIMEOUT_S, ignore_retry, ignore_text
+from limner.models.base import DEFAULT_TIMEOUT_S, ignore_text
 from limner.models.pricing import cost_of
 from limner.models.registry import KnownModel
 from limner.net.clock import Clock
@@ -104,7 +104,6 @@ class RemoteModel:
         *,
         timeout_s: float | None = DEFAULT_TIMEOUT_S,
         on_text: Callable[[str], None] = ignore_text,
-        on_retry: Callable[[ProviderError], None] = ignore_retry,
     ) -> Answer:
         """Send a prompt over the model's wire; raises as `Model.ask`."""
         if not self._model.takes_images:
@@ -119,35 +118,31 @@ class RemoteModel:
             ) as record,
             _as_model_error(),
         ):
-            answer = await self._answer(request, timeout_s, on_text, on_retry)
+            answer = await self._answer(request, timeout_s, on_text)
             record.add_answer(answer)
             return self._check(answer)
 
     async def _answer(
-        self,
-        request: ModelRequest,
-        timeout_s: float | None,
-        on_text: Callable[[str], None],
-        on_retry: Callable[[ProviderError], None],
+        self, request: ModelRequest, timeout_s: float | None, on_text: Callable[[str], None]
     ) -> Answer:
         """Send the request and read its answer to the end."""
-        reader, has_begun = self._wire.reader(), False
+        reader, has_started = self._wire.reader(), False
 
         async def attempt() -> None:
-            nonlocal has_begun
+            nonlocal has_started
             async with self._service.stream(
                 f"{self._service.base_url}{request.path}",
                 content=request.body,
                 read_timeout_s=self._idle_timeout_s,
                 paid=self._paid,
             ) as response:
-                has_begun = True
+                has_started = True
                 await self._read_stream(response, reader, on_text)
 
         failure: ProviderError | None = None
         try:
             async with asyncio.timeout(timeout_s):
-                await send_with_retries(attempt, self._service.clock, on_retry=on_retry)
+                await send_with_retries(attempt, self._service.clock)
         except TimeoutError:
             failure = self._timeout(timeout_s)
         except ProviderError as error:
@@ -157,7 +152,7 @@ class RemoteModel:
         answer = reader.finish()
         if answer is None:
             error = failure or self._bad_answer("is incomplete")
-            if has_begun and not reader.has_usage and _is_cut(failure):
+            if has_started and not reader.has_usage and _is_cut(failure):
                 error.extras["broke_off"] = True
             raise error
         return answer

@@ -358,20 +358,11 @@ def wait_text(error: ProviderError, wait_s: float) -> str:
     return f"{service} {problem}; limner asks again in {ceil(wait_s)} s"
 
 
-def _ignore_error(error: ProviderError) -> None:
-    """The default for a caller that reports no retry."""
-
-
-async def send_with_retries(
-    attempt: Callable[[], Awaitable[T]],
-    clock: Clock,
-    *,
-    on_retry: Callable[[ProviderError], None] = _ignore_error,
-) -> T:
+async def send_with_retries(attempt: Callable[[], Awaitable[T]], clock: Clock) -> T:
     """Make an attempt, and retry it if the service cannot have started anything.
 
     The service's ``Retry-After`` is respected, up to a minute in total. Without one, the pauses
-    grow, up to twenty seconds in total. ``on_retry`` gets the error before each pause.
+    grow, up to twenty seconds in total. `waits_reported` learns of each pause.
 
     Raises:
         ProviderError: what the last attempt raised.
@@ -394,7 +385,6 @@ async def send_with_retries(
             )
             if (on_wait := _on_wait.get()) is not None:
                 on_wait(error, wait_s)
-            on_retry(error)
         await clock.sleep(wait_s)
         pause_s *= 2
 

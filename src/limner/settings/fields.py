@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, cast, get_args, get_origin
 import msgspec
 from msgspec import Meta
 
+from limner.display_text import clean_line
 from limner.dollars import MAX_USD
 from limner.errors import SettingsError
 
@@ -151,16 +152,11 @@ def shorten(text: str) -> str:
     return text[:_SHOWN_CHARS]
 
 
-def printable(text: str) -> str:
-    """An untrusted text with every character that does not print as an escape."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
-
-
 def _find(entry: Entry, known: Mapping[str, Setting]) -> Setting:
     key = snake(entry.key)
     if key in known:
         return known[key]
-    shown = printable(shorten(entry.key))
+    shown = clean_line(shorten(entry.key))
     if inner := _keys_in(key, known):
         raise SettingsError(
             f"{entry.source}: {shown} must be a table", hint=f"It has {', '.join(inner)}."

@@ -13,9 +13,10 @@ from typing import Any
 
 import msgspec
 
+from limner.display_text import clean_line
 from limner.settings.custom_models import MODELS
 from limner.settings.documents import decode, parse_toml, read_settings_file
-from limner.settings.fields import Setting, printable
+from limner.settings.fields import Setting
 from limner.settings.trust import PROJECT_FILE, TrustedFolders
 
 _reported: set[tuple[Path, tuple[str, ...]]] = set()
@@ -66,5 +67,5 @@ def report_ignored(path: Path, keys: tuple[str, ...]) -> None:
     logging.getLogger("limner.settings").warning(
         "limner ignores %s in %s; run `limner trust` there if you trust this folder.",
         ", ".join(keys),
-        printable(str(path)),
+        clean_line(str(path)),
     )

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from limner.errors import ProviderError, UserError
+from limner.errors import UserError
 from limner.models.base import DEFAULT_TIMEOUT_S, ignore_text
 from limner.models.offline.digest import digest
 from limner.models.offline.intents import (
@@ -40,7 +40,6 @@ class OfflineModel:
         *,
         timeout_s: float | None = DEFAULT_TIMEOUT_S,
         on_text: Callable[[str], None] = ignore_text,
-        on_retry: Callable[[ProviderError], None] | None = None,
     ) -> Answer:
         """Answer with one call or with words; the same prompt always has the same answer.
 
