@@ -24,9 +24,10 @@ INTRODUCTION = f"""\
 # App-server protocol
 
 `limner app-server` speaks the protocol of the Codex app-server, version 2 as of {PROTOCOL_VERSION}:
-one JSON object for each line or frame, without the member `jsonrpc`. A client that works with
-Codex works here. `limner app-server generate-json-schema --out DIR` writes a schema for everything
-below, under the names that Codex uses. Members that are not listed are ignored.
+one JSON object for each line or frame, without the member `jsonrpc`. The official SDK of Codex
+works here; the methods of Codex that limner does not serve are listed below. `limner app-server
+generate-json-schema --out DIR` writes a schema for everything below, under the names that Codex
+uses. Members that are not listed are ignored.
 
 A connection begins with the request `initialize`. Then the client may send anything; the
 notification `initialized` is accepted, and the server does not wait for it.

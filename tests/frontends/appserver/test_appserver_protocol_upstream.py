@@ -23,7 +23,9 @@ from limner.frontends.appserver.protocol.base import OUR_NOTIFICATIONS
 from limner.frontends.appserver.protocol.notifications import METHOD_OF, NOTIFICATIONS
 from limner.frontends.appserver.protocol.params import read_params
 from limner.frontends.appserver.protocol.server_requests import SERVER_REQUESTS
+from limner.frontends.appserver.protocol.startup import UNSERVED
 from limner.frontends.appserver.schema import params_name, result_name, write
+from limner.frontends.appserver.v1.types import METHODS as FIRST_METHODS
 
 THEIRS = {name: method for name, method in METHODS.items() if not method.is_ours}
 # What 0.166 sends and 0.163, which is asked here, does not know; and what we add.
@@ -248,6 +250,18 @@ def test_the_official_sdk_reads_a_notification(notice: notifications.Notice) -> 
     registry = import_module("openai_codex.generated.notification_registry")
     kind = registry.NOTIFICATION_MODELS[METHOD_OF[type(notice)]]
     kind.model_validate(as_json(notice))
+
+
+def test_every_method_of_codex_is_served_or_listed_with_a_reason(upstream: CodexSchema) -> None:
+    asked = {
+        name
+        for form in upstream.types["ClientRequest"]["oneOf"]
+        for name in form["properties"]["method"]["enum"]
+    }
+    starts = tuple(start for names in UNSERVED for start in names.split(", "))
+    unknown = asked - {*METHODS} - {*FIRST_METHODS}
+    assert [name for name in sorted(unknown) if not name.startswith(starts)] == []
+    assert not {name for names in UNSERVED for name in names.split(", ")} & {*METHODS}
 
 
 def test_every_method_and_notification_has_a_sample() -> None:
