@@ -34,13 +34,13 @@ OUTPUTS: Mapping[str, str] = {
 }
 
 
-def whole_history(types: Mapping[str, Any]) -> list[Json]:
+def whole_history(types: Mapping[str, Any], *, first_call: int) -> list[Json]:
     """The items in a legal order: each call has its own id and its output after it."""
     forms = [item for kind in types["ResponseItem"]["oneOf"] for item in _forms(kind, types, "")]
     calls = [item for item in forms if item["type"] in OUTPUTS]
     outputs = [item for item in forms if item["type"] in set(OUTPUTS.values())]
     others = [item for item in forms if item not in calls and item not in outputs]
-    numbers = count(1)
+    numbers = count(first_call)
     messages = [one for item in others for one in _in_every_role(item)]
     return [*messages, *_paired(calls, outputs, numbers)]
 
@@ -80,12 +80,11 @@ def _forms(schema: Any, types: Mapping[str, Any], name: str) -> list[Any]:
         return list(schema["enum"])
     for word in ("oneOf", "anyOf"):
         if word in schema:
-            rest = {k: v for k, v in schema.items() if k != word}
             chosen = [one for form in schema[word] for one in _forms(form, types, name)]
-            more = _forms(rest, types, name) if "properties" in rest else [None]
-            if more == [None]:
+            if "properties" not in schema:
                 return chosen
-            return [{**one, **more[-1]} for one in chosen] + [{**chosen[0], **m} for m in more]
+            more = _objects({k: v for k, v in schema.items() if k != word}, types)
+            return [one | more[-1] for one in chosen] + [chosen[0] | one for one in more]
     kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
     return [one for kind in kinds for one in _of_type(kind, schema, types, name)]
 
@@ -116,3 +115,32 @@ def _objects(schema: Any, types: Mapping[str, Any]) -> list[Json]:
     least = {name: value for name, value in plain.items() if name in schema.get("required", ())}
     changed = [{**plain, name: one} for name, values in forms.items() for one in values[1:]]
     return [least, *([plain] if plain != least else []), *changed]
+
+
+# What is not quite in order: each is followed by more of the conversation.
+ODD: tuple[Json, ...] = (
+    {"type": "from_the_future", "text": "a text"},
+    {"type": "compaction_summary", "encrypted_content": "c3Vt"},
+    {"type": "function_call_output", "call_id": "call_of_none", "output": "a stray output"},
+    {"type": "function_call", "call_id": "call_open", "name": "shot", "arguments": "{}"},
+    {
+        "type": "message",
+        "role": "user",
+        "content": [{"type": "input_image", "image_url": "https://example.com/a.png"}],
+    },
+    {
+        "type": "message",
+        "role": "user",
+        "content": [{"type": "input_image", "image_url": "data:image/png;base64,AAA"}],
+    },
+    {"type": "web_search_call", "status": "completed", "action": {"type": "fly"}},
+)
+
+
+def as_on_the_wire(item: Json) -> Json:
+    """An output as Codex reads it: without the envelope of the published schema."""
+    match item:
+        case {"output": {"body": body}}:
+            return {**item, "output": body}
+        case _:
+            return item
