@@ -266,7 +266,7 @@ async def test_codex_shows_the_turns_and_the_pictures_of_an_exported_conversatio
     async with studio.open() as lim:
         async with Agent(lim, model="limner/offline") as agent:
             events = [event async for event in agent.run("draw a red fox in the snow")]
-            session_id = agent.session_id
+            session_id = agent.session_id or ""
         await lim.export_session(session_id, studio.cwd / "fox.jsonl")
         (drawn,) = (event for event in events if isinstance(event, ToolFinished))
         (fox,) = (part for part in drawn.result.content if isinstance(part, Picture))
