@@ -124,7 +124,7 @@ async def resumed(talk: Talk, **params: Any) -> str:
 
 async def exported(side: Side, thread_id: str) -> Path:
     path = side.cwd / "exported.jsonl"
-    words = ("sessions", "export", thread_id, "--out", str(path), "--inline")
+    words = ("sessions", "export", thread_id, "--out", str(path))
     status, said = await limner(*words, env=side.env, cwd=side.cwd)
     assert status == 0, said
     return path
