@@ -88,7 +88,10 @@ faults: $(LOCAL) ## Let every system call of a paid call fail once, then try sma
 	$(BIN)/python -m tests.faults.sweep $(ARGS)
 	$(BIN)/python -m tests.faults.limits
 
-clean: ## Remove what make made
-	rm -rf $(VENV) dist build .bench .pytest_cache .ruff_cache .hypothesis
+ecosystem: $(DEV) ## Run limner in every agent framework, each in its own environment (ARGS="langchain crewai" runs two)
+	$(BIN)/python -m tests.ecosystem $(ARGS)
 
-.PHONY: help setup lock wheel audit demo test check format bench prices fuzz faults mutants clean
+clean: ## Remove what make made
+	rm -rf $(VENV) dist build .bench .ecosystem .pytest_cache .ruff_cache .hypothesis
+
+.PHONY: help setup lock wheel audit demo test check format bench prices fuzz faults ecosystem mutants clean
