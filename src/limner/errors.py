@@ -392,7 +392,10 @@ MORE_CODES: Mapping[str, tuple[type[LimnerError], str]] = {
     "HOME_IN_USE": (StorageError, "Another limner uses this home in a way that excludes this."),
     "HOME_READ_ONLY": (StorageError, "The home cannot be written; reading works."),
     "IMAGES_BLOCKED": (UserError, "The setting images.block_images forbids to send pictures."),
-    "IMAGING_FAILED": (LimnerError, "The process that decodes pictures was killed."),
+    "IMAGING_FAILED": (
+        LimnerError,
+        "The process that decodes pictures was killed or has no thread.",
+    ),
     "JOB_ALREADY_RECEIVED": (UserError, "Another process has fetched the picture of this job."),
     "JOB_ENDED": (LimnerError, "The job ended without a picture and cost nothing."),
     "JOB_LOST": (LimnerError, "The result of the job is unknown or was not stored."),
