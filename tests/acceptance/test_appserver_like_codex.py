@@ -17,7 +17,14 @@ from typing import Any
 import msgspec
 import pytest
 from tests.acceptance.appserver_script import Player, Scenes
-from tests.acceptance.appserver_shapes import Difference, Message, in_fields, in_order, label
+from tests.acceptance.appserver_shapes import (
+    Allowed,
+    Message,
+    in_fields,
+    in_order,
+    label,
+    unexplained,
+)
 from tests.servers.appserver_side import KINDS, TalkingServer, side_of
 from tests.servers.codex_process import MODEL
 from tests.servers.components import needs
@@ -28,26 +35,6 @@ from limner.testing.servers.http_server import Gate
 pytestmark = [pytest.mark.slow, needs("openai_codex", "codex_cli_bin")]
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "app-server.md"
-
-
-class Allowed(msgspec.Struct, frozen=True, kw_only=True):
-    """A difference that is meant.
-
-    Attributes:
-        where: the place, as a pattern for all of it.
-        why: what users are told.
-        scene: when.
-        is_read: the SDK reads this place too, and its type there allows for both.
-    """
-
-    where: str
-    why: str
-    scene: str = ".*"
-    is_read: bool = False
-
-    def has(self, one: Difference) -> bool:
-        in_scene = re.fullmatch(self.scene, one.scene) is not None
-        return in_scene and re.fullmatch(self.where, one.where) is not None
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
@@ -166,12 +153,6 @@ def pairs(played: dict[str, Scenes]) -> Iterable[tuple[str, list[Message], list[
 def _common(scene: str, messages: list[Message], side: str) -> list[Message]:
     own = {name for row in TOLD if re.fullmatch(row.scene, scene) for name in getattr(row, side)}
     return [one for one in messages if label(one) not in own | BY_CHANCE]
-
-
-def unexplained(found: Iterable[Difference], rows: Iterable[Allowed]) -> list[str]:
-    """The differences that no row explains."""
-    rows = tuple(rows)
-    return [str(one) for one in found if not any(row.has(one) for row in rows)]
 
 
 def test_notifications_come_in_the_same_order(played: dict[str, Scenes]) -> None:

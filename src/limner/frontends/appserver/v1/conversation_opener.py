@@ -12,6 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from limner.agent.session import Session
+from limner.agent.stored_turns import without_copies
 from limner.errors import LimnerError
 from limner.frontends.appserver.dispatch import RpcCall
 from limner.frontends.appserver.inline_pictures import PictureInliner
@@ -23,7 +24,6 @@ from limner.frontends.appserver.protocol.threads import (
     ThreadStartParams,
 )
 from limner.frontends.appserver.rpc_errors import invalid_request
-from limner.frontends.appserver.stored_turns import without_copies
 from limner.frontends.appserver.thread_opener import (
     OpenedThread,
     fork_thread,
