@@ -8,7 +8,6 @@ import os
 import sys
 
 from limner.display_text import clean_text
-from limner.errors import causes
 
 CLEAR_LINE = "\r\x1b[2K"
 _SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
@@ -57,6 +56,8 @@ def write(text: str) -> None:
 
 def shortage_behind(error: BaseException) -> str | None:
     """What the system says if it has no more files or memory for this process; else None."""
+    from limner.errors import causes  # noqa: PLC0415 - the overview of commands does without it
+
     for cause in causes(error):
         if isinstance(cause, OSError) and cause.errno in _SHORTAGES:
             return cause.strerror
