@@ -213,6 +213,9 @@ class Sweep:
         problems: list[str] = []
         if status is None:
             problems.append("it hangs")
+        if any(state in ("reserved", "sent") for state, _ in home.rows()):
+            # The next command decides the rows of a process that has ended.
+            await self._run(home, ["spend", "--json"])
         rows, billed = home.rows(), self.bill.nano(number)
         counted = sum(cost for _, cost in rows)
         reported = _reported_nano(out)
