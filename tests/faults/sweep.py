@@ -58,6 +58,8 @@ CANNOT_FAIL = {
     *("getuid", "geteuid", "getgid", "getegid", "getppid", "set_tid_address", "arch_prctl"),
     # The kernel never loses a wake-up, and strace cannot choose the waits alone.
     "futex",
+    # They fail only for wrong arguments.
+    *("rt_sigaction", "rt_sigprocmask"),
 }
 # The byte with which a thread wakes the event loop: a socket pair that cannot fail.
 _WAKE_UP = re.compile(r"sendto\(\d+<UNIX-STREAM")
