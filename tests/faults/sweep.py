@@ -41,6 +41,7 @@ from tests.faults.services import (
 
 GUARD_S = 60.0
 WAKE_UP_LOST = "wake-up lost, then killed"
+THREAD_LOST = "thread lost, then killed"
 BEFORE_SAMPLE = 500
 SEED = 20261116
 
@@ -197,6 +198,9 @@ class Sweep:
         injected = [line for line in traced_lines if "(INJECTED)" in line]
         if status is None and any(map(_WAKE_UP.search, injected)):
             status = WAKE_UP_LOST
+        # Python waits for ever for a thread that has no memory for its first step.
+        if status is None and fault.name == "mmap" and _starts_thread(injected, traced_lines):
+            status = THREAD_LOST
         verdict = Verdict(
             fault=fault,
             hit=bool(injected),
@@ -320,6 +324,12 @@ async def _end(process: Process) -> Ended:
         await process.wait()
         return None, "", ""
     return process.returncode, out.decode(errors="replace"), err.decode(errors="replace")
+
+
+def _starts_thread(injected: Sequence[str], lines: Sequence[str]) -> bool:
+    """Whether the first call of a thread failed."""
+    firsts = {line.split()[0]: line for line in reversed(lines)}
+    return any(line in firsts.values() for line in injected)
 
 
 def _is_traced(pid: int) -> bool:
