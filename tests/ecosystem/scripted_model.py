@@ -104,6 +104,7 @@ class ScriptedModel(LocalServer):
             "messages": AnthropicServer(),
             "gemini": GeminiServer(),
         }
+        self._histories: dict[str, list[Any]] = {}
         self._step, self._has_searched = 0, False
         self._ids = itertools.count(1)
 
@@ -115,15 +116,27 @@ class ScriptedModel(LocalServer):
         if wire is None or seen.method != "POST":
             return json_reply({"object": "list", "data": [], "models": []})
         server = self._wires[wire]
-        body = seen.json()
+        body = self._with_history(seen.json())
+        seen = replace(seen, body=json.dumps(body).encode())
         request = read_request(wire, body, size_bytes=len(seen.body))
         if request.tools:
             self.seen.append(request)
         path = re.sub(r"^.*?(/v1(beta)?/)", r"\1", seen.target)
         problem = _picture_problem(wire, body) or server.objection(replace(seen, target=path))
-        return problem or _with_new_ids(
-            server.reply_with(self._next(request), seen), len(self.seen)
-        )
+        if problem is not None:
+            return problem
+        answer = self._next(request)
+        if wire == "responses":
+            output = server.whole(answer, body)["output"]
+            self._histories[f"resp_1-{len(self.seen)}"] = [*_as_list(body["input"]), *output]
+        return _with_new_ids(server.reply_with(answer, seen), len(self.seen))
+
+    def _with_history(self, body: dict[str, Any]) -> dict[str, Any]:
+        """The request with the whole history, also if the client names the last response."""
+        earlier = self._histories.get(body.get("previous_response_id") or "")
+        if earlier is None:
+            return body
+        return {**body, "input": [*earlier, *_as_list(body["input"])]}
 
     def _draw(self, seen: ReceivedRequest) -> Reply:
         self.drawn += 1
@@ -219,6 +232,10 @@ def read_request(wire: str, body: Mapping[str, Any], *, size_bytes: int) -> Seen
         size_bytes=size_bytes,
         last_result=json.dumps(results[-1])[:600] if results else "",
     )
+
+
+def _as_list(given: Any) -> list[Any]:
+    return given if isinstance(given, list) else [{"role": "user", "content": given}]
 
 
 def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
