@@ -35,9 +35,7 @@ class _AutogenTool(BaseTool[BaseModel, str]):
 
     @property
     def schema(self) -> ToolSchema:
-        return ToolSchema(
-            name=self.name, description=self.description, parameters=self._parameters
-        )
+        return ToolSchema(name=self.name, description=self.description, parameters=self._parameters)
 
     async def run(self, args: BaseModel, cancellation_token: CancellationToken) -> str:
         return await self.run_json(args.model_dump(), cancellation_token)
