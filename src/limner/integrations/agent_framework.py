@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Unpack
 
-from limner.integrations.toolset import SHOWN, Toolset, ToolsetOptions, needs, schema_of
+from limner.integrations import needs
+from limner.integrations.toolset import SHOWN, Toolset, ToolsetOptions, schema_of
 from limner.tools.base import Tool
 
 with needs("agent-framework-core agent-framework-openai"):

@@ -6,7 +6,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Unpack
 
-from limner.integrations.toolset import SHOWN, Toolset, ToolsetOptions, data_url, needs, schema_of
+from limner.integrations import needs
+from limner.integrations.toolset import SHOWN, Toolset, ToolsetOptions, data_url, schema_of
 
 with needs("crewai"):
     from crewai.hooks import LLMCallHookContext, register_before_llm_call_hook

@@ -6,7 +6,8 @@ from __future__ import annotations
 import json
 from typing import Any, Unpack
 
-from limner.integrations.toolset import Toolset, ToolsetOptions, needs, schema_of
+from limner.integrations import needs
+from limner.integrations.toolset import Toolset, ToolsetOptions, schema_of
 from limner.tools.base import Question, Tool
 
 with needs("google-adk"):

@@ -6,13 +6,13 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Any, Unpack
 
+from limner.integrations import needs
 from limner.integrations.toolset import (
     SHOWN,
     ToolAnswer,
     Toolset,
     ToolsetOptions,
     encode,
-    needs,
     schema_of,
 )
 from limner.tools.base import Question, Tool

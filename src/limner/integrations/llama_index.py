@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Unpack
 
 from limner.blocking import wait_for
-from limner.integrations.toolset import Toolset, ToolsetOptions, needs, schema_of
+from limner.integrations import needs
+from limner.integrations.toolset import Toolset, ToolsetOptions, schema_of
 from limner.tools.base import Tool
 
 with needs("llama-index-core"):

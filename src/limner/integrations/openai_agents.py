@@ -6,7 +6,8 @@ from __future__ import annotations
 import json
 from typing import Any, Unpack
 
-from limner.integrations.toolset import SHOWN, Toolset, ToolsetOptions, data_url, needs, schema_of
+from limner.integrations import needs
+from limner.integrations.toolset import SHOWN, Toolset, ToolsetOptions, data_url, schema_of
 from limner.tools.base import Tool
 
 with needs("openai-agents"):

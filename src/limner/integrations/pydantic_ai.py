@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
-from limner.integrations.toolset import Toolset, ToolsetOptions, needs, schema_of
+from limner.integrations import needs
+from limner.integrations.toolset import Toolset, ToolsetOptions, schema_of
 from limner.tools.base import Question, Tool
 
 with needs("pydantic-ai-slim"):

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import Any, Unpack
 
-from limner.integrations.toolset import SHOWN, Toolset, ToolsetOptions, data_url, needs, schema_of
+from limner.integrations import needs
+from limner.integrations.toolset import SHOWN, Toolset, ToolsetOptions, data_url, schema_of
 from limner.tools.base import Tool
 
 with needs("semantic-kernel"):
