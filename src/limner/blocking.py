@@ -118,6 +118,11 @@ def _run(call: Callable[[Limner], Coroutine[Any, Any, T]]) -> T:
     return _backgrounds.setdefault(os.getpid(), _Background()).run(call)
 
 
+def wait_for(work: Coroutine[Any, Any, T]) -> T:
+    """Run work of the caller's own `Limner` to its end, also inside of a running event loop."""
+    return _run(lambda _: work)
+
+
 def _blocking(method: Callable[Concatenate[Limner, P], Coroutine[Any, Any, T]]) -> Callable[P, T]:
     """A call of `Limner` that waits for its end, with the same signature and docstring."""
 

@@ -164,6 +164,11 @@ async def test_a_picture_that_the_service_would_refuse_says_so_from_then_on(lim:
         made = await lim.requests.build(Prompt(items=[*items, *more]), small)
         output = next(item["output"] for item in made.prompt.items if "output" in item)
         assert output == [note(pictures[0], "page 0", TOO_MANY), *map(seen, pictures[1:3])]
+        assert made.warnings == (
+            f"{MODELS[0]} is not sent 1 picture of this conversation, up to "
+            f"{pictures[0].handle[:12]}, because its service takes no more in one request. "
+            "The history keeps all.",
+        )
 
 
 async def test_only_pictures_that_the_model_has_not_accepted_yet_are_unproven(lim: Limner) -> None:
@@ -186,6 +191,10 @@ async def test_when_there_are_too_many_the_oldest_leave_at_once_and_say_how_to_c
         *map(seen, pictures[11:]),
     ]
     assert made.sent == tuple(one.handle for one in pictures[11:])
+    assert made.warnings == (
+        f"{MODELS[0]} is not sent 11 pictures of this conversation, up to "
+        f"{pictures[10].handle[:12]}, to save room. The history keeps all.",
+    )
 
 
 async def test_the_next_request_begins_as_the_last_one_did(lim: Limner) -> None:

@@ -58,10 +58,12 @@ CANNOT_FAIL = {
     *("getuid", "geteuid", "getgid", "getegid", "getppid", "set_tid_address", "arch_prctl"),
     # The kernel never loses a wake-up, and strace cannot choose the waits alone.
     "futex",
+    # They fail only for wrong arguments.
+    *("rt_sigaction", "rt_sigprocmask"),
 }
 # The byte with which a thread wakes the event loop: a socket pair that cannot fail.
 _WAKE_UP = re.compile(r"sendto\(\d+<UNIX-STREAM")
-_CALL = re.compile(r"^(\d+) +(\w+)\((.*)$")
+_CALL = re.compile(r"^(\d+) +([\d.]+) (\w+)\((.*)$")
 _RECEIVED = re.compile(r"(?:recvfrom\(\d+<TCP.*|recvfrom resumed>.*) = (\d+)$")
 
 
@@ -107,6 +109,11 @@ class Home(NamedTuple):
         """State and counted cost of each row of the ledger."""
         with closing(sqlite3.connect(self.folder / "home" / "limner.db")) as database:
             return database.execute("SELECT state, cost_nano FROM ledger").fetchall()
+
+    def reserved_s(self) -> float:
+        """When the first row was written."""
+        with closing(sqlite3.connect(self.folder / "home" / "limner.db")) as database:
+            return database.execute("SELECT min(created_ms) FROM ledger").fetchone()[0] / 1000
 
     def has_blob(self, handle: str) -> bool:
         """Whether the picture is stored."""
@@ -165,11 +172,11 @@ class Sweep:
         """List the system calls of a run without a fault."""
         home, number = self._fresh()
         log = home.folder / "strace.log"
-        status, out, err = await self._run(
-            home, self._words(number), ["strace", "-f", "-qq", "-yy", "-s", "0", "-o", str(log)]
-        )
+        strace = ["strace", "-f", "-ttt", "-qq", "-yy", "-s", "0", "-o", str(log)]
+        status, out, err = await self._run(home, self._words(number), strace)
         assert status == 0, (out, err)
-        return find_points(log.read_text(errors="replace").splitlines(), home.folder / "home")
+        lines = log.read_text(errors="replace").splitlines()
+        return find_points(lines, home.folder / "home", reserved_s=home.reserved_s())
 
     async def try_fault(self, fault: Fault) -> Verdict:
         """Make one paid call with one fault, and compare what it says with what happened."""
@@ -208,6 +215,9 @@ class Sweep:
         problems: list[str] = []
         if status is None:
             problems.append("it hangs")
+        if any(state in ("reserved", "sent") for state, _ in home.rows()):
+            # The next command decides the rows of a process that has ended.
+            await self._run(home, ["spend", "--json"])
         rows, billed = home.rows(), self.bill.nano(number)
         counted = sum(cost for _, cost in rows)
         reported = _reported_nano(out)
@@ -277,25 +287,36 @@ class Sweep:
         return process.returncode, out.decode(errors="replace"), err.decode(errors="replace")
 
 
-def find_points(lines: Sequence[str], home: Path) -> Points:
-    """Split the calls of a log: from the reservation or on the home, and the ones before it."""
+def find_points(lines: Sequence[str], home: Path, *, reserved_s: float) -> Points:
+    """Split the calls of a log: from the reservation or on the home, and the ones before it.
+
+    The reservation is the first write to the database from ``reserved_s`` on, the time in its row.
+    A worker that starts later is counted from its start: a fault that fails a call of the command
+    first, before the reservation, never gets to the worker.
+    """
     counts: Counter[tuple[str, str]] = Counter()
     paid: dict[Fault, None] = {}
     before: dict[Fault, None] = {}
+    workers: set[str] = set()
     is_reserved = False
-    for thread, name, rest in _calls(lines):
+    for thread, time_s, name, rest in _calls(lines):
         counts[thread, name] += 1
         fault = Fault(name, counts[thread, name])
-        is_reserved = is_reserved or (name == "pwrite64" and "limner.db-wal>" in rest)
-        if name not in CANNOT_FAIL and not _WAKE_UP.match(f"{name}({rest}"):
-            (paid if is_reserved or str(home) in rest else before)[fault] = None
+        if time_s >= reserved_s and name == "pwrite64" and "limner.db-wal>" in rest:
+            is_reserved = True
+        if is_reserved and name == "execve":
+            workers.add(thread)
+        if name in CANNOT_FAIL or _WAKE_UP.match(f"{name}({rest}"):
+            continue
+        is_paid = is_reserved and not (thread in workers and fault in before)
+        (paid if is_paid or str(home) in rest else before)[fault] = None
     return Points([*paid], [fault for fault in before if fault not in paid])
 
 
-def _calls(lines: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+def _calls(lines: Sequence[str]) -> Iterator[tuple[str, float, str, str]]:
     for line in lines:
         if "<... " not in line and (found := _CALL.match(line)):
-            yield found[1], found[2], found[3]
+            yield found[1], float(found[2]), found[3], found[4]
 
 
 def _reported_nano(out: str) -> int | None:
@@ -311,15 +332,17 @@ def _reported_nano(out: str) -> int | None:
 
 
 async def sweep(
-    kind: str, *, jobs: int, sample: int | None, seed: int = SEED
+    kind: str, *, jobs: int, sample: int | None, before: int = BEFORE_SAMPLE, seed: int = SEED
 ) -> tuple[Points, list[Verdict]]:
-    """Try the faults of one kind of call, all of them or a sample."""
+    """Try the faults of one kind of call, all of them or a sample.
+
+    Of those before the reservation, always a sample is tried, ``before`` of them.
+    """
     rng = random.Random(seed)
     with tempfile.TemporaryDirectory() as folder, Sweep(kind, Path(folder)) as runs:
         await runs.prepare()
         points = await runs.points()
-        before = rng.sample(points.before, min(BEFORE_SAMPLE, len(points.before)))
-        faults = [*points.paid, *before]
+        faults = [*points.paid, *rng.sample(points.before, min(before, len(points.before)))]
         if sample is not None:
             faults = rng.sample(faults, min(sample, len(faults)))
         waiting = iter(faults)
@@ -345,13 +368,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kind", nargs="*", choices=[[], *KINDS], help="default: all")
     parser.add_argument("--sample", type=int, help="try this many faults of each kind, not all")
+    parser.add_argument(
+        "--before", type=int, default=BEFORE_SAMPLE, help="faults to try before the reservation"
+    )
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--jobs", type=int, default=2)
     args = parser.parse_args()
     bad = 0
     for kind in args.kind or KINDS:
         points, verdicts = asyncio.run(
-            sweep(kind, jobs=args.jobs, sample=args.sample, seed=args.seed)
+            sweep(kind, jobs=args.jobs, sample=args.sample, before=args.before, seed=args.seed)
         )
         bad += sum(bool(verdict.problems) for verdict in verdicts)
         print(summary(kind, points, verdicts), flush=True)

@@ -126,6 +126,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
                     config.context,
                     on_text=lambda _: None,
                     on_retry=_ignore,
+                    on_warning=_ignore,
                 )
             except ProviderError as error:
                 if attempt == MAX_ATTEMPTS or error.billed or not is_too_long(error):
@@ -203,5 +204,5 @@ def _output_text(item: Item) -> str:
     return "\n".join(texts)[:MAX_OUTPUT_CHARS]
 
 
-def _ignore(error: LimnerError) -> None:
+def _ignore(_: LimnerError | str) -> None:
     """The request has no pictures and no audio, so it is never sent again without them."""

@@ -71,7 +71,7 @@ class Turn:
         tools: the tools that the model can call.
         parts: the components that it uses.
         on_event: gets every event, in order.
-        on_warning: gets a sentence about each kind of item that the model is not sent.
+        on_warning: gets a sentence about what the model is not sent; it may get one twice.
         turn_id: its id; a new one if it is None.
         prompt_count: the tokens that the turn before has counted.
     """
@@ -232,6 +232,7 @@ class Turn:
             prompt_count=self.prompt_count,
             on_text=lambda piece: self._emit(TextDelta(item_id=self._message_id, text=piece)),
             on_retry=self._retry,
+            on_warning=self._warn,
         )
         return await self._unless_interrupted(asking)
 

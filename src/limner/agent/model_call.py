@@ -124,6 +124,7 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
         prompt_count: PromptCount | None = None,
         on_text: Callable[[str], None],
         on_retry: Callable[[LimnerError], None],
+        on_warning: Callable[[str], None],
     ) -> ModelReply:
         """Ask once, and again only if that is safe.
 
@@ -138,6 +139,7 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
             prompt_count: the counted tokens of a shorter prompt of this conversation.
             on_text: gets the answer as it arrives.
             on_retry: gets the error after which the request is sent again.
+            on_warning: gets a sentence about pictures that are left out to save room.
 
         Raises:
             BudgetExceeded: a cap leaves too little for an answer.
@@ -149,6 +151,8 @@ class ModelCaller(msgspec.Struct, frozen=True, kw_only=True):
         broken = 0
         while True:
             ready = await self.prompts.build(prompt, model)
+            for warning in ready.warnings:
+                on_warning(warning)
             asking = self._ask_once(
                 ready, model, context, prompt_count, on_text=on_text, on_retry=on_retry
             )

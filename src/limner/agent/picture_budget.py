@@ -1,4 +1,4 @@
-"""The pictures of a conversation and a model -> which of them leave the next request.
+"""The pictures of a conversation and a model -> which of them leave the request, and a warning.
 
 Pictures that the model has seen leave to save room. A picture that it has not seen yet leaves only
 if the service would refuse the request.
@@ -13,7 +13,13 @@ from itertools import groupby
 import msgspec
 from msgspec.structs import replace
 
-from limner.agent.picture_slots import TOO_MANY, PictureSlot
+from limner.agent.picture_slots import (
+    LEFT_OUT,
+    RECALLABLE,
+    SHORT_HANDLE_CHARS,
+    TOO_MANY,
+    PictureSlot,
+)
 from limner.catalogue.vision import VisionModel
 from limner.wires.items import Item
 
@@ -157,6 +163,28 @@ def find_leaving(
             leaving.append(len(request.loads) > len(arrived))
             request.drop_oldest()
     return leaving
+
+
+def warn_of_leaving(slots: Iterable[PictureSlot], model: str) -> list[str]:
+    """A sentence for the user about the pictures that leave, and one about those never sent.
+
+    A sentence names its newest picture, so that it differs each time that more leave.
+    """
+    reasons = {
+        (LEFT_OUT, RECALLABLE): "to save room",
+        (TOO_MANY,): "because its service takes no more in one request",
+    }
+    warnings: list[str] = []
+    kept = list(slots)
+    for whys, reason in reasons.items():
+        handles = list(dict.fromkeys(slot.handle for slot in kept if slot.why in whys))
+        if handles:
+            what = "1 picture" if len(handles) == 1 else f"{len(handles)} pictures"
+            warnings.append(
+                f"{model} is not sent {what} of this conversation, up to "
+                f"{handles[-1][:SHORT_HANDLE_CHARS]}, {reason}. The history keeps all."
+            )
+    return warnings
 
 
 def _count_model_items(items: Sequence[Item]) -> list[int]:

@@ -14,7 +14,13 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from limner.agent.picture_budget import MAX_PICTURES, Load, apply_budget, budget_for
+from limner.agent.picture_budget import (
+    MAX_PICTURES,
+    Load,
+    apply_budget,
+    budget_for,
+    warn_of_leaving,
+)
 from limner.agent.picture_slots import (
     BLOCKED,
     LEFT_OUT,
@@ -56,6 +62,7 @@ class BuiltPrompt(msgspec.Struct, frozen=True, kw_only=True):
         unproven: those of them that the model's service has not accepted before.
         picture_tokens: the tokens of all its pictures.
         clips: its audio clips.
+        warnings: a sentence for the user about pictures that are left out to save room.
     """
 
     prompt: Prompt
@@ -63,6 +70,7 @@ class BuiltPrompt(msgspec.Struct, frozen=True, kw_only=True):
     unproven: tuple[str, ...] = ()
     picture_tokens: int = 0
     clips: Sequence[AudioClip] = ()
+    warnings: Sequence[str] = ()
 
 
 class PromptBuilder(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,6 +125,7 @@ class PromptBuilder(msgspec.Struct, frozen=True, kw_only=True):
             unproven=tuple(handle for handle in sent if not known[handle].is_accepted),
             picture_tokens=sum(loads[handle].tokens or UNKNOWN_TOKENS for handle in shown),
             clips=tuple(clips),
+            warnings=tuple(warn_of_leaving(slots, model.name)),
         )
 
     async def captions(self, items: Sequence[Item], model: str) -> dict[str, str | None]:

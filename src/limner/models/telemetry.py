@@ -1,17 +1,18 @@
 """A model call -> one span, by OpenTelemetry's conventions for generative AI.
 
-Without the package ``opentelemetry-api`` nothing is imported and nothing is recorded. A span has
-names, numbers and codes, but no text of a prompt or an answer, and no picture.
+limner does not load OpenTelemetry: it records spans in a program that has loaded it, because only
+such a program can have set up what receives them. A span has names, numbers and codes, but no text
+of a prompt or an answer, and no picture.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
-from functools import cache
-from importlib.util import find_spec
 from typing import Any
 
+from limner import __version__
 from limner.errors import LimnerError
 from limner.wires.base import Answer, Usage
 
@@ -38,8 +39,7 @@ class SpanRecord:
 def span(*, provider: str, model: str, kind: str, max_tokens: int) -> Generator[SpanRecord]:
     """Record the call inside the block; ``kind`` is its purpose."""
     record = SpanRecord()
-    tracer = _tracer()
-    if tracer is None:
+    if sys.modules.get("opentelemetry.trace") is None:
         yield record
         return
     name = _PROVIDER_NAMES.get(provider, provider)
@@ -50,9 +50,10 @@ def span(*, provider: str, model: str, kind: str, max_tokens: int) -> Generator[
         "gen_ai.request.max_tokens": max_tokens,
         "limner.kind": kind,
     }
-    from opentelemetry.trace import SpanKind, Status, StatusCode  # noqa: PLC0415 - an extra
+    # An extra, and loaded already.
+    from opentelemetry.trace import SpanKind, Status, StatusCode, get_tracer  # noqa: PLC0415
 
-    with tracer.start_as_current_span(
+    with get_tracer("limner", __version__).start_as_current_span(
         f"chat {model}",
         kind=SpanKind.CLIENT,
         attributes=known,
@@ -68,17 +69,6 @@ def span(*, provider: str, model: str, kind: str, max_tokens: int) -> Generator[
             raise
         finally:
             current.set_attributes(record.attributes)
-
-
-@cache
-def _tracer() -> Any:
-    if find_spec("opentelemetry") is None or find_spec("opentelemetry.trace") is None:
-        return None
-    from opentelemetry import trace  # noqa: PLC0415 - an extra
-
-    from limner import __version__  # noqa: PLC0415 - only spans name it
-
-    return trace.get_tracer("limner", __version__)
 
 
 def _error_type(error: BaseException) -> str:

@@ -80,7 +80,18 @@ class Http:
             ),
             event_hooks=_hooks(self._observe),
         )
+        _load_transport()
         return _OpenClient(client, _close_with_loop(client))
+
+
+def _load_transport() -> None:
+    """Load now what the first request would load.
+
+    A paid call opens its client before it reserves: a module that cannot be read costs nothing.
+    """
+    from anyio import Lock  # noqa: PLC0415 - programs that send nothing do without it
+
+    Lock()  # loads the part of anyio for this event loop
 
 
 def parse_url(text: str) -> httpx2.URL | None:

@@ -211,3 +211,18 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     def cost_usd(self) -> float:
         """What the call cost in dollars."""
         return self.cost_nano / NANO_PER_USD
+
+    @property
+    def error_json(self) -> dict[str, object]:
+        """A failure as every front end shows it: as `LimnerError.as_json`."""
+        named = {} if self.field is None else {"field": self.field}
+        return {
+            "code": self.domain_code,
+            "message": self.error,
+            "retryable": self.retryable,
+            "billed": self.billed,
+            "cost_usd": self.cost_usd,
+            "hint": self.hint,
+            **named,
+            **self.extras,
+        }

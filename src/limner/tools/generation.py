@@ -72,11 +72,11 @@ class ImageGenerator(msgspec.Struct, frozen=True, kw_only=True):
             plan = await self.planner.plan(order, context, today=self.clock().date())
             writing = self.in_flight.writing(plan.target, overwrite=plan.overwrite)
             with writing, await self.expect(plan, new_job_id()) as file:
+                # Both load what they need before anything is reserved.
+                provider, entry = self.connect(plan.choice), encode_entry(plan)
                 async with self._paid_call(order, plan, context, file) as call, self.slot():
                     self.in_flight.check_open()
-                    provider = self.connect(plan.choice)
                     _log_request(order.tool, plan)
-                    entry = encode_entry(plan)
                     if plan.choice.spec.name not in BUILT_IN:
                         # A plug-in may not announce its paid requests.
                         await call.send(entry)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache, partial
 from importlib.resources import files
 from typing import Annotated, Any
@@ -304,6 +305,8 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
             what=f"Asking {model.name}",
             session_id=self.session_id,
         )
+        with self._specified_errors(model):
+            client = self.connect(model)
         async with paid_call(
             self.money,
             quote,
@@ -317,8 +320,8 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
             paid = replace(quote, nano=call.cost_nano)
             length = pricing.answer_tokens(model, quote, reserved_nano=paid.nano, **tokens)
             prompt = replace(prompt, max_output_tokens=length)
-            with call.announced(None):
-                answer = await self._answer(model, prompt, context)
+            with call.announced(None), self._specified_errors(model):
+                answer = await self._answer(client, model, prompt, context)
             call.received(*pricing.price(model, answer.usage, paid))
             await call.settle(None)
             if not (text := answer.text.strip()):
@@ -334,7 +337,9 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
             cost_source=call.cost_source,
         )
 
-    async def _answer(self, model: KnownModel, prompt: Prompt, context: ToolContext) -> Answer:
+    async def _answer(
+        self, client: Model, model: KnownModel, prompt: Prompt, context: ToolContext
+    ) -> Answer:
         start_s, so_far = time.monotonic(), ""
 
         def say(message: str) -> None:
@@ -347,10 +352,14 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
 
         loads_ocr = model.api == EMBEDDED and self.loader.pictures.must_load_ocr
         say(f"Asking {model.name}" + (", which may have to load its OCR" if loads_ocr else ""))
+        with waits_reported(lambda error, wait_s: say(wait_text(error, wait_s))):
+            return await client.ask(prompt, timeout_s=self.timeout_s, on_text=report)
+
+    @contextmanager
+    def _specified_errors(self, model: KnownModel) -> Generator[None]:
+        """Give errors of the service the words of the specification."""
         try:
-            with waits_reported(lambda error, wait_s: say(wait_text(error, wait_s))):
-                client = self.connect(model)
-                return await client.ask(prompt, timeout_s=self.timeout_s, on_text=report)
+            yield
         except ProviderError as error:
             error.extras = {"provider": model.provider, "cause": error.message, **error.extras}
             error.message = self._specified_message(error)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.acceptance.conftest import picture
+from tests.agent.agent_pictures import data_url, handle_of, image, text, unique, user
 from tests.servers.appserver_process import Client, Refused, Stage, function, said
 from tests.servers.scripted import calls, says
 
@@ -23,6 +24,7 @@ PIXELS = f"data:image/png;base64,{base64.b64encode(PNG).decode()}"
 REMOTE = "remote image URLs are not supported; use an inline data URL instead"
 COUNTED = ["thread/tokenUsage/updated", "account/rateLimits/updated"]
 OVER = ["thread/readState/changed", "thread/status/changed"]
+UNKNOWN = "00000000-0000-7000-8000-000000000000"
 SPEND = {"optInNotificationMethods": ["thread/spend/updated"]}
 
 
@@ -501,3 +503,28 @@ async def test_a_request_names_its_thread_for_the_cache_and_asks_for_reasoning(
         thread,
         ["reasoning.encrypted_content"],
     )
+
+
+async def test_a_client_hears_once_that_older_pictures_are_no_longer_sent(stage: Stage) -> None:
+    shots = [unique(size=(4, 4)) for _ in range(21)]
+    answer = {"type": "message", "role": "assistant", "content": [text("ok")]}
+    first, second = shots[:11], shots[11:]
+    history = [
+        user(*(image(data_url(shot)) for shot in first)),
+        answer,
+        user(*(image(data_url(shot)) for shot in second)),
+        answer,
+    ]
+    async with stage.piped() as client:
+        resumed = await client.request("thread/resume", threadId=UNKNOWN, history=history)
+        thread = resumed["thread"]["id"]
+        for _ in range(2):
+            await client.turn(thread, "go")
+    last = handle_of(first[-1])[:12]
+    assert client.told("warning") == [
+        {
+            "threadId": thread,
+            "message": "openai/gpt-5.4 is not sent 11 pictures of this conversation, up to "
+            f"{last}, to save room. The history keeps all.",
+        }
+    ]

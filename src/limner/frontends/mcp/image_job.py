@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from limner.frontends.mcp.results import error_json
 from limner.frontends.mcp.running_calls import ELSEWHERE, MAX_ID_CHARS, RunningCall, RunningCalls
 from limner.tools.base import Outcome, Tool, ToolContext, ToolHints
 from limner.tools.declaration import ToolDeclaration
@@ -113,5 +112,5 @@ def _outcome(call: RunningCall, *, answering: RunningCall | None) -> Outcome:
         )
     if result.domain_code == "CANCELLED":
         summary["status"] = "cancelled"
-    error = {"error": error_json(result)}
+    error = {"error": result.error_json}
     return Outcome(value=summary | error, success=False, untrusted=result.untrusted)

@@ -24,8 +24,8 @@ from limner.frontends.cli.output import CommandResult
 from limner.frontends.mcp.clients import AS_MODULE, CLIENTS, HOME, ClientSetup, McpClient, Scope
 from limner.frontends.mcp.config_entry import has_ours, with_entry, without_entry
 from limner.frontends.mcp.config_files import ConfigFile
-from limner.frontends.mcp.config_syntax import Malformed
 from limner.net.redaction import redact
+from limner.settings.config_syntax import Malformed
 
 T = TypeVar("T")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")

@@ -49,7 +49,7 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
     async def write(self, result: ToolResult, client: ConnectedClient) -> dict[str, Any]:
         """Encode the result of a call; a note replaces a picture that cannot be shown."""
         if not result.value:
-            return as_result({"error": error_json(result)}, is_error=True)
+            return as_result({"error": result.error_json}, is_error=True)
         shown = [part for part in result.content if isinstance(part, Picture)]
         return as_result(
             json.loads(result.value),
@@ -123,18 +123,3 @@ def as_result(
 def failure(error: LimnerError) -> dict[str, Any]:
     """Encode an error outside of any tool like the error of a tool."""
     return as_result({"error": error.as_json()}, is_error=True)
-
-
-def error_json(result: ToolResult) -> dict[str, Any]:
-    """Encode a failure as every front end does."""
-    named = {} if result.field is None else {"field": result.field}
-    return {
-        "code": result.domain_code,
-        "message": result.error,
-        "retryable": result.retryable,
-        "billed": result.billed,
-        "cost_usd": result.cost_usd,
-        "hint": result.hint,
-        **named,
-        **result.extras,
-    }

@@ -1,0 +1,1 @@
+"""limner's tools as native tools of other agent frameworks, one module for each framework."""

@@ -1,0 +1,123 @@
+"""What programs showed the model -> rows, and the page with the table of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+
+import msgspec
+from tests.ecosystem.pages import ROOT, Page
+from tests.ecosystem.scripted_model import ScriptedModel
+
+RESULTS = Path(__file__).parent / "results.json"
+TABLE = ROOT / "docs" / "ecosystem.md"
+WIRES = {
+    "chat": "Chat Completions",
+    "responses": "Responses",
+    "messages": "Messages",
+    "gemini": "generateContent",
+}
+HEAD = """\
+# What reaches the model
+
+`make ecosystem` runs the program of each page in an environment of its own, against a server that
+speaks the APIs of the models and records every request. The image service is scripted too, so the
+program pays for its picture. The first call of the model has a wrong size: the framework must
+report the error to the model, and the model calls again. Then it gets the picture.
+
+"""
+COLUMNS = {
+    "program": "---",
+    "version": "---",
+    "API": "---",
+    "tools": "--:",
+    "picture": "---",
+    "where": "---",
+    "base64 in text": "--:",
+    "error reported": "---",
+    "paid for": "--:",
+    "cost reported": "--:",
+    "date": "---",
+}
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """What one program showed the model in its last request."""
+
+    page: str
+    title: str
+    version: str
+    wire: str
+    tools: int = 0
+    picture: str | None = None
+    place: str | None = None
+    leaked_chars: int = 0
+    error_reported: bool = False
+    drawn: int = 0
+    cost_usd: float = 0
+    day: str = ""
+
+    @classmethod
+    def of(cls, page: Page, version: str, model: ScriptedModel, *, cost_usd: float) -> Row:
+        """The row of a program that has ended."""
+        row = cls(page=page.name, title=page.title, version=version, wire="none")
+        if not model.seen:
+            return row
+        last = model.seen[-1]
+        shown = [one.words() for one in last.pictures]
+        return msgspec.structs.replace(
+            row,
+            wire=WIRES[last.wire],
+            tools=sum("image" in name for name in last.tools),
+            picture=" and ".join(shown) or None,
+            place=("result" if last.pictures[0].in_result else "message") if shown else None,
+            leaked_chars=max(one.leaked_chars for one in model.seen),
+            error_reported=last.failures == 1,
+            drawn=model.drawn,
+            cost_usd=round(cost_usd, 6),
+        )
+
+    @property
+    def is_good(self) -> bool:
+        """Whether the model saw the one picture, which was paid once and whose cost is known."""
+        seen = self.picture is not None and " and " not in self.picture
+        return seen and self.leaked_chars == 0 and self.drawn == 1 and self.cost_usd > 0
+
+    def line(self) -> str:
+        """The row as Markdown."""
+        cells = (
+            f"[{self.title}](guides/frameworks/{self.page}.md)",
+            self.version,
+            self.wire,
+            self.tools,
+            self.picture or "**none**",
+            self.place or "",
+            self.leaked_chars,
+            "yes" if self.error_reported else "no",
+            self.drawn,
+            f"${self.cost_usd:.4f}",
+            self.day,
+        )
+        return f"| {' | '.join(map(str, cells))} |"
+
+
+def read_rows() -> list[Row]:
+    """The rows of earlier runs."""
+    return msgspec.json.decode(RESULTS.read_bytes(), type=list[Row]) if RESULTS.exists() else []
+
+
+def write_rows(earlier: Sequence[Row], rows: Sequence[Row], *, today: date) -> None:
+    """Replace the rows of the pages that were run, and write the table."""
+    run = {row.page for row in rows}
+    new = [msgspec.structs.replace(row, day=today.isoformat()) for row in rows]
+    kept = [row for row in earlier if row.page not in run]
+    merged = sorted([*kept, *new], key=lambda row: (row.page, row.wire))
+    RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(merged)) + b"\n")
+    TABLE.write_text(table(merged), encoding="utf-8")
+
+
+def table(rows: Sequence[Row]) -> str:
+    """The page."""
+    head = [f"| {' | '.join(COLUMNS)} |", f"|{'|'.join(COLUMNS.values())}|"]
+    return HEAD + "\n".join([*head, *(row.line() for row in rows)]) + "\n"

@@ -1,0 +1,269 @@
+"""A request of any model API -> the next step of a script, and a record of what the model received.
+
+One server speaks Chat Completions, Responses, Messages and generateContent, and draws pictures as
+OpenAI's images API does. So a real agent, with limner inside, works without any network.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import io
+import itertools
+import json
+import re
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+from PIL import Image
+from tests.servers.chat_server import ChatServer
+
+from limner.testing.servers.anthropic_server import AnthropicServer
+from limner.testing.servers.gemini_server import GeminiServer
+from limner.testing.servers.http_server import Gate, LocalServer, ReceivedRequest, Reply, json_reply
+from limner.testing.servers.model_server import ModelAnswer, ModelServer, ScriptedCall
+from limner.testing.servers.openai_server import OpenAIServer, error_reply
+from limner.testing.servers.responses_server import ResponsesServer
+
+# So many base64 characters in a row inside of a text are a picture that was sent as text.
+LEAK = re.compile(r"[A-Za-z0-9+/]{400,}")
+DATA_URL = re.compile(r"data:([^;,]*);base64,(.*)", re.DOTALL)
+RESULTS = {"function_call_output", "custom_tool_call_output", "tool_result"}
+
+
+class SeenPicture(msgspec.Struct, frozen=True, kw_only=True):
+    """A picture that the model received, decoded; an address that is no data URL has no size.
+
+    ``in_result`` is False if it is in a message of the user, beside the result of the tool.
+    """
+
+    mime: str
+    size_bytes: int = 0
+    width: int = 0
+    height: int = 0
+    in_result: bool = False
+
+    def words(self) -> str:
+        """The picture as a cell of a table."""
+        return f"{self.mime} {self.width}x{self.height}, {self.size_bytes:,} B"
+
+
+class SeenRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What one request showed the model.
+
+    Attributes:
+        wire: the API.
+        tools: the names of the tools that the model may call.
+        results: how many results of tools there are.
+        failures: how many of them report an error.
+        pictures: the pictures, in order.
+        leaked_chars: the base64 characters inside of texts.
+        size_bytes: the size of the request.
+        last_result: the last result of a tool as JSON, shortened.
+    """
+
+    wire: str
+    tools: tuple[str, ...]
+    results: int
+    failures: int
+    pictures: tuple[SeenPicture, ...]
+    leaked_chars: int
+    size_bytes: int
+    last_result: str = ""
+
+
+class ScriptedModel(LocalServer):
+    """Calls the tools of a script one after the other, then says that it is done.
+
+    Args:
+        script: the calls, each a tool and its arguments. A tool is found by the end of its name.
+        picture: the PNG that the image service draws.
+        image_wait_s: how long the image service draws.
+    """
+
+    def __init__(
+        self,
+        script: Sequence[tuple[str, Mapping[str, Any]]],
+        *,
+        picture: bytes,
+        image_wait_s: float = 0,
+        port: int = 0,
+    ) -> None:
+        super().__init__(port=port)
+        self.seen: list[SeenRequest] = []
+        self.drawn = 0
+        self._script, self._image_wait_s = script, image_wait_s
+        self._images = OpenAIServer(picture)
+        self._wires: dict[str, ModelServer] = {
+            "chat": ChatServer(),
+            "responses": _Responses(),
+            "messages": AnthropicServer(),
+            "gemini": GeminiServer(),
+        }
+        self._ids = itertools.count(1)
+
+    def answer(self, seen: ReceivedRequest) -> Reply:
+        """Answer as the service of the path."""
+        if "/images/" in seen.path:
+            return self._draw(seen)
+        wire = _wire_of(seen.path)
+        if wire is None or seen.method != "POST":
+            return json_reply({"object": "list", "data": [], "models": []})
+        server = self._wires[wire]
+        body = seen.json()
+        request = read_request(wire, body, size_bytes=len(seen.body))
+        if request.tools:
+            self.seen.append(request)
+        path = re.sub(r"^.*?(/v1(beta)?/)", r"\1", seen.target)
+        problem = _picture_problem(wire, body) or server.objection(replace(seen, target=path))
+        return problem or _with_new_ids(
+            server.reply_with(self._next(request), seen), len(self.seen)
+        )
+
+    def _draw(self, seen: ReceivedRequest) -> Reply:
+        self.drawn += 1
+        reply = self._images.answer(seen)
+        if not self._image_wait_s:
+            return reply
+        gate = Gate()
+        threading.Timer(self._image_wait_s, gate.open).start()
+        return replace(reply, hold=gate)
+
+    def _next(self, request: SeenRequest) -> ModelAnswer:
+        number = request.results
+        if not request.tools or number >= len(self._script):
+            return self._say("Done: I saw the picture.", request)
+        wanted, arguments = self._script[number]
+        found = [name for name in request.tools if name.endswith(wanted)]
+        if not found:
+            return self._say(f"There is no tool {wanted}.", request)
+        return self._call(found[0], arguments)
+
+    def _say(self, text: str, request: SeenRequest) -> ModelAnswer:
+        if "final_answer" in request.tools:  # smolagents
+            return self._call("final_answer", {"answer": text})
+        return ModelAnswer(pieces=(text,))
+
+    def _call(self, name: str, arguments: Mapping[str, Any]) -> ModelAnswer:
+        call = ScriptedCall(
+            name=name, arguments=json.dumps(arguments), call_id=f"call_{next(self._ids)}"
+        )
+        return ModelAnswer(pieces=("Let me see.",), calls=(call,))
+
+
+class _Responses(ResponsesServer):
+    """Without the event of the future, which not every framework ignores."""
+
+    def events(self, answer: ModelAnswer, body: Any) -> Any:
+        before, after = super().events(answer, body)
+        return [one for one in before if "future" not in str(one.name)], after
+
+
+def _picture_problem(wire: str, body: Mapping[str, Any]) -> Reply | None:
+    """As OpenAI refuses it; newer models accept the request and do not see the picture."""
+    for at, message in enumerate(body.get("messages", ()) if wire == "chat" else ()):
+        if message["role"] != "user" and any(list(_pictures(one)) for one in _objects(message)):
+            role = message["role"]
+            return error_reply(
+                400,
+                f"Invalid 'messages[{at}]'. Image URLs are only allowed for messages with role"
+                f" 'user', but this message with role '{role}' contains an image URL.",
+            )
+    return None
+
+
+def _with_new_ids(reply: Reply, number: int) -> Reply:
+    """Every answer has ids of its own: a framework may take a known id for the same message."""
+    body = b"".join(piece for piece in reply.pieces if isinstance(piece, bytes))
+    for old in (b'"resp_1"', b'"msg_1"', b'"chatcmpl-1"', b'"r1"'):
+        body = body.replace(old, b'%s-%d"' % (old[:-1], number))
+    return replace(reply, pieces=(body,))
+
+
+def _wire_of(path: str) -> str | None:
+    ends = {"/chat/completions": "chat", "/responses": "responses", "/messages": "messages"}
+    if path.endswith(("enerateContent",)):
+        return "gemini"
+    return next((wire for end, wire in ends.items() if path.endswith(end)), None)
+
+
+def read_request(wire: str, body: Mapping[str, Any], *, size_bytes: int) -> SeenRequest:
+    """What a request of any API shows the model."""
+    shown = {name: value for name, value in body.items() if name != "tools"}
+    objects = list(_objects(shown))
+    results = [one for one in objects if _is_result(one)]
+    inside = [other for one in results for other in _objects(one)]
+    texts = [text for one in objects for text in _texts(one)]
+    return SeenRequest(
+        wire=wire,
+        tools=tuple(_tool_names(body.get("tools") or ())),
+        results=len(results),
+        failures=sum('"error"' in json.dumps(one).replace("\\", "") for one in results),
+        pictures=tuple(
+            replace(picture, in_result=any(one is other for other in inside))
+            for one in objects
+            for picture in _pictures(one)
+        ),
+        leaked_chars=sum(len(run) for text in texts for run in LEAK.findall(text)),
+        size_bytes=size_bytes,
+        last_result=json.dumps(results[-1])[:600] if results else "",
+    )
+
+
+def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
+    if isinstance(value, Mapping):
+        yield value
+        for one in value.values():
+            yield from _objects(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _objects(one)
+
+
+def _is_result(one: Mapping[str, Any]) -> bool:
+    return one.get("type") in RESULTS or one.get("role") == "tool" or "functionResponse" in one
+
+
+def _texts(one: Mapping[str, Any]) -> Iterator[str]:
+    """The texts of an object, but not the bytes of a picture that is sent as one."""
+    is_bytes = _mime(one) is not None
+    for name, value in one.items():
+        for text in value if isinstance(value, list) else [value]:
+            is_picture = (is_bytes and name == "data") or name in ("image_url", "url")
+            if isinstance(text, str) and not (is_picture and " " not in text):
+                yield text
+
+
+def _mime(one: Mapping[str, Any]) -> str | None:
+    return one.get("mimeType") or one.get("mime_type") or one.get("media_type")
+
+
+def _pictures(one: Mapping[str, Any]) -> Iterator[SeenPicture]:
+    if isinstance(one.get("data"), str) and (mime := _mime(one)) is not None:
+        yield _picture(mime, one["data"])
+    address = one.get("image_url")
+    if isinstance(address, Mapping):
+        address = address.get("url")
+    if isinstance(address, str):
+        found = DATA_URL.fullmatch(address)
+        yield _picture(*found.groups()) if found else SeenPicture(mime=address[:60])
+
+
+def _picture(mime: str, encoded: str) -> SeenPicture:
+    try:
+        data = base64.b64decode(encoded.translate({45: "+", 95: "/"}))
+        width, height = Image.open(io.BytesIO(data)).size
+    except (OSError, binascii.Error):
+        return SeenPicture(mime=f"broken {mime}")
+    return SeenPicture(mime=mime, size_bytes=len(data), width=width, height=height)
+
+
+def _tool_names(tools: Any) -> Iterator[str]:
+    for one in tools:
+        if "name" in one or isinstance(one.get("function"), Mapping):
+            yield one.get("name") or one["function"]["name"]
+        yield from _tool_names(one.get("tools") or ())
+        yield from _tool_names(one.get("functionDeclarations") or ())
