@@ -54,10 +54,10 @@ audit: ## Look for known vulnerabilities in the locked dependencies, if the data
 demo: $(RUN) ## Draw a picture offline, then look at it
 	@$(BIN)/limner demo
 
-# The slow tests measure time and memory, so they run one after the other.
+# No test makes a claim about time, so the slow ones share the cores too, a file at a time.
 test: $(if $(ALL),$(LOCAL),$(DEV)) ## Run the tests (REQUIRE=all runs the slow ones too and fails if a component is missing)
 	@$(PYTEST) -m "not slow" --numprocesses auto --dist worksteal $(ARGS) $(if $(ALL),$(OR_NONE))
-	@$(if $(ALL),$(PYTEST) -m slow $(ARGS) $(OR_NONE))
+	@$(if $(ALL),$(PYTEST) -m slow --numprocesses auto --dist loadfile $(ARGS) $(OR_NONE))
 
 check: $(DEV) ## Lint, types, layers and documentation
 	$(BIN)/ruff check .

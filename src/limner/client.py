@@ -422,9 +422,9 @@ class Limner:
         return await self.importing.rollout(file, progress=progress)
 
     async def export_session(
-        self, session_id: str, path: str | Path, *, inline: bool = False, overwrite: bool = False
+        self, session_id: str, path: str | Path, *, overwrite: bool = False
     ) -> ExportedSession:
-        """Write a session as a rollout file, its pictures beside it or ``inline``.
+        """Write a session as a rollout file, its pictures inside it, as Codex reads them.
 
         Raises:
             InputInvalid: there is no such session.
@@ -434,7 +434,7 @@ class Limner:
         """
         file = self._person_reach.resolve_write(path, cwd=self.cwd)
         session = await self.sessions.open(session_id)
-        return await self.exporting.rollout(session, file, inline=inline, overwrite=overwrite)
+        return await self.exporting.rollout(session, file, overwrite=overwrite)
 
     async def delete_session(self, session_id: str) -> FreedSpace:
         """Delete a session, and the pictures that only it referred to.

@@ -390,7 +390,7 @@ class Components:
         """Makes sessions of rollout files."""
         from limner.agent.session_import import SessionImporter
 
-        return SessionImporter(sessions=self.sessions, ingress=self.ingress, pictures=self.pictures)
+        return SessionImporter(sessions=self.sessions, ingress=self.ingress)
 
     @part
     def exporting(self) -> SessionExporter:

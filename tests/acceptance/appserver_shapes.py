@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -39,6 +39,32 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         return f"[{self.scene}] {self.where}: {self.codex!r} is {self.ours!r}"
+
+
+class Allowed(msgspec.Struct, frozen=True, kw_only=True):
+    """A difference that is meant.
+
+    Attributes:
+        where: the place, as a pattern for all of it.
+        why: what users are told.
+        scene: when.
+        is_read: the SDK reads this place too, and its type there allows for both.
+    """
+
+    where: str
+    why: str
+    scene: str = ".*"
+    is_read: bool = False
+
+    def has(self, one: Difference) -> bool:
+        in_scene = re.fullmatch(self.scene, one.scene) is not None
+        return in_scene and re.fullmatch(self.where, one.where) is not None
+
+
+def unexplained(found: Iterable[Difference], rows: Iterable[Allowed]) -> list[str]:
+    """The differences that no row explains."""
+    rows = tuple(rows)
+    return [str(one) for one in found if not any(row.has(one) for row in rows)]
 
 
 def label(message: Message) -> str:
@@ -84,7 +110,7 @@ def in_fields(
         left, right = seen_as(message), None if other is None else seen_as(other)
         if left is None or right is None:
             continue
-        one, two = dict(_leaves(left)), dict(_leaves(right))
+        one, two = dict(leaves(left)), dict(leaves(right))
         for path in sorted({*one, *two}):
             has, found = one.get(path, MISSING), two.get(path, MISSING)
             if has != found:
@@ -114,16 +140,16 @@ def _call_of(message: Message) -> str:
             return ""
 
 
-def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """Every value that has no members, by its place; what differs between runs is made equal."""
     match value:
         case Mapping() if value:
             for name, inner in value.items():
                 plain = _plain(str(name))
-                yield from _leaves(inner, f"{path}.{plain}" if path else plain)
+                yield from leaves(inner, f"{path}.{plain}" if path else plain)
         case list() if value:
             for number, inner in enumerate(value):
-                yield from _leaves(inner, f"{path}[{number}]")
+                yield from leaves(inner, f"{path}[{number}]")
         case str():
             yield path, _plain(value)
         case bool():

@@ -23,6 +23,9 @@ from tests.servers.components import needs
 from tests.wires.vendor_types import assert_legal
 
 from limner import Limner
+from limner.agent.events import ToolFinished, TurnEnded
+from limner.agents import Agent
+from limner.content import Picture
 from limner.models.remote import RemoteModel
 from limner.net.http import Http
 from limner.testing.servers.model_server import ModelAnswer, ScriptedCall
@@ -213,7 +216,7 @@ async def test_it_is_continued_here_and_then_by_codex_again(
     async with studio.open() as lim:
         await continued(lim, written.thread_id, question[1])
         items = await kept(lim, written.thread_id)
-        exported = await lim.export_session(written.thread_id, export, inline=True)
+        exported = await lim.export_session(written.thread_id, export)
     sent = server.requests[-1].json()
     assert_legal("openai-responses", sent)
     assert [told_in(item) for item in sent["input"][-6:]] == [*conversation(DATA_URL), question]
@@ -226,6 +229,11 @@ async def test_it_is_continued_here_and_then_by_codex_again(
     async with written.codex.app_server() as talk:
         resumed = await talk.request("thread/resume", threadId=written.thread_id, path=str(export))
         assert resumed["thread"]["id"] == written.thread_id
+        assert resumed["thread"]["preview"] == "What is on my screen?"
+        assert shown_in(resumed["thread"]["turns"]) == [
+            *["What is on my screen?", "Let me look.", "Half red, half blue."],
+            *["Where is the red?", "On the left."],
+        ]
         turn = await talk.turn(written.thread_id, "Thank you.")
         assert (turn["status"], turn["error"]) == ("completed", None)
     sent = server.requests[-1].json()
@@ -234,6 +242,43 @@ async def test_it_is_continued_here_and_then_by_codex_again(
     assert told[start : start + 7] == [*conversation(DATA_URL), *added]
     assert told[-1] == ("user", "Thank you.")
     assert TOOL["name"] in [tool.get("name") for tool in sent["tools"]]
+
+
+def shown_in(turns: list[Any]) -> list[Any]:
+    """The messages and the pictures of turns, as a client of Codex sees them."""
+    shown: list[Any] = []
+    for item in (item for turn in turns for item in turn["items"]):
+        match item:
+            case {"type": "userMessage", "content": content}:
+                shown += [part.get("text", part.get("url")) for part in content]
+            case {"type": "agentMessage", "text": words}:
+                shown.append(words)
+            case {"type": "imageGeneration", "result": result}:
+                shown.append(result)
+            case _:
+                shown.append(item["type"])
+    return shown
+
+
+async def test_codex_shows_the_turns_and_the_pictures_of_an_exported_conversation(
+    tmp_path: Path, studio: Studio, server: ResponsesServer
+) -> None:
+    async with studio.open() as lim:
+        async with Agent(lim, model="limner/offline") as agent:
+            events = [event async for event in agent.run("draw a red fox in the snow")]
+            session_id = agent.session_id or ""
+        await lim.export_session(session_id, studio.cwd / "fox.jsonl")
+        (drawn,) = (event for event in events if isinstance(event, ToolFinished))
+        (fox,) = (part for part in drawn.result.content if isinstance(part, Picture))
+        pixels = base64.b64encode(await lim.pictures.original(fox)).decode()
+    ended = events[-1]
+    assert isinstance(ended, TurnEnded)
+    async with Codex(tmp_path, server).app_server() as talk:
+        path = str(studio.cwd / "fox.jsonl")
+        resumed = await talk.request("thread/resume", threadId=session_id, path=path)
+    (turn,) = resumed["thread"]["turns"]
+    assert turn["status"] == "completed"
+    assert shown_in([turn]) == ["draw a red fox in the snow", pixels, ended.text]
 
 
 async def test_one_that_codex_has_compressed_is_the_same(written: Written, studio: Studio) -> None:

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 from tests.agent.agent_pictures import data_url, encoded, handle_of, program
 from tests.agent.rollout_samples import (
+    BEGUN_MS,
     META,
     THREAD,
+    call,
     item,
     line,
     output,
@@ -40,9 +42,9 @@ async def stored(lim: Limner) -> list[dict[str, Any]]:
     return [one.item async for one in session.items()]
 
 
-def payloads(path: Path) -> list[dict[str, Any]]:
+def payloads(path: Path, kind: str = "response_item") -> list[dict[str, Any]]:
     lines = [json.loads(text) for text in path.read_bytes().splitlines()]
-    return [one["payload"] for one in lines if one["type"] == "response_item"]
+    return [one["payload"] for one in lines if one["type"] == kind]
 
 
 def folder(tmp_path: Path, name: str) -> Path:
@@ -51,21 +53,18 @@ def folder(tmp_path: Path, name: str) -> Path:
     return made
 
 
-async def exported(tmp_path: Path, *, inline: bool) -> tuple[Path, list[dict[str, Any]]]:
+async def exported(tmp_path: Path) -> tuple[Path, list[dict[str, Any]]]:
     async with program(folder(tmp_path, "here")) as lim:
         await lim.import_session(write(tmp_path, LINES))
         path = tmp_path / "talk.jsonl"
-        told = await lim.export_session(THREAD[:6], path, inline=inline)
+        told = await lim.export_session(THREAD[:6], path)
         assert (told.path, told.items, told.omitted) == (path, 8, set())
         assert told.pictures == {handle_of(PICTURE), handle_of(DRAWN)}
         return path, await stored(lim)
 
 
-@pytest.mark.parametrize("inline", [False, True])
-async def test_an_export_imports_as_the_same_session_elsewhere(
-    tmp_path: Path, inline: bool
-) -> None:
-    path, items = await exported(tmp_path, inline=inline)
+async def test_an_export_imports_as_the_same_session_elsewhere(tmp_path: Path) -> None:
+    path, items = await exported(tmp_path)
     async with program(folder(tmp_path, "there")) as lim:
         told = await lim.import_session(path)
         assert (told.items, told.omitted, told.bad_lines) == (8, 0, 0)
@@ -78,26 +77,96 @@ async def test_an_export_imports_as_the_same_session_elsewhere(
         assert about.settings["imported"]["originator"] == "limner"
 
 
-async def test_pictures_are_put_beside_the_file_once_each(tmp_path: Path) -> None:
-    path, items = await exported(tmp_path, inline=False)
-    assert payloads(path) == items
-    beside = {file.name: file.read_bytes() for file in (tmp_path / "talk.pictures").iterdir()}
-    assert beside == {f"{handle_of(PICTURE)}.png": PICTURE, f"{handle_of(DRAWN)}.jpg": DRAWN}
-
-
-async def test_inline_pictures_are_as_they_came(tmp_path: Path) -> None:
-    path, _ = await exported(tmp_path, inline=True)
+async def test_pictures_are_in_the_file_as_they_came(tmp_path: Path) -> None:
+    path, _ = await exported(tmp_path)
     *_, answer, _, drawn, _ = payloads(path)
     assert answer["output"][1] == shown(data_url(PICTURE), detail="high")
     assert drawn["result"] == base64.b64encode(DRAWN).decode()
-    assert not (tmp_path / "talk.pictures").exists()
+    assert HANDLE_URL not in path.read_text()
+
+
+async def test_events_show_the_turns_with_their_messages_and_pictures(tmp_path: Path) -> None:
+    drawn = base64.b64encode(DRAWN).decode()
+    asked = {**said("Draw a fox."), "turn_id": "t1"}
+    asked["content"].append(shown(data_url(PICTURE)))
+    value = '{"path": "/w/fox.png", "prompt_used": "a red fox"}'
+    made = [{"type": "input_text", "text": value}, shown(data_url(DRAWN, "image/jpeg"))]
+    items = [
+        asked,
+        {"type": "reasoning", "id": "r", "summary": [{"type": "summary_text", "text": "Hm."}]},
+        call("c", "image_generate"),
+        {**output("c", made), "success": True},
+        {"type": "web_search_call", "id": "w", "action": {"type": "search", "query": "foxes"}},
+        said("Done.", role="assistant"),
+        said("And a bear."),
+        said("<turn_aborted>\nStopped.\n</turn_aborted>"),
+    ]
+    async with program(tmp_path) as lim:
+        lines = [line("session_meta", META), *(item(one, at) for at, one in enumerate(items))]
+        await lim.import_session(write(tmp_path, lines))
+        told = await lim.export_session(THREAD, tmp_path / "talk.jsonl")
+    started = BEGUN_MS // 1000
+    words = {"local_images": [], "text_elements": []}
+    assert payloads(told.path, "event_msg") == [
+        {
+            "type": "task_started",
+            "turn_id": "t1",
+            "started_at": started,
+            "model_context_window": None,
+        },
+        {
+            "type": "user_message",
+            "message": "Draw a fox.",
+            "images": [data_url(PICTURE)],
+            **words,
+        },
+        {"type": "agent_reasoning", "text": "Hm."},
+        {
+            "type": "image_generation_end",
+            "call_id": "c",
+            "status": "completed",
+            "revised_prompt": "a red fox",
+            "result": drawn,
+            "saved_path": "/w/fox.png",
+        },
+        {
+            "type": "web_search_end",
+            "call_id": "w",
+            "query": "foxes",
+            "action": {"type": "search", "query": "foxes"},
+        },
+        {"type": "agent_message", "message": "Done.", "phase": None},
+        {
+            "type": "task_complete",
+            "turn_id": "t1",
+            "last_agent_message": "Done.",
+            "started_at": started,
+            "completed_at": started + 5,
+            "duration_ms": 5_000,
+        },
+        {
+            "type": "task_started",
+            "turn_id": "turn-6",
+            "started_at": started + 6,
+            "model_context_window": None,
+        },
+        {"type": "user_message", "message": "And a bear.", "images": [], **words},
+        {
+            "type": "turn_aborted",
+            "turn_id": "turn-6",
+            "reason": "interrupted",
+            "started_at": started + 6,
+            "completed_at": started + 7,
+            "duration_ms": 1_000,
+        },
+    ]
 
 
 async def test_a_note_replaces_a_picture_that_is_not_stored(tmp_path: Path) -> None:
     async with program(tmp_path) as lim:
         await lim.import_session(write(tmp_path, LINES))
         lim.pictures.path(await lim.pictures.recall(handle_of(PICTURE))).unlink()
-        told = await lim.export_session(THREAD, tmp_path / "talk.jsonl", inline=True)
+        told = await lim.export_session(THREAD, tmp_path / "talk.jsonl")
     assert told.omitted == {handle_of(PICTURE)}
     assert payloads(told.path)[4]["output"][1]["text"].startswith("[image omitted: ")
 
@@ -133,24 +202,3 @@ async def test_a_session_that_is_not_there_writes_no_file(tmp_path: Path) -> Non
         with pytest.raises(InputInvalid):
             await lim.export_session("nobody", tmp_path / "talk.jsonl")
     assert not (tmp_path / "talk.jsonl").exists()
-
-
-async def test_a_picture_file_with_the_name_of_another_picture_is_not_used(
-    tmp_path: Path,
-) -> None:
-    forged = handle_of(PICTURE)
-    beside = folder(tmp_path, "talk.pictures")
-    (beside / f"{forged}.png").write_bytes(DRAWN)
-    (beside / f"{'0' * 64}.png").write_bytes(b"no picture at all")
-    (beside / f"{'1' * 64}.png").symlink_to(write(tmp_path, [DRAWN], "elsewhere.png"))
-    (beside / "notes.txt").write_text("not a picture, and not named like one")
-    lines = [line("session_meta", META), item(output("a", [shown(f"{HANDLE_URL}{forged}")]))]
-    async with program(tmp_path) as lim:
-        told = await lim.import_session(write(tmp_path, lines, "talk.jsonl"))
-        (kept,) = await stored(lim)
-    assert kept["output"][0]["text"].startswith("[image omitted: ")
-    assert told.omitted == 1
-    assert [warning.partition(":")[0] for warning in told.warnings[:2]] == [
-        f"{'0' * 64}.png",
-        f"{'1' * 64}.png",
-    ]

@@ -363,6 +363,7 @@ async def test_a_message_that_gives_orders_becomes_quoted_text_of_the_user(
     (sent, hello) = fence_items(made)
     tags = {part["text"].partition("\n")[0][:6] for part in sent["content"]}
     assert (sent["role"], tags, hello) == ("user", {"<data-"}, said("Hello"))
+    assert (await (await lim.sessions.open(THREAD)).about()).preview == "Hello"
 
 
 async def test_an_import_that_was_killed_starts_again(lim: Limner) -> None:

@@ -53,4 +53,4 @@ def test_the_scripted_model_refuses_a_picture_in_a_tool_message_as_openai_does()
     )
     reply = ScriptedModel([], picture=b"").answer(request)
     assert reply.status == 400
-    assert "role 'tool' contains an image URL" in str(reply.pieces)
+    assert "Image URLs are only allowed for messages with role" in str(reply.pieces)

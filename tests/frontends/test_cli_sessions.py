@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from backports import zstd
-from tests.agent.agent_pictures import encoded, handle_of
+from tests.agent.agent_pictures import data_url, encoded
 from tests.agent.rollout_samples import BEGUN_MS, THREAD, screenshot_session, write
 from tests.frontends.cli_process import CommandLine, Done
 
@@ -120,24 +120,17 @@ def test_a_session_is_shown_item_by_item(talk: CommandLine) -> None:
 
 
 @pytest.mark.slow
-def test_a_session_is_exported_with_its_pictures_beside_it(talk: CommandLine) -> None:
+def test_a_session_is_exported_with_its_pictures_inside(talk: CommandLine) -> None:
     done = talk.run("sessions", "export", THREAD, "--out", "talk.jsonl")
-    folder = talk.studio.cwd / "talk.pictures"
-    assert done == Done(
-        status=0,
-        out=f"{talk.studio.cwd / 'talk.jsonl'}\n",
-        err=f"6 items, 1 picture in {folder}\n",
-    )
-    assert (folder / f"{handle_of(PICTURE)}.png").read_bytes() == PICTURE
+    written = talk.studio.cwd / "talk.jsonl"
+    assert done == Done(status=0, out=f"{written}\n", err="6 items, 1 picture\n")
     taken = talk.run("sessions", "export", THREAD, "--out", "talk.jsonl", "--json")
     assert (taken.status, taken.error["code"]) == (2, "OUTPUT_EXISTS")
-    inline = talk.run(
-        "sessions", "export", THREAD, "--out", "talk.jsonl", "--inline", "--overwrite", "--json"
-    )
-    assert inline.json["pictures_folder"] is None
-    lines = (talk.studio.cwd / "talk.jsonl").read_text().splitlines()
-    assert "data:image/png;base64," in lines[5]
-    assert json.loads(lines[0])["payload"]["id"] == THREAD
+    talk.run("sessions", "export", THREAD, "--out", "talk.jsonl", "--overwrite")
+    text = written.read_text()
+    assert data_url(PICTURE) in text
+    assert "limner://" not in text
+    assert json.loads(text.splitlines()[0])["payload"]["id"] == THREAD
 
 
 @pytest.mark.slow
@@ -211,7 +204,7 @@ def test_gc_removes_what_nothing_refers_to(talk: CommandLine) -> None:
         (["delete", "a", "b"], "give the id of the session to delete"),
         (["list", "a"], "sessions list takes no 'a'"),
         (["import"], "give the files to import"),
-        (["list", "--inline"], "sessions list takes no --inline"),
+        (["list", "--overwrite"], "sessions list takes no --overwrite"),
         (["show", "a", "--before", "0"], "sessions show takes no --before"),
         (["fork", "a", "--from", "0"], "sessions fork takes no --from"),
         (["show", "zzz"], "There is no session 'zzz'."),

@@ -78,16 +78,42 @@ def ink(image: Image.Image) -> int:
     return sum(image.getchannel("A").histogram()[1:])
 
 
-@pytest.mark.parametrize(
-    "family", ["", "Inter", "serif", "monospace", "Comic Sans MS", "'No Such', fantasy"]
-)
-async def test_text_is_drawn_whatever_its_font_family(imaging: Imaging, family: str) -> None:
+@pytest.mark.parametrize("family", ["", "Inter", "'No Such', sans-serif", "Helvetica, Arial"])
+async def test_text_in_an_unknown_font_is_drawn_in_the_bundled_one(
+    imaging: Imaging, family: str
+) -> None:
     plain = await drawn(imaging, svg('<text y="50" font-size="30">Ag&amp;Ж</text>'))
     named = await drawn(
         imaging, svg(f'<text y="50" font-size="30" font-family="{family}">Ag&amp;Ж</text>')
     )
     assert ink(plain) > 400
     assert named.tobytes() == plain.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("families", "alike"),
+    [
+        ("Georgia, serif", "Lora"),
+        ("'Courier New', monospace", "JetBrains Mono"),
+        ("Comic Sans MS", "Caveat"),
+    ],
+)
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<text y="50" font-size="30" font-family="{}">Ag</text>',
+        '<text y="50" font-size="30" style="fill:#000; font-family: {}">Ag</text>',
+        "<style>text {{ font-family: {}; }}</style><text y='50' font-size='30'>Ag</text>",
+    ],
+)
+async def test_a_well_known_font_is_replaced_by_the_bundled_one_that_looks_alike(
+    imaging: Imaging, text: str, families: str, alike: str
+) -> None:
+    named = await drawn(imaging, svg(text.format(families)))
+    bundled = await drawn(imaging, svg(text.format(alike)))
+    plain = await drawn(imaging, svg('<text y="50" font-size="30">Ag</text>'))
+    assert named.tobytes() == bundled.tobytes()
+    assert named.tobytes() != plain.tobytes()
 
 
 async def test_bold_text_is_bolder(imaging: Imaging) -> None:

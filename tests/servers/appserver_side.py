@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from tests.servers.codex_process import MODEL, Codex
+from tests.servers.codex_process import MODEL, Codex, codex_program
 from tests.servers.samples import KEY
 
 from limner.testing.servers.model_server import ModelAnswer, ServerEvent
@@ -122,12 +122,11 @@ def limner_side(folder: Path, server: ResponsesServer) -> Side:
 
 def codex_side(folder: Path, server: ResponsesServer) -> Side:
     """The real Codex, with the same model."""
-    from codex_cli_bin import bundled_codex_path
-
     folder.mkdir(parents=True, exist_ok=True)
     codex = Codex(folder, server)
-    program = bundled_codex_path()
-    return Side(kind="codex", program=program, env=codex.env, cwd=codex.cwd, home=codex.home)
+    return Side(
+        kind="codex", program=codex_program(), env=codex.env, cwd=codex.cwd, home=codex.home
+    )
 
 
 def side_of(kind: str, folder: Path, server: ResponsesServer) -> Side:

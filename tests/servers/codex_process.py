@@ -46,6 +46,16 @@ remote_plugin = false
 enabled = false
 """
 
+
+def codex_program() -> Path:
+    """The Codex of the package, or the one that ``LIMNER_TEST_CODEX`` names."""
+    if named := os.environ.get("LIMNER_TEST_CODEX"):
+        return Path(named)
+    from codex_cli_bin import bundled_codex_path
+
+    return bundled_codex_path()
+
+
 Answer = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
@@ -83,11 +93,9 @@ class Codex:
         self, *, features: tuple[str, ...] = (), on_call: Answer = no_tools
     ) -> AsyncGenerator[AppServer]:
         """A running app-server that has been greeted; it is told to stop at the end."""
-        from codex_cli_bin import bundled_codex_path
-
         words = [word for name in features for word in ("--enable", name)]
         process = await asyncio.create_subprocess_exec(
-            bundled_codex_path(),
+            codex_program(),
             *words,
             "app-server",
             stdin=PIPE,

@@ -11,6 +11,8 @@ import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.servers.codex_process import codex_program
+
 Json = dict[str, Any]
 
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "codex_app_server_protocol.json"
@@ -40,13 +42,11 @@ def recorded() -> CodexSchema:
 
 def printed() -> CodexSchema:
     """What the installed Codex prints."""
-    from codex_cli_bin import bundled_codex_path
-
     with tempfile.TemporaryDirectory() as folder:
 
         def run(*words: str) -> str:
             env = {"HOME": folder, "CODEX_HOME": folder}
-            command = [bundled_codex_path(), *words]
+            command = [codex_program(), *words]
             done = subprocess.run(command, check=True, env=env, timeout=120, stdout=subprocess.PIPE)
             return done.stdout.decode()
 

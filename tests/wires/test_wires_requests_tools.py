@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -407,15 +408,26 @@ GENERATED = {
 }
 FOUND = {"type": "tool_search_output", "call_id": "ts1", "tools": [{"name": "shot"}]}
 SUMMARY = {"type": "compaction", "encrypted_content": "zzz"}
+PLACE = {"type": "context_compaction", "encrypted_content": "zzzz"}
+TOOLS_ADDED = {"type": "additional_tools", "role": "developer", "tools": [{"name": "shot"}]}
+TO_AGENT = {
+    "type": "agent_message",
+    "author": "lead",
+    "recipient": "reader",
+    "content": [text("Read this.")],
+}
 EVERY_KIND = [
     user(text("go")),
     COMMAND,
-    output("s1", text("total 0")),
+    {"type": "function_call_output", "call_id": "s1", "output": "total 0"},
     *SEARCHES,
     GENERATED,
     {"type": "tool_search_call", "call_id": "ts1", "arguments": {"query": "q"}},
     FOUND,
+    TOOLS_ADDED,
+    TO_AGENT,
     SUMMARY,
+    PLACE,
     {"type": "from_the_future"},
 ]
 
@@ -431,7 +443,6 @@ def test_responses_gets_every_kind_that_it_knows_as_it_came() -> None:
         for item in EVERY_KIND[1:-1]
     ]
     known[0].pop("id")
-    known[1] = {"type": "function_call_output", "call_id": "s1", "output": "total 0"}
     known[6] = {**GENERATED, "result": sent[7]["result"]}
     assert sent[1:] == known
     assert sent[7]["result"] == FOX64
@@ -447,8 +458,43 @@ def test_other_services_get_the_same_in_words() -> None:
         "[searched in the web page http://x for: tail]",
         "[picture generated: a fox]",
         "[tools found: shot]",
+        "[tools added: shot]",
+        "[message from lead to reader: Read this.]",
     ):
         assert said_of in words
     assert "zzz" not in words
-    assert left_out(EVERY_KIND, "openai-chat") == ["compaction", "from_the_future"]
+    summaries = ["compaction", "context_compaction"]
+    assert left_out(EVERY_KIND, "openai-chat") == [*summaries, "from_the_future"]
     assert left_out(EVERY_KIND, "openai-responses") == ["from_the_future"]
+
+
+FILE = {"type": "input_image", "file_id": "file-1"}
+SEALED = {"type": "encrypted_content", "encrypted_content": "b64"}
+NAMED = {"name": "shot", "namespace": "desk"}
+
+
+def test_responses_gets_files_encrypted_parts_and_namespaces_as_they_came() -> None:
+    history = [
+        user(FILE),
+        {"type": "function_call", "call_id": "c", "arguments": "{}", **NAMED},
+        {"type": "function_call_output", "call_id": "c", "output": [text("x"), SEALED], **NAMED},
+        {"type": "image_generation_call", "status": "completed", "result": f"{HANDLE_URL}{FOX}"},
+        user(text("go")),
+    ]
+    asked = prompt(*history)
+    sent = json.loads(ALL_WIRES["openai-responses"].request("m", asked).body)["input"]
+    drawn = {
+        "type": "image_generation_call",
+        "status": "completed",
+        "id": f"ig_{sha256(base64.b64decode(FOX64)).hexdigest()[:32]}",
+        "result": FOX64,
+    }
+    assert sent == [
+        {"type": "message", "role": "user", "content": [FILE]},
+        *history[1:3],
+        drawn,
+        history[4],
+    ]
+    words = ALL_WIRES["openai-chat"].request("m", asked).body.decode()
+    assert "[picture in the file file-1 is not shown: only OpenAI can read it]" in words
+    assert "[encrypted content is not shown: only OpenAI can read it]" in words

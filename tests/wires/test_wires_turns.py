@@ -64,7 +64,6 @@ def test_an_unknown_role_is_sent_as_the_users(api: str) -> None:
         (user(7), "a part of the kind 'int'"),
         ({"role": "user"}, "message: Object missing"),
         (user({"type": "input_image", "image_url": "https://x/y.png"}), "without a handle"),
-        (user({"type": "input_image", "file_id": "f"}), "without a handle"),
         (user(image("99" * 32)), "was not loaded"),
         (
             {"role": "assistant", "content": [{"type": "input_image", "image_url": "data:x"}]},

@@ -11,6 +11,7 @@ from typing import Any, cast
 import msgspec
 
 from limner.agent.history_repair import repair_history
+from limner.agent.untrusted import is_untrusted
 from limner.errors import InputInvalid
 from limner.storage.store import Row, Store, Transaction
 from limner.wires.base import HANDLE_URL
@@ -319,7 +320,7 @@ def _is_unicode(text: str) -> bool:
 
 
 def _preview(item: Item) -> str | None:
-    if item.get("type") != "message" or item.get("role") != "user":
+    if item.get("type") != "message" or item.get("role") != "user" or is_untrusted(item):
         return None
     text = " ".join(first_text(item).split())
     # Programs write such messages in the user's name: they do not show what the user wants.

@@ -1,11 +1,10 @@
-"""A session of the store -> a rollout file, with its pictures next to it or inside it."""
+"""A session of the store -> a rollout file, with its pictures inside it, as Codex reads them."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,10 +13,11 @@ import msgspec
 
 from limner import __version__
 from limner.agent.rollout import encode_line
+from limner.agent.rollout_events import RolloutEvents
 from limner.agent.session import Session, SessionAbout
-from limner.agent.session_import import META_SETTINGS, ORIGINATOR, pictures_folder
+from limner.agent.session_import import META_SETTINGS, ORIGINATOR
 from limner.content import Picture
-from limner.errors import OutputExists, StorageError
+from limner.errors import StorageError
 from limner.pictures.placeholders import omitted, reason_of
 from limner.pictures.take import Pictures
 from limner.storage.files import check_new, write_new
@@ -28,7 +28,6 @@ T = TypeVar("T")
 
 # The items after this line replace all before it.
 COMPACTED: Mapping[str, Any] = {"message": "", "replacement_history": []}
-_SUFFIXES = {"image/jpeg": ".jpg", "image/svg+xml": ".svg"}
 
 
 class ExportedSession(msgspec.Struct, kw_only=True):
@@ -36,14 +35,12 @@ class ExportedSession(msgspec.Struct, kw_only=True):
 
     Attributes:
         path: the file.
-        folder: the folder of its pictures; None if they are inside it, or there are none.
         items: how many items were written.
         pictures: the handles of the pictures that were written.
         omitted: the handles of the pictures that are no longer stored.
     """
 
     path: Path
-    folder: Path | None = None
     items: int = 0
     pictures: set[str] = msgspec.field(default_factory=set[str])
     omitted: set[str] = msgspec.field(default_factory=set[str])
@@ -55,15 +52,13 @@ class SessionExporter(msgspec.Struct, frozen=True, kw_only=True):
     pictures: Pictures
 
     async def rollout(
-        self, session: Session, path: Path, *, inline: bool = False, overwrite: bool = False
+        self, session: Session, path: Path, *, overwrite: bool = False
     ) -> ExportedSession:
         """Write a session as JSON lines; the file is complete, or it does not exist.
 
         Args:
             session: what to write.
             path: resolved by ``Reach.resolve_write``.
-            inline: put pictures into the file as data URLs, as Codex reads them, instead of into
-                a folder next to it.
             overwrite: replace a file that has the name.
 
         Raises:
@@ -74,9 +69,7 @@ class SessionExporter(msgspec.Struct, frozen=True, kw_only=True):
         """
         check_new(path, overwrite=overwrite)
         export = ExportedSession(path=path)
-        writer_type = _InlineWriter if inline else _FolderWriter
-        writer = writer_type(self.pictures, export)
-        lines = _lines(session, await session.about(), writer, export)
+        lines = _lines(session, await session.about(), _Inliner(self.pictures, export))
         loop = asyncio.get_running_loop()
         await asyncio.to_thread(
             lambda: write_new(path, _from_thread(lines, loop), overwrite=overwrite)
@@ -84,41 +77,15 @@ class SessionExporter(msgspec.Struct, frozen=True, kw_only=True):
         return export
 
 
-class _FolderWriter(msgspec.Struct, frozen=True):
-    """Writes the pictures of items into a folder; the items refer to them by handle."""
+class _Inliner(msgspec.Struct, frozen=True):
+    """Puts the pictures of items into the items, as data URLs."""
 
     pictures: Pictures
     export: ExportedSession
 
-    async def write(self, item: Item) -> Item:
-        for handle in _handles(item):
-            if handle not in self.export.pictures | self.export.omitted:
-                await self._copy(handle)
-        return item
-
-    async def _copy(self, handle: str) -> None:
-        try:
-            picture = await self.pictures.recall(handle)
-            path = await asyncio.to_thread(self.pictures.checked_path, picture)
-        except StorageError:
-            self.export.omitted.add(handle)
-            return
-        folder = pictures_folder(self.export.path)
-        suffix = _SUFFIXES.get(picture.mime, f".{picture.mime.rpartition('/')[2]}")
-        with suppress(OutputExists):  # a file of that name is the same picture
-            await asyncio.to_thread(write_new, folder / f"{handle}{suffix}", path)
-        self.export.folder = folder
-        self.export.pictures.add(handle)
-
-
-class _InlineWriter(msgspec.Struct, frozen=True):
-    """Writes the pictures of items into the items."""
-
-    pictures: Pictures
-    export: ExportedSession
-
-    async def write(self, item: Item) -> Item:
-        parts = {handle: await self._part(handle) for handle in _handles(item)}
+    async def inline(self, item: Item) -> Item:
+        handles = dict.fromkeys(image_handles(item))
+        parts = {handle: await self._part(handle) for handle in handles}
         return _inline_pictures(item, parts) if parts else item
 
     async def _part(self, handle: str) -> dict[str, Any]:
@@ -136,19 +103,22 @@ class _InlineWriter(msgspec.Struct, frozen=True):
         }
 
 
-async def _lines(
-    session: Session,
-    about: SessionAbout,
-    writer: _FolderWriter | _InlineWriter,
-    export: ExportedSession,
-) -> AsyncIterator[bytes]:
+async def _lines(session: Session, about: SessionAbout, inliner: _Inliner) -> AsyncIterator[bytes]:
+    events, export = RolloutEvents(), inliner.export
     yield encode_line("session_meta", _meta(about), at_ms=about.created_ms)
     async for stored in session.items():
+        at_ms = stored.created_ms
         if stored.seq == about.sends_from > 0:
-            yield encode_line("compacted", COMPACTED, at_ms=stored.created_ms)
-        item = await writer.write(stored.item)
-        yield encode_line("response_item", item, at_ms=stored.created_ms)
+            yield encode_line("compacted", COMPACTED, at_ms=at_ms)
+        for event in events.before(stored):
+            yield encode_line("event_msg", event, at_ms=at_ms)
+        item = await inliner.inline(stored.item)
+        yield encode_line("response_item", item, at_ms=at_ms)
+        for event in events.after(item):
+            yield encode_line("event_msg", event, at_ms=at_ms)
         export.items += 1
+    for event in events.end():
+        yield encode_line("event_msg", event, at_ms=about.updated_ms)
     if about.sends_from == export.items > 0:
         yield encode_line("compacted", COMPACTED, at_ms=about.updated_ms)
 
@@ -167,11 +137,6 @@ def _meta(about: SessionAbout) -> dict[str, Any]:
         "settings": about.settings,
         **known,
     }
-
-
-def _handles(item: Item) -> Sequence[str]:
-    """The pictures of an item, each once."""
-    return list(dict.fromkeys(image_handles(item)))
 
 
 def _inline_pictures(item: Item, parts: Mapping[str, Mapping[str, Any]]) -> Item:

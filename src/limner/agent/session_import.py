@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, cast
 
 import msgspec
 
@@ -26,10 +26,7 @@ from limner.agent.session import Session
 from limner.agent.sessions import SESSION_EXISTS, Sessions
 from limner.content import Picture
 from limner.display_text import quote
-from limner.errors import ImageError, InputInvalid, LimnerError, MissingExtra, ReachDenied
-from limner.pictures.take import Pictures
-from limner.storage.blobs import is_handle
-from limner.storage.files import open_plain
+from limner.errors import InputInvalid, LimnerError
 from limner.wires.base import HANDLE_URL
 from limner.wires.item_views import check, handle_of
 from limner.wires.items import Item, image_parts, text_part
@@ -104,14 +101,8 @@ ORIGINATOR = "limner"
 # The fields of the session's line that are needed to continue it; below, those of a turn's line.
 META_SETTINGS = ("model_provider", "base_instructions", "dynamic_tools")
 
-_READ_BYTES = 1 << 20
 _TURN_SETTINGS = ("model",)
 _ORIGIN = ("originator", "cli_version", "timestamp")
-
-
-def pictures_folder(path: Path) -> Path:
-    """The folder of the pictures that are exported with a file of that name."""
-    return path.with_name(f"{path.name.partition('.')[0]}.pictures")
 
 
 class ImportedSession(msgspec.Struct, kw_only=True):
@@ -141,7 +132,6 @@ class SessionImporter(msgspec.Struct, frozen=True, kw_only=True):
 
     sessions: Sessions
     ingress: Ingress
-    pictures: Pictures
 
     async def rollout(
         self, path: Path, *, progress: Callable[[ImportedSession], None] = lambda _: None
@@ -158,7 +148,6 @@ class SessionImporter(msgspec.Struct, frozen=True, kw_only=True):
             StorageError: it cannot be read, or its content cannot be stored.
         """
         imported = ImportedSession()
-        await self._take_folder(pictures_folder(path), imported)
         running = _Import(self, path, imported)
         with open_rollout(path) as file:
             lines = entries(file)
@@ -172,23 +161,6 @@ class SessionImporter(msgspec.Struct, frozen=True, kw_only=True):
                 await running.undo()
                 raise
         return imported
-
-    async def _take_folder(self, folder: Path, imported: ImportedSession) -> None:
-        """Store the pictures that were exported with the file."""
-        try:
-            if not await asyncio.to_thread(folder.is_dir):
-                return
-        except OSError:  # the name of the file is legal, but too long with this ending
-            return
-        for path in sorted(folder.iterdir()):
-            if not is_handle(path.stem):
-                continue
-            try:
-                with open_plain(path) as file, self.pictures.sink() as sink:
-                    await asyncio.to_thread(_copy, file, sink.write)
-                    await self.pictures.take(sink, lineage={"from": SOURCE})
-            except (ImageError, MissingExtra, ReachDenied) as error:
-                _warn(imported, [f"{path.name}: {error.message}"])
 
 
 class _Import:
@@ -358,11 +330,6 @@ def _batch(lines: Iterator[tuple[Entry, int]], imported: ImportedSession) -> lis
             break
     imported.read_bytes += size_bytes
     return batch
-
-
-def _copy(file: BinaryIO, write: Callable[[bytes], None]) -> None:
-    while part := file.read(_READ_BYTES):
-        write(part)
 
 
 def _warn(imported: ImportedSession, warnings: Sequence[str]) -> None:

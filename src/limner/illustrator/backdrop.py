@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from limner.illustrator import land, other_backdrops, sky
-from limner.illustrator.canvas import Canvas, mix
 from limner.illustrator.scenes import INDOORS, Scene
 from limner.illustrator.sky import LIGHTS, Light
+from limner.rendering.canvas import Canvas, mix
 
 _SEA = "#1b86c0"
 

@@ -11,11 +11,11 @@ from limner.illustrator import assets, figures, grammar
 from limner.illustrator.assets import AssetInfo
 from limner.illustrator.attachments import Part
 from limner.illustrator.backdrop import draw_backdrop, draw_foreground
-from limner.illustrator.canvas import Canvas, mix, number
 from limner.illustrator.groups import group
 from limner.illustrator.placement import Placed, place
 from limner.illustrator.prompt_parser import ParsedPrompt, Relation, Subject
 from limner.illustrator.scenes import HOUR_OF, INDOORS, Scene, usual_place
+from limner.rendering.canvas import Canvas, mix, number
 
 SIGN = "signboard"
 _ASSET_NAME = re.compile(r'<asset name="([^"]+)"')

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from limner.illustrator.canvas import Canvas, Point, closed, flowing, mix, number
 from limner.illustrator.sky import Light
+from limner.rendering.canvas import Canvas, Point, closed, flowing, mix, number
 
 GRASS = {"summer": ("#9fd06a", "#6fb54a", "#4c9a3c"), "autumn": ("#e0b45a", "#c98f3e", "#a86f30")}
 SNOW = ("#f4f9ff", "#e2edf8", "#ffffff")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from limner.illustrator.canvas import Canvas, mix, number
 from limner.illustrator.sky import LIGHTS, Light, draw_stars
+from limner.rendering.canvas import Canvas, mix, number
 
 
 def draw_space(canvas: Canvas) -> None:

@@ -6,7 +6,7 @@ import math
 
 import msgspec
 
-from limner.illustrator.canvas import Canvas, flowing, mix, number
+from limner.rendering.canvas import Canvas, flowing, mix, number
 
 
 class Light(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from binascii import b2a_base64
 from collections.abc import Iterable, Mapping
+from typing import Any, Self
 
 import msgspec
 from msgspec.structs import replace
@@ -17,6 +18,7 @@ from limner.errors import InputInvalid
 from limner.wires.base import HANDLE_URL, ModelPicture
 from limner.wires.item_views import (
     ContentPart,
+    EncryptedContent,
     InputAudio,
     InputImage,
     InputText,
@@ -31,6 +33,7 @@ NOT_AUDIO = "its URL is not a data URL of audio"
 AUDIO_NOT_BASE64 = "its data is not base64"
 _IN_MODEL_TEXT = "a model's own text cannot contain one"
 _NO_FORMAT = "the service has no format for it"
+_UNREADABLE = "only OpenAI can read it"
 
 # The type and parameters of a data URL are shorter than this.
 _MAX_HEAD_CHARS = 200
@@ -105,6 +108,18 @@ def parse_audio_url(url: str) -> AudioClip:
     return AudioClip(url=url, mime=_LISTED_AS.get(mime, mime))
 
 
+class NativePart(str):
+    """A part that its own API gets as it came; the text is for a message of the model itself."""
+
+    native: Mapping[str, Any]
+
+    def __new__(cls, text: str, native: Mapping[str, Any]) -> Self:
+        """A part with its text."""
+        made = super().__new__(cls, text)
+        made.native = native
+        return made
+
+
 Medium = PlacedPicture | AudioClip
 Part = str | Medium
 
@@ -174,12 +189,23 @@ class PartWriter:
                 return replace_surrogates(part.text)
             case Refusal():
                 return replace_surrogates(part.refusal)
+            case InputImage(file_id=str() as file_id) if not part.image_url:
+                native = {"type": "input_image", "file_id": file_id, "detail": part.detail}
+                return self._native(native, f"picture in the file {file_id[:_SHOWN_CHARS]}")
             case InputImage():
                 return self._picture(part)
+            case EncryptedContent():
+                native = {"type": "encrypted_content", "encrypted_content": part.encrypted_content}
+                return self._native(native, "encrypted content")
             case InputAudio():
                 return self._clip(part)
             case Unknown():
                 raise cannot_send(f"a part of the kind {part.kind!r}")
+
+    def _native(self, native: Mapping[str, Any], name: str) -> str:
+        """The part for the API that can read it, a text for the others."""
+        text = f"[{replace_surrogates(name)} is not shown: {_UNREADABLE}]"
+        return NativePart(text, native) if self._takes.native else text
 
     def _picture(self, part: InputImage) -> Part:
         handle = _handle(part)
@@ -225,7 +251,7 @@ class PartWriter:
 
 def _as_model_text(part: ContentPart) -> ContentPart:
     match part:
-        case InputImage():
+        case InputImage() if part.image_url:
             return InputText(text=picture_note(_handle(part), _IN_MODEL_TEXT))
         case InputAudio():
             return InputText(text=audio_note(_IN_MODEL_TEXT))

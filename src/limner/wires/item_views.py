@@ -50,9 +50,13 @@ class Refusal(_View):
 
 
 class InputImage(_View):
-    """A picture; ``handle`` is None if its URL is not that of a handle."""
+    """A picture; ``handle`` is None if its URL is not that of a handle.
+
+    A picture with a ``file_id`` and no URL is a file at OpenAI, which only OpenAI can read.
+    """
 
     image_url: str | None = None
+    file_id: str | None = None
     detail: str | None = None
 
     @property
@@ -67,6 +71,12 @@ class InputAudio(_View):
     audio_url: str | None = None
 
 
+class EncryptedContent(_View):
+    """A part of an output that only its service can read."""
+
+    encrypted_content: str
+
+
 class ReasoningText(_View):
     """Text of reasoning, or of its summary."""
 
@@ -74,7 +84,9 @@ class ReasoningText(_View):
     type: str | None = None
 
 
-ContentPart = InputText | OutputText | Refusal | InputImage | InputAudio | Unknown
+ContentPart = (
+    InputText | OutputText | Refusal | InputImage | InputAudio | EncryptedContent | Unknown
+)
 
 _PARTS: Mapping[str, type[_View]] = {
     "input_text": InputText,
@@ -82,6 +94,7 @@ _PARTS: Mapping[str, type[_View]] = {
     "refusal": Refusal,
     "input_image": InputImage,
     "input_audio": InputAudio,
+    "encrypted_content": EncryptedContent,
 }
 
 
@@ -144,6 +157,7 @@ class FunctionCall(_View):
     name: str
     arguments: str
     id: str | None = None
+    namespace: str | None = None
 
 
 class Payload(_View):
@@ -157,6 +171,8 @@ class _Output(_View):
     call_id: str
     output: str | list[Any] | Payload
     success: bool | None = None
+    name: str | None = None
+    namespace: str | None = None
 
     @property
     def parts(self) -> list[ContentPart]:
@@ -182,6 +198,7 @@ class CustomToolCall(_View):
     input: str
     id: str | None = None
     status: str | None = None
+    namespace: str | None = None
 
 
 class CustomToolCallOutput(_Output):
@@ -215,6 +232,32 @@ class Compaction(_View):
     """The start of a conversation, summed up by its service."""
 
     encrypted_content: str
+
+
+class ContextCompaction(_View):
+    """The place of a compaction, and its summary if the service keeps one."""
+
+    encrypted_content: str | None = None
+
+
+class AgentMessage(_View):
+    """A message of one agent to another."""
+
+    author: str
+    recipient: str
+    content: list[Any]
+
+    @property
+    def parts(self) -> list[ContentPart]:
+        """Its parts."""
+        return parts(self.content)
+
+
+class AdditionalTools(_View):
+    """Tools that the model may call from here on."""
+
+    role: str
+    tools: list[Any]
 
 
 class GeneratedPicture(_View):
@@ -253,6 +296,9 @@ View = (
     | WebSearchCall
     | GhostSnapshot
     | Compaction
+    | ContextCompaction
+    | AgentMessage
+    | AdditionalTools
     | GeneratedPicture
     | ToolSearchCall
     | ToolSearchOutput
@@ -272,6 +318,9 @@ _KINDS: Mapping[str, type[_View]] = {
     "ghost_snapshot": GhostSnapshot,
     "compaction": Compaction,
     "compaction_summary": Compaction,
+    "context_compaction": ContextCompaction,
+    "agent_message": AgentMessage,
+    "additional_tools": AdditionalTools,
     "image_generation_call": GeneratedPicture,
     "tool_search_call": ToolSearchCall,
     "tool_search_output": ToolSearchOutput,

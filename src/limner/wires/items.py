@@ -182,8 +182,9 @@ def is_call(item: Item) -> bool:
 
 
 def is_image(part: Part) -> bool:
-    """Whether a part is a picture."""
-    return part.get("type") == _IMAGE
+    """Whether a part is a picture; a file at OpenAI, which only OpenAI can read, is none."""
+    is_file = isinstance(part.get("file_id"), str) and not part.get("image_url")
+    return part.get("type") == _IMAGE and not is_file
 
 
 def is_audio(part: Part) -> bool:

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from typing import Any, cast
 
 import msgspec
 
 from limner.wires.base import Answer, ModelRequest, Prompt, Stop, StreamReader, ToolOffer, Usage
-from limner.wires.content_parts import AudioClip, Part, PartSupport, replace_surrogates
+from limner.wires.content_parts import (
+    AudioClip,
+    NativePart,
+    Part,
+    PartSupport,
+    join_text,
+    replace_surrogates,
+)
 from limner.wires.item_views import Reasoning
 from limner.wires.openai_shared import (
     ErrorBody,
@@ -40,7 +48,10 @@ _TAKES = PartSupport(count=1500, audio=None, native=True)
 _DETAILS = frozenset({"auto", "low", "high", "original"})
 # The members of the items that go out as they came, and of their actions.
 _NATIVE: Mapping[str, Sequence[str]] = {
+    "additional_tools": ("role", "tools"),
+    "agent_message": ("author", "recipient", "content"),
     "compaction": ("encrypted_content",),
+    "context_compaction": ("encrypted_content",),
     "image_generation_call": ("id", "status", "revised_prompt", "result"),
     "local_shell_call": ("call_id", "status", "action"),
     "tool_search_call": ("call_id", "status", "execution", "arguments"),
@@ -132,6 +143,8 @@ def _items(turn: Turn) -> list[dict[str, Any]]:
 
 
 def _part(part: Part) -> dict[str, Any]:
+    if isinstance(part, NativePart):
+        return {key: value for key, value in part.native.items() if value is not None}
     if isinstance(part, str):
         return {"type": "input_text", "text": part}
     if isinstance(part, AudioClip):
@@ -150,6 +163,8 @@ def _step(step: Step) -> list[dict[str, Any]]:
             return [message | ({"phase": step.phase} if step.phase in _PHASES else {})]
         case CallPart():
             call = {"call_id": step.call_id, "name": step.name}
+            if step.namespace is not None:
+                call["namespace"] = replace_surrogates(step.namespace)
             if step.is_custom:
                 return [{"type": "custom_tool_call", **call, "input": step.arguments}]
             return [{"type": "function_call", **call, "arguments": step.arguments}]
@@ -163,16 +178,22 @@ def _native(item: Mapping[str, Any], step: MessagePart | CallPart) -> dict[str, 
     The ids of most items are for the store alone. A generated picture has to have its id.
     """
     kind = str(_SAME_KIND.get(item["type"], item["type"]))
-    sent = {"type": kind, **{name: item[name] for name in _NATIVE[kind] if name in item}}
+    sent: dict[str, Any] = {"type": kind, **_given(item, _NATIVE[kind])}
     if isinstance(step, CallPart):
         sent["call_id"] = step.call_id
+    if kind == "image_generation_call" and "id" not in sent:
+        sent["id"] = f"ig_{sha256(sent['result']).hexdigest()[:32]}"
     action: Any = sent.get("action")
     if isinstance(action, dict):
         given = cast("dict[str, Any]", action)
         does = str(given.get("type")) if given.get("type") in _ACTIONS else "other"
-        members = {name: given[name] for name in _ACTIONS[does] if name in given}
-        sent["action"] = {"type": does, **members}
+        sent["action"] = {"type": does, **_given(given, _ACTIONS[does])}
     return sent
+
+
+def _given(item: Mapping[str, Any], members: Sequence[str]) -> dict[str, Any]:
+    """The members of an item that are not null."""
+    return {name: item[name] for name in members if item.get(name) is not None}
 
 
 def _reasoning(reasoning: Reasoning) -> list[dict[str, Any]]:
@@ -190,12 +211,12 @@ def _reasoning(reasoning: Reasoning) -> list[dict[str, Any]]:
 
 
 def _output(output: OutputPart) -> dict[str, Any]:
-    parts = output.parts
-    is_text = len(parts) == 1 and isinstance(parts[0], str)
+    parts, is_custom = output.parts, output.call.is_custom
     return {
-        "type": "custom_tool_call_output" if output.call.is_custom else "function_call_output",
+        "type": "custom_tool_call_output" if is_custom else "function_call_output",
+        **({} if is_custom else output.tool),
         "call_id": output.call.call_id,
-        "output": parts[0] if is_text else [_part(part) for part in parts],
+        "output": join_text(parts) if output.is_text else [_part(part) for part in parts],
     }
 
 

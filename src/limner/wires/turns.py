@@ -34,13 +34,17 @@ from limner.wires.content_parts import (
     replace_surrogates,
 )
 from limner.wires.item_views import (
+    AdditionalTools,
+    AgentMessage,
     Compaction,
+    ContextCompaction,
     CustomToolCall,
     CustomToolCallOutput,
     FunctionCall,
     FunctionCallOutput,
     GeneratedPicture,
     InputImage,
+    InputText,
     LocalShellCall,
     Message,
     Reasoning,
@@ -96,6 +100,7 @@ class CallPart(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     arguments: str
     is_custom: bool = False
+    namespace: str | None = None
     native: Mapping[str, Any] | None = None
 
     @property
@@ -111,10 +116,15 @@ class CallPart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OutputPart(msgspec.Struct, frozen=True, kw_only=True):
-    """The output of a call."""
+    """The output of a call.
+
+    ``tool`` is what the item says about the tool, if anything. ``is_text`` if it came as a string.
+    """
 
     call: CallPart
+    tool: Mapping[str, str]
     parts: Sequence[Part]
+    is_text: bool
     has_failed: bool
 
     @property
@@ -172,7 +182,8 @@ def left_out(items: Iterable[Mapping[str, Any]], api: str) -> list[str]:
     found: dict[str, None] = {}
     for item in items:
         seen = view(item)
-        if isinstance(seen, Unknown) or (isinstance(seen, Compaction) and api != NATIVE_API):
+        is_summary = isinstance(seen, Compaction | ContextCompaction)
+        if isinstance(seen, Unknown) or (is_summary and api != NATIVE_API):
             found[str(item.get("type"))[:_MAX_ID_CHARS]] = None
     return list(found)
 
@@ -187,13 +198,28 @@ def put_into_words(item: View) -> str | None:
         case GeneratedPicture():
             prompt = f": {item.revised_prompt}" if item.revised_prompt else ""
             return f"picture generated{prompt}"
+        case AgentMessage():
+            texts = [part.text for part in item.parts if isinstance(part, InputText)]
+            return f"message from {item.author} to {item.recipient}: {' '.join(texts)}"
+        case _:
+            return _tool_words(item)
+
+
+def _tool_words(item: View) -> str | None:
+    match item:
         case ToolSearchCall():
             return f"tools searched: {_json(item.arguments)}"
         case ToolSearchOutput():
-            names = ", ".join(str(tool.get("name")) for tool in item.tools)
-            return f"tools found: {names or 'none'}"
+            return f"tools found: {_names(item.tools)}"
+        case AdditionalTools():
+            return f"tools added: {_names(item.tools)}"
         case _:
             return None
+
+
+def _names(tools: Iterable[Any]) -> str:
+    found = [cast("dict[str, Any]", tool) for tool in tools if isinstance(tool, dict)]
+    return ", ".join(str(tool.get("name")) for tool in found) or "none"
 
 
 def _search_words(action: Mapping[str, Any]) -> str:
@@ -347,6 +373,7 @@ class _TurnBuilder:
             name=replace_surrogates(item.name),
             arguments=arguments,
             is_custom=is_custom,
+            namespace=item.namespace,
         )
         self._steps.append(call)
         self._calls[item.call_id] = call
@@ -361,8 +388,13 @@ class _TurnBuilder:
             raise InputInvalid(
                 f"The output {excerpt(item.call_id)} has no call before it", field="items"
             )
+        says = {"name": item.name, "namespace": item.namespace}
         self._outputs[item.call_id] = OutputPart(
-            call=call, parts=parts, has_failed=item.succeeded is False
+            call=call,
+            tool={key: value for key, value in says.items() if value is not None},
+            parts=parts,
+            is_text=isinstance(item.output, str),
+            has_failed=item.succeeded is False,
         )
         if len(self._outputs) == len(self._calls):
             self._end_calls()
@@ -395,7 +427,8 @@ class _TurnBuilder:
     def _add_native(self, item: View, raw: Mapping[str, Any]) -> None:
         """Add an item as it came, or in words; an item that has neither is left out."""
         words = put_into_words(item)
-        if self._is_native and (words is not None or isinstance(item, Compaction)):
+        is_sent = words is not None or isinstance(item, Compaction | ContextCompaction)
+        if self._is_native and is_sent:
             self._steps.append(MessagePart(texts=[words or ""], native=raw))
         elif words is not None:
             self._steps.append(MessagePart(texts=[f"[{replace_surrogates(words)}]"]))

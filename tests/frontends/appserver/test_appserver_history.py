@@ -24,6 +24,7 @@ from tests.agent.agent_pictures import (
 
 from limner.agent.call_items import SAYS_IT_FAILED
 from limner.agent.session import Session, StoredItem
+from limner.agent.stored_turns import group_turns
 from limner.client import Limner
 from limner.errors import InputInvalid
 from limner.frontends.appserver.inline_pictures import PictureInliner
@@ -46,7 +47,6 @@ from limner.frontends.appserver.protocol.items import (
     UserMessage,
 )
 from limner.frontends.appserver.protocol.threads import ItemAnchor
-from limner.frontends.appserver.stored_turns import group_turns
 from limner.frontends.appserver.thread_history import HistoryContext, ThreadHistory, read_turns
 from limner.frontends.appserver.tool_specs import ToolSpec
 

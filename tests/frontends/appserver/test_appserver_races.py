@@ -15,6 +15,7 @@ from tests.servers.appserver_process import Client, Pipes, Stage, function, said
 from tests.servers.scripted import calls, says
 
 from limner.agent.session import StoredItem
+from limner.agent.stored_turns import group_turns
 from limner.frontends.appserver import thread_methods, thread_opener
 from limner.frontends.appserver.inputs import ParsedInput
 from limner.frontends.appserver.protocol.threads import (
@@ -22,7 +23,6 @@ from limner.frontends.appserver.protocol.threads import (
     ThreadDeleteParams,
     ThreadResumeParams,
 )
-from limner.frontends.appserver.stored_turns import group_turns
 from limner.frontends.appserver.thread import LiveThread
 from limner.frontends.appserver.thread_history import read_turns
 from limner.frontends.appserver.thread_opener import resume_thread

@@ -9,9 +9,10 @@ from typing import Any
 import msgspec
 
 from limner.agent.sessions import new_id
+from limner.agent.stored_turns import TOOL_OUTPUT
 from limner.client import Limner
 from limner.errors import ImageError, InputInvalid, LimnerError
-from limner.frontends.appserver.item_views import DEFAULT_DETAIL, TOOL_OUTPUT
+from limner.frontends.appserver.item_views import DEFAULT_DETAIL
 from limner.frontends.appserver.protocol.base import (
     AudioInput,
     ImageInput,

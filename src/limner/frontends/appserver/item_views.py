@@ -12,6 +12,7 @@ from typing import Any, cast
 import msgspec
 
 from limner.agent.session import StoredItem
+from limner.agent.stored_turns import CALLS, OUTPUTS, TOOL_OUTPUT, is_context
 from limner.errors import InputInvalid
 from limner.frontends.appserver.protocol.base import (
     AudioInput,
@@ -31,14 +32,10 @@ from limner.frontends.appserver.protocol.items import (
     ThreadItem,
     UserMessage,
 )
-from limner.frontends.appserver.stored_turns import CALLS, OUTPUTS, is_context
 from limner.frontends.appserver.tool_items import ToolCallRecord, to_thread_item
 from limner.frontends.appserver.tool_specs import ToolSpec
 from limner.wires import item_views
 from limner.wires.items import Item
-
-TOOL_OUTPUT = "tool_output"
-"""The member of a message that names the tool it comes from; its first part names it too."""
 
 DEFAULT_DETAIL = "high"
 """The detail of a picture if the client does not say."""

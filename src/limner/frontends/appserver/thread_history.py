@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from limner.agent.session import Session
+from limner.agent.stored_turns import StoredTurn, group_turns
 from limner.errors import InputInvalid
 from limner.frontends.appserver.inline_pictures import PictureInliner
 from limner.frontends.appserver.item_views import CallIndex, to_thread_items
@@ -24,7 +25,6 @@ from limner.frontends.appserver.protocol.threads import (
     TurnsPage,
 )
 from limner.frontends.appserver.protocol.turns import ItemsView, Turn, TurnError, TurnStatus
-from limner.frontends.appserver.stored_turns import StoredTurn, group_turns
 from limner.frontends.appserver.tool_specs import ToolSpec
 
 TURNS_PER_PAGE = 25

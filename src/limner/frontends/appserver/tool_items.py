@@ -12,6 +12,7 @@ from typing import Any, cast
 import msgspec
 
 from limner.agent.call_items import SAYS_IT_FAILED
+from limner.agent.rollout_events import DRAWING
 from limner.errors import InputInvalid
 from limner.frontends.appserver.protocol.base import ContentItem, InputAudio, InputImage, InputText
 from limner.frontends.appserver.protocol.items import (
@@ -22,14 +23,10 @@ from limner.frontends.appserver.protocol.items import (
 )
 from limner.frontends.appserver.tool_answers import CANCELLED
 from limner.frontends.appserver.tool_specs import ToolSpec
-from limner.tools.built_in.image_edit import IMAGE_EDIT
-from limner.tools.built_in.image_generate import IMAGE_GENERATE
 from limner.tools.inspection import TOOL as INSPECT
 from limner.wires import item_views
 from limner.wires.base import HANDLE_URL
 from limner.wires.items import Item
-
-DRAWING = frozenset({IMAGE_GENERATE.name, IMAGE_EDIT.name})
 
 
 class ToolCallRecord(msgspec.Struct, frozen=True, kw_only=True):

@@ -29,8 +29,7 @@ examples:
   limner sessions list
   limner sessions import ~/.codex/sessions/2026/11/15/rollout-*.jsonl
   limner sessions show 01a1dcb7
-  limner sessions export 01a1dcb7 --out talk.jsonl          pictures in talk.pictures/
-  limner sessions export 01a1dcb7 --out talk.jsonl --inline
+  limner sessions export 01a1dcb7 --out talk.jsonl          Codex reads it too
   limner sessions fork 01a1dcb7 --before 12                 a copy that ends before item 12
   limner sessions archive 01a1dcb7                          --undo brings it back
   limner sessions delete 01a1dcb7                           and the pictures that only it uses
@@ -56,7 +55,6 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("--limit", type=_count, metavar="N", help="list, show: how many at most")
     parser.add_argument("--from", dest="start", type=_seq, metavar="N", help="show: first item")
     parser.add_argument("--out", metavar="PATH", help="export: where to; default ./<id>.jsonl")
-    parser.add_argument("--inline", action="store_true", help="export: pictures as data URLs")
     parser.add_argument("--overwrite", action="store_true", help="export: replace the file")
     parser.add_argument("--before", type=_seq, metavar="N", help="fork: first item left out")
     parser.add_argument("--undo", action="store_true", help="archive: bring it back")
@@ -128,19 +126,14 @@ async def _export(args: Namespace) -> CommandResult:
             exported = await lim.export_session(
                 session.id,
                 args.out or f"{session.id}.jsonl",
-                inline=args.inline,
                 overwrite=args.overwrite,
             )
-    where = "" if exported.folder is None else f" in {exported.folder}"
-    notes = [
-        f"{_several(exported.items, 'item')}, {_several(len(exported.pictures), 'picture')}{where}"
-    ]
+    notes = [f"{_several(exported.items, 'item')}, {_several(len(exported.pictures), 'picture')}"]
     if exported.omitted:
         notes.append(f"{_several(len(exported.omitted), 'picture')} could not be found.")
     return CommandResult(
         value={
             "path": str(exported.path),
-            "pictures_folder": None if exported.folder is None else str(exported.folder),
             "items": exported.items,
             "pictures": sorted(exported.pictures),
             "omitted": sorted(exported.omitted),
@@ -224,7 +217,7 @@ async def _delete(args: Namespace) -> CommandResult:
 ACTIONS = {
     "list": _Action(run=_list, takes=None, options=("archived", "limit")),
     "show": _Action(run=_show, takes="ID", options=("from", "limit")),
-    "export": _Action(run=_export, takes="ID", options=("out", "inline", "overwrite")),
+    "export": _Action(run=_export, takes="ID", options=("out", "overwrite")),
     "import": _Action(run=_import, takes="FILE"),
     "fork": _Action(run=_fork, takes="ID", options=("before",)),
     "archive": _Action(run=_archive, takes="ID", options=("undo",)),
@@ -233,7 +226,7 @@ ACTIONS = {
 
 
 def _options(args: Namespace) -> Iterable[tuple[str, Any]]:
-    names = ("archived", "limit", "out", "inline", "overwrite", "before", "undo")
+    names = ("archived", "limit", "out", "overwrite", "before", "undo")
     yield "from", args.start is not None
     for name in names:
         value = getattr(args, name)

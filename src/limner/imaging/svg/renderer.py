@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 
 import msgspec
 import resvg_py
 
 from limner.errors import ImageTooLarge, UnsafeSvg
+from limner.imaging.fonts import FONTS, style_for
 from limner.imaging.limits import WorkerLimits
 from limner.imaging.svg import Asset, rules
 from limner.imaging.svg.assets import place_assets
@@ -27,11 +27,9 @@ _VIEW_BOX = re.compile(
 _PIXELS = {"px": 1.0, "pt": 96 / 72, "pc": 16.0, "mm": 96 / 25.4, "cm": 96 / 2.54, "in": 96.0}
 _PIXEL_LENGTH = re.compile(r"\s*\+?(\d+(?:\.\d*)?|\.\d+)(?:px)?\s*")
 
-_FONT = "Inter"
-_FONT_FILES = [
-    str(Path(__file__).parent.parent / "fonts" / name)
-    for name in ("Inter-Regular.ttf", "Inter-Bold.ttf")
-]
+_FONT_FILES = [path for font in FONTS.values() for path in font.paths]
+_SANS = FONTS["sans"].family
+_FAMILY_RULE = re.compile(r"font-family\s*:\s*([^;}]+)", re.IGNORECASE)
 
 
 def render(
@@ -78,8 +76,28 @@ def _parse_and_check(document: str, assets: Mapping[str, Asset], limits: WorkerL
         raise ImageTooLarge(f"the SVG document has more than {limits.max_svg_bytes:,} bytes")
     root = parse(document, limits)
     place_assets(root, assets, limits)
+    _use_bundled_fonts(root)
     check_expansion(root, limits)
     return root
+
+
+def _use_bundled_fonts(root: Element) -> None:
+    """Replace every font family by the bundled font that looks most alike."""
+    for element in root.elements():
+        own = element.attributes
+        if "font-family" in own:
+            own["font-family"] = FONTS[style_for(own["font-family"])].family
+        if "style" in own:
+            own["style"] = _FAMILY_RULE.sub(_bundled_rule, own["style"])
+        if element.tag == "style":
+            element.children = [
+                _FAMILY_RULE.sub(_bundled_rule, child) if isinstance(child, str) else child
+                for child in element.children
+            ]
+
+
+def _bundled_rule(found: re.Match[str]) -> str:
+    return f"font-family: '{FONTS[style_for(found[1])].family}'"
 
 
 def _set_size(root: Element, *, width: int, height: int) -> None:
@@ -102,12 +120,7 @@ def _draw(text: str) -> bytes:
         svg_string=text,
         skip_system_fonts=True,
         font_files=_FONT_FILES,
-        font_family=_FONT,
-        serif_family=_FONT,
-        sans_serif_family=_FONT,
-        cursive_family=_FONT,
-        fantasy_family=_FONT,
-        monospace_family=_FONT,
+        font_family=_SANS,
     )
 
 

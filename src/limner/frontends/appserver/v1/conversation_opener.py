@@ -12,6 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from limner.agent.session import Session
+from limner.agent.stored_turns import without_copies
 from limner.errors import LimnerError
 from limner.frontends.appserver.dispatch import RpcCall
 from limner.frontends.appserver.inline_pictures import PictureInliner
@@ -23,7 +24,6 @@ from limner.frontends.appserver.protocol.threads import (
     ThreadStartParams,
 )
 from limner.frontends.appserver.rpc_errors import invalid_request
-from limner.frontends.appserver.stored_turns import without_copies
 from limner.frontends.appserver.thread_opener import (
     OpenedThread,
     fork_thread,
@@ -32,7 +32,6 @@ from limner.frontends.appserver.thread_opener import (
     start_with_history,
 )
 from limner.frontends.appserver.thread_options import MODES, resolve_options
-from limner.frontends.appserver.thread_state import ThreadState
 from limner.frontends.appserver.thread_views import opened_view
 from limner.frontends.appserver.threads import ThreadTable
 from limner.frontends.appserver.v1.event_translation import item_to_events
@@ -91,7 +90,9 @@ async def resume(threads: ThreadTable, call: RpcCall, params: ResumeConversation
     elif params.path:
         opened = await _imported(threads, params.path, options)
     elif params.history:
-        resolved = resolve_options(ThreadState(), ThreadStartParams(**options), lim=threads.limner)
+        resolved = resolve_options(
+            threads.new_state(), ThreadStartParams(**options), lim=threads.limner
+        )
         opened = await start_with_history(threads, resolved, params.history)
     else:
         raise invalid_request(NOTHING_NAMED)

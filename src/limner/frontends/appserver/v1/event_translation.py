@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from limner.agent.session import StoredItem
+from limner.agent.stored_turns import is_abort
 from limner.frontends.appserver.item_views import CallIndex, to_thread_items
 from limner.frontends.appserver.protocol import items, notifications
 from limner.frontends.appserver.protocol.base import ImageInput, LocalImageInput, TextInput
 from limner.frontends.appserver.protocol.notifications import Notice, TokenUsageBreakdown
 from limner.frontends.appserver.protocol.turns import ErrorInfo, Turn
-from limner.frontends.appserver.stored_turns import is_abort
 from limner.frontends.appserver.v1 import events
 from limner.frontends.appserver.v1.events import EventMsg
 

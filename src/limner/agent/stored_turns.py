@@ -9,11 +9,15 @@ from typing import Any
 import msgspec
 
 from limner.agent.session import StoredItem
+from limner.agent.untrusted import is_untrusted
 from limner.wires.items import Item, first_text
 
 ABORTED = "<turn_aborted>"
 CALLS = frozenset({"function_call", "custom_tool_call"})
 OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
+
+TOOL_OUTPUT = "tool_output"
+"""The member of a message that names the tool it comes from; its first part names it too."""
 
 # A message that is one tag with content was written by a program.
 _WRAPPED = re.compile(r"\s*<(?P<tag>[a-z][a-z_ -]*)>.*</(?P=tag)>\s*", re.DOTALL)
@@ -33,13 +37,11 @@ class StoredTurn(msgspec.Struct, kw_only=True):
     items: list[StoredItem] = msgspec.field(default_factory=list[StoredItem])
     last_seq: int = -1
     was_aborted: bool = False
-    model_spoke: bool = False
 
     def add(self, stored: StoredItem) -> None:
         """Add an item, and note what it says about the turn."""
         self.items.append(stored)
         self.was_aborted = self.was_aborted or is_abort(stored.item)
-        self.model_spoke = self.model_spoke or _is_of_model(stored.item)
 
     @property
     def broke_off(self) -> bool:
@@ -57,21 +59,43 @@ class StoredTurn(msgspec.Struct, kw_only=True):
         return calls - answers
 
 
-def group_turns(stored: Iterable[StoredItem]) -> list[StoredTurn]:
-    """The turns of a session, the oldest first.
+class TurnNamer:
+    """Finds the turns of the items of a session, one item after the other.
 
     Items that limner wrote name their turn. Imported items do not: there a turn starts with the
-    first message after the model has spoken that is not the model's. The output of a call belongs
-    to the turn of the call.
+    first message after the model has spoken that is not the model's.
     """
+
+    def __init__(self) -> None:
+        self._name: str | None = None
+        self._is_over = False
+        self._calls: set[str] = set()
+
+    def name_turn(self, stored: StoredItem) -> str:
+        """The id of the turn during which the next item was added."""
+        item = stored.item
+        named = item.get("turn_id")
+        if not isinstance(named, str):
+            is_new = self._name is None or (self._is_over and _may_start_turn(item))
+            named = f"turn-{stored.seq}" if self._name is None or is_new else self._name
+        if named != self._name:
+            self._name, self._is_over = named, False
+        if item.get("type") in CALLS:
+            self._calls.add(_call_id(item))
+        # An answer may come in a turn after that of its call, before the model has spoken in it.
+        is_late = item.get("type") in OUTPUTS and _call_id(item) in self._calls
+        if is_abort(item) or (_is_of_model(item) and not is_late):
+            self._is_over = True
+        return named
+
+
+def group_turns(stored: Iterable[StoredItem]) -> list[StoredTurn]:
+    """The turns of a session, the oldest first; an output belongs to the turn of its call."""
     turns: dict[str, StoredTurn] = {}
     callers: dict[str, StoredTurn] = {}
-    current: StoredTurn | None = None
+    namer = TurnNamer()
     for one in without_copies(stored):
-        named = one.item.get("turn_id")
-        if not isinstance(named, str):
-            is_new = current is None or _starts_turn(one.item, current)
-            named = f"turn-{one.seq}" if current is None or is_new else current.id
+        named = namer.name_turn(one)
         current = turns.setdefault(named, StoredTurn(id=named))
         current.last_seq = one.seq
         if one.item.get("type") in CALLS:
@@ -89,7 +113,7 @@ def is_abort(item: Item) -> bool:
 
 def is_context(item: Item) -> bool:
     """Whether a program wrote this message in the name of the user."""
-    if is_abort(item):
+    if is_abort(item) or is_untrusted(item):
         return True
     if isinstance(item.get("turn_id"), str):
         return False
@@ -112,11 +136,9 @@ def without_copies(stored: Iterable[StoredItem]) -> Iterator[StoredItem]:
             yield one
 
 
-def _starts_turn(item: Item, turn: StoredTurn) -> bool:
-    """Whether an item that names no turn starts a new one."""
-    if not _is_message(item) or item.get("role") in _MODEL_ROLES or is_abort(item):
-        return False
-    return turn.was_aborted or turn.model_spoke
+def _may_start_turn(item: Item) -> bool:
+    """Whether an item that names no turn starts a new one if the turn before it is over."""
+    return _is_message(item) and item.get("role") not in _MODEL_ROLES and not is_abort(item)
 
 
 def _call_id(item: Item) -> str:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from random import Random
-from xml.sax.saxutils import escape
+from typing import Literal
+from xml.sax.saxutils import escape, quoteattr
 
 import msgspec
+
+from limner.imaging.fonts import FONTS, FontStyle
 
 Point = tuple[float, float]
 
@@ -47,7 +50,7 @@ class Canvas(msgspec.Struct):
 
     width: int
     height: int
-    random: Random
+    random: Random = msgspec.field(default_factory=lambda: Random(0))  # noqa: S311 - arranges shapes
     shapes: list[str] = msgspec.field(default_factory=list[str])
     definitions: list[str] = msgspec.field(default_factory=list[str])
 
@@ -104,12 +107,34 @@ class Canvas(msgspec.Struct):
             f'stroke-linecap="round"{_attributes(more)}/>'
         )
 
-    def text(self, x: float, y: float, size: float, fill: str, words: str) -> None:
-        """One line of text, centred on x; the words may be untrusted."""
+    def text(
+        self,
+        x: float,
+        y: float,
+        size: float,
+        fill: str,
+        words: str,
+        *,
+        anchor: Literal["start", "middle", "end"] = "middle",
+        bold: bool = True,
+        italic: bool = False,
+        style: FontStyle = "sans",
+        **more: str,
+    ) -> None:
+        """One line of text with its baseline at y; the words may be untrusted."""
+        if italic:
+            more["font_style"] = "italic"
         self.add(
             f'<text x="{number(x)}" y="{number(y)}" font-size="{number(size)}" fill="{fill}" '
-            f'font-family="sans-serif" font-weight="bold" text-anchor="middle">'
-            f"{escape(_printable(words))}</text>"
+            f'font-family="{FONTS[style].family}" font-weight="{"bold" if bold else "normal"}" '
+            f'text-anchor="{anchor}"{_attributes(more)}>{escape(_printable(words))}</text>'
+        )
+
+    def asset(self, name: str, x: float, y: float, width: float, height: float) -> None:
+        """A ready-made picture, in proportion within a box."""
+        self.add(
+            f'<asset name={quoteattr(_printable(name))} x="{number(x)}" y="{number(y)}" '
+            f'width="{number(width)}" height="{number(height)}"/>'
         )
 
     def document(self) -> str:

@@ -1,0 +1,67 @@
+"""The bundled fonts: a style as sans, serif, mono or hand -> its family and its files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+FontStyle = Literal["sans", "serif", "mono", "hand"]
+FOLDER = Path(__file__).parent
+
+
+class FontFiles(NamedTuple):
+    """The name by which a document selects a font, and the files of its two weights."""
+
+    family: str
+    regular: str
+    bold: str
+    others: tuple[str, ...] = ()
+
+    @property
+    def paths(self) -> list[str]:
+        """The paths of all files, each once."""
+        return [str(FOLDER / name) for name in dict.fromkeys(self[1:3] + self.others)]
+
+
+FONTS: Mapping[FontStyle, FontFiles] = {
+    "sans": FontFiles("Inter", "Inter-Regular.ttf", "Inter-Bold.ttf"),
+    "serif": FontFiles("Lora", "Lora-Regular.ttf", "Lora-Bold.ttf", ("Lora-Italic.ttf",)),
+    "mono": FontFiles("JetBrains Mono", "JetBrainsMono-Regular.ttf", "JetBrainsMono-Bold.ttf"),
+    "hand": FontFiles("Caveat", "Caveat-Bold.ttf", "Caveat-Bold.ttf"),
+}
+
+# Names of fonts that documents often ask for, by the bundled font that looks most alike.
+_ALIKE: Mapping[FontStyle, str] = {
+    "sans": "sans-serif, system-ui, inter, arial, helvetica, helvetica neue, verdana, roboto, "
+    "segoe ui, open sans, ui-sans-serif, lato, montserrat, poppins, noto sans, dejavu sans",
+    "serif": "serif, ui-serif, lora, georgia, times, times new roman, garamond, eb garamond, "
+    "palatino, cambria, baskerville, didot, bodoni, merriweather, playfair display, noto serif",
+    "mono": "monospace, ui-monospace, jetbrains mono, courier, courier new, consolas, menlo, "
+    "monaco, fira code, source code pro, sf mono, dejavu sans mono",
+    "hand": "cursive, fantasy, caveat, comic sans ms, comic neue, brush script mt, segoe script, "
+    "bradley hand, pacifico, dancing script, indie flower, patrick hand, kalam",
+}
+_STYLES: Mapping[str, FontStyle] = {
+    name: style for style, names in _ALIKE.items() for name in names.split(", ")
+}
+_GENERIC = {"", "sans-serif", "serif", "monospace", "cursive", "fantasy", "system-ui"}
+
+
+def style_for(families: str) -> FontStyle:
+    """The bundled font for a list of families as CSS writes it: the first that is known."""
+    for name in _names(families):
+        if name.lower() in _STYLES:
+            return _STYLES[name.lower()]
+    return "sans"
+
+
+def replaced_family(families: str) -> str | None:
+    """The first family of a list, if it is a font that is not bundled."""
+    first = next(_names(families), "")
+    bundled = {font.family.lower() for font in FONTS.values()}
+    return None if first.lower() in bundled | _GENERIC else first
+
+
+def _names(families: str) -> Iterator[str]:
+    return (part.strip().strip("'\"").strip() for part in families.split(","))

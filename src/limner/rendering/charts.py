@@ -1,0 +1,508 @@
+"""A chart -> bars, lines, slices or points with their labels and numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from limner.errors import InputInvalid
+from limner.rendering.brush import Brush, Rect, format_number
+from limner.rendering.canvas import closed, mix, number
+from limner.rendering.colours import parse_colour, readable_on
+from limner.rendering.elements import (
+    AreaChart,
+    BarChart,
+    Chart,
+    ChartSeries,
+    LineChart,
+    PieChart,
+    ScatterPlot,
+)
+
+_ATTACHED_UNITS = ("$", "€", "£", "¥", "₹", "%")
+_MAX_LABELLED_POINTS = 40
+_STEPS = (1, 2, 2.5, 5, 10)
+
+
+class DataRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One series, ready to draw."""
+
+    name: str
+    values: Sequence[float | None]
+    points: Sequence[tuple[float, float]]
+    color: str
+
+
+class ChartData(msgspec.Struct, frozen=True, kw_only=True):
+    """The labels and rows of a chart, whichever way they were written."""
+
+    labels: Sequence[str]
+    rows: Sequence[DataRow]
+
+    @property
+    def values(self) -> list[float]:
+        """All numbers that are there."""
+        return [value for row in self.rows for value in row.values if value is not None]
+
+
+class Scale(msgspec.Struct, frozen=True):
+    """Round numbers from low to high, and where a value is among them, from 0 to 1."""
+
+    ticks: Sequence[float]
+
+    def share(self, value: float) -> float:
+        """How far a value is from the first tick to the last."""
+        low, high = self.ticks[0], self.ticks[-1]
+        return (value - low) / (high - low)
+
+
+def nice_scale(low: float, high: float, *, count: int = 5) -> Scale:
+    """About ``count`` steps of round numbers that cover low to high."""
+    if low == high:
+        low, high = min(low, 0.0), max(high, 0.0) or 1.0
+    rough = (high - low) / count
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(factor * power for factor in _STEPS if factor * power >= rough * 0.999)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return Scale([round(place * step, 12) for place in range(first, last + 1)])
+
+
+def read_data(chart: Chart, palette: Sequence[str]) -> ChartData:
+    """The data of a chart.
+
+    Raises:
+        InputInvalid: there are no numbers, or too few labels for them.
+    """
+    labels = [_label(label) for label in chart.labels]
+    values = chart.values
+    if isinstance(values, dict):
+        labels, values = labels or list(values), list(values.values())
+    given = _series(chart)
+    if values:
+        given = [ChartSeries(values=values), *given]
+    if isinstance(chart, ScatterPlot) and chart.points:
+        given = [ChartSeries(points=chart.points), *given]
+    if not any(one.values or one.points for one in given):
+        wanted = "points" if isinstance(chart, ScatterPlot) else "values"
+        raise InputInvalid(
+            f"the chart has no {wanted}",
+            field=wanted,
+            hint='Write "labels": ["Q1", "Q2"], "values": [12, 18], or "series": '
+            '[{"name": "Solar", "values": [12, 18]}].',
+        )
+    longest = max(len(one.values) for one in given)
+    if labels and longest > len(labels):
+        raise InputInvalid(
+            f"the chart has {longest} values and {len(labels)} labels",
+            field="labels",
+            hint="Give each value a label; use null for a missing value.",
+        )
+    colors = [parse_colour(color, field="colors") for color in chart.colors] or list(palette)
+    rows = [
+        DataRow(
+            name=one.name,
+            values=one.values,
+            points=one.points,
+            color=parse_colour(one.color) if one.color else colors[place % len(colors)],
+        )
+        for place, one in enumerate(given)
+    ]
+    return ChartData(labels=labels or [str(place + 1) for place in range(longest)], rows=rows)
+
+
+def draw_chart(chart: Chart, brush: Brush, box: Rect) -> None:
+    """Draw a chart into a box."""
+    data = read_data(chart, brush.style.theme.series)
+    box = brush.title(box, chart.title)
+    if isinstance(chart, PieChart):
+        _draw_pie(chart, data, brush, box)
+        return
+    box = _draw_legend(data, brush, box)
+    if isinstance(chart, ScatterPlot):
+        _draw_scatter(chart, data, brush, box)
+    elif isinstance(chart, BarChart) and chart.horizontal:
+        _draw_horizontal(chart, data, brush, box)
+    else:
+        _draw_upright(chart, data, brush, box)
+
+
+def _series(chart: Chart) -> list[ChartSeries]:
+    if isinstance(chart.series, dict):
+        return [ChartSeries(name=name, values=values) for name, values in chart.series.items()]
+    return chart.series
+
+
+def _label(label: str | float) -> str:
+    return label if isinstance(label, str) else format_number(label)
+
+
+def _draw_legend(data: ChartData, brush: Brush, box: Rect) -> Rect:
+    named = [(row.name, row.color) for row in data.rows if row.name]
+    if not named:
+        return box
+    base = brush.style.base
+    y = box.y + base * 0.6
+    widths = [brush.width(name, "small") + base * 2.2 for name, _ in named]
+    x = box.x + max((box.width - sum(widths)) / 2, 0.0)
+    for (name, color), wide in zip(named, widths, strict=True):
+        if x + wide > box.right + 1 and x > box.x:
+            x, y = box.x, y + base * 1.3
+        brush.panel(Rect(x, y - base * 0.4, base * 0.8, base * 0.8), color, radius=base * 0.15)
+        brush.line(x + base * 1.1, y, name, "small", align="start")
+        x += wide
+    return box.below(y - box.y + base * 1.0)
+
+
+def _draw_upright(chart: Chart, data: ChartData, brush: Brush, box: Rect) -> None:
+    base = brush.style.base
+    stacked = isinstance(chart, BarChart) and chart.stacked
+    scale = _value_scale(chart, data, stacked=stacked)
+    plot = _plot_area(chart, data, brush, box, scale)
+    _draw_grid(chart, brush, plot, scale)
+    _draw_categories(data.labels, brush, plot)
+    if isinstance(chart, BarChart):
+        for bar, text, color in _bars(chart, data, plot, scale, stacked=stacked):
+            brush.panel(bar, color, radius=0 if stacked else min(bar.width * 0.08, base * 0.3))
+            if chart.show_values:
+                _label_bar(brush, bar, text, color, inside=stacked)
+    elif isinstance(chart, (LineChart, AreaChart)):
+        _draw_lines(chart, data, brush, plot, scale)
+    brush.canvas.line(
+        f"M{number(plot.x)} {number(_y(plot, scale, 0))}H{number(plot.right)}"
+        if scale.ticks[0] <= 0 <= scale.ticks[-1]
+        else f"M{number(plot.x)} {number(plot.bottom)}H{number(plot.right)}",
+        brush.style.theme.muted,
+        max(base / 10, 1),
+    )
+
+
+def _value_scale(chart: Chart, data: ChartData, *, stacked: bool) -> Scale:
+    if stacked:
+        columns = [
+            [row.values[place] or 0 for row in data.rows if place < len(row.values)]
+            for place in range(len(data.labels))
+        ]
+        sums = [sum(value for value in column if value > 0) for column in columns]
+        lows = [sum(value for value in column if value < 0) for column in columns]
+        return nice_scale(min(lows, default=0), max(sums, default=1))
+    values = data.values
+    low, high = min(values), max(values)
+    # Bars start at zero, or their lengths would not compare. Lines may start elsewhere.
+    is_far_from_zero = low > 0 and (high - low) < low * 0.5
+    if isinstance(chart, LineChart) and is_far_from_zero:
+        return nice_scale(low - (high - low) * 0.15, high + (high - low) * 0.1)
+    return nice_scale(min(low, 0), max(high * 1.05, 0))
+
+
+def _plot_area(chart: Chart, data: ChartData, brush: Brush, box: Rect, scale: Scale) -> Rect:
+    base = brush.style.base
+    ticks = [format_number(tick, chart.unit) for tick in scale.ticks]
+    left = max(brush.width(tick, "small") for tick in ticks) + base * 0.8
+    left += base * 1.4 if _y_title(chart) else 0
+    band = (box.width - left) / max(len(data.labels), 1)
+    bottom = _category_height(data.labels, brush, band) + base * 0.6
+    bottom += base * 1.4 if chart.x_label else 0
+    top = base * 1.3
+    plot = Rect(
+        box.x + left,
+        box.y + top,
+        max(box.width - left - base * 0.5, 1),
+        max(box.height - top - bottom, base),
+    )
+    if title := _y_title(chart):
+        x, y = box.x + base * 0.7, plot.y + plot.height / 2
+        brush.line(
+            x,
+            y,
+            title,
+            "small",
+            color=brush.style.theme.muted,
+            transform=f"rotate(-90 {number(x)} {number(y)})",
+        )
+    if chart.x_label:
+        x = plot.x + plot.width / 2
+        color = brush.style.theme.muted
+        brush.line(x, box.bottom - base * 0.6, chart.x_label, "small", color=color)
+    return plot
+
+
+def _y_title(chart: Chart) -> str:
+    if not chart.unit or chart.unit in _ATTACHED_UNITS:
+        return chart.y_label
+    return f"{chart.y_label} ({chart.unit})" if chart.y_label else chart.unit
+
+
+def _draw_grid(chart: Chart, brush: Brush, plot: Rect, scale: Scale) -> None:
+    for tick in scale.ticks:
+        y = _y(plot, scale, tick)
+        brush.canvas.line(
+            f"M{number(plot.x)} {number(y)}H{number(plot.right)}", brush.style.theme.line, 1
+        )
+        brush.line(
+            plot.x - brush.style.base * 0.5,
+            y,
+            format_number(tick, chart.unit),
+            "small",
+            align="end",
+            color=brush.style.theme.muted,
+        )
+
+
+def _category_height(labels: Sequence[str], brush: Brush, band: float) -> float:
+    if _is_crowded(labels, brush, band):
+        widest = max(brush.width(label, "small") for label in labels)
+        return min(widest, brush.style.base * 9) * 0.72 + brush.style.base
+    heights = [brush.wrap(label, "small", band * 0.94).height for label in labels]
+    return max(heights, default=0) + brush.style.base * 0.3
+
+
+def _is_crowded(labels: Sequence[str], brush: Brush, band: float) -> bool:
+    """Whether a word of a label is wider than the room below its bar."""
+    words = (word for label in labels for word in label.split())
+    return any(brush.width(word, "small") > band * 0.94 for word in words)
+
+
+def _draw_categories(labels: Sequence[str], brush: Brush, plot: Rect) -> None:
+    base = brush.style.base
+    band = plot.width / max(len(labels), 1)
+    crowded = _is_crowded(labels, brush, band)
+    # Of very many labels some are left out, evenly.
+    step = max(1, math.ceil(base * 1.1 / band)) if crowded else 1
+    for place, label in enumerate(labels):
+        x = plot.x + band * (place + 0.5)
+        if not crowded:
+            lines = brush.wrap(label, "small", band * 0.94)
+            box = Rect(plot.x + band * place, plot.bottom + base * 0.35, band, lines.height)
+            brush.lines(box, lines, align="center")
+        elif place % step == 0:
+            y = plot.bottom + base * 0.8
+            turn = f"rotate(-45 {number(x)} {number(y)})"
+            brush.line(x, y, label, "small", align="end", max_width=base * 9, transform=turn)
+
+
+def _bars(
+    chart: BarChart, data: ChartData, plot: Rect, scale: Scale, *, stacked: bool
+) -> Iterator[tuple[Rect, str, str]]:
+    band = plot.width / len(data.labels)
+    one = len(data.rows) == 1
+    colors = [parse_colour(color, field="colors") for color in chart.colors] if one else []
+    share = band * 0.72 / (1 if stacked else len(data.rows))
+    for place in range(len(data.labels)):
+        up = down = 0.0
+        for row_place, row in enumerate(data.rows):
+            value = row.values[place] if place < len(row.values) else None
+            if value is None:
+                continue
+            start = (up if value >= 0 else down) if stacked else 0.0
+            end = start + value
+            up, down = (end, down) if value >= 0 else (up, end)
+            x = plot.x + band * (place + 0.14) + (0 if stacked else share * row_place)
+            top, bottom = sorted((_y(plot, scale, start), _y(plot, scale, end)))
+            color = colors[place % len(colors)] if colors else row.color
+            wide = share if stacked else share * 0.92
+            yield Rect(x, top, wide, bottom - top), format_number(value, chart.unit), color
+
+
+def _label_bar(brush: Brush, bar: Rect, text: str, color: str, *, inside: bool) -> None:
+    base = brush.style.base
+    size = min(base * 0.85, base * 0.85 * bar.width * 1.3 / max(brush.width(text, base * 0.85), 1))
+    x, middle = bar.middle
+    if not inside:
+        brush.line(x, bar.y - base * 0.65, text, size, bold=True)
+        return
+    size = min(size, max(bar.height * 0.9, base * 0.5))
+    brush.line(x, middle, text, size, bold=True, color=readable_on(color))
+
+
+def _draw_lines(chart: Chart, data: ChartData, brush: Brush, plot: Rect, scale: Scale) -> None:
+    base = brush.style.base
+    band = plot.width / max(len(data.labels), 1)
+    labelled = chart.show_values and len(data.values) <= _MAX_LABELLED_POINTS
+    for row in data.rows:
+        points = [
+            (plot.x + band * (place + 0.5), _y(plot, scale, value), value)
+            for place, value in enumerate(row.values)
+            if value is not None
+        ]
+        if isinstance(chart, AreaChart) and points:
+            floor = _y(plot, scale, max(scale.ticks[0], 0))
+            outline = [(x, y) for x, y, _ in points]
+            around = [(points[0][0], floor), *outline, (points[-1][0], floor)]
+            brush.canvas.path(closed(around), row.color, fill_opacity="0.28")
+        data_path = "M" + "L".join(f"{number(x)} {number(y)}" for x, y, _ in points)
+        brush.canvas.line(data_path, row.color, base * 0.2, stroke_linejoin="round")
+        for place, (x, y, value) in enumerate(points):
+            brush.canvas.ellipse(x, y, base * 0.3, base * 0.3, row.color)
+            if labelled:
+                # Below a point that is lower than its neighbours, the line does not cross the text.
+                near = [
+                    points[other][1] for other in (place - 1, place + 1) if 0 <= other < len(points)
+                ]
+                is_low = bool(near) and all(y > other + base * 0.2 for other in near)
+                at = y + base * 0.95 if is_low else y - base * 0.95
+                brush.line(x, at, format_number(value, chart.unit), "small", bold=True)
+
+
+def _draw_horizontal(chart: BarChart, data: ChartData, brush: Brush, box: Rect) -> None:
+    base = brush.style.base
+    scale = _value_scale(chart, data, stacked=chart.stacked)
+    left = min(max(brush.width(label, "small") for label in data.labels), box.width * 0.4) + base
+    plot = Rect(
+        box.x + left,
+        box.y + base * 0.3,
+        max(box.width - left - base * 3, 1),
+        max(box.height - base * 1.8, base),
+    )
+    for tick in scale.ticks:
+        x = plot.x + plot.width * scale.share(tick)
+        brush.canvas.line(
+            f"M{number(x)} {number(plot.y)}V{number(plot.bottom)}", brush.style.theme.line, 1
+        )
+        text = format_number(tick, chart.unit)
+        brush.line(x, plot.bottom + base * 0.9, text, "small", color=brush.style.theme.muted)
+    band = plot.height / len(data.labels)
+    share = band * 0.72 / (1 if chart.stacked else len(data.rows))
+    for place, label in enumerate(data.labels):
+        y = plot.y + band * (place + 0.5)
+        brush.line(plot.x - base * 0.5, y, label, "small", align="end", max_width=left - base * 0.5)
+        total = 0.0
+        for row_place, row in enumerate(data.rows):
+            value = row.values[place] if place < len(row.values) else None
+            if value is None:
+                continue
+            start = total if chart.stacked else 0.0
+            total = start + value
+            ends = sorted((scale.share(start), scale.share(total)))
+            top = plot.y + band * (place + 0.14) + (0 if chart.stacked else share * row_place)
+            bar = Rect(
+                plot.x + plot.width * ends[0],
+                top,
+                plot.width * (ends[1] - ends[0]),
+                share if chart.stacked else share * 0.92,
+            )
+            brush.panel(bar, row.color, radius=0 if chart.stacked else base * 0.15)
+            text = format_number(value, chart.unit)
+            if chart.show_values and chart.stacked:
+                brush.line(*bar.middle, text, "small", bold=True, color=readable_on(row.color))
+            elif chart.show_values:
+                brush.line(
+                    bar.right + base * 0.4, bar.middle[1], text, "small", align="start", bold=True
+                )
+
+
+def _draw_scatter(chart: ScatterPlot, data: ChartData, brush: Brush, box: Rect) -> None:
+    base = brush.style.base
+    points = [point for row in data.rows for point in row.points]
+    if not points:
+        raise InputInvalid(
+            "a scatter plot needs points", field="points", hint='Write "points": [[160, 55]].'
+        )
+    across = nice_scale(*_spread([x for x, _ in points]), count=6)
+    scale = nice_scale(*_spread([y for _, y in points]))
+    ticks = ChartData(labels=[format_number(tick) for tick in across.ticks], rows=[])
+    plot = _plot_area(chart, ticks, brush, box, scale)
+    _draw_grid(chart, brush, plot, scale)
+    for tick in across.ticks:
+        x = plot.x + plot.width * across.share(tick)
+        text = format_number(tick)
+        brush.line(x, plot.bottom + base * 0.8, text, "small", color=brush.style.theme.muted)
+    labelled = chart.show_values and len(points) <= _MAX_LABELLED_POINTS
+    for row in data.rows:
+        for x_value, y_value in row.points:
+            x = plot.x + plot.width * across.share(x_value)
+            y = _y(plot, scale, y_value)
+            brush.canvas.ellipse(x, y, base * 0.42, base * 0.42, row.color, fill_opacity="0.85")
+            if labelled:
+                text = f"{format_number(x_value)}, {format_number(y_value, chart.unit)}"
+                end = x + base + brush.width(text, "small") > box.right
+                side: tuple[float, str] = (-0.7, "end") if end else (0.7, "start")
+                brush.line(
+                    x + base * side[0],
+                    y - base * 0.7,
+                    text,
+                    "small",
+                    align="end" if end else "start",
+                )
+
+
+def _spread(values: Sequence[float]) -> tuple[float, float]:
+    room = (max(values) - min(values)) * 0.08
+    return min(values) - room, max(values) + room
+
+
+def _draw_pie(chart: PieChart, data: ChartData, brush: Brush, box: Rect) -> None:
+    values = [value or 0 for value in data.rows[0].values]
+    total = sum(values)
+    if total <= 0 or min(values) < 0:
+        raise InputInvalid("the shares of a pie must be positive numbers", field="values")
+    base = brush.style.base
+    colors = [parse_colour(color, field="colors") for color in chart.colors]
+    colors = colors or list(brush.style.theme.series)
+    texts = [
+        f"{label}  {format_number(value, chart.unit)}"
+        for label, value in zip(data.labels, values, strict=False)
+    ]
+    legend = min(max(brush.width(text, "body") for text in texts) + base * 2.2, box.width * 0.5)
+    radius = max(min((box.width - legend) / 2, box.height / 2) - base * 0.5, base)
+    x, y = box.x + (box.width - legend) / 2, box.y + box.height / 2
+    angle = -math.pi / 2
+    for place, value in enumerate(values):
+        color = colors[place % len(colors)]
+        if place >= len(colors):
+            color = mix(color, "#ffffff", 0.35)
+        end = angle + value / total * math.tau
+        brush.canvas.path(
+            _slice(x, y, radius, angle, end),
+            color,
+            stroke=brush.style.theme.background,
+            stroke_width=f"{base * 0.12:.1f}",
+        )
+        middle = (angle + end) / 2
+        if chart.show_values and value / total >= 0.04:
+            far = radius * (0.78 if chart.donut else 0.66)
+            share = f"{format_number(round(value / total * 100, 1))}%"
+            brush.line(
+                x + far * math.cos(middle),
+                y + far * math.sin(middle),
+                share,
+                "small",
+                bold=True,
+                color=readable_on(color),
+            )
+        angle = end
+        line_y = box.y + box.height / 2 + (place - (len(values) - 1) / 2) * base * 1.9
+        left = box.right - legend + base * 0.6
+        brush.panel(
+            Rect(left, line_y - base * 0.45, base * 0.9, base * 0.9), color, radius=base * 0.2
+        )
+        brush.line(
+            left + base * 1.3,
+            line_y,
+            texts[place],
+            "body",
+            align="start",
+            max_width=legend - base * 1.9,
+        )
+    if chart.donut:
+        brush.canvas.ellipse(x, y, radius * 0.56, radius * 0.56, brush.style.theme.background)
+
+
+def _slice(x: float, y: float, radius: float, start: float, end: float) -> str:
+    if end - start > math.tau * 0.9999:
+        r = number(radius)
+        half = f"a{r} {r} 0 1 1 "
+        across = number(2 * radius)
+        return f"M{number(x - radius)} {number(y)}{half}{across} 0{half}-{across} 0Z"
+    first = x + radius * math.cos(start), y + radius * math.sin(start)
+    last = x + radius * math.cos(end), y + radius * math.sin(end)
+    large = int(end - start > math.pi)
+    return (
+        f"M{number(x)} {number(y)}L{number(first[0])} {number(first[1])}"
+        f"A{number(radius)} {number(radius)} 0 {large} 1 {number(last[0])} {number(last[1])}Z"
+    )
+
+
+def _y(plot: Rect, scale: Scale, value: float) -> float:
+    return plot.bottom - plot.height * scale.share(value)

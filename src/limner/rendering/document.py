@@ -1,0 +1,164 @@
+"""A document in limner's own JSON -> SVG at a size of its own or a given one."""
+
+from __future__ import annotations
+
+import json
+import math
+from difflib import get_close_matches
+from typing import Any, cast
+
+import msgspec
+
+from limner.errors import InputInvalid
+from limner.rendering.brush import Brush, Rect, Style
+from limner.rendering.canvas import Canvas, mix
+from limner.rendering.colours import THEMES, contrast, parse_colour, readable_on
+from limner.rendering.elements import Chart, Document, Page, QrCode, StepList
+from limner.rendering.layout import draw_page, fits, ground_colours, measure
+from limner.rendering.text import missing_characters
+
+# Text of this size fills about 38 x 38 lines and characters of a square picture.
+_TEXT_SHARE = 38.0
+_MIN_SCALE = 0.35
+DEFAULT_EDGE = 1024
+MAX_EDGE = 4096
+_decoder = msgspec.json.Decoder(Document)
+
+
+class RenderedDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """An SVG document, its size, and what its author should know."""
+
+    svg: str
+    width: int
+    height: int
+    notes: tuple[str, ...] = ()
+
+
+def parse_document(source: str) -> Document:
+    """Parse and check a document.
+
+    Raises:
+        InputInvalid: it is not JSON, or not a document; the message says where.
+    """
+    try:
+        return _decoder.decode(source)
+    except msgspec.ValidationError as error:
+        raise _explain(error) from error
+    except msgspec.DecodeError as error:
+        raise InputInvalid(_syntax_error(source), field="source") from error
+
+
+def draw_document(document: Document, size: tuple[int, int] | None = None) -> RenderedDocument:
+    """Draw a document. Its own size counts if none is given."""
+    page = document if isinstance(document, Page) else Page(children=[document])
+    theme = THEMES[page.theme]
+    colors = ground_colours(page) or [theme.background]
+    ink = parse_colour(page.color) if page.color else theme.ink
+    if not page.color and contrast(ink, colors[-1]) < 4.5:
+        ink = readable_on(colors[-1])
+    if page.background is not None:
+        theme = msgspec.structs.replace(
+            theme, background=colors[-1], muted=mix(ink, colors[-1], 0.3)
+        )
+    style = Style(theme=theme, base=1.0, font=page.font, ink=ink)
+    width, height = size or _own_size(page, style)
+    brush = _fitting_brush(page, style, width, height)
+    box = Rect(0, 0, width, height)
+    fill = brush.canvas.fade(*colors) if len(colors) > 1 else colors[0]
+    brush.canvas.rect(*box, fill)
+    if page.border:
+        edge = brush.style.base * 0.5
+        color = parse_colour(page.border, field="border")
+        brush.canvas.rect(
+            *box.inset(edge), "none", stroke=color, stroke_width=f"{edge / 2:.1f}", rx=f"{edge:.1f}"
+        )
+    draw_page(page, brush, box)
+    if missing := missing_characters("".join(_words(msgspec.to_builtins(page)))):
+        brush.notes.append(f"No bundled font has these characters: {missing[:60]}")
+    return RenderedDocument(
+        svg=brush.canvas.document(), width=width, height=height, notes=tuple(brush.notes)
+    )
+
+
+def _own_size(page: Page, style: Style) -> tuple[int, int]:
+    if page.size:
+        across, down = page.size.lower().split("x")
+        return _within(int(across)), _within(int(down))
+    if len(page.children) != 1 or isinstance(page.children[0], QrCode):
+        return DEFAULT_EDGE, DEFAULT_EDGE
+    only = page.children[0]
+    if isinstance(only, Chart):
+        return DEFAULT_EDGE, 768
+    if isinstance(only, StepList):
+        return 1600, 640
+    base = 26.0
+    brush = Brush(canvas=Canvas(1, 1), style=msgspec.structs.replace(style, base=base), notes=[])
+    wide, high = measure(only, brush, DEFAULT_EDGE - 3.2 * base)
+    return _within(math.ceil(wide + 3.2 * base)), _within(math.ceil(high + 3.2 * base))
+
+
+def _within(edge: int) -> int:
+    return max(64, min(edge, MAX_EDGE))
+
+
+def _fitting_brush(page: Page, style: Style, width: int, height: int) -> Brush:
+    """A brush whose text is as large as the page has room for."""
+    canvas, notes = Canvas(width, height), list[str]()
+    box = Rect(0, 0, width, height)
+    scale = 1.0
+    while True:
+        base = math.sqrt(width * height) / _TEXT_SHARE * scale
+        sized = msgspec.structs.replace(style, base=base)
+        brush = Brush(canvas=canvas, style=sized, notes=notes)
+        if fits(page, brush, box):
+            return brush
+        if scale <= _MIN_SCALE:
+            notes.append("The content is larger than the picture; give it a larger size.")
+            return brush
+        scale *= 0.93
+
+
+def _words(value: Any) -> list[str]:
+    """Every text in a document."""
+    if isinstance(value, str):
+        return [value]
+    parts: list[Any] = []
+    if isinstance(value, dict):
+        parts = list(cast("dict[str, Any]", value).values())
+    elif isinstance(value, (list, tuple)):
+        parts = list(cast("list[Any]", value))
+    return [word for part in parts for word in _words(part)]
+
+
+def _explain(error: msgspec.ValidationError) -> InputInvalid:
+    """The message of msgspec, with the nearest word that would have been right."""
+    text = str(error)
+    quoted = text.split("`")[1] if "unknown field `" in text else ""
+    hint = None
+    if quoted and (near := get_close_matches(quoted, _field_names(), n=3)):
+        hint = f"Did you mean {', '.join(near)}?"
+    elif "Invalid value '" in text and ".type`" in text:
+        wrong = text.split("'")[1]
+        near = get_close_matches(wrong, TYPES, n=2)
+        listed = f"The types are {', '.join(TYPES)}."
+        hint = f"Did you mean {near[0]}? {listed}" if near else listed
+    elif "missing required field `type`" in text:
+        hint = f"Give each element a type: {', '.join(TYPES)}."
+    return InputInvalid(text, field="source", hint=hint)
+
+
+def _syntax_error(source: str) -> str:
+    try:
+        json.loads(source)
+    except ValueError as error:
+        return f"the JSON is broken: {error}"
+    return "the JSON is broken"
+
+
+def _field_names() -> list[str]:
+    names = {name for kind in _KINDS for name in kind.__struct_encode_fields__}
+    return sorted(names)
+
+
+_KINDS: tuple[type[msgspec.Struct], ...] = Document.__args__  # type: ignore[attr-defined] - a union
+TYPES = [str(kind.__struct_config__.tag) for kind in _KINDS]

@@ -1,0 +1,351 @@
+"""The elements of a document in limner's own JSON: a chart, a table, a diagram, a page of them.
+
+Each element is a Struct. Its fields are the grammar: the parser, the error texts and the help that
+a model reads are derived from them.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from limner.imaging.fonts import FontStyle
+
+Align = Literal["start", "center", "end"]
+TextSize = Literal["small", "body", "heading", "title", "huge"]
+Number = int | float
+Cell = str | int | float | bool | None
+Positive = Annotated[float, Meta(gt=0, le=8192)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+
+MAX_POINTS = 2_000
+MAX_NODES = 300
+MAX_CHILDREN = 500
+MAX_TEXT_CHARS = 4_000
+
+Words = Annotated[str, Meta(max_length=MAX_TEXT_CHARS)]
+Colour = Annotated[str, Meta(max_length=40)]
+Values = Annotated[list[Number | None], Meta(max_length=MAX_POINTS)]
+Labels = Annotated[list[Words | Number], Meta(max_length=MAX_POINTS)]
+
+
+class DocumentElement(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    tag_field="type",
+    tag=str.lower,
+    forbid_unknown_fields=True,
+    omit_defaults=True,
+):
+    """What every element has: a share of the room that is left, and sizes in pixels."""
+
+    grow: Annotated[float, Meta(ge=0, le=100)] | None = None
+    width: Positive | None = None
+    height: Positive | None = None
+
+
+class TextBlock(DocumentElement, frozen=True, kw_only=True, tag="text"):
+    """Words. They are wrapped to the width that is there."""
+
+    text: Words
+    size: TextSize | Positive = "body"
+    bold: bool = False
+    italic: bool = False
+    color: Colour | None = None
+    font: FontStyle | None = None
+    align: Align | None = None
+
+
+class AssetPicture(DocumentElement, frozen=True, kw_only=True, tag="asset"):
+    """A ready-made picture by its name."""
+
+    name: Annotated[str, Meta(max_length=120)]
+    size: Positive | None = None
+
+
+class Divider(DocumentElement, frozen=True, kw_only=True):
+    """A thin line across."""
+
+
+class Spacer(DocumentElement, frozen=True, kw_only=True):
+    """Empty room."""
+
+
+class Badge(DocumentElement, frozen=True, kw_only=True):
+    """A short word on a coloured ground."""
+
+    text: Words
+    color: Colour | None = None
+
+
+class Button(DocumentElement, frozen=True, kw_only=True):
+    """A button of a screen."""
+
+    text: Words
+    color: Colour | None = None
+    outline: bool = False
+    disabled: bool = False
+
+
+class InputField(DocumentElement, frozen=True, kw_only=True, tag="field"):
+    """An input field of a screen, with its label above it."""
+
+    label: Words = ""
+    value: Words = ""
+    placeholder: Words = ""
+    password: bool = False
+
+
+class Checkbox(DocumentElement, frozen=True, kw_only=True):
+    """A box with a label."""
+
+    label: Words
+    checked: bool = False
+
+
+class Toggle(DocumentElement, frozen=True, kw_only=True):
+    """A switch with a label."""
+
+    label: Words
+    on: bool = False
+
+
+class Metric(DocumentElement, frozen=True, kw_only=True):
+    """A number that matters, with its label and how it changed."""
+
+    label: Words
+    value: Words | Number
+    change: Words = ""
+
+
+class ItemList(DocumentElement, frozen=True, kw_only=True, tag="list"):
+    """Lines with bullets or numbers; ``active`` marks one, as in a menu."""
+
+    items: Annotated[list[Words], Meta(max_length=MAX_CHILDREN)]
+    ordered: bool = False
+    bullets: bool = True
+    active: int | None = None
+
+
+class StepList(DocumentElement, frozen=True, kw_only=True, tag="steps"):
+    """Numbered steps from left to right, each a title or a title and a text."""
+
+    steps: Annotated[
+        list[Words | Annotated[list[Words], Meta(min_length=1, max_length=2)]],
+        Meta(min_length=1, max_length=12),
+    ]
+    title: Words = ""
+
+
+class QrCode(DocumentElement, frozen=True, kw_only=True, tag="qr"):
+    """A QR code, with an optional caption below it."""
+
+    data: Annotated[str, Meta(min_length=1, max_length=2_000)]
+    caption: Words = ""
+    size: Positive | None = None
+
+
+class ChartSeries(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One row of values of a chart; ``points`` are pairs of a scatter plot."""
+
+    name: Words = ""
+    values: Values = []
+    points: Annotated[list[tuple[Number, Number]], Meta(max_length=MAX_POINTS)] = []
+    color: Colour | None = None
+
+
+class Chart(DocumentElement, frozen=True, kw_only=True):
+    """What every chart has. Give ``labels`` and ``values``, or ``labels`` and ``series``."""
+
+    title: Words = ""
+    labels: Labels = []
+    values: Values | dict[str, Number | None] = []
+    series: Annotated[list[ChartSeries], Meta(max_length=40)] | dict[str, Values] = []
+    unit: Annotated[str, Meta(max_length=20)] = ""
+    x_label: Words = ""
+    y_label: Words = ""
+    show_values: bool = True
+    colors: Annotated[list[Colour], Meta(max_length=40)] = []
+
+
+class BarChart(Chart, frozen=True, kw_only=True, tag="bar"):
+    """Bars; several series stand side by side, or ``stacked``."""
+
+    stacked: bool = False
+    horizontal: bool = False
+
+
+class LineChart(Chart, frozen=True, kw_only=True, tag="line"):
+    """Lines over labels."""
+
+
+class AreaChart(Chart, frozen=True, kw_only=True, tag="area"):
+    """Lines with the area below them filled."""
+
+
+class PieChart(Chart, frozen=True, kw_only=True, tag="pie"):
+    """Shares of a whole; ``donut`` leaves the middle empty."""
+
+    donut: bool = False
+
+
+class ScatterPlot(Chart, frozen=True, kw_only=True, tag="scatter"):
+    """Points by two numbers."""
+
+    points: Annotated[list[tuple[Number, Number]], Meta(max_length=MAX_POINTS)] = []
+
+
+class DataTable(DocumentElement, frozen=True, kw_only=True, tag="table"):
+    """Rows and columns."""
+
+    columns: Annotated[list[Words], Meta(max_length=40)] = []
+    rows: Annotated[list[Annotated[list[Cell], Meta(max_length=40)]], Meta(max_length=400)]
+    title: Words = ""
+
+
+class DiagramNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A box of a diagram. Without a label it shows its id; ``rows`` are lines below the label."""
+
+    id: Words
+    label: Words | None = None
+    shape: Literal["box", "round", "diamond", "circle", "cylinder", "note"] = "box"
+    color: Colour | None = None
+    rows: Annotated[list[Words], Meta(max_length=60)] = []
+
+
+class DiagramEdge(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    rename={"start": "from", "end": "to"},
+):
+    """A line of a diagram from one node to another."""
+
+    start: Words
+    end: Words
+    label: Words = ""
+    dashed: bool = False
+    arrow: Literal["end", "both", "none", "triangle", "diamond"] = "end"
+
+
+class NodeGroup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A frame around some nodes of a diagram."""
+
+    label: Words
+    nodes: Annotated[list[Words], Meta(max_length=MAX_NODES)]
+
+
+EdgeText = Annotated[list[Words], Meta(min_length=2, max_length=3)]
+
+
+class Diagram(DocumentElement, frozen=True, kw_only=True):
+    """Boxes and arrows, placed by the layout. Nodes that only edges name are made."""
+
+    nodes: Annotated[list[Words | DiagramNode], Meta(max_length=MAX_NODES)] = []
+    edges: Annotated[list[EdgeText | DiagramEdge], Meta(max_length=4 * MAX_NODES)] = []
+    groups: Annotated[list[NodeGroup], Meta(max_length=40)] = []
+    direction: Literal["down", "right"] = "down"
+    title: Words = ""
+
+
+class SequenceMessage(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    rename={"start": "from", "end": "to"},
+):
+    """One arrow of a sequence; with ``note`` it is a text over the lines instead."""
+
+    start: Words
+    end: Words
+    text: Words = ""
+    dashed: bool = False
+    note: bool = False
+
+
+class SequenceDiagram(DocumentElement, frozen=True, kw_only=True, tag="sequence"):
+    """Messages between actors, from top to bottom."""
+
+    actors: Annotated[list[Words], Meta(max_length=24)] = []
+    messages: Annotated[list[EdgeText | SequenceMessage], Meta(max_length=200)]
+    title: Words = ""
+
+
+class Timeline(DocumentElement, frozen=True, kw_only=True):
+    """Events in their order: pairs of a time and a text."""
+
+    events: Annotated[
+        list[Annotated[list[Words | Number], Meta(min_length=2, max_length=2)]],
+        Meta(min_length=1, max_length=40),
+    ]
+    title: Words = ""
+
+
+class Container(DocumentElement, frozen=True, kw_only=True):
+    """What every element with children has. ``background`` is a colour, or two for a gradient."""
+
+    children: Annotated[list[AnyElement], Meta(max_length=MAX_CHILDREN)]
+    gap: Annotated[float, Meta(ge=0, le=2048)] | None = None
+    padding: Annotated[float, Meta(ge=0, le=2048)] | None = None
+    align: Align | None = None
+    background: Colour | Annotated[list[Colour], Meta(min_length=1, max_length=3)] | None = None
+    color: Colour | None = None
+
+
+class ColumnBox(Container, frozen=True, kw_only=True, tag="column"):
+    """Elements from top to bottom."""
+
+
+class RowBox(Container, frozen=True, kw_only=True, tag="row"):
+    """Elements from left to right; they share the width unless one says how wide it is."""
+
+
+class Card(Container, frozen=True, kw_only=True):
+    """A column on a ground of its own with round corners."""
+
+    title: Words = ""
+
+
+class Page(Container, frozen=True, kw_only=True):
+    """The whole picture."""
+
+    size: Annotated[str, Meta(pattern=r"^\s*\d{1,4}\s*[xX]\s*\d{1,4}\s*$")] | None = None
+    theme: Literal["light", "dark", "warm", "forest", "blueprint"] = "light"
+    font: FontStyle = "sans"
+    border: Colour | None = None
+    justify: Literal["start", "center", "spread"] = "center"
+
+
+AnyElement = (
+    TextBlock
+    | AssetPicture
+    | Divider
+    | Spacer
+    | Badge
+    | Button
+    | InputField
+    | Checkbox
+    | Toggle
+    | Metric
+    | ItemList
+    | StepList
+    | QrCode
+    | BarChart
+    | LineChart
+    | AreaChart
+    | PieChart
+    | ScatterPlot
+    | DataTable
+    | Diagram
+    | SequenceDiagram
+    | Timeline
+    | ColumnBox
+    | RowBox
+    | Card
+)
+Document = AnyElement | Page

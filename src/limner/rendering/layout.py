@@ -1,0 +1,227 @@
+"""A page of elements -> where each one goes: columns, rows and cards that share the room."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from limner.rendering.brush import Brush, Rect
+from limner.rendering.charts import draw_chart
+from limner.rendering.colours import parse_colour, readable_on
+from limner.rendering.elements import (
+    AreaChart,
+    AssetPicture,
+    BarChart,
+    Card,
+    Chart,
+    ColumnBox,
+    Container,
+    DataTable,
+    DocumentElement,
+    LineChart,
+    Page,
+    PieChart,
+    RowBox,
+    ScatterPlot,
+    Spacer,
+)
+from limner.rendering.tables import draw_table, measure_table
+from limner.rendering.widgets import DRAWN, Drawing, Extent
+
+# The least height of a chart and of a picture, in parts of the body size.
+_MIN_CHART, _MIN_PICTURE = 11.0, 4.0
+
+
+def measure(element: DocumentElement, brush: Brush, max_width: float) -> Extent:
+    """The room that an element needs within a width."""
+    wide, high = _drawing(element).measure(
+        element, brush, min(element.width or max_width, max_width)
+    )
+    return min(element.width or wide, max_width), element.height or high
+
+
+def draw(element: DocumentElement, brush: Brush, box: Rect) -> None:
+    """Draw an element into a box."""
+    _drawing(element).draw(element, brush, box)
+
+
+def draw_page(page: Page, brush: Brush, box: Rect) -> None:
+    """Draw the elements of a page, from top to bottom."""
+    room = brush.style.base * 1.6 if page.padding is None else page.padding
+    _draw_children(page, brush, box.inset(room), justify=page.justify)
+
+
+def fits(page: Page, brush: Brush, box: Rect) -> bool:
+    """Whether the elements of a page fit into a box at this text size."""
+    room = brush.style.base * 1.6 if page.padding is None else page.padding
+    return _stack_height(page, brush, box.width - 2 * room) <= box.height - 2 * room + 1
+
+
+def _measure_chart(_: Chart, brush: Brush, max_width: float) -> Extent:
+    return max_width, brush.style.base * _MIN_CHART
+
+
+def _gap(container: Container, brush: Brush) -> float:
+    return brush.style.base * 0.9 if container.gap is None else container.gap
+
+
+def _padding(container: Container, brush: Brush) -> float:
+    if container.padding is not None:
+        return container.padding
+    return brush.style.base * 1.1 if isinstance(container, Card) or container.background else 0.0
+
+
+def _stack_height(container: Container, brush: Brush, width: float) -> float:
+    heights = [_least_height(child, brush, width) for child in container.children]
+    return sum(heights) + _gap(container, brush) * max(len(heights) - 1, 0)
+
+
+def _least_height(child: DocumentElement, brush: Brush, width: float) -> float:
+    if isinstance(child, AssetPicture) and child.size is None and child.height is None:
+        return brush.style.base * _MIN_PICTURE
+    return measure(child, brush, width)[1]
+
+
+def _measure_column(column: Container, brush: Brush, max_width: float) -> Extent:
+    room = _padding(column, brush)
+    inner = max_width - 2 * room
+    widths = [measure(child, brush, inner)[0] for child in column.children]
+    high = _stack_height(column, brush, inner) + 2 * room + _title_height(column, brush, inner)
+    return min(max(widths, default=0) + 2 * room, max_width), high
+
+
+def _title_height(column: Container, brush: Brush, width: float) -> float:
+    if not isinstance(column, Card) or not column.title:
+        return 0.0
+    return brush.wrap(column.title, "heading", width, bold=True).height + brush.style.base * 0.5
+
+
+def _draw_column(column: Container, brush: Brush, box: Rect) -> None:
+    brush = _on_ground(column, brush, box)
+    inner = box.inset(_padding(column, brush))
+    if isinstance(column, Card) and column.title:
+        lines = brush.wrap(column.title, "heading", inner.width, bold=True)
+        brush.lines(inner, lines, bold=True)
+        inner = inner.below(lines.height + brush.style.base * 0.5)
+    _draw_children(column, brush, inner, justify="start")
+
+
+def _on_ground(container: Container, brush: Brush, box: Rect) -> Brush:
+    """Draw the background of a container; returns the brush for what is on it."""
+    theme, base = brush.style.theme, brush.style.base
+    is_card = isinstance(container, Card)
+    colors = ground_colours(container) or ([theme.surface] if is_card else [])
+    if colors:
+        border = theme.line if is_card else None
+        fill = brush.canvas.fade(*colors) if len(colors) > 1 else colors[0]
+        brush.panel(box, fill, radius=base * 0.6 if is_card else base * 0.3, stroke=border)
+        brush = brush.with_style(ink=readable_on(colors[-1], dark=theme.ink, light="#ffffff"))
+    return brush.with_style(ink=parse_colour(container.color)) if container.color else brush
+
+
+def ground_colours(container: Container) -> list[str]:
+    """The colours of a container's background, from top to bottom."""
+    ground = container.background
+    names = ground if isinstance(ground, list) else [ground]
+    return [parse_colour(name, field="background") for name in names if name]
+
+
+def _draw_children(container: Container, brush: Brush, box: Rect, *, justify: str) -> None:
+    children = container.children
+    gap = _gap(container, brush)
+    heights = [_least_height(child, brush, box.width) for child in children]
+    spare = box.height - sum(heights) - gap * max(len(children) - 1, 0)
+    weights = [_weight(child) for child in children]
+    y = box.y
+    if spare > 0 and sum(weights):
+        heights = [
+            high + spare * weight / sum(weights)
+            for high, weight in zip(heights, weights, strict=True)
+        ]
+    elif spare > 0 and justify == "spread" and len(children) > 1:
+        gap += spare / (len(children) - 1)
+    elif spare > 0 and justify in ("center", "spread"):
+        y += spare / 2
+    for child, high in zip(children, heights, strict=True):
+        wide = min(
+            measure(child, brush, box.width)[0] if _keeps_width(child) else box.width, box.width
+        )
+        share = {"start": 0.0, "center": 0.5, "end": 1.0}[container.align or "start"]
+        x = box.x + (box.width - wide) * share
+        draw(child, brush, Rect(x, y, wide, high))
+        y += high + gap
+
+
+def _keeps_width(child: DocumentElement) -> bool:
+    return child.width is not None or (_drawing(child).compact and not _weight(child))
+
+
+def _weight(child: DocumentElement) -> float:
+    """The share of spare room that an element takes in a column."""
+    if child.grow is not None:
+        return child.grow
+    if child.height is not None or (isinstance(child, AssetPicture) and child.size is not None):
+        return 0.0
+    if isinstance(child, Container):
+        return 1.0 if any(_weight(below) for below in child.children) else 0.0
+    return 1.0 if _drawing(child).flexible else 0.0
+
+
+def _row_widths(row: RowBox, brush: Brush, width: float) -> list[float]:
+    """Compact elements keep their width; the others share what is left."""
+    room = width - _gap(row, brush) * max(len(row.children) - 1, 0)
+    fixed: list[float | None] = []
+    for child in row.children:
+        keeps = child.width is not None or (_drawing(child).compact and child.grow is None)
+        fixed.append(measure(child, brush, room)[0] if keeps else None)
+    if None not in fixed and any(isinstance(child, Spacer) for child in row.children):
+        fixed = [
+            None if isinstance(child, Spacer) and child.width is None else wide
+            for child, wide in zip(row.children, fixed, strict=True)
+        ]
+    left = max(room - sum(wide or 0 for wide in fixed), 1.0)
+    shares = [
+        (child.grow or 1.0) if wide is None else 0.0
+        for child, wide in zip(row.children, fixed, strict=True)
+    ]
+    return [
+        left * share / sum(shares) if wide is None else wide
+        for wide, share in zip(fixed, shares, strict=True)
+    ]
+
+
+def _measure_row(row: RowBox, brush: Brush, max_width: float) -> Extent:
+    room = _padding(row, brush)
+    inner = max_width - 2 * room
+    widths = _row_widths(row, brush, inner)
+    heights = [
+        _least_height(child, brush, wide) for child, wide in zip(row.children, widths, strict=True)
+    ]
+    used = sum(widths) + _gap(row, brush) * max(len(widths) - 1, 0)
+    return min(used + 2 * room, max_width), max(heights, default=0) + 2 * room
+
+
+def _draw_row(row: RowBox, brush: Brush, box: Rect) -> None:
+    brush = _on_ground(row, brush, box)
+    inner = box.inset(_padding(row, brush))
+    widths = _row_widths(row, brush, inner.width)
+    used = sum(widths) + _gap(row, brush) * max(len(widths) - 1, 0)
+    share = {"start": 0.0, "center": 0.5, "end": 1.0}[row.align or "start"]
+    x = inner.x + max(inner.width - used, 0) * share
+    for child, wide in zip(row.children, widths, strict=True):
+        draw(child, brush, Rect(x, inner.y, wide, inner.height))
+        x += wide + _gap(row, brush)
+
+
+def _drawing(element: DocumentElement) -> Drawing:
+    return _ALL[type(element)]
+
+
+_CHART = Drawing(_measure_chart, draw_chart, flexible=True)
+_ALL: Mapping[type[DocumentElement], Drawing] = {
+    **DRAWN,
+    **dict.fromkeys((BarChart, LineChart, AreaChart, PieChart, ScatterPlot), _CHART),
+    DataTable: Drawing(measure_table, draw_table),
+    ColumnBox: Drawing(_measure_column, _draw_column),
+    Card: Drawing(_measure_column, _draw_column),
+    RowBox: Drawing(_measure_row, _draw_row),
+}
