@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
@@ -299,6 +300,24 @@ async def test_a_worker_that_cannot_start_is_not_an_image_error(
         with pytest.raises(LimnerError, match=message) as caught:
             await pool.verify(SMALL_PNG)
     assert type(caught.value) is LimnerError
+
+
+async def test_a_worker_without_a_thread_for_its_time_limit_is_an_error_that_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    before = worker_pids()
+    async with Imaging(workers=1) as pool:
+        for _ in ("no worker runs", "one runs"):
+            with monkeypatch.context() as system:
+                system.setattr(threading.Timer, "start", refuse)
+                with pytest.raises(LimnerError, match="has no thread") as caught:
+                    await pool.verify(SMALL_PNG)
+            assert caught.value.code == "IMAGING_FAILED"
+            assert (await pool.verify(SMALL_PNG)).width == 3
+    assert worker_pids() == before
 
 
 HOST = """

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from limner.errors import StorageError
+from limner.storage.daily_copy import DailyCopier
 from limner.storage.database import REPAIR_HINT, migrations
 from limner.storage.store import Store, Transaction
 
@@ -123,6 +124,46 @@ async def test_a_write_that_raises_changes_nothing(store: Store) -> None:
         await store.write(fail)
     assert await store.read(sessions) == []
     assert await store.write(touch) == 1
+
+
+async def test_a_write_that_is_committed_succeeds_even_if_the_copy_of_the_day_fails(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError("the folder of the copies cannot be read")
+
+    monkeypatch.setattr(DailyCopier, "start", fail)
+    assert await store.write(touch) == 1
+    assert [row["id"] for row in await store.read(sessions)] == ["s"]
+
+
+async def test_after_a_lock_that_the_system_did_not_release_the_store_connects_again(
+    store: Store,
+) -> None:
+    connections: list[sqlite3.Connection] = []
+
+    def fail(tx: Transaction) -> None:
+        connections.append(tx._connection)  # pyright: ignore[reportPrivateUsage]
+        error = sqlite3.OperationalError("locking protocol")
+        error.sqlite_errorname = "SQLITE_PROTOCOL"
+        raise error
+
+    with pytest.raises(StorageError, match=r"cannot be written \(locking protocol\)"):
+        await store.write(fail)
+    assert await store.write(touch) == 1
+    with pytest.raises(sqlite3.ProgrammingError, match="closed database"):
+        connections[0].in_transaction  # noqa: B018
+
+
+async def test_a_bug_in_a_query_stays_as_it_is_and_is_not_its_own_cause(store: Store) -> None:
+    bug = sqlite3.OperationalError("no such table")
+
+    def fail(_: Transaction) -> None:
+        raise bug
+
+    with pytest.raises(sqlite3.OperationalError) as caught:
+        await store.write(fail)
+    assert (caught.value, bug.__cause__) == (bug, None)
 
 
 async def test_a_read_cannot_write(store: Store) -> None:

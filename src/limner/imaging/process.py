@@ -40,6 +40,7 @@ WORKER = "limner.imaging.worker"
 OCR_WORKER = "limner.imaging.ocr_worker"
 C2PA_WORKER = "limner.imaging.c2pa_worker"
 
+CHECK_MEMORY = "Check that the machine has memory left."
 _START_TIMEOUT_S = 60.0
 _EXIT_TIMEOUT_S = 5.0
 _PIPE_BYTES = 1 << 20
@@ -118,6 +119,9 @@ class WorkerProcess:
                 f"the imaging worker exited with status {self._process.returncode} at its start",
                 hint=f"see why: {sys.executable} -m {module} '{{}}'",
             ) from None
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def is_alive(self) -> bool:
@@ -174,7 +178,14 @@ class WorkerProcess:
         # Not every system can time out a read from a pipe, but a kill ends the read everywhere.
         timer = threading.Timer(seconds, self._expire)
         timer.daemon = True
-        timer.start()
+        try:
+            timer.start()
+        except RuntimeError as error:
+            raise LimnerError(
+                f"the imaging worker has no thread that stops it in time: {error}",
+                code="IMAGING_FAILED",
+                hint=CHECK_MEMORY,
+            ) from error
         try:
             yield
         finally:
@@ -208,7 +219,7 @@ class WorkerProcess:
                 LimnerError(
                     f"the imaging worker was killed (status {status})",
                     code="IMAGING_FAILED",
-                    hint="Check that the machine has memory left.",
+                    hint=CHECK_MEMORY,
                 )
             )
         return WorkerDied(CorruptImage(f"the picture crashed its decoder (status {status})"))
