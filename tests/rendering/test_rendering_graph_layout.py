@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.fuzz import examples
 
+from limner.rendering.brush import Rect
 from limner.rendering.graph_layout import (
-    Box,
     Graph,
     GraphEdge,
     GraphGroup,
@@ -55,7 +55,7 @@ def graphs(draw: st.DrawFn) -> Graph:
     )
 
 
-def overlaps(one: Box, other: Box) -> bool:
+def overlaps(one: Rect, other: Rect) -> bool:
     return (
         one.x + one.width > other.x + SLACK
         and other.x + other.width > one.x + SLACK
@@ -64,7 +64,7 @@ def overlaps(one: Box, other: Box) -> bool:
     )
 
 
-def contains(outer: Box, inner: Box) -> bool:
+def contains(outer: Rect, inner: Rect) -> bool:
     return (
         outer.x <= inner.x + SLACK
         and outer.y <= inner.y + SLACK
@@ -90,9 +90,9 @@ def points_of(curve: list[tuple[float, float]]) -> list[tuple[float, float]]:
     return found
 
 
-def label_boxes(graph: Graph, layout: GraphLayout) -> list[Box]:
+def label_boxes(graph: Graph, layout: GraphLayout) -> list[Rect]:
     return [
-        Box(at[0] - edge.label[0] / 2, at[1] - edge.label[1] / 2, *edge.label)
+        Rect(at[0] - edge.label[0] / 2, at[1] - edge.label[1] / 2, *edge.label)
         for edge, at in zip(graph.edges, layout.labels, strict=True)
         if at is not None
     ]
@@ -104,7 +104,7 @@ def test_no_two_boxes_or_labels_overlap_and_all_are_within_the_drawing(graph: Gr
     layout = lay_out(graph)
     boxes = [*layout.nodes, *label_boxes(graph, layout)]
     assert [(a, b) for a, b in combinations(boxes, 2) if overlaps(a, b)] == []
-    whole = Box(0, 0, layout.width, layout.height)
+    whole = Rect(0, 0, layout.width, layout.height)
     frames = [frame for frame in layout.frames if frame is not None]
     assert [box for box in [*boxes, *frames] if not contains(whole, box)] == []
 
@@ -132,7 +132,7 @@ def test_no_line_passes_through_a_box_or_the_label_of_another_edge(graph: Graph)
         ends = {graph.edges[place].start, graph.edges[place].end}
         others = [box for number, box in enumerate(layout.nodes) if number not in ends]
         labels = [
-            Box(at[0] - edge.label[0] / 2, at[1] - edge.label[1] / 2, *edge.label)
+            Rect(at[0] - edge.label[0] / 2, at[1] - edge.label[1] / 2, *edge.label)
             for number, (edge, at) in enumerate(zip(graph.edges, layout.labels, strict=True))
             if at is not None and number != place
         ]

@@ -251,19 +251,19 @@ class _Painter:
         """Frames first, then lines, then boxes and words."""
         for box in self.layout.frames:
             if box is not None:
-                self._frame(Rect(*box))
+                self._frame(box)
         for place, edge in enumerate(self.sized.edges):
             self._edge(edge, self.layout.edges[place])
         for head in self.heads:
             self._head(*head)
         for place, sized in enumerate(self.sized.nodes):
-            self._node(sized, self._rect(Rect(*self.layout.nodes[place])), self._colour(place))
+            self._node(sized, self._rect(self.layout.nodes[place]), self._colour(place))
         for label, at in zip(self.sized.edge_labels, self.layout.labels, strict=True):
             if label is not None and at is not None:
                 self._edge_label(label, self._at(at))
         for label, box in zip(self.sized.frame_labels, self.layout.frames, strict=True):
             if box is not None:
-                self._frame_label(label, Rect(*box))
+                self._frame_label(label, box)
 
     def _at(self, point: Point) -> Point:
         return self.origin[0] + point[0] * self.scale, self.origin[1] + point[1] * self.scale

@@ -16,9 +16,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 from itertools import accumulate, pairwise
-from typing import NamedTuple
 
 import msgspec
+
+from limner.rendering.brush import Rect
 
 Point = tuple[float, float]
 Extent = tuple[float, float]
@@ -73,25 +74,16 @@ class GraphGroup(msgspec.Struct, frozen=True, kw_only=True):
     label: Extent = (0.0, 0.0)
 
 
-class Box(NamedTuple):
-    """A rectangle by its upper left corner."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-
-
 class GraphLayout(msgspec.Struct, frozen=True, kw_only=True):
     """Where everything goes. An edge is a row of cubic curves: a point, then three for each."""
 
     width: float
     height: float
     layers: int
-    nodes: list[Box]
+    nodes: list[Rect]
     edges: list[list[Point]]
     labels: list[Point | None]
-    frames: list[Box | None]
+    frames: list[Rect | None]
 
 
 class Graph(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,10 +104,10 @@ def lay_out(graph: Graph) -> GraphLayout:
     parts = [_Component(turned, members, paths) for members in _components(turned, paths)]
     for part in parts:
         part.run()
-    nodes: list[Box] = [Box(0, 0, 0, 0)] * len(graph.nodes)
+    nodes: list[Rect] = [Rect(0, 0, 0, 0)] * len(graph.nodes)
     edges: list[list[Point]] = [[] for _ in graph.edges]
     labels: list[Point | None] = [None] * len(graph.edges)
-    frames: list[Box | None] = [None] * len(graph.groups)
+    frames: list[Rect | None] = [None] * len(graph.groups)
     sizes = [part.size() for part in parts]
     if graph.right:
         sizes = [(high, wide) for wide, high in sizes]
@@ -158,9 +150,9 @@ def _shifted(point: Point, dx: float, dy: float, *, swap: bool) -> Point:
     return (y, x) if swap else (x, y)
 
 
-def _moved(box: Box, dx: float, dy: float, *, swap: bool) -> Box:
+def _moved(box: Rect, dx: float, dy: float, *, swap: bool) -> Rect:
     x, y = _shifted((box.x, box.y), dx, dy, swap=swap)
-    return Box(x, y, box.height, box.width) if swap else Box(x, y, box.width, box.height)
+    return Rect(x, y, box.height, box.width) if swap else Rect(x, y, box.width, box.height)
 
 
 def _pack(sizes: Sequence[Extent]) -> tuple[list[Point], Extent]:
@@ -803,25 +795,25 @@ class _Component:
         self.x = [at - start for at in self.x]
         return max(highs) - start, self.bottoms[-1] + self.ends[-1]
 
-    def boxes(self) -> dict[int, Box]:
+    def boxes(self) -> dict[int, Rect]:
         """The box of each node."""
-        found: dict[int, Box] = {}
+        found: dict[int, Rect] = {}
         for vertex, node in enumerate(self.members):
             wide, high = self.graph.nodes[node].width, self.graph.nodes[node].height
-            found[node] = Box(
+            found[node] = Rect(
                 self.x[vertex] - wide / 2, self._middle(vertex) - high / 2, wide, high
             )
         return found
 
-    def frames(self) -> dict[int, Box]:
+    def frames(self) -> dict[int, Rect]:
         """The frame of each group."""
-        found: dict[int, Box] = {}
+        found: dict[int, Rect] = {}
         for group in self.inside:
             low, high = (self.x[border] for border in self._border(group))
             first, last = self.span[group]
             above, below = self.inset[group]
             top = self.tops[first] - above
-            found[group] = Box(low, top, high - low, self.bottoms[last] + below - top)
+            found[group] = Rect(low, top, high - low, self.bottoms[last] + below - top)
         return found
 
     def lines(self) -> dict[int, tuple[list[Point], Point | None]]:
