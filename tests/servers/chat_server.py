@@ -69,7 +69,7 @@ class ChatServer(ModelServer):
             error = {"message": failure.message, "type": "server_error", "code": failure.code}
             return before, [ServerEvent(data={"error": error})]
         after = [ServerEvent(data=head | {"choices": [_choice({}, _reason(answer))]})]
-        if answer.usage is not None and body["stream_options"]["include_usage"]:
+        if answer.usage is not None and (body.get("stream_options") or {}).get("include_usage"):
             after.append(ServerEvent(data=head | {"choices": [], "usage": _usage(answer.usage)}))
         return before, [*after, ServerEvent(data="[DONE]")]
 

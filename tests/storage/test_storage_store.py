@@ -137,14 +137,22 @@ async def test_a_write_that_is_committed_succeeds_even_if_the_copy_of_the_day_fa
     assert [row["id"] for row in await store.read(sessions)] == ["s"]
 
 
-async def test_a_lock_that_the_system_did_not_change_is_an_error_of_the_disk(store: Store) -> None:
-    def fail(_: Transaction) -> None:
+async def test_after_a_lock_that_the_system_did_not_release_the_store_connects_again(
+    store: Store,
+) -> None:
+    connections: list[sqlite3.Connection] = []
+
+    def fail(tx: Transaction) -> None:
+        connections.append(tx._connection)  # pyright: ignore[reportPrivateUsage]
         error = sqlite3.OperationalError("locking protocol")
         error.sqlite_errorname = "SQLITE_PROTOCOL"
         raise error
 
     with pytest.raises(StorageError, match=r"cannot be written \(locking protocol\)"):
         await store.write(fail)
+    assert await store.write(touch) == 1
+    with pytest.raises(sqlite3.ProgrammingError, match="closed database"):
+        connections[0].in_transaction  # noqa: B018
 
 
 async def test_a_bug_in_a_query_stays_as_it_is_and_is_not_its_own_cause(store: Store) -> None:
