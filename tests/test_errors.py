@@ -121,3 +121,9 @@ def test_every_code_is_in_the_reference() -> None:
     codes = {*MORE_CODES, *(one.code for one in _classes())}
     codes |= {one.model_code for one in _classes() if issubclass(one, ProviderError)}
     assert (len(listed), {*listed}) == (len({*listed}), codes)
+
+
+def test_the_errors_behind_an_error_are_found_even_if_one_is_behind_itself() -> None:
+    first, last = KeyError("first"), OSError("last")
+    first.__cause__, last.__context__ = last, first
+    assert [*errors.causes(first)] == [first, last]

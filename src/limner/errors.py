@@ -43,7 +43,7 @@ money was or may have been spent, and the exit status of the command line.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Literal
 
 ErrorKind = Literal["not_available", "input_invalid", "execution_failed"]
@@ -377,13 +377,18 @@ def cancellation_cost(stop: BaseException) -> Cancelled | None:
 
     An event loop may turn a cancellation into another exception: its context has the cost.
     """
-    seen: BaseException | None = stop
-    while seen is not None:
-        for cost in seen.args:
-            if isinstance(cost, Cancelled):
-                return cost
-        seen = seen.__cause__ or seen.__context__
-    return None
+    found = (cost for cause in causes(stop) for cost in cause.args if isinstance(cost, Cancelled))
+    return next(found, None)
+
+
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """The error, the one behind it, and so on, each once: an error may be behind itself."""
+    seen: list[BaseException] = []
+    following: BaseException | None = error
+    while following is not None and not any(following is earlier for earlier in seen):
+        seen.append(following)
+        yield following
+        following = following.__cause__ or following.__context__
 
 
 MORE_CODES: Mapping[str, tuple[type[LimnerError], str]] = {
@@ -392,7 +397,10 @@ MORE_CODES: Mapping[str, tuple[type[LimnerError], str]] = {
     "HOME_IN_USE": (StorageError, "Another limner uses this home in a way that excludes this."),
     "HOME_READ_ONLY": (StorageError, "The home cannot be written; reading works."),
     "IMAGES_BLOCKED": (UserError, "The setting images.block_images forbids to send pictures."),
-    "IMAGING_FAILED": (LimnerError, "The process that decodes pictures was killed."),
+    "IMAGING_FAILED": (
+        LimnerError,
+        "The process that decodes pictures was killed.",
+    ),
     "JOB_ALREADY_RECEIVED": (UserError, "Another process has fetched the picture of this job."),
     "JOB_ENDED": (LimnerError, "The job ended without a picture and cost nothing."),
     "JOB_LOST": (LimnerError, "The result of the job is unknown or was not stored."),
@@ -419,6 +427,7 @@ MORE_CODES: Mapping[str, tuple[type[LimnerError], str]] = {
     "SERVER_REFUSED": (LimnerError, "The app-server refused the request."),
     "SESSION_EXISTS": (InputInvalid, "A session with this id exists."),
     "SESSION_IN_USE": (UserError, "Another process uses the session."),
+    "SETTINGS_CHANGED": (UserError, "The settings file was changed since the caller read it."),
     "TOO_MANY_STRAYS": (StorageError, "The database does not know most of the stored files."),
     "TOOL_CRASHED": (LimnerError, "The tool itself failed with an error that is not limner's."),
     "TOOL_NOT_ALLOWED": (ToolUnavailable, "The tool is not among those of this turn."),

@@ -14,11 +14,18 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
+from tests.acceptance.appserver_differences import (
+    ALLOWED,
+    REORDERED,
+    SETUP,
+    STEERED,
+    TOLD,
+    TWO_CLIENTS,
+    common,
+)
 from tests.acceptance.appserver_script import Player, Scenes
 from tests.acceptance.appserver_shapes import (
-    Allowed,
     Message,
     in_fields,
     in_order,
@@ -35,98 +42,6 @@ from limner.testing.servers.http_server import Gate
 pytestmark = [pytest.mark.slow, needs("openai_codex", "codex_cli_bin")]
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "app-server.md"
-
-
-class Told(msgspec.Struct, frozen=True, kw_only=True):
-    """Messages that only one of them sends in a scene, or in any, and why."""
-
-    scene: str
-    why: str
-    by_codex: tuple[str, ...] = ()
-    by_us: tuple[str, ...] = ()
-
-
-# What comes of the two not being set up alike, and tells nothing about limner.
-SETUP = (
-    Allowed(where=r".*modelProvider", why="the model has another name on each side"),
-    Allowed(
-        where=r".*(item|items\[\])\.(startedAtMs|completedAtMs)",
-        why="a member of 0.166, which limner speaks; the Codex that is tried here is 0.163",
-    ),
-    Allowed(where=r".*\.cliVersion|initialize answered result\.(userAgent|codexHome)", why="names"),
-)
-
-WORDS = "Some error messages use other words, and `data` contains limner's own error."
-FAILED = "If a client's tool fails, the model and the client get the error message of the client."
-NO_FILE = "A thread has no file, so `path` is null and `source` is `appServer`."
-CURSORS = "Cursors have another format. Clients send them back unchanged."
-NO_CURSORS = "`thread/resume` returns no cursors. A list without a cursor starts at the newest."
-READ = "A turn that the user interrupts adds nothing to read."
-FORKS = "A fork's preview is the start of its source thread, and lists name the source thread."
-ACCOUNT = "limner has no account, so it knows no account limits."
-REFUSED = "If a provider rejects a request, the error is `badRequest` and names the provider."
-STEERED = "If a client steers a turn, the model first finishes its message, and limner keeps it."
-PARALLEL = "limner sends parallel tool calls to the client at once, as Codex does since 0.166."
-COMPACTED = "limner shows a compaction and its cost, but does not report its tokens."
-
-ALLOWED = (
-    Allowed(where=r".* refused error\.(message|data\..*)", why=WORDS, is_read=True),
-    Allowed(where=r".*contentItems\[\]\.text", why=FAILED),
-    Allowed(where=r".*(thread|data\[\])\.(path|source)", why=NO_FILE, is_read=True),
-    Allowed(where=r"thread/(list|turns/list|items/list) answered .*Cursor", why=CURSORS),
-    Allowed(where=r"thread/resume answered .*Cursor", why=NO_CURSORS, is_read=True),
-    Allowed(where=r".*(thread|data\[\])\.preview", why=FORKS, scene="fork|archive"),
-    Allowed(where=r"thread/list answered .*\.forkedFromId", why=FORKS, is_read=True),
-    Allowed(
-        where=r".*\.canAcceptDirectInput", why="Thread lists report whether a thread accepts input."
-    ),
-    Allowed(where=r"account/.*\.limitId", why=ACCOUNT, is_read=True),
-    Allowed(where=r".*error\.(codexErrorInfo|message)", why=REFUSED, is_read=True),
-    Allowed(
-        where=r"thread/tokenUsage/updated params\.tokenUsage\.modelContextWindow",
-        why="`modelContextWindow` is null if the catalogue does not contain it.",
-        is_read=True,
-    ),
-    Allowed(
-        where=r"thread/resume answered result\.collaborationMode.*",
-        why="limner has no collaboration modes, so `collaborationMode` is null.",
-        is_read=True,
-    ),
-    Allowed(
-        where=r"thread/start answered result\.(sandbox|activePermissionProfile).*",
-        why="A thread may write in its folder by default. Codex allows it only in trusted folders.",
-        scene="a client that takes no experiments",
-        is_read=True,
-    ),
-)
-
-TOLD = (
-    Told(
-        scene=".*",
-        why="limner sends nothing about command sandboxes, remote control, goals or deprecations.",
-        by_codex=(
-            "configWarning",
-            "deprecationNotice",
-            "remoteControl/status/changed",
-            "thread/goal/cleared",
-            "warning",
-        ),
-    ),
-    Told(
-        scene="interrupt while a call is pending",
-        why=READ,
-        by_codex=("thread/readState/changed",),
-    ),
-    Told(
-        scene="compaction",
-        why=COMPACTED,
-        by_codex=("thread/tokenUsage/updated", "account/rateLimits/updated"),
-    ),
-)
-# Codex says so only sometimes.
-BY_CHANCE = frozenset({"thread/status/changed notLoaded"})
-# Where the order itself is meant to differ.
-REORDERED = {"two calls at once": PARALLEL}
 
 
 @pytest.fixture(scope="module")
@@ -147,12 +62,7 @@ def pairs(played: dict[str, Scenes]) -> Iterable[tuple[str, list[Message], list[
     codex, ours = played["codex"], played["limner"]
     assert list(codex) == list(ours)
     for scene in codex:
-        yield scene, _common(scene, codex[scene], "by_codex"), _common(scene, ours[scene], "by_us")
-
-
-def _common(scene: str, messages: list[Message], side: str) -> list[Message]:
-    own = {name for row in TOLD if re.fullmatch(row.scene, scene) for name in getattr(row, side)}
-    return [one for one in messages if label(one) not in own | BY_CHANCE]
+        yield scene, common(scene, codex[scene], "by_codex"), common(scene, ours[scene], "by_us")
 
 
 def test_notifications_come_in_the_same_order(played: dict[str, Scenes]) -> None:
@@ -277,6 +187,6 @@ def _completes(message: Message) -> bool:
 
 def test_the_guide_gives_every_reason() -> None:
     section = GUIDE.read_text().split("## Where it differs from Codex")[1].split("\n## ")[0]
-    reasons = [row.why for row in (*ALLOWED, *TOLD)] + [*REORDERED.values(), STEERED]
+    reasons = [row.why for row in (*ALLOWED, *TOLD, *TWO_CLIENTS)] + [*REORDERED.values(), STEERED]
     listed = [line.removeprefix("- ") for line in section.splitlines() if line.startswith("- ")]
     assert sorted(set(reasons)) == sorted(listed)

@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
@@ -299,6 +300,29 @@ async def test_a_worker_that_cannot_start_is_not_an_image_error(
         with pytest.raises(LimnerError, match=message) as caught:
             await pool.verify(SMALL_PNG)
     assert type(caught.value) is LimnerError
+
+
+async def test_a_worker_needs_a_thread_for_its_time_limits_and_no_other_for_its_jobs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name == "limner-watchdog":
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    before, start = worker_pids(), threading.Thread.start
+    async with Imaging(workers=1) as pool:
+        with monkeypatch.context() as system:
+            system.setattr(threading.Thread, "start", refuse)
+            with pytest.raises(LimnerError, match="could not be started: can't start new thread"):
+                await pool.verify(SMALL_PNG)
+        assert worker_pids() == before
+        await pool.verify(SMALL_PNG)
+        threads = threading.active_count()
+        with monkeypatch.context() as system:
+            system.setattr(threading.Thread, "start", refuse)
+            assert (await pool.verify(SMALL_PNG)).width == 3
+        assert threading.active_count() == threads
 
 
 HOST = """

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from limner.rendering.brush import Brush, Rect
 from limner.rendering.charts import draw_chart
 from limner.rendering.colours import parse_colour, readable_on
+from limner.rendering.diagrams import draw_diagram, measure_diagram
 from limner.rendering.elements import (
     AreaChart,
     AssetPicture,
@@ -16,6 +17,7 @@ from limner.rendering.elements import (
     ColumnBox,
     Container,
     DataTable,
+    Diagram,
     DocumentElement,
     LineChart,
     Page,
@@ -221,6 +223,7 @@ _ALL: Mapping[type[DocumentElement], Drawing] = {
     **DRAWN,
     **dict.fromkeys((BarChart, LineChart, AreaChart, PieChart, ScatterPlot), _CHART),
     DataTable: Drawing(measure_table, draw_table),
+    Diagram: Drawing(measure_diagram, draw_diagram, flexible=True),
     ColumnBox: Drawing(_measure_column, _draw_column),
     Card: Drawing(_measure_column, _draw_column),
     RowBox: Drawing(_measure_row, _draw_row),

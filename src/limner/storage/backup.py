@@ -22,7 +22,7 @@ from limner.storage.database import (
     damaged,
     identity,
     quick_check,
-    translate,
+    raise_translated,
 )
 from limner.storage.files import write_new
 from limner.storage.home import Home
@@ -74,7 +74,7 @@ def write_backup(
         try:
             _copy_whole(home.database, copy, mark)
         except sqlite3.DatabaseError as error:
-            raise translate(error, home.database) from error
+            raise_translated(error, home.database)
         archive = _Archive(progress)
         files = [(copy, copy.name), (mark, mark.name), *_files(home)]
         write_new(path, archive.stream(files), overwrite=overwrite, mode=0o600)

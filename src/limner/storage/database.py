@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import closing, suppress
 from functools import cache
 from pathlib import Path
+from typing import NoReturn
 from urllib.parse import quote
 
 from limner.errors import StorageError
@@ -36,6 +37,10 @@ REPAIR_HINT = (
 
 _BUSY_RETRY_S = 0.02
 _MARK_READS = 5
+# SQLITE_PROTOCOL: the system did not change a lock as SQLite asked it to.
+_CANNOT_WRITE = (
+    *("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_PERM", "SQLITE_PROTOCOL"),
+)
 
 logger = logging.getLogger("limner.storage")
 
@@ -234,6 +239,14 @@ def damaged(path: Path, what: str = "is damaged") -> StorageError:
     )
 
 
+def raise_translated(error: sqlite3.DatabaseError, path: Path) -> NoReturn:
+    """Raise the error for the user."""
+    shown = translate(error, path)
+    if shown is error:
+        raise error
+    raise shown from error
+
+
 def translate(error: sqlite3.DatabaseError, path: Path) -> Exception:
     """The error for the user; a bug in a query or its parameters is not translated."""
     name = error_name(error)
@@ -250,7 +263,7 @@ def translate(error: sqlite3.DatabaseError, path: Path) -> Exception:
         return StorageError(
             f"The disk is full: {shown} cannot grow.", hint="Free some space and try again."
         )
-    if name in ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_PERM"):
+    if name in _CANNOT_WRITE:
         return StorageError(
             f"The database {shown} cannot be written ({error}).",
             hint="Put LIMNER_HOME on a local disk that you can write.",

@@ -23,7 +23,14 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from limner.errors import StorageError
 from limner.storage.daily_copy import DailyCopier
-from limner.storage.database import SQL_FOLDER, Database, open_database, translate
+from limner.storage.database import (
+    SQL_FOLDER,
+    Database,
+    error_name,
+    open_database,
+    raise_translated,
+    translate,
+)
 from limner.storage.os_errors import read_only_home
 from limner.storage.owners import Ownership
 from limner.thread_pool import ThreadPool
@@ -238,10 +245,16 @@ class Store:
                     connection.execute("ROLLBACK")
                 raise
         except sqlite3.DatabaseError as error:
-            raise translate(error, self._path) from error
+            if error_name(error) == "SQLITE_PROTOCOL":
+                # The system did not release a lock of this connection. It would fail for ever, and
+                # SQLite waits ten seconds each time. The next transaction opens a new one.
+                self._disconnect()
+            raise_translated(error, self._path)
         if writes is not None:
-            database.note_writes(writes)
-            self._copier.start(is_new=database.is_new)
+            # The jobs are committed: what fails from here on must not fail them.
+            with suppress(Exception):
+                database.note_writes(writes)
+                self._copier.start(is_new=database.is_new)
 
     def _run_in_savepoint(self, connection: sqlite3.Connection, job: _Job) -> Callable[[], None]:
         """Run one job of a batch; if it fails, only its own changes are undone."""

@@ -54,15 +54,16 @@ def write(text: str) -> None:
         sys.stderr.flush()
 
 
-def shortage_behind(error: BaseException | None) -> str | None:
+def shortage_behind(error: BaseException) -> str | None:
     """What the system says if it has no more files or memory for this process; else None."""
-    while error is not None:
-        if isinstance(error, OSError) and error.errno in _SHORTAGES:
-            return error.strerror
-        words = f"{type(error).__name__}: {error}"
+    from limner.errors import causes  # noqa: PLC0415 - the overview of commands does without it
+
+    for cause in causes(error):
+        if isinstance(cause, OSError) and cause.errno in _SHORTAGES:
+            return cause.strerror
+        words = f"{type(cause).__name__}: {cause}"
         if any(sign in words for sign in _SIGNS_OF_SHORTAGE):
             return os.strerror(errno.ENOMEM)
-        error = error.__cause__ or error.__context__
     return None
 
 

@@ -416,7 +416,13 @@ class ThreadSettings(Shape):
     approval_policy: Literal["untrusted", "on-request", "never"]
     approvals_reviewer: Reviewer = "user"
     sandbox_policy: SandboxPolicy
+    active_permission_profile: None = None
     collaboration_mode: CollaborationMode
+    multi_agent_mode: Literal["explicitRequestOnly"] = "explicitRequestOnly"
+    disabled_plugin_ids: tuple[str, ...] = ()
+    personality: None = None
+    service_tier: None = None
+    summary: None = None
 
 
 class ThreadMetadataGitInfoUpdateParams(Shape):
