@@ -340,7 +340,7 @@ def _rows(call: Call) -> Iterator[tuple[str, ...]]:
             shown_flag,
             NONE if all(in_each) else why,
         )
-    for name in sorted({*in_tool, *in_mcp} - {*_parameters(call)}):
+    for name in sorted(str(one) for one in {*in_tool, *in_mcp} - {*_parameters(call)}):
         if name not in call.reasons:
             raise ValueError(f"{call.python}: Python has no {name!r}")
         yield NONE, f"`{name}`", f"`{name}`" if name in in_mcp else NONE, NONE, call.reasons[name]
