@@ -44,11 +44,10 @@ OPENAI_NANO = cost_of_usage(image_models("openai-image")[0], USAGE)
 Anchor = Literal["start", "request", "bytes", "blob"]
 # How long after each of these moments the blow may fall: between them, every step is hit.
 REACH_S: dict[Anchor, float] = {"start": 0.45, "request": 0.9, "bytes": 0.03, "blob": 0.04}
-EVERYWHERE: tuple[Anchor, ...] = ("start", *("request", "bytes", "blob") * 2)
-AT_THE_BYTES: tuple[Anchor, ...] = ("bytes",)
-STORMS = {"any moment": (CALLS, EVERYWHERE)}
+# How many calls are killed, and after which moments.
+STORMS: dict[str, tuple[int, list[Anchor]]] = {"any moment": (CALLS, [*REACH_S])}
 if IS_LONG:
-    STORMS["bytes have come"] = (200, AT_THE_BYTES)
+    STORMS["bytes have come"] = (200, ["bytes"])
 
 logger = logging.getLogger(__name__)
 
