@@ -418,6 +418,8 @@ async def sweep(
                 verdicts.append(verdict)
                 if verdict.problems:
                     print(f"{kind} {fault}: {verdict.outcome}: {'; '.join(verdict.problems)}")
+                elif verdict.outcome.startswith("exit -"):
+                    print(f"{kind} {fault}: crashed, {verdict.outcome}", file=sys.stderr)
                 elif len(verdicts) % 100 == 0:
                     print(f"{kind}: {len(verdicts)} of {len(faults)}", file=sys.stderr)
 
