@@ -47,7 +47,7 @@ REACH_S: dict[Anchor, float] = {"start": 0.45, "request": 0.9, "bytes": 0.03, "b
 # How many calls are killed, and after which moments.
 STORMS: dict[str, tuple[int, list[Anchor]]] = {"any moment": (CALLS, [*REACH_S])}
 if IS_LONG:
-    STORMS["bytes have come"] = (200, ["bytes"])
+    STORMS["bytes have come"] = (300, ["bytes"])
 
 logger = logging.getLogger(__name__)
 
