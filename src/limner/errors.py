@@ -399,7 +399,7 @@ MORE_CODES: Mapping[str, tuple[type[LimnerError], str]] = {
     "IMAGES_BLOCKED": (UserError, "The setting images.block_images forbids to send pictures."),
     "IMAGING_FAILED": (
         LimnerError,
-        "The process that decodes pictures was killed or has no thread.",
+        "The process that decodes pictures was killed.",
     ),
     "JOB_ALREADY_RECEIVED": (UserError, "Another process has fetched the picture of this job."),
     "JOB_ENDED": (LimnerError, "The job ended without a picture and cost nothing."),

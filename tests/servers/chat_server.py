@@ -82,8 +82,8 @@ def _call(call: ScriptedCall) -> dict[str, Any]:
 def _calling(at: int, call: ScriptedCall) -> list[dict[str, Any]]:
     """The first piece has the name, the others go on with the arguments."""
     first, *rest = halves(call.arguments)
-    begun = _call(call) | {"index": at, "function": {"name": call.name, "arguments": first}}
-    pieces = [begun, *({"index": at, "function": {"arguments": piece}} for piece in rest)]
+    started = _call(call) | {"index": at, "function": {"name": call.name, "arguments": first}}
+    pieces = [started, *({"index": at, "function": {"arguments": piece}} for piece in rest)]
     return [{"tool_calls": [piece]} for piece in pieces]
 
 

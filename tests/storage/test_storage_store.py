@@ -75,7 +75,7 @@ async def test_the_connection_is_as_careful_as_money_needs(store: Store) -> None
     assert await store.read(pragmas) == ["wal", 2, 1, 30_000]
 
 
-async def test_a_session_is_begun_once_and_touched_after(store: Store) -> None:
+async def test_a_session_is_started_once_and_touched_after(store: Store) -> None:
     await store.write(lambda tx: (touch(tx, "a", 10), touch(tx, "b", 20)))
     assert await store.write(lambda tx: touch(tx, "a", 30)) == 1
     await store.write(lambda tx: touch(tx, "b", 15))
@@ -189,15 +189,15 @@ def test_one_store_serves_one_event_loop_after_another(path: Path) -> None:
 
 
 async def test_a_write_cancelled_in_the_queue_never_starts(store: Store) -> None:
-    begun, go_on = threading.Event(), threading.Event()
+    started, go_on = threading.Event(), threading.Event()
 
     def slow(tx: Transaction) -> None:
-        begun.set()
+        started.set()
         assert go_on.wait(30)
         touch(tx, "slow")
 
     running = asyncio.create_task(store.write(slow))
-    await asyncio.to_thread(begun.wait)
+    await asyncio.to_thread(started.wait)
     queued = asyncio.create_task(store.write(lambda tx: touch(tx, "queued")))
     await asyncio.sleep(0)  # one turn of the loop, in which the write is submitted
     queued.cancel()
@@ -209,16 +209,16 @@ async def test_a_write_cancelled_in_the_queue_never_starts(store: Store) -> None
 
 
 async def test_a_write_cancelled_while_it_runs_completes(store: Store) -> None:
-    begun, go_on = threading.Event(), threading.Event()
+    started, go_on = threading.Event(), threading.Event()
 
     def slow(tx: Transaction) -> None:
         touch(tx, "first")
-        begun.set()
+        started.set()
         assert go_on.wait(30)
         touch(tx, "second")
 
     running = asyncio.create_task(store.write(slow))
-    await asyncio.to_thread(begun.wait)
+    await asyncio.to_thread(started.wait)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 import msgspec
 
@@ -12,7 +13,7 @@ from limner.errors import InputInvalid
 from limner.imaging.fonts import FontStyle
 from limner.rendering.brush import Brush, Rect
 from limner.rendering.canvas import Point, closed, mix, number
-from limner.rendering.colours import parse_colour, readable_on
+from limner.rendering.colours import contrast, parse_colour, readable_on
 from limner.rendering.elements import MAX_NODES, Diagram, DiagramEdge, DiagramNode
 from limner.rendering.graph_layout import (
     Graph,
@@ -31,6 +32,7 @@ _SMALL = 0.82
 _PAD_X, _PAD_Y = 1.0, 0.6
 _LID = 0.45
 _FOLD = 0.8
+_PALE = 1.9
 _HEAD = 0.7
 # A small diagram in a large box gets text of at most this size, and gaps of at most this width.
 _MAX_ENLARGED, _MAX_SPREAD = 1.5, 1.9
@@ -157,7 +159,8 @@ def _size(diagram: Diagram, font: FontStyle) -> SizedDiagram:
             )
             for group, label in zip(diagram.groups, frame_labels, strict=True)
         ],
-        right=diagram.direction == "right",
+        right=diagram.direction in ("right", "left"),
+        mirrored=diagram.direction in ("up", "left"),
     )
     return SizedDiagram(
         nodes=sized,
@@ -245,6 +248,7 @@ class _Painter:
         self.heads: list[tuple[Point, Point, float, str]] = []
         theme = brush.style.theme
         self.stroke = max(self.scale / 13, 1.0)
+        self.ground = mix(theme.background, theme.surface, 0.75)
         self.line_colour = mix(brush.style.ink, theme.background, 0.35)
 
     def paint(self) -> None:
@@ -291,48 +295,40 @@ class _Painter:
         theme = self.brush.style.theme
         self.brush.panel(
             self._rect(box),
-            mix(theme.background, theme.surface, 0.75),
+            self.ground,
             radius=self.scale * 0.7,
             stroke=mix(theme.line, theme.muted, 0.25),
         )
 
     def _frame_label(self, label: TextLines, box: Rect) -> None:
-        wide = label.width
-        free = [
-            left
-            for left in (
-                box.x + 0.8,
-                box.x + box.width - wide - 0.8,
-                box.x + (box.width - wide) / 2,
-            )
-            if not self._is_crossed(left, wide, box.y, label.height + 0.6)
-        ]
-        left = free[0] if free else box.x + 0.8
-        rect = self._rect(Rect(left, box.y + 0.45, wide, label.height))
-        theme = self.brush.style.theme
+        """The label of a frame, in a corner that no line passes if there is one."""
+        graph, room = self.sized.graph, label.height + 0.6
+        top = box.bottom - room if graph.mirrored and not graph.right else box.y
+        last = box.right - label.width - 0.8
+        lefts = (box.x + 0.8, last, (box.x + 0.8 + last) / 2)
+        free = [left for left in lefts if not self._is_crossed(Rect(left, top, label.width, room))]
+        rect = self._rect(Rect((free or lefts)[0], top + 0.4, label.width, label.height))
         if not free:
-            self.brush.panel(
-                rect.inset(-self.scale * 0.2, 0), mix(theme.background, theme.surface, 0.75)
-            )
-        self.brush.lines(rect, self._text(label), bold=True, color=theme.muted)
+            self.brush.panel(rect.inset(-self.scale * 0.2, 0), self.ground)
+        self.brush.lines(rect, self._text(label), bold=True, color=self.brush.style.theme.muted)
 
-    def _is_crossed(self, left: float, wide: float, top: float, high: float) -> bool:
-        for points in self.layout.edges:
-            for (x0, y0), (x1, y1) in zip(points[::3], points[3::3], strict=False):
-                if (
-                    min(y0, y1) < top + high
-                    and max(y0, y1) > top
-                    and min(x0, x1) < left + wide + 0.3
-                    and max(x0, x1) > left - 0.3
-                ):
-                    return True
-        return False
+    def _is_crossed(self, box: Rect) -> bool:
+        """Whether a line passes a place."""
+        return any(
+            min(y0, y1) < box.bottom
+            and max(y0, y1) > box.y
+            and min(x0, x1) < box.right + 0.3
+            and max(x0, x1) > box.x - 0.3
+            for points in self.layout.edges
+            for (x0, y0), (x1, y1) in pairwise(points[::3])
+        )
 
     def _edge_label(self, label: TextLines, middle: Point) -> None:
         """A label on its own line: the line is interrupted."""
         text = self._text(label)
         box = Rect(middle[0] - text.width / 2, middle[1] - text.height / 2, text.width, text.height)
-        ground = self.brush.style.theme.background
+        framed = any(_holds(self._rect(frame), middle) for frame in self.layout.frames if frame)
+        ground = self.ground if framed else self.brush.style.theme.background
         self.brush.panel(box.inset(-self.scale * 0.2, 0), ground, radius=self.scale * 0.25)
         self.brush.lines(box, text, align="center")
 
@@ -379,7 +375,10 @@ class _Painter:
 
     def _node(self, sized: SizedNode, box: Rect, colour: str) -> None:
         theme = self.brush.style.theme
-        fill, edge = mix(theme.background, colour, 0.16), mix(colour, theme.ink, 0.12)
+        # A pale colour of the author fills the box; a strong one is its border.
+        pale = contrast(colour, theme.background) < _PALE
+        fill = mix(theme.background, colour, 0.8 if pale else 0.16)
+        edge = mix(colour, theme.ink, 0.4 if pale else 0.12)
         ink = readable_on(fill, dark=theme.ink, light=theme.background)
         self._shape(sized.node.shape, box, fill, edge)
         label = self._text(sized.label)
@@ -441,6 +440,10 @@ class _Painter:
         else:
             radius = box.height / 2 if shape == "round" else scale * 0.4
             canvas.rect(*box, fill, rx=number(min(radius, scale * 1.6)), **more)
+
+
+def _holds(box: Rect, point: Point) -> bool:
+    return box.x <= point[0] <= box.right and box.y <= point[1] <= box.bottom
 
 
 def _towards(point: Point, other: Point, length: float) -> Point:

@@ -13,7 +13,16 @@ from limner.errors import InputInvalid
 from limner.rendering.brush import Brush, Rect, Style
 from limner.rendering.canvas import Canvas, mix
 from limner.rendering.colours import THEMES, contrast, parse_colour, readable_on
-from limner.rendering.elements import Chart, Diagram, Document, Page, QrCode, StepList
+from limner.rendering.elements import (
+    Chart,
+    Diagram,
+    Document,
+    Page,
+    QrCode,
+    SequenceDiagram,
+    StepList,
+    Timeline,
+)
 from limner.rendering.layout import draw_page, fits, ground_colours, measure
 from limner.rendering.text import missing_characters
 
@@ -90,12 +99,12 @@ def _own_size(page: Page, style: Style) -> tuple[int, int]:
     only = page.children[0]
     if isinstance(only, Chart):
         return DEFAULT_EDGE, 768
-    if isinstance(only, StepList):
+    if isinstance(only, StepList) or (isinstance(only, Timeline) and len(only.events) <= 8):
         return 1600, 640
     # A diagram is as large as it needs to be; a large one has smaller text.
     bases, limit = (
         ((26.0, 21.0, 17.0, 14.0), MAX_EDGE)
-        if isinstance(only, Diagram)
+        if isinstance(only, Diagram | SequenceDiagram)
         else ((26.0,), DEFAULT_EDGE)
     )
     wide = high = 0.0

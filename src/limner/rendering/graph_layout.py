@@ -41,6 +41,7 @@ _WEIGHTS = (1.0, 2.0, 6.0)
 _TURNED_WEIGHT = 0.1
 _MAX_WORK = 60_000
 _MAX_SWEEPS = 16
+_MAX_POINTS = 5_000
 
 
 class GraphNode(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,7 +80,6 @@ class GraphLayout(msgspec.Struct, frozen=True, kw_only=True):
 
     width: float
     height: float
-    layers: int
     nodes: list[Rect]
     edges: list[list[Point]]
     labels: list[Point | None]
@@ -93,6 +93,7 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True):
     edges: Sequence[GraphEdge] = ()
     groups: Sequence[GraphGroup] = ()
     right: bool = False
+    mirrored: bool = False
     node_gap: float = 1.5
     layer_gap: float = 1.8
 
@@ -121,15 +122,29 @@ def lay_out(graph: Graph) -> GraphLayout:
         for edge, (points, label) in part.lines().items():
             edges[edge] = [_shifted(point, dx, dy, swap=graph.right) for point in points]
             labels[edge] = _shifted(label, dx, dy, swap=graph.right) if label else None
-    layers = max((len(part.layers) for part in parts), default=0)
-    return GraphLayout(
-        width=width,
-        height=height,
-        layers=layers,
-        nodes=nodes,
-        edges=edges,
-        labels=labels,
-        frames=frames,
+    layout = GraphLayout(
+        width=width, height=height, nodes=nodes, edges=edges, labels=labels, frames=frames
+    )
+    return _mirrored(layout, across=graph.right) if graph.mirrored else layout
+
+
+def _mirrored(layout: GraphLayout, *, across: bool) -> GraphLayout:
+    """The same from right to left, or from bottom to top."""
+
+    def turn(point: Point) -> Point:
+        x, y = point
+        return (layout.width - x, y) if across else (x, layout.height - y)
+
+    def turn_box(box: Rect) -> Rect:
+        x, y = turn((box.x, box.y))
+        return box._replace(x=x - box.width) if across else box._replace(y=y - box.height)
+
+    return msgspec.structs.replace(
+        layout,
+        nodes=[turn_box(box) for box in layout.nodes],
+        edges=[[turn(point) for point in points] for points in layout.edges],
+        labels=[turn(point) if point else None for point in layout.labels],
+        frames=[turn_box(box) if box else None for box in layout.frames],
     )
 
 
@@ -238,6 +253,8 @@ class _Component:
         self.x: list[float] = []
         self.turned: set[tuple[int, int]] = set()
         self.lean: dict[tuple[int, int], float] = {}
+        self.links: list[list[tuple[int, float, float]]] = []
+        self.strength: list[float] = []
         self.span: dict[int, tuple[int, int]] = {}
         self.inside: dict[int, frozenset[int]] = {}
         self.deepest_first: list[int] = []
@@ -485,6 +502,7 @@ class _Component:
 
     def _place_across(self) -> None:
         self._find_leans()
+        self._find_links()
         rules, gaps = self._rules()
         self.x = [0.0] * len(rules.into)
         for layer, gap in zip(self.layers, gaps, strict=True):
@@ -492,7 +510,7 @@ class _Component:
             for vertex, at in zip(layer, places, strict=True):
                 self.x[vertex] = at - places[-1] / 2
         work = max(sum(len(lower) for lower in self.below), 1)
-        for sweep in range(max(4, min(2 * _MAX_SWEEPS, _MAX_WORK // work))):
+        for sweep in range(max(2, min(2 * _MAX_SWEEPS, _MAX_WORK // work))):
             order = range(len(self.layers))
             for place in order if sweep % 2 == 0 else reversed(order):
                 self._relax(self.layers[place], gaps[place])
@@ -501,7 +519,7 @@ class _Component:
                 self.x = rules.solve(self.x)
         self._tighten(rules)
         self.x = rules.solve(self.x)
-        for _ in range(max(1, min(_MAX_SWEEPS // 2, _MAX_WORK // work // 2))):
+        for _ in range(min(_MAX_SWEEPS // 2, _MAX_WORK // work // 2)):
             if work < _MAX_WORK // 20:
                 self._compress(rules)
             for group in self.inside:
@@ -510,36 +528,43 @@ class _Component:
             self._settle(rules)
             self._straighten(rules)
             self._tighten(rules)
+        if work >= _MAX_WORK // 2:
+            self._straighten(rules)
 
     def _gap(self, one: int, other: int) -> float:
         both = one < len(self.members) and other < len(self.members)
         return self.graph.node_gap if both else _EDGE_GAP
 
-    def _weight(self, one: int, other: int) -> float:
-        weight = _WEIGHTS[(one >= len(self.members)) + (other >= len(self.members))]
-        turned = (one, other) in self.turned or (other, one) in self.turned
-        return weight * _TURNED_WEIGHT if turned else weight
-
     def _relax(self, layer: Sequence[int], gaps: Sequence[float]) -> None:
         """Move a layer to the mean of its neighbours, as near as its order and gaps allow."""
-        pulls = [self._pull(vertex) for vertex in layer]
-        wishes = [self.x[vertex] + shift for vertex, (shift, _) in zip(layer, pulls, strict=True)]
-        places = _spread(wishes, [weight or 0.1 for _, weight in pulls], gaps)
-        for vertex, at in zip(layer, places, strict=True):
+        wishes = [self._wish(vertex) for vertex in layer]
+        weights = [self.strength[vertex] or 0.1 for vertex in layer]
+        for vertex, at in zip(layer, _spread(wishes, weights, gaps), strict=True):
             self.x[vertex] = at
 
-    def _pull(self, vertex: int, apart_from: frozenset[int] = frozenset()) -> tuple[float, float]:
-        """How far the neighbours pull a vertex to the right, on average, and how strongly."""
-        total = strength = 0.0
-        for side in (self.above[vertex], self.below[vertex]):
-            # The side with more lines counts more: a parent stands in the middle of its children.
-            factor = len(side) ** 2
-            for other in side:
-                if other not in apart_from:
-                    weight = factor * self._weight(vertex, other)
-                    total += weight * (self._target(vertex, other) - self.x[vertex])
-                    strength += weight
-        return (total / strength if strength else 0.0), strength
+    def _wish(self, vertex: int) -> float:
+        """Where the neighbours of a vertex want it to be, on average."""
+        if not self.links[vertex]:
+            return self.x[vertex]
+        x = self.x
+        total = sum([weight * (x[other] + lean) for other, weight, lean in self.links[vertex]])
+        return total / self.strength[vertex]
+
+    def _find_links(self) -> None:
+        """How strongly each vertex is pulled by its neighbours, and how far aside of them."""
+        for vertex in range(len(self.layer)):
+            links: list[tuple[int, float, float]] = []
+            for side in (self.above[vertex], self.below[vertex]):
+                for other in side:
+                    weight = _WEIGHTS[(vertex >= len(self.members)) + (other >= len(self.members))]
+                    if (vertex, other) in self.turned or (other, vertex) in self.turned:
+                        weight *= _TURNED_WEIGHT
+                    # The side with more lines counts more: parents are amid their children.
+                    links.append(
+                        (other, weight * len(side) ** 2, self.lean.get((other, vertex), 0.0))
+                    )
+            self.links.append(links)
+            self.strength.append(sum(weight for _, weight, _ in links))
 
     def _target(self, vertex: int, other: int) -> float:
         """Where a neighbour wants a vertex to be."""
@@ -662,11 +687,15 @@ class _Component:
             if self.inside[other] <= vertices
             for border in self._border(other)
         }
-        pulls = [self._pull(vertex, vertices) for vertex in sorted(vertices)]
-        strength = sum(weight for _, weight in pulls)
-        if not strength:
+        pulls = [
+            (weight, self.x[other] + lean - self.x[vertex])
+            for vertex in sorted(vertices)
+            for other, weight, lean in self.links[vertex]
+            if other not in vertices
+        ]
+        if not pulls:
             return
-        wish = sum(shift * weight for shift, weight in pulls) / strength
+        wish = sum(weight * shift for weight, shift in pulls) / sum(weight for weight, _ in pulls)
         least, most = -_FAR, _FAR
         for variable in variables:
             for other, apart in rules.into[variable]:
@@ -684,11 +713,11 @@ class _Component:
         order = sorted(range(len(self.layer)), key=self.x.__getitem__)
         for sign, vertices in ((-1, order), (1, order[::-1])):
             for vertex in vertices:
-                shift, _ = self._pull(vertex)
-                if shift * sign > 0:
+                wish = self._wish(vertex)
+                if (wish - self.x[vertex]) * sign > 0:
                     low, high = rules.bounds(vertex, self.x)
                     if low <= high:
-                        self.x[vertex] = min(max(self.x[vertex] + shift, low), high)
+                        self.x[vertex] = min(max(wish, low), high)
 
     def _columns(self) -> list[list[int]]:
         """Vertices that should stand below each other: each has one line down to the next."""
@@ -918,10 +947,34 @@ class _Component:
 
 def _layers(lengths: Sequence[int], arcs: Sequence[tuple[int, int]]) -> list[int]:
     """The first layer of each item: as high as the longest way to it allows, near what follows."""
+    found = _longest_ways(lengths, _acyclic(len(lengths), arcs))
+    # Many long edges cost time and cannot be read: then few layers matter more than the order.
+    if sum(abs(found[one] - found[other]) for one, other in arcs) > _MAX_POINTS:
+        found = _longest_ways(lengths, _by_distance(len(lengths), arcs))
+    return found
+
+
+def _by_distance(count: int, arcs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The arcs, each away from the item from which most items are reached in few steps."""
+    near: list[list[int]] = [[] for _ in range(count)]
+    for one, other in arcs:
+        near[one].append(other)
+        near[other].append(one)
+    order: dict[int, int] = {}
+    for first in sorted(range(count), key=lambda item: -len(near[item])):
+        queue = [first]
+        for item in queue:
+            if item not in order:
+                order[item] = len(order)
+                queue += near[item]
+    return [(one, other) if order[one] < order[other] else (other, one) for one, other in arcs]
+
+
+def _longest_ways(lengths: Sequence[int], arcs: Sequence[tuple[int, int]]) -> list[int]:
     count = len(lengths)
     out: list[list[int]] = [[] for _ in range(count)]
     into: list[list[int]] = [[] for _ in range(count)]
-    for upper, lower in _acyclic(count, arcs):
+    for upper, lower in arcs:
         out[upper].append(lower)
         into[lower].append(upper)
     waiting = [len(uppers) for uppers in into]
@@ -1004,8 +1057,11 @@ class _Rules:
 
     def bounds(self, variable: int, values: Sequence[float]) -> tuple[float, float]:
         """Between what a variable may move if all others stay."""
-        low = max((values[one] + apart for one, apart in self.into[variable]), default=-math.inf)
-        high = min((values[one] - apart for one, apart in self.out[variable]), default=math.inf)
+        low, high = -math.inf, math.inf
+        for other, apart in self.into[variable]:
+            low = max(low, values[other] + apart)
+        for other, apart in self.out[variable]:
+            high = min(high, values[other] - apart)
         return low, high
 
 

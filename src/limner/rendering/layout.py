@@ -24,9 +24,13 @@ from limner.rendering.elements import (
     PieChart,
     RowBox,
     ScatterPlot,
+    SequenceDiagram,
     Spacer,
+    Timeline,
 )
+from limner.rendering.sequences import draw_sequence, measure_sequence
 from limner.rendering.tables import draw_table, measure_table
+from limner.rendering.timelines import draw_timeline, measure_timeline
 from limner.rendering.widgets import DRAWN, Drawing, Extent
 
 # The least height of a chart and of a picture, in parts of the body size.
@@ -224,6 +228,8 @@ _ALL: Mapping[type[DocumentElement], Drawing] = {
     **dict.fromkeys((BarChart, LineChart, AreaChart, PieChart, ScatterPlot), _CHART),
     DataTable: Drawing(measure_table, draw_table),
     Diagram: Drawing(measure_diagram, draw_diagram, flexible=True),
+    SequenceDiagram: Drawing(measure_sequence, draw_sequence, flexible=True),
+    Timeline: Drawing(measure_timeline, draw_timeline, flexible=True),
     ColumnBox: Drawing(_measure_column, _draw_column),
     Card: Drawing(_measure_column, _draw_column),
     RowBox: Drawing(_measure_row, _draw_row),
