@@ -86,6 +86,7 @@ mutants: $(DEV) requirements/mutants.txt ## Change core files at random and coun
 
 faults: $(LOCAL) ## Let every system call of a paid call fail once, then try small limits (needs strace and root; takes hours)
 	$(BIN)/python -m tests.faults.sweep $(ARGS)
+	$(BIN)/python -m tests.faults.sweep --answered $(ARGS)
 	$(BIN)/python -m tests.faults.limits
 
 ecosystem: $(DEV) ## Run limner in every agent framework, each in its own environment (ARGS="langchain crewai" runs two)

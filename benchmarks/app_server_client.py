@@ -93,7 +93,7 @@ class Client:
     def __init__(self, peer: Peer) -> None:
         self.peer = peer
         self._asked = 0
-        self._begun = time.perf_counter()
+        self._started = time.perf_counter()
         self.process = subprocess.Popen(
             peer.command,
             stdin=subprocess.PIPE,
@@ -110,7 +110,7 @@ class Client:
     def greet(self) -> float:
         """Introduce ourselves; the seconds from the start of the process to its answer."""
         self.request("initialize", HELLO)
-        taken_s = time.perf_counter() - self._begun
+        taken_s = time.perf_counter() - self._started
         self._send(b'{"method":"initialized"}')
         return taken_s
 
@@ -148,14 +148,14 @@ class Client:
         self._from.close()
 
     def _turn(self, thread_id: str, words: str, *, answer: bytes) -> float:
-        begun, answered = time.perf_counter(), 0
+        started, answered = time.perf_counter(), 0
         self._ask("turn/start", turn_params(thread_id, words))
         for head in self._messages():
             if head.method == "item/tool/call":
                 answered += 1
                 self._send(b'{"id":%d,"result":%b}' % (head.id, answer))
             elif head.method == "turn/completed":
-                taken_s = time.perf_counter() - begun
+                taken_s = time.perf_counter() - started
                 status = msgspec.json.decode(head.params, type=_Completed).turn.status
                 assert status == "completed", bytes(head.params)
                 assert answered == bool(answer), answered

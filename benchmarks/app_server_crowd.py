@@ -47,8 +47,8 @@ async def crowd(peer: Peer, *, threads: int, idle: int, rounds: int) -> Crowd:
         listeners = await guests.arrive(url, idle)
         workers = await guests.arrive(url, threads)
         params = thread_params(str(peer.cwd))
-        begun = await asyncio.gather(*(one.request("thread/start", params) for one in workers))
-        places = list(zip(workers, [one["thread"]["id"] for one in begun], strict=True))
+        started = await asyncio.gather(*(one.request("thread/start", params) for one in workers))
+        places = list(zip(workers, [one["thread"]["id"] for one in started], strict=True))
         before_mb = memory_mb(pid)
         turns: list[float | None] = []
         for number in range(rounds):
@@ -96,13 +96,13 @@ class Guest:
                 return msgspec.json.decode(head.result)
 
     async def timed(self, method: str) -> float:
-        begun = time.perf_counter()
+        started = time.perf_counter()
         await self.request(method, {})
-        return time.perf_counter() - begun
+        return time.perf_counter() - started
 
     async def turn(self, thread_id: str, words: str) -> float | None:
         """The seconds a turn took; None where it did not end with the words it should."""
-        begun, heard = time.perf_counter(), ""
+        started, heard = time.perf_counter(), ""
         await self._ask("turn/start", turn_params(thread_id, words))
         while True:
             head = self._heads.decode(await self._socket.recv(decode=False))
@@ -113,7 +113,7 @@ class Guest:
             elif head.method == "turn/completed":
                 status = msgspec.json.decode(head.params)["turn"]["status"]
                 is_whole = (status, heard) == ("completed", words)
-                return time.perf_counter() - begun if is_whole else None
+                return time.perf_counter() - started if is_whole else None
 
     async def _ask(self, method: str, params: dict[str, Any]) -> int:
         number = next(self._numbers)

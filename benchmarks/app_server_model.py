@@ -118,11 +118,11 @@ def _saying(number: int, words: str) -> bytes:
 
 
 def _events(number: int, item: dict[str, Any], *, deltas: Sequence[dict[str, Any]]) -> bytes:
-    begun = {"id": f"resp_{number}", "object": "response", "status": "in_progress", "output": []}
-    ended = {**begun, "status": "completed", "output": [item], "usage": USAGE}
+    created = {"id": f"resp_{number}", "object": "response", "status": "in_progress", "output": []}
+    ended = {**created, "status": "completed", "output": [item], "usage": USAGE}
     started = {**item, "status": "in_progress", "content": []} if deltas else item
     events = [
-        {"type": "response.created", "response": begun},
+        {"type": "response.created", "response": created},
         {"type": "response.output_item.added", "output_index": 0, "item": started},
         *deltas,
         {"type": "response.output_item.done", "output_index": 0, "item": item},

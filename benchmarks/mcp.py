@@ -62,7 +62,7 @@ def _tell_start_up(folder: Path) -> None:
 
 
 def _first_list_s(command: Sequence[str], env: dict[str, str]) -> float:
-    begun = time.perf_counter()
+    started = time.perf_counter()
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env
     ) as server:
@@ -73,7 +73,7 @@ def _first_list_s(command: Sequence[str], env: dict[str, str]) -> float:
         server.stdin.flush()
         while json.loads(server.stdout.readline()).get("id") != 2:
             pass
-        taken = time.perf_counter() - begun
+        taken = time.perf_counter() - started
         server.stdin.close()
     return taken
 
@@ -133,12 +133,12 @@ async def _served(folder: Path, env: dict[str, str]) -> dict[str, Any]:
     try:
         async with Client(url) as client:
             await client.call_tool("spend", {})
-            begun = time.perf_counter()
+            started = time.perf_counter()
             results = await asyncio.gather(
                 *(client.call_tool("image_fit", {"image": str(path)}) for path in _files(folder)),
                 return_exceptions=True,
             )
-            taken = time.perf_counter() - begun
+            taken = time.perf_counter() - started
         status = Path(f"/proc/{process.pid}/status").read_text()
     finally:
         process.terminate()
@@ -160,9 +160,9 @@ async def _direct(folder: Path) -> None:
 
     async with Limner() as lim:
         await lim.money.spend()
-        begun = time.perf_counter()
+        started = time.perf_counter()
         await asyncio.gather(*(lim.fit(path) for path in _files(folder)))
-        print(time.perf_counter() - begun)
+        print(time.perf_counter() - started)
 
 
 async def _empty() -> None:

@@ -117,7 +117,7 @@ async def _measured(home: str, session_id: str) -> None:
 
     read: set[str] = set()
     sys.addaudithook(lambda name, args: read.add(str(args[0])) if name == "open" else None)
-    begun = time.perf_counter()
+    started = time.perf_counter()
     async with Limner(env={"LIMNER_HOME": home}, cwd=Path(home)) as lim:
         session = await lim.sessions.open(session_id)
         about = await session.about()
@@ -126,8 +126,8 @@ async def _measured(home: str, session_id: str) -> None:
         await session.history()
         ended = time.perf_counter()
     result = {
-        "open_ms": 1000 * (opened - begun),
-        "history_ms": 1000 * (ended - begun),
+        "open_ms": 1000 * (opened - started),
+        "history_ms": 1000 * (ended - started),
         "process_ms": 1000 * time.process_time(),
         "blobs_read": sum("/blobs/" in path for path in read),
     }

@@ -1,6 +1,6 @@
 """Serve pictures and conversations over HTTP, with one shared `Limner` and a budget per user.
 
-Run it with `uvicorn web_service:app`; `pip install 'limner[mcp]'` brings Starlette and uvicorn.
+Run it with `uvicorn web_service:app`; it needs `pip install starlette uvicorn`.
 """
 
 import json

@@ -17,7 +17,7 @@ import msgspec
 from limner import Agent, FittedImage, GeneratedImage, Inspection, Limner, Spend
 from limner.frontends.cli.arguments import NOT_IN_PYTHON
 from limner.frontends.mcp.spend import SpendAnswer
-from limner.frontends.mcp.tool_list import offered
+from limner.frontends.mcp.tool_list import LISTED_AS, offered
 from limner.tools import options
 from limner.tools.built_in import declarations
 from limner.tools.built_in.image_edit import EditArguments
@@ -287,7 +287,9 @@ def _rows(call: Call) -> Iterator[tuple[str, ...]]:
     schemas = {name: one.schema for name, one in declarations().items()}
     in_tool = schemas[call.tool]["properties"] if call.tool in schemas else {}
     mcp = offered().get(call.tool or "")
-    in_mcp = {} if mcp is None else mcp.input_schema.get("properties", {})
+    listed = {} if mcp is None else mcp["inputSchema"].get("properties", {})
+    declared = {other: name for name, other in LISTED_AS.get(call.tool or "", {}).items()}
+    in_mcp = {declared.get(name, name): name for name in listed}
     flags = {} if call.command is None else _flags(call.command)
     used: set[str] = set()
     for name in _parameters(call):
@@ -308,7 +310,7 @@ def _rows(call: Call) -> Iterator[tuple[str, ...]]:
         yield (
             f"`{name}`",
             f"`{name}`" if name in in_tool else NONE,
-            f"`{name}`" if name in in_mcp else NONE,
+            f"`{in_mcp[name]}`" if name in in_mcp else NONE,
             shown_flag,
             NONE if all(in_each) else why,
         )

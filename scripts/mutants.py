@@ -166,12 +166,12 @@ def try_mutant(mutant: Mutant, tests: Sequence[str], copy: Path) -> Result:
         return Result(mutant, is_killed=False, note="no test runs this line")
     path = copy / mutant.path
     original = path.read_text()
-    path.write_text(mutant.code)
+    _write(path, mutant.code)
     try:
         ran = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests],
             cwd=copy,
-            env={**os.environ, "PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"},
+            env={**os.environ, "PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": ""},
             capture_output=True,
             text=True,
             timeout=GUARD_S,
@@ -180,9 +180,16 @@ def try_mutant(mutant: Mutant, tests: Sequence[str], copy: Path) -> Result:
     except subprocess.TimeoutExpired:
         return Result(mutant, is_killed=True, note="it hangs")
     finally:
-        path.write_text(original)
+        _write(path, original)
     failed = [line for line in ran.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
     return Result(mutant, is_killed=ran.returncode != 0, note=failed[0] if failed else "")
+
+
+def _write(path: Path, code: str) -> None:
+    """Change a module. Python would keep its bytecode if the size and the second are the same."""
+    path.write_text(code)
+    for bytecode in path.parent.glob(f"__pycache__/{path.stem}.*"):
+        bytecode.unlink()
 
 
 def main() -> int:

@@ -399,7 +399,7 @@ MORE_CODES: Mapping[str, tuple[type[LimnerError], str]] = {
     "IMAGES_BLOCKED": (UserError, "The setting images.block_images forbids to send pictures."),
     "IMAGING_FAILED": (
         LimnerError,
-        "The process that decodes pictures was killed or has no thread.",
+        "The process that decodes pictures was killed.",
     ),
     "JOB_ALREADY_RECEIVED": (UserError, "Another process has fetched the picture of this job."),
     "JOB_ENDED": (LimnerError, "The job ended without a picture and cost nothing."),
@@ -427,6 +427,7 @@ MORE_CODES: Mapping[str, tuple[type[LimnerError], str]] = {
     "SERVER_REFUSED": (LimnerError, "The app-server refused the request."),
     "SESSION_EXISTS": (InputInvalid, "A session with this id exists."),
     "SESSION_IN_USE": (UserError, "Another process uses the session."),
+    "SETTINGS_CHANGED": (UserError, "The settings file was changed since the caller read it."),
     "TOO_MANY_STRAYS": (StorageError, "The database does not know most of the stored files."),
     "TOOL_CRASHED": (LimnerError, "The tool itself failed with an error that is not limner's."),
     "TOOL_NOT_ALLOWED": (ToolUnavailable, "The tool is not among those of this turn."),

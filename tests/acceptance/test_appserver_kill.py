@@ -62,8 +62,8 @@ class LookingModel(ResponsesServer):
             self.on_held()
             return Reply(hold=Gate())
         body = seen.json()
-        begun = [at for at, one in enumerate(body["input"]) if _says(one, LOOK, AND_NOW)]
-        since = body["input"][begun[-1] :]
+        started = [at for at, one in enumerate(body["input"]) if _says(one, LOOK, AND_NOW)]
+        since = body["input"][started[-1] :]
         made = sum(one["type"] == "function_call" for one in body["input"])
         if _says(since[0], AND_NOW) or any(one["type"] == "function_call" for one in since):
             return self.streamed(says("I see."), body)

@@ -297,7 +297,7 @@ async def test_a_client_with_the_tasks_extension_polls_by_itself(
     tasks = Tasks(held(openai))
     async with listening(studio) as server, Client(server.url, extensions=[tasks]) as client:
         drawn = await client.call_tool("image_generate", FOX)
-    assert [block.type for block in drawn.content] == ["text", "image", "resource_link"]
+    assert [block.type for block in drawn.content] == ["text", "image"]
     assert value_of(drawn)["path"] == str(studio.files[0])
     assert tasks.states == ["working", "completed"]
     assert len(openai.sent("generate")) == 1

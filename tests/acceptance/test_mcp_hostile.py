@@ -231,7 +231,7 @@ async def test_a_gigabyte_on_standard_input_is_refused_without_being_kept(studio
         process.stdin.close()
         await process.wait()
     by_id = {answer["id"]: answer for answer in answers}
-    assert by_id[7]["error"]["message"] == "A message may have 16,777,216 bytes at most."
+    assert by_id[7]["error"]["message"] == "Invalid request: longer than 16,777,216 bytes"
     assert by_id[8]["result"] == {}
     peak_kb = int(status.partition("VmHWM:")[2].split()[0])
     assert peak_kb < 400_000

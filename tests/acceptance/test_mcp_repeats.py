@@ -34,7 +34,7 @@ class Rooted:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    async def roots(self) -> tuple[Path, ...]:
+    async def roots(self, *, wait: bool) -> tuple[Path, ...]:
         return (self.folder,)
 
     async def ask(self, question: Question, call: RunningCall) -> bool:
@@ -172,5 +172,5 @@ async def test_an_id_that_was_never_given_out_is_not_kept(studio: Studio) -> Non
     async with inside(studio) as client:
         refused = await client.call_tool("image_job", {"id": "call_" + "0" * 100_000})
     error = value_of(refused)["error"]
-    assert (error["code"], error["field"]) == ("INPUT_INVALID", "id")
+    assert (error["code"], error["field"]) == ("INPUT_INVALID", "job")
     assert len(error["message"]) < 500

@@ -66,7 +66,7 @@ async def test_a_client_that_gives_up_and_asks_again_has_the_picture_and_pays_on
             await client.call_tool("image_generate", FOX, read_timeout_seconds=2)
         gate.open()
         drawn = await client.call_tool("image_generate", FOX)
-    assert [block.type for block in drawn.content] == ["text", "image", "resource_link"]
+    assert [block.type for block in drawn.content] == ["text", "image"]
     assert len(openai.sent("generate")) == 1
     assert [row for row in await ledger(studio) if row[0] != "released"] == [("settled", True)]
     assert value_of(drawn)["path"] == str(studio.files[0])
@@ -110,7 +110,7 @@ async def test_beyond_the_set_time_a_call_answers_with_a_job_that_has_the_pictur
     about = value_of(done)
     assert (about["job"], about["status"]) == (told["job"], "done")
     assert about["path"] == str(studio.files[0])
-    assert [block.type for block in done.content] == ["text", "image", "resource_link"]
+    assert [block.type for block in done.content] == ["text", "image"]
     assert await ledger(studio) == [("settled", True)]
 
 
@@ -202,7 +202,7 @@ async def test_a_service_with_job_ids_delivers_after_the_server_was_killed(
         while value_of(done := await client.call_tool(*call)).get("status") == "running":
             pass
     assert value_of(done)["path"] == str(studio.files[0])
-    assert [block.type for block in done.content] == ["text", "image", "resource_link"]
+    assert [block.type for block in done.content] == ["text", "image"]
     assert len(replicate.sent("create")) == 1
     assert await ledger(studio) == [("settled", True)]
 

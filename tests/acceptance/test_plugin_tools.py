@@ -86,7 +86,7 @@ async def test_a_tool_of_another_package_is_listed_and_called_over_mcp(
         "20 of 20",
         {"width": 8, "height": 6},
     )
-    assert [block.type for block in result.content] == ["text", "image", "resource_link"]
+    assert [block.type for block in result.content] == ["text", "image"]
     assert isinstance(refused.content[0], types.TextContent)
     error = json.loads(refused.content[0].text)["error"]
     assert (error["code"], error["message"]) == ("INPUT_INVALID", "sides must be a whole number")

@@ -32,7 +32,7 @@ if inspect.iscoroutine(waiting):
 """
 # These go on until somebody stops them, or fetch something; other tests start them.
 ENDLESS = (
-    "pip install 'limner[mcp]'",
+    "pip install limner",
     "limner chat",
     "limner app-server --listen ws://127.0.0.1:8791",
     "limner codex --",

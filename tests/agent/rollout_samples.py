@@ -10,7 +10,7 @@ from typing import Any
 from tests.agent.agent_pictures import data_url
 
 THREAD = "01a1dcb7-7dea-7d33-8136-def2e2c6b1c2"
-BEGUN_MS = 1_794_704_375_189
+STARTED_MS = 1_794_704_375_189
 META: dict[str, Any] = {
     "id": THREAD,
     "timestamp": "2026-11-15T00:59:35.189Z",

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from tests.agent.agent_pictures import data_url, encoded, handle_of, program
 from tests.agent.rollout_samples import (
-    BEGUN_MS,
     META,
+    STARTED_MS,
     THREAD,
     call,
     item,
@@ -105,7 +105,7 @@ async def test_events_show_the_turns_with_their_messages_and_pictures(tmp_path: 
         lines = [line("session_meta", META), *(item(one, at) for at, one in enumerate(items))]
         await lim.import_session(write(tmp_path, lines))
         told = await lim.export_session(THREAD, tmp_path / "talk.jsonl")
-    started = BEGUN_MS // 1000
+    started = STARTED_MS // 1000
     words = {"local_images": [], "text_elements": []}
     assert payloads(told.path, "event_msg") == [
         {

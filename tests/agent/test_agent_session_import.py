@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.agent.agent_pictures import data_url, encoded, handle_of, program
 from tests.agent.rollout_samples import (
-    BEGUN_MS,
     META,
+    STARTED_MS,
     THREAD,
     call,
     item,
@@ -33,10 +33,12 @@ from limner.agent.rollout import Entry, EventLine, UnreadableLine, entries, pars
 from limner.agent.session import SessionAbout
 from limner.agent.session_import import ImportedSession
 from limner.agent.session_options import SessionOptions
+from limner.agent.stored_turns import group_turns
 from limner.agent.untrusted import fence_items
 from limner.client import Limner
 from limner.errors import InputInvalid, MissingExtra, StorageError
 from limner.wires.base import HANDLE_URL
+from limner.wires.items import first_text
 
 PICTURE = encoded(1)
 URL = f"{HANDLE_URL}{handle_of(PICTURE)}"
@@ -93,8 +95,8 @@ async def test_a_rollout_becomes_a_session(lim: Limner) -> None:
                 "is_whole": True,
             },
         },
-        created_ms=BEGUN_MS,
-        updated_ms=BEGUN_MS + 7000,
+        created_ms=STARTED_MS,
+        updated_ms=STARTED_MS + 7000,
         archived_ms=None,
         forked_from=None,
         items=6,
@@ -103,7 +105,7 @@ async def test_a_rollout_becomes_a_session(lim: Limner) -> None:
         spent_nano=0,
     )
     (answer,) = await session.page(from_seq=4, limit=1)
-    assert answer.created_ms == BEGUN_MS + 6000
+    assert answer.created_ms == STARTED_MS + 6000
     assert answer.item == {
         "type": "function_call_output",
         "call_id": "call_1",
@@ -134,8 +136,8 @@ async def test_no_base64_of_a_picture_is_left_anywhere_in_the_home(lim: Limner) 
         {"type": "image_generation_call", "result": url},
         output("x", embedded.replace(base64.b64encode(noise).decode(), url)),
         {"type": "of_tomorrow", "deep": [{"in": f"see {url}."}]},
-        said("s"),
-        output("y", [shown(url)]),
+        {**said("s"), "compaction": "compaction-9"},
+        {**output("y", [shown(url)]), "compaction": "compaction-9"},
     ]
     assert (lim.home.blobs / handle_of(noise)[:2] / handle_of(noise)).read_bytes() == noise
 
@@ -222,9 +224,9 @@ def test_a_line_that_is_too_long_is_passed_over_without_being_kept(tmp_path: Pat
         found = list(entries(file, max_line_bytes=1000))
     too_long = UnreadableLine(reason="it is too long")
     assert [entry for entry, _ in found] == [
-        EventLine(items=(said("one"),), at_ms=BEGUN_MS),
+        EventLine(items=(said("one"),), at_ms=STARTED_MS),
         too_long,
-        EventLine(items=(said("two"),), at_ms=BEGUN_MS),
+        EventLine(items=(said("two"),), at_ms=STARTED_MS),
         too_long,
     ]
     assert sum(size for _, size in found) == path.stat().st_size
@@ -261,22 +263,52 @@ async def test_a_file_that_lost_its_first_line_is_still_a_session(lim: Limner) -
     told = await lim.import_session(write(lim.cwd, [item(said("hi"), 4)]))
     assert told.session_id is not None
     about = await (await lim.sessions.open(told.session_id)).about()
-    assert (about.created_ms, about.items) == (BEGUN_MS + 4000, 1)
+    assert (about.created_ms, about.items) == (STARTED_MS + 4000, 1)
 
 
 async def test_a_model_is_sent_the_history_from_the_compaction_on(lim: Limner) -> None:
     lines = [
         line("session_meta", META),
         item(said("a long story")),
+        item(said("I see.", role="assistant")),
         line("compacted", {"message": "In short.", "replacement_history": [said("in short")]}),
         item(said("more")),
-        line("compacted", {"message": "Shorter still."}),
-        item(said("and now?")),
     ]
     told = await lim.import_session(write(lim.cwd, lines))
-    assert told.items == 5
+    assert told.items == 4
     history = await (await lim.sessions.open(THREAD)).history()
-    assert history == [said("Shorter still."), said("and now?")]
+    assert history == [{**said("in short"), "compaction": "compaction-2"}, said("more")]
+
+
+async def test_the_users_words_stay_beside_the_summary_of_an_old_codex(lim: Limner) -> None:
+    long, recent = said("x" * 90_000), said("And the owl?")
+    lines = [
+        line("session_meta", META),
+        item(said("too old")),
+        item(long),
+        item(said("Draw a fox.")),
+        item(said("Done.", role="assistant")),
+        item(said("<turn_aborted>stopped</turn_aborted>")),
+        item({**recent, "content": [*recent["content"], shown(data_url(PICTURE))]}),
+        line("compacted", {"message": "A fox was drawn."}),
+        item(said("Go on.")),
+    ]
+    await lim.import_session(write(lim.cwd, lines))
+    session = await lim.sessions.open(THREAD)
+    owl = shown(f"{HANDLE_URL}{handle_of(PICTURE)}")
+    mark = {"compaction": "compaction-6"}
+    assert await session.history() == [
+        {**said("Draw a fox."), **mark},
+        {**recent, "content": [*recent["content"], owl], **mark},
+        {**said("A fox was drawn."), **mark},
+        said("Go on."),
+    ]
+    stored = [one async for one in session.items()]
+    turns = [[one.item for one in turn.items] for turn in group_turns(stored)]
+    assert [words for turn in turns for item in turn if (words := first_text(item))[:1] != "x"] == [
+        *["too old", "Draw a fox.", "Done.", "<turn_aborted>stopped</turn_aborted>"],
+        *["And the owl?", "Draw a fox.", "Go on."],
+    ]
 
 
 async def test_open_calls_of_a_killed_codex_are_repaired_for_the_model(lim: Limner) -> None:
@@ -305,14 +337,17 @@ async def test_an_item_that_no_model_can_be_sent_stays_out_and_is_counted(lim: L
         "An item was left out: reasoning: Object missing required field `summary`",
     ]
     session = await lim.sessions.open(THREAD)
-    assert [(one.item, one.created_ms - BEGUN_MS) async for one in session.items()] == [
+    assert [(one.item, one.created_ms - STARTED_MS) async for one in session.items()] == [
         (said("go"), 1000),
         (output("a"), 3000),
         ({"type": "hologram", "anything": 7}, 5000),
-        (said("in short"), 0),
+        ({**said("in short"), "compaction": "compaction-3"}, 0),
         (said("on"), 7000),
     ]
-    assert await session.history() == [said("in short"), said("on")]
+    assert await session.history() == [
+        {**said("in short"), "compaction": "compaction-3"},
+        said("on"),
+    ]
 
 
 @pytest.mark.parametrize(

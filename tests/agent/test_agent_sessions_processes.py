@@ -55,14 +55,14 @@ def start(script: str, *arguments: str | Path) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)
 
 
-async def begun(path: Path) -> tuple[Store, Session]:
+async def started(path: Path) -> tuple[Store, Session]:
     store = Store(path)
     sessions = Sessions(store=store, clock=lambda: datetime.now(UTC))
     return store, await sessions.create(cwd="/")
 
 
 async def test_appended_items_survive_kill_minus_nine(tmp_path: Path) -> None:
-    store, session = await begun(tmp_path / "limner.db")
+    store, session = await started(tmp_path / "limner.db")
     with start(ENDLESS, tmp_path / "limner.db", session.id) as process:
         assert process.stdout is not None
         promised = -1
@@ -87,7 +87,7 @@ async def test_appended_items_survive_kill_minus_nine(tmp_path: Path) -> None:
 
 
 async def test_two_processes_that_append_to_one_session_lose_nothing(tmp_path: Path) -> None:
-    store, session = await begun(tmp_path / "limner.db")
+    store, session = await started(tmp_path / "limner.db")
     writers = [start(EIGHTY, tmp_path / "limner.db", session.id, name) for name in ("a", "b")]
     for writer in writers:
         assert writer.stdin is not None

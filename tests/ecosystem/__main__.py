@@ -81,6 +81,7 @@ def variables(model: ScriptedModel, home: Path) -> dict[str, str]:
         "LIMNER_IMAGES_PROVIDER": "openai-image",
         "OPENAI_API_KEY": "sk-scripted-0123456789",
         "OPENAI_BASE_URL": f"{address}/v1",
+        "OPENAI_API_BASE": f"{address}/v1",
         "ANTHROPIC_API_KEY": "scripted-0123456789",
         "ANTHROPIC_BASE_URL": address,
         "GOOGLE_API_KEY": "scripted-0123456789",

@@ -21,12 +21,14 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
         packages: the packages of its ``pip install`` lines, without limner.
         programs: its programs. A block that sets ``model`` and uses no tools stands for the first
             program with that model.
+        drops: the APIs over which the page says that the framework drops pictures.
     """
 
     name: str
     title: str
     packages: tuple[str, ...]
     programs: tuple[str, ...]
+    drops: tuple[str, ...] = ()
 
 
 def read_page(path: Path) -> Page:
@@ -43,6 +45,7 @@ def read_page(path: Path) -> Page:
         title=text.partition("\n")[0].removeprefix("# "),
         packages=tuple(sorted({one.strip('"') for one in packages} - {"limner"})),
         programs=(first, *(_with_model(first, one) for one in models), *others),
+        drops=tuple(re.findall(r"The framework drops pictures over ([\w ]+)\b", text)),
     )
 
 

@@ -56,6 +56,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     error_reported: bool = False
     drawn: int = 0
     cost_usd: float = 0
+    is_known_drop: bool = False
     day: str = ""
 
     @classmethod
@@ -69,11 +70,12 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(
             row,
             wire=WIRES[last.wire],
-            tools=sum("image" in name for name in last.tools),
+            tools=sum("image" in name for name in {*last.tools, *last.announced}),
             picture=" and ".join(shown) or None,
             place=("result" if last.pictures[0].in_result else "message") if shown else None,
             leaked_chars=max(one.leaked_chars for one in model.seen),
-            error_reported=last.failures == 1,
+            error_reported=last.saw_error,
+            is_known_drop=not shown and WIRES[last.wire] in page.drops,
             drawn=model.drawn,
             cost_usd=round(cost_usd, 6),
         )
@@ -81,7 +83,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_good(self) -> bool:
         """Whether the model saw the one picture, which was paid once and whose cost is known."""
-        seen = self.picture is not None and " and " not in self.picture
+        seen = self.is_known_drop or (self.picture is not None and " and " not in self.picture)
         return seen and self.leaked_chars == 0 and self.drawn == 1 and self.cost_usd > 0
 
     def line(self) -> str:
@@ -91,7 +93,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
             self.version,
             self.wire,
             self.tools,
-            self.picture or "**none**",
+            self.picture or ("none: its path" if self.is_known_drop else "**none**"),
             self.place or "",
             self.leaked_chars,
             "yes" if self.error_reported else "no",

@@ -31,6 +31,7 @@ from limner.testing.servers.responses_server import ResponsesServer
 # So many base64 characters in a row inside of a text are a picture that was sent as text.
 LEAK = re.compile(r"[A-Za-z0-9+/]{400,}")
 DATA_URL = re.compile(r"data:([^;,]*);base64,(.*)", re.DOTALL)
+ANNOUNCED = re.compile(r"mcp__\w*limner\w*")
 RESULTS = {"function_call_output", "custom_tool_call_output", "tool_result"}
 
 
@@ -57,8 +58,8 @@ class SeenRequest(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         wire: the API.
         tools: the names of the tools that the model may call.
-        results: how many results of tools there are.
-        failures: how many of them report an error.
+        announced: the names of tools that only the text has; the model searches for these.
+        saw_error: an error of a tool is in the request.
         pictures: the pictures, in order.
         leaked_chars: the base64 characters inside of texts.
         size_bytes: the size of the request.
@@ -67,8 +68,8 @@ class SeenRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     wire: str
     tools: tuple[str, ...]
-    results: int
-    failures: int
+    announced: tuple[str, ...]
+    saw_error: bool
     pictures: tuple[SeenPicture, ...]
     leaked_chars: int
     size_bytes: int
@@ -103,6 +104,8 @@ class ScriptedModel(LocalServer):
             "messages": AnthropicServer(),
             "gemini": GeminiServer(),
         }
+        self._histories: dict[str, list[Any]] = {}
+        self._step, self._has_searched = 0, False
         self._ids = itertools.count(1)
 
     def answer(self, seen: ReceivedRequest) -> Reply:
@@ -113,15 +116,27 @@ class ScriptedModel(LocalServer):
         if wire is None or seen.method != "POST":
             return json_reply({"object": "list", "data": [], "models": []})
         server = self._wires[wire]
-        body = seen.json()
+        body = self._with_history(seen.json())
+        seen = replace(seen, body=json.dumps(body).encode())
         request = read_request(wire, body, size_bytes=len(seen.body))
         if request.tools:
             self.seen.append(request)
         path = re.sub(r"^.*?(/v1(beta)?/)", r"\1", seen.target)
         problem = _picture_problem(wire, body) or server.objection(replace(seen, target=path))
-        return problem or _with_new_ids(
-            server.reply_with(self._next(request), seen), len(self.seen)
-        )
+        if problem is not None:
+            return problem
+        answer = self._next(request)
+        if wire == "responses":
+            output = server.whole(answer, body)["output"]
+            self._histories[f"resp_1-{len(self.seen)}"] = [*_as_list(body["input"]), *output]
+        return _with_new_ids(server.reply_with(answer, seen), len(self.seen))
+
+    def _with_history(self, body: dict[str, Any]) -> dict[str, Any]:
+        """The request with the whole history, also if the client names the last response."""
+        earlier = self._histories.get(body.get("previous_response_id") or "")
+        if earlier is None:
+            return body
+        return {**body, "input": [*earlier, *_as_list(body["input"])]}
 
     def _draw(self, seen: ReceivedRequest) -> Reply:
         self.drawn += 1
@@ -133,14 +148,19 @@ class ScriptedModel(LocalServer):
         return replace(reply, hold=gate)
 
     def _next(self, request: SeenRequest) -> ModelAnswer:
-        number = request.results
-        if not request.tools or number >= len(self._script):
+        if not request.tools or self._step >= len(self._script):
             return self._say("Done: I saw the picture.", request)
-        wanted, arguments = self._script[number]
-        found = [name for name in request.tools if name.endswith(wanted)]
-        if not found:
-            return self._say(f"There is no tool {wanted}.", request)
-        return self._call(found[0], arguments)
+        wanted, arguments = self._script[self._step]
+        names = request.tools if not self._has_searched else (*request.tools, *request.announced)
+        found = [name for name in names if name.endswith(wanted)]
+        if found:
+            self._step += 1
+            return self._call(found[0], arguments)
+        announced = [name for name in request.announced if name.endswith(wanted)]
+        if "ToolSearch" in request.tools and announced:  # Claude Code
+            self._has_searched = True
+            return self._call("ToolSearch", {"query": f"select:{announced[0]}"})
+        return self._say(f"There is no tool {wanted}.", request)
 
     def _say(self, text: str, request: SeenRequest) -> ModelAnswer:
         if "final_answer" in request.tools:  # smolagents
@@ -194,14 +214,15 @@ def read_request(wire: str, body: Mapping[str, Any], *, size_bytes: int) -> Seen
     """What a request of any API shows the model."""
     shown = {name: value for name, value in body.items() if name != "tools"}
     objects = list(_objects(shown))
+    text = json.dumps(shown).replace("\\n", " ")
     results = [one for one in objects if _is_result(one)]
     inside = [other for one in results for other in _objects(one)]
     texts = [text for one in objects for text in _texts(one)]
     return SeenRequest(
         wire=wire,
         tools=tuple(_tool_names(body.get("tools") or ())),
-        results=len(results),
-        failures=sum('"error"' in json.dumps(one).replace("\\", "") for one in results),
+        announced=tuple(dict.fromkeys(ANNOUNCED.findall(text))),
+        saw_error="INPUT_INVALID" in text,
         pictures=tuple(
             replace(picture, in_result=any(one is other for other in inside))
             for one in objects
@@ -211,6 +232,10 @@ def read_request(wire: str, body: Mapping[str, Any], *, size_bytes: int) -> Seen
         size_bytes=size_bytes,
         last_result=json.dumps(results[-1])[:600] if results else "",
     )
+
+
+def _as_list(given: Any) -> list[Any]:
+    return given if isinstance(given, list) else [{"role": "user", "content": given}]
 
 
 def _objects(value: Any) -> Iterator[Mapping[str, Any]]:

@@ -9,15 +9,16 @@ import json
 import random
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
+from msgspec.structs import replace
 from PIL import Image
 
 from limner.catalogue.images import cost_of_usage, image_models
 from limner.catalogue.vision import vision_model
-from limner.testing.servers.http_server import ReceivedRequest, Reply
+from limner.testing.servers.http_server import Gate, ReceivedRequest, Reply
 from limner.testing.servers.model_server import ModelAnswer, ScriptedCall, TokenCounts
 from limner.testing.servers.openai_server import PATHS, USAGE, OpenAIServer
 from limner.testing.servers.replicate_server import ReplicateServer
@@ -68,6 +69,21 @@ class Bill:
         self._nano: Counter[int] = Counter()
         self._times: Counter[int] = Counter()
         self._delivered: set[int] = set()
+        self._holds: dict[int, tuple[Callable[[], object], Gate]] = {}
+
+    def hold(self, number: int, on_arrival: Callable[[], object]) -> Gate:
+        """Hold the answer to a run until the gate opens; a thread calls ``on_arrival``."""
+        gate = Gate()
+        self._holds[number] = on_arrival, gate
+        return gate
+
+    def held(self, number: int, reply: Reply) -> Reply:
+        """The answer to the request that buys what a run is about, held if that is asked."""
+        if number not in self._holds:
+            return reply
+        on_arrival, gate = self._holds.pop(number)
+        on_arrival()
+        return replace(reply, hold=gate)
 
     def charge(self, number: int, nano: int, *, delivers: bool = False) -> None:
         """Charge a run for one request."""
@@ -107,7 +123,8 @@ def draw(bill: Bill, prompt: str) -> Reply:
     picture = base64.b64encode(draw_picture(number)).decode()
     answer = {"created": 1, "data": [{"b64_json": picture}], "usage": USAGE}
     body = json.dumps(answer).encode()
-    return Reply(headers={"Content-Type": "application/json"}, pieces=(body,))
+    reply = Reply(headers={"Content-Type": "application/json"}, pieces=(body,))
+    return bill.held(number, reply)
 
 
 class PredictionService(ReplicateServer):
@@ -121,7 +138,9 @@ class PredictionService(ReplicateServer):
         if self.route(seen) == "file":
             return Reply(pieces=(draw_picture(int(seen.path.rpartition("/")[2])),))
         if self.route(seen) == "create":
-            self._bill.charge(_number_in(seen.json()["input"]["prompt"]), FLUX_NANO)
+            number = _number_in(seen.json()["input"]["prompt"])
+            self._bill.charge(number, FLUX_NANO)
+            return self._bill.held(number, super().answer(seen))
         return super().answer(seen)
 
     def _end(self, prediction: dict[str, Any]) -> None:
@@ -158,4 +177,6 @@ class TalkingService(ResponsesServer):
             arguments = json.dumps({"prompt": f"picture number {number}"})
             call = ScriptedCall(name="image_generate", arguments=arguments, call_id="call_1")
             saying = ModelAnswer(pieces=(), calls=(call,))
-        return self.streamed(saying, body)
+        reply = self.streamed(saying, body)
+        # In a conversation, the picture is what it is about.
+        return reply if body.get("tools") else self._bill.held(number, reply)

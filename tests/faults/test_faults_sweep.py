@@ -9,7 +9,7 @@ import pytest
 from tests.faults.sweep import KINDS, Fault, Points, find_points, sweep
 from tests.servers.components import skipped_without
 
-SAMPLE = 12
+SAMPLE = 6
 
 
 def test_the_calls_of_a_log_are_numbered_by_thread_and_split_at_the_reservation() -> None:
@@ -41,8 +41,11 @@ def test_the_calls_of_a_log_are_numbered_by_thread_and_split_at_the_reservation(
 @pytest.mark.timeout(600)
 @skipped_without([] if shutil.which("strace") else ["strace"])
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_system_call_that_fails_loses_no_money_and_no_picture(kind: str) -> None:
-    points, verdicts = await sweep(kind, jobs=2, sample=SAMPLE)
+@pytest.mark.parametrize("answered", [False, True], ids=["reserved", "answered"])
+async def test_a_system_call_that_fails_loses_no_money_and_no_picture(
+    kind: str, answered: bool
+) -> None:
+    points, verdicts = await sweep(kind, jobs=2, sample=SAMPLE, answered=answered)
     assert [verdict for verdict in verdicts if verdict.problems] == []
     assert sum(verdict.hit for verdict in verdicts) > SAMPLE / 2
     # A call loads its modules before it reserves. A conversation loads its tools when it uses them.

@@ -304,7 +304,7 @@ def test_pasted_lines_and_continued_lines_are_one_message_and_kept_as_such(
     again.leave()
 
 
-def test_sessions_are_left_resumed_copied_and_begun_anew(
+def test_sessions_are_left_resumed_copied_and_started_anew(
     scripted: tuple[Talk, CommandLine],
 ) -> None:
     model, cli = scripted

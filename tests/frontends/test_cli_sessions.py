@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from backports import zstd
 from tests.agent.agent_pictures import data_url, encoded
-from tests.agent.rollout_samples import BEGUN_MS, THREAD, screenshot_session, write
+from tests.agent.rollout_samples import STARTED_MS, THREAD, screenshot_session, write
 from tests.frontends.cli_process import CommandLine, Done
 
 OTHER = THREAD.replace("01a1", "02b2")
@@ -114,7 +114,7 @@ def test_a_session_is_shown_item_by_item(talk: CommandLine) -> None:
     )
     part = talk.run("sessions", "show", THREAD, "--from", "1", "--limit", "2", "--json").json
     assert [one["seq"] for one in part["items"]] == [1, 2]
-    assert part["items"][0]["at_ms"] == BEGUN_MS + 2000
+    assert part["items"][0]["at_ms"] == STARTED_MS + 2000
     assert part["next"] == 3
     assert part["session"]["id"] == THREAD
 

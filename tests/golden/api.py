@@ -24,7 +24,7 @@ Json = Any
 _META = r"Annotated\[([^,]+), Meta\((?:[^()]|\([^()]*\))*\)\]"
 
 # Texts of which at least one changes each setting from its default.
-SAMPLES = ("true", "false", "3", "0.5", "fast", "auto", "never", "read-only", "png,bmp")
+SAMPLES = ("true", "false", "3", "0.5", "fast", "auto", "never", "read-only", "png,bmp", "path")
 
 
 # --- tools ---
@@ -97,17 +97,7 @@ def _variable(key: str, default: object) -> str:
     name = f"LIMNER_{key.upper().replace('.', '_')}"
     section, _, member = key.partition(".")
     with tempfile.TemporaryDirectory() as folder:
-        for sample in (
-            "true",
-            "false",
-            "3",
-            "0.5",
-            "fast",
-            "auto",
-            "never",
-            "read-only",
-            "png,bmp",
-        ):
+        for sample in SAMPLES:
             env = _environment(folder, **{name: sample})
             try:
                 found = limner.Limner(env=env, cwd=Path(folder)).settings

@@ -302,22 +302,27 @@ async def test_a_worker_that_cannot_start_is_not_an_image_error(
     assert type(caught.value) is LimnerError
 
 
-async def test_a_worker_without_a_thread_for_its_time_limit_is_an_error_that_says_so(
+async def test_a_worker_needs_a_thread_for_its_time_limits_and_no_other_for_its_jobs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def refuse(_: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name == "limner-watchdog":
+            raise RuntimeError("can't start new thread")
+        start(thread)
 
-    before = worker_pids()
+    before, start = worker_pids(), threading.Thread.start
     async with Imaging(workers=1) as pool:
-        for _ in ("no worker runs", "one runs"):
-            with monkeypatch.context() as system:
-                system.setattr(threading.Timer, "start", refuse)
-                with pytest.raises(LimnerError, match="has no thread") as caught:
-                    await pool.verify(SMALL_PNG)
-            assert caught.value.code == "IMAGING_FAILED"
+        with monkeypatch.context() as system:
+            system.setattr(threading.Thread, "start", refuse)
+            with pytest.raises(LimnerError, match="could not be started: can't start new thread"):
+                await pool.verify(SMALL_PNG)
+        assert worker_pids() == before
+        await pool.verify(SMALL_PNG)
+        threads = threading.active_count()
+        with monkeypatch.context() as system:
+            system.setattr(threading.Thread, "start", refuse)
             assert (await pool.verify(SMALL_PNG)).width == 3
-    assert worker_pids() == before
+        assert threading.active_count() == threads
 
 
 HOST = """

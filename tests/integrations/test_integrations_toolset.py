@@ -12,7 +12,8 @@ import pytest
 from limner.blocking import wait_for
 from limner.client import Limner
 from limner.errors import InputInvalid
-from limner.integrations.toolset import ToolAnswer, Toolset, needs
+from limner.integrations import needs
+from limner.integrations.toolset import ToolAnswer, Toolset
 from limner.testing import FakeServices
 from limner.tools.base import Question
 

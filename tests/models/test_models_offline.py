@@ -15,6 +15,9 @@ from tests.models.offline_talks import (
     PHOTO,
     ROBOT,
     TWO,
+    answered,
+    called,
+    next_step,
     said,
     turn,
     user,
@@ -26,7 +29,7 @@ from limner.models.offline.intents import NEEDS_TWO, NO_WEB, NOTHING_YET, WELCOM
 from limner.models.offline.replies import IS_A_RULE
 from limner.tools.arguments import conform
 from limner.wires import items
-from limner.wires.base import Answer, Prompt, Usage
+from limner.wires.base import Answer, Prompt, ToolOffer, Usage
 
 DRAW: list[tuple[str, dict[str, Any]]] = [
     ("draw a red robot with a hat", {"prompt": "a red robot with a hat"}),
@@ -250,6 +253,32 @@ def test_who_asks_what_this_is_is_told(words: str) -> None:
     told = said(words, after=ONE)
     assert isinstance(told, str)
     assert told.startswith("I am limner/offline, a set of rules and not a language model.\n")
+
+
+def test_a_tool_of_another_program_is_called_if_the_user_names_it() -> None:
+    text = {"type": "string"}
+    shapes: dict[str, dict[str, Any]] = {
+        "shot": {"properties": {"target": text}},
+        "searchDocs": {"properties": {"query": text}, "required": ["query"]},
+        "set_volume": {"properties": {"level": {"type": "integer"}}, "required": ["level"]},
+    }
+    offers = [
+        *OFFERS,
+        *(ToolOffer(name=name, description="", schema=shape) for name, shape in shapes.items()),
+    ]
+    for words, step in {
+        "take a shot": ("shot", {}),
+        "Please take a shot of my screen!": ("shot", {}),
+        "search the docs for cats": ("searchDocs", {"query": "search the docs for cats"}),
+        "draw a shot of the sea": ("image_generate", {"prompt": "a shot of the sea"}),
+    }.items():
+        assert next_step([user(words)], offers) == step
+    assert "image_generate" not in next_step([user("set the volume")], offers)
+    assert next_step([user("take a shot")]) == said("take a shot")
+    taken = [user("take a shot"), called("shot", "c"), answered("c", "The window:", PHOTO)]
+    assert next_step(taken, offers) == f"The window:\n\n{IS_A_RULE}"
+    look = [*taken, items.message("assistant", items.text_part("ok")), user("what is in it?")]
+    assert next_step(look, offers)[0] == "inspect_image"
 
 
 def test_where_a_picture_is_and_what_it_cost_needs_no_tool() -> None:

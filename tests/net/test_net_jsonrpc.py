@@ -207,7 +207,7 @@ def test_property_lines_do_not_depend_on_how_they_arrive(data: bytes, places: li
     found: list[Line] = [line for chunk in cut(data, places) for line in lines.feed(chunk)]
     found += lines.end()
     expected = [line for line in data.split(b"\n") if line.strip() or len(line) > 12]
-    assert found == [line if len(line) <= 12 else MessageHead(line[:12]) for line in expected]
+    assert found == [line if len(line) <= 12 else MessageHead(line[:12], 12) for line in expected]
 
 
 def test_of_a_line_that_is_too_long_only_the_beginning_is_kept() -> None:

@@ -1,4 +1,4 @@
-"""Requests are sent once; what cannot have begun is tried again, and nothing else."""
+"""Requests are sent once; what cannot have started is sent again, and nothing else."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ async def test_a_model_on_the_hub_is_named_by_its_owner_and_name(
         ("pipeline", {"DIFFUSERS_DEVICE": "tpu"}, "DIFFUSERS_DEVICE is not a device: 'tpu'"),
     ],
 )
-async def test_what_cannot_be_drawn_with_is_said_before_a_process_is_begun(
+async def test_what_cannot_be_drawn_with_is_said_before_a_process_is_started(
     model: str, variables: Any, said: str, draw: Callable[..., Drawing]
 ) -> None:
     with pytest.raises(UserError) as caught:

@@ -210,7 +210,7 @@ async def test_what_cannot_be_done_is_refused_before_anything_is_sent(
         ("fal-ai/flux-pro/kontext", Size(1024, 1024), [Size(2048, 2048)], 40_000_000),
     ],
 )
-def test_prices_are_by_the_begun_megapixel_of_what_is_drawn_and_drawn_from(
+def test_prices_are_by_the_started_megapixel_of_what_is_drawn_and_drawn_from(
     model: str, size: Size, sources: list[Size], nano: int
 ) -> None:
     row = fal.SPEC.model(model)

@@ -189,7 +189,7 @@ async def test_of_several_pictures_the_last_is_the_one(
     assert (await draw(GeminiImage(connect(server.base_url))))[1] == PICTURE
 
 
-async def test_the_caller_hears_that_work_has_begun(
+async def test_the_caller_hears_that_work_has_started(
     server: GeminiImageServer, connect: Connect
 ) -> None:
     desk = FakeDesk()

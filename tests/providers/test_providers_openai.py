@@ -201,7 +201,7 @@ async def test_a_rate_limit_passes_and_the_picture_is_bought_once(
     assert len(openai_server.requests) == 3
 
 
-async def test_the_caller_hears_that_work_has_begun(
+async def test_the_caller_hears_that_work_has_started(
     openai_server: OpenAIServer, connect: Callable[..., Connection]
 ) -> None:
     desk = FakeDesk()

@@ -46,7 +46,7 @@ EDIT = replace(
     SHOWN,
     sources=(SourceImage(handle="0" * 64, mime="image/webp", width=8, height=8, data=b"webp"),),
 )
-BEGUN = Progress(message="OpenAI is drawing", elapsed_s=0.0)
+STARTED = Progress(message="OpenAI is drawing", elapsed_s=0.0)
 COST = Receipt(prompt_used="a fox", cost_nano=50 * 5_000 + 439 * 30_000, cost_source="computed")
 
 
@@ -89,7 +89,7 @@ async def test_unfinished_pictures_are_shown_and_the_finished_one_is_poured(
 ) -> None:
     assert await drawing.draw(request_) == COST
     assert bytes(drawing.sink.data) == PICTURE
-    assert drawing.desk.progress == [BEGUN, unfinished(1), unfinished(2)]
+    assert drawing.desk.progress == [STARTED, unfinished(1), unfinished(2)]
 
 
 async def test_they_are_asked_for_in_the_vendors_words(
@@ -144,7 +144,7 @@ async def test_a_service_that_streams_nothing_has_drawn_all_the_same(
     answer = {"data": [{"b64_json": base64.b64encode(b"plain").decode()}]}
     openai_server.script("generate", json_reply(answer))
     assert await drawing.draw() == Receipt(prompt_used="a fox")
-    assert (bytes(drawing.sink.data), drawing.desk.progress) == (b"plain", [BEGUN])
+    assert (bytes(drawing.sink.data), drawing.desk.progress) == (b"plain", [STARTED])
 
 
 async def test_events_that_nobody_knows_and_names_that_are_missing_do_no_harm(
@@ -183,7 +183,7 @@ async def test_no_more_unfinished_pictures_are_shown_than_were_asked_for(
     too_many = [partial(b"unfinished %d" % number, number) for number in range(9)]
     openai_server.script("generate", events_reply(*too_many, completed(b64_json="QQ==")))
     await drawing.draw()
-    assert drawing.desk.progress == [BEGUN, unfinished(1), unfinished(2)]
+    assert drawing.desk.progress == [STARTED, unfinished(1), unfinished(2)]
 
 
 async def test_the_time_that_has_passed_is_told(

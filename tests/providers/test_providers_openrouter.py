@@ -163,7 +163,7 @@ async def test_quality_and_background_go_to_a_model_that_has_them(
     assert_legal(body)
 
 
-async def test_the_caller_hears_that_work_has_begun(
+async def test_the_caller_hears_that_work_has_started(
     server: OpenRouterServer, connect: Connect
 ) -> None:
     desk = FakeDesk()

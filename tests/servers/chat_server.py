@@ -69,7 +69,7 @@ class ChatServer(ModelServer):
             error = {"message": failure.message, "type": "server_error", "code": failure.code}
             return before, [ServerEvent(data={"error": error})]
         after = [ServerEvent(data=head | {"choices": [_choice({}, _reason(answer))]})]
-        if answer.usage is not None and body["stream_options"]["include_usage"]:
+        if answer.usage is not None and (body.get("stream_options") or {}).get("include_usage"):
             after.append(ServerEvent(data=head | {"choices": [], "usage": _usage(answer.usage)}))
         return before, [*after, ServerEvent(data="[DONE]")]
 
@@ -82,8 +82,8 @@ def _call(call: ScriptedCall) -> dict[str, Any]:
 def _calling(at: int, call: ScriptedCall) -> list[dict[str, Any]]:
     """The first piece has the name, the others go on with the arguments."""
     first, *rest = halves(call.arguments)
-    begun = _call(call) | {"index": at, "function": {"name": call.name, "arguments": first}}
-    pieces = [begun, *({"index": at, "function": {"arguments": piece}} for piece in rest)]
+    started = _call(call) | {"index": at, "function": {"name": call.name, "arguments": first}}
+    pieces = [started, *({"index": at, "function": {"arguments": piece}} for piece in rest)]
     return [{"tool_calls": [piece]} for piece in pieces]
 
 

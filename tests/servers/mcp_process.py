@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Literal
 
+import anyio
 import httpx2
 import msgspec
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
 from tests.acceptance.conftest import Studio
 
-from limner.frontends.mcp.server import build_server
+from limner.frontends.mcp.server import McpServer
+from limner.frontends.mcp.stdio import serve_lines
 
 GUARD_S = 60.0
 WORDS = ("-m", "limner", "mcp")
@@ -33,7 +38,45 @@ def environment(studio: Studio, more: Mapping[str, str] | None = None) -> dict[s
 
 def inside(studio: Studio, *, mode: Mode = "auto", **options: Any) -> Client:
     """A client of a server in this very process."""
-    return Client(build_server(env=studio.env, cwd=studio.cwd), mode=mode, **options)
+    return Client(_wired(studio), mode=mode, **options)
+
+
+class _Wire:
+    """The server's end of two streams of the official client."""
+
+    def __init__(self, incoming: Any, outgoing: Any) -> None:
+        self._incoming, self._outgoing = incoming, outgoing
+
+    async def send(self, messages: Sequence[bytes]) -> None:
+        for message in messages:
+            found = jsonrpc_message_adapter.validate_json(message)
+            with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+                await self._outgoing.send(SessionMessage(found))
+
+    async def receive(self) -> bytes | None:
+        try:
+            sent = await self._incoming.receive()
+        except (anyio.EndOfStream, anyio.ClosedResourceError):
+            return None
+        return sent.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+
+    def abort(self) -> None:
+        self._incoming.close()
+
+
+@asynccontextmanager
+async def _wired(studio: Studio) -> AsyncGenerator[tuple[Any, Any]]:
+    to_server, at_server = anyio.create_memory_object_stream[Any](10)
+    to_client, at_client = anyio.create_memory_object_stream[Any](10)
+    server = McpServer(env=studio.env, cwd=studio.cwd)
+    serving = asyncio.create_task(serve_lines(server, _Wire(at_server, to_client)))
+    try:
+        yield at_client, to_server
+    finally:
+        to_server.close()
+        await serving
+        at_client.close()
+        to_client.close()
 
 
 def by_pipes(studio: Studio, *, mode: Mode = "auto", **options: Any) -> Client:

@@ -176,8 +176,8 @@ def test_discarding_waits_for_a_reader_in_another_thread(blobs: Blobs) -> None:
     """A closed file's number may be reused, so a late reader would see another file's bytes."""
     data = os.urandom(4_000_000)
 
-    def read(writer: BlobWriter, begun: threading.Event) -> bytes | None:
-        begun.set()
+    def read(writer: BlobWriter, started: threading.Event) -> bytes | None:
+        started.set()
         try:
             return writer.read_all()
         except StorageError:
@@ -187,9 +187,9 @@ def test_discarding_waits_for_a_reader_in_another_thread(blobs: Blobs) -> None:
         for _ in range(20):
             writer = blobs.writer(max_bytes=len(data))
             writer.write(data)
-            begun = threading.Event()
-            seen = thread.submit(read, writer, begun)
-            begun.wait()
+            started = threading.Event()
+            seen = thread.submit(read, writer, started)
+            started.wait()
             writer.discard()
             assert seen.result() in (data, None)
 

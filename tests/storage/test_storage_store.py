@@ -75,7 +75,7 @@ async def test_the_connection_is_as_careful_as_money_needs(store: Store) -> None
     assert await store.read(pragmas) == ["wal", 2, 1, 30_000]
 
 
-async def test_a_session_is_begun_once_and_touched_after(store: Store) -> None:
+async def test_a_session_is_started_once_and_touched_after(store: Store) -> None:
     await store.write(lambda tx: (touch(tx, "a", 10), touch(tx, "b", 20)))
     assert await store.write(lambda tx: touch(tx, "a", 30)) == 1
     await store.write(lambda tx: touch(tx, "b", 15))
@@ -137,14 +137,22 @@ async def test_a_write_that_is_committed_succeeds_even_if_the_copy_of_the_day_fa
     assert [row["id"] for row in await store.read(sessions)] == ["s"]
 
 
-async def test_a_lock_that_the_system_did_not_change_is_an_error_of_the_disk(store: Store) -> None:
-    def fail(_: Transaction) -> None:
+async def test_after_a_lock_that_the_system_did_not_release_the_store_connects_again(
+    store: Store,
+) -> None:
+    connections: list[sqlite3.Connection] = []
+
+    def fail(tx: Transaction) -> None:
+        connections.append(tx._connection)  # pyright: ignore[reportPrivateUsage]
         error = sqlite3.OperationalError("locking protocol")
         error.sqlite_errorname = "SQLITE_PROTOCOL"
         raise error
 
     with pytest.raises(StorageError, match=r"cannot be written \(locking protocol\)"):
         await store.write(fail)
+    assert await store.write(touch) == 1
+    with pytest.raises(sqlite3.ProgrammingError, match="closed database"):
+        connections[0].in_transaction  # noqa: B018
 
 
 async def test_a_bug_in_a_query_stays_as_it_is_and_is_not_its_own_cause(store: Store) -> None:
@@ -181,15 +189,15 @@ def test_one_store_serves_one_event_loop_after_another(path: Path) -> None:
 
 
 async def test_a_write_cancelled_in_the_queue_never_starts(store: Store) -> None:
-    begun, go_on = threading.Event(), threading.Event()
+    started, go_on = threading.Event(), threading.Event()
 
     def slow(tx: Transaction) -> None:
-        begun.set()
+        started.set()
         assert go_on.wait(30)
         touch(tx, "slow")
 
     running = asyncio.create_task(store.write(slow))
-    await asyncio.to_thread(begun.wait)
+    await asyncio.to_thread(started.wait)
     queued = asyncio.create_task(store.write(lambda tx: touch(tx, "queued")))
     await asyncio.sleep(0)  # one turn of the loop, in which the write is submitted
     queued.cancel()
@@ -201,16 +209,16 @@ async def test_a_write_cancelled_in_the_queue_never_starts(store: Store) -> None
 
 
 async def test_a_write_cancelled_while_it_runs_completes(store: Store) -> None:
-    begun, go_on = threading.Event(), threading.Event()
+    started, go_on = threading.Event(), threading.Event()
 
     def slow(tx: Transaction) -> None:
         touch(tx, "first")
-        begun.set()
+        started.set()
         assert go_on.wait(30)
         touch(tx, "second")
 
     running = asyncio.create_task(store.write(slow))
-    await asyncio.to_thread(begun.wait)
+    await asyncio.to_thread(started.wait)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running

@@ -46,14 +46,14 @@ def on_disk(path: Path) -> int:
 @asynccontextmanager
 async def held(store: Store) -> AsyncGenerator[None]:
     """The store is busy with a read until the block ends, so that all else has to wait."""
-    begun, go_on = threading.Event(), threading.Event()
+    started, go_on = threading.Event(), threading.Event()
 
     def read(_: Transaction) -> None:
-        begun.set()
+        started.set()
         assert go_on.wait(30)
 
     reading = asyncio.create_task(store.read(read))
-    await asyncio.to_thread(begun.wait)
+    await asyncio.to_thread(started.wait)
     try:
         yield
     finally:

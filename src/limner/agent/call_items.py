@@ -21,17 +21,22 @@ from limner.wires.items import (
 SAYS_IT_FAILED = "The tool says that it failed."
 
 
-def parse_call(item: Item) -> ToolCall:
+def parse_call(item: Item, *, takes_any_json: bool = False) -> ToolCall:
     """The call in an item.
 
+    Args:
+        item: the call as the model made it.
+        takes_any_json: its arguments need not be a JSON object.
+
     Raises:
-        InputInvalid: its arguments are not a JSON object, as in an answer that was cut off.
+        InputInvalid: its arguments are not JSON, as in an answer that was cut off; or no object.
     """
     call_id, name = str(item.get("call_id")), str(item.get("name"))
     if item.get("type") == "custom_tool_call":
         return ToolCall(call_id=call_id, name=name, arguments={"input": item.get("input")})
     try:
-        arguments = msgspec.json.decode(str(item.get("arguments") or "{}"), type=dict[str, Any])
+        kind: Any = Any if takes_any_json else dict[str, Any]
+        arguments: Any = msgspec.json.decode(str(item.get("arguments") or "{}"), type=kind)
     except (msgspec.DecodeError, RecursionError) as error:
         raise InputInvalid(
             f"failed to parse function arguments: {error}",

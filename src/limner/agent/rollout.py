@@ -45,11 +45,15 @@ class TurnContextLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EventLine(msgspec.Struct, frozen=True, kw_only=True):
-    """Items of the history; ``compacts`` if they replace all before them."""
+    """Items of the history; ``compacts`` if they replace all before them.
+
+    ``keeps_input`` if the user's messages before them stay.
+    """
 
     items: tuple[dict[str, Any], ...]
     at_ms: int | None = None
     compacts: bool = False
+    keeps_input: bool = False
 
 
 class OtherLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,7 +147,10 @@ def _entry(kind: str, payload: dict[str, Any], at_ms: int | None) -> Entry:
                 return UnreadableLine(reason="its item has no type")
             return EventLine(items=(payload,), at_ms=at_ms)
         case "compacted":
-            return EventLine(items=_replacement(payload), at_ms=at_ms, compacts=True)
+            is_old = not isinstance(payload.get("replacement_history"), list)
+            return EventLine(
+                items=_replacement(payload), at_ms=at_ms, compacts=True, keeps_input=is_old
+            )
         case _:
             return OtherLine()
 

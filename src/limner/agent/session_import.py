@@ -24,6 +24,7 @@ from limner.agent.rollout import (
 )
 from limner.agent.session import Session
 from limner.agent.sessions import SESSION_EXISTS, Sessions
+from limner.agent.stored_turns import is_context
 from limner.content import Picture
 from limner.display_text import quote
 from limner.errors import InputInvalid, LimnerError
@@ -96,6 +97,7 @@ def _replace_texts(value: Any, urls: Mapping[str, str]) -> Any:
 BATCH_BYTES = 16 * 1024 * 1024
 BATCH_LINES = 200
 MAX_WARNINGS = 20
+KEPT_INPUT_CHARS = 80_000  # Codex counts 20,000 tokens
 SOURCE = "imported history"
 ORIGINATOR = "limner"
 # The fields of the session's line that are needed to continue it; below, those of a turn's line.
@@ -238,6 +240,11 @@ class _Import:
 
     async def _add_run(self, run: Sequence[EventLine]) -> None:
         assert self._session is not None, "the session is created before items are added"
+        if run[0].compacts:
+            first = msgspec.structs.replace(
+                run[0], items=tuple(await self._compacted_items(run[0]))
+            )
+            run = [first, *run[1:]]
         items = [item for entry in run for item in entry.items]
         times = self._fill_times([entry.at_ms for entry in run for _ in entry.items])
         ingress, imported = self._importer.ingress, self._imported
@@ -253,6 +260,13 @@ class _Import:
         imported.pictures |= {picture.handle for picture in (*ingested.pictures, *found)}
         imported.omitted += _count_pictures(items) - _count_pictures(kept)
         _warn(imported, ingested.warnings)
+
+    async def _compacted_items(self, line: EventLine) -> list[Item]:
+        """The items of a compaction, with a mark: they repeat or sum up what is stored."""
+        assert self._session is not None, "the session is created before items are added"
+        earlier = _last_input(await self._session.history()) if line.keeps_input else []
+        mark = {"compaction": f"compaction-{self._imported.items}"}
+        return [{**item, **mark} for item in (*earlier, *line.items)]
 
     def _is_valid(self, item: Item) -> bool:
         """Whether an item can be sent to a model."""
@@ -288,6 +302,21 @@ def _runs(batch: Iterable[Entry]) -> Iterator[list[EventLine]]:
             run.append(entry)
     if run:
         yield run
+
+
+def _last_input(items: Sequence[Item]) -> list[Item]:
+    """The user's last messages, as many as Codex keeps beside an old summary."""
+    kept: list[Item] = []
+    room = KEPT_INPUT_CHARS
+    for item in reversed(items):
+        is_input = item.get("type") == "message" and item.get("role") == "user"
+        if not is_input or is_context(item):
+            continue
+        room -= len(msgspec.json.encode(item))
+        if room < 0:
+            break
+        kept.insert(0, item)
+    return kept
 
 
 def _without_authority(item: Item) -> Item:

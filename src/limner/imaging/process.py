@@ -13,7 +13,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Generator, Mapping
+import time
+from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -40,7 +41,6 @@ WORKER = "limner.imaging.worker"
 OCR_WORKER = "limner.imaging.ocr_worker"
 C2PA_WORKER = "limner.imaging.c2pa_worker"
 
-CHECK_MEMORY = "Check that the machine has memory left."
 _START_TIMEOUT_S = 60.0
 _EXIT_TIMEOUT_S = 5.0
 _PIPE_BYTES = 1 << 20
@@ -102,7 +102,12 @@ class WorkerProcess:
         self._limits = limits
         self._killed = False
         self._expired = False
-        self._process = _spawn(limits, module)
+        self._watchdog = _Watchdog(self._expire)
+        try:
+            self._process = _spawn(limits, module)
+        except BaseException:
+            self._watchdog.close()
+            raise
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._jobs: IO[bytes] = self._process.stdin
@@ -110,7 +115,7 @@ class WorkerProcess:
         _widen(self._jobs)
         _widen(self._replies)
         try:
-            with self._deadline(_START_TIMEOUT_S):
+            with self._watchdog.deadline(_START_TIMEOUT_S):
                 ready, _ = pipe.receive(self._replies, max_payload_bytes=0)
             self.protections = msgspec.json.decode(ready, type=Protections)
         except EOFError:
@@ -137,7 +142,7 @@ class WorkerProcess:
             WorkerDied: the worker died.
         """
         try:
-            with self._deadline(self._limits.timeout_s):
+            with self._watchdog.deadline(self._limits.timeout_s):
                 pipe.send(self._jobs, job.header, job.payload)
                 head, payload = pipe.receive(
                     self._replies, max_payload_bytes=self._limits.max_answer_bytes
@@ -166,32 +171,13 @@ class WorkerProcess:
 
     def close(self) -> None:
         """Kill the process and release its pipes."""
+        self._watchdog.close()
         self._process.kill()
         self._process.wait()
         for stream in (self._jobs, self._replies):
             # The buffer may still hold bytes, and the other end is gone.
             with contextlib.suppress(OSError):
                 stream.close()
-
-    @contextlib.contextmanager
-    def _deadline(self, seconds: float) -> Generator[None]:
-        # Not every system can time out a read from a pipe, but a kill ends the read everywhere.
-        timer = threading.Timer(seconds, self._expire)
-        timer.daemon = True
-        try:
-            timer.start()
-        except RuntimeError as error:
-            raise LimnerError(
-                f"the imaging worker has no thread that stops it in time: {error}",
-                code="IMAGING_FAILED",
-                hint=CHECK_MEMORY,
-            ) from error
-        try:
-            yield
-        finally:
-            timer.cancel()
-            # A timer that is just firing must not kill the next job.
-            timer.join()
 
     def _expire(self) -> None:
         self._expired = True
@@ -219,10 +205,60 @@ class WorkerProcess:
                 LimnerError(
                     f"the imaging worker was killed (status {status})",
                     code="IMAGING_FAILED",
-                    hint=CHECK_MEMORY,
+                    hint="Check that the machine has memory left.",
                 )
             )
         return WorkerDied(CorruptImage(f"the picture crashed its decoder (status {status})"))
+
+
+class _Watchdog:
+    """A thread that calls ``expire`` if a deadline passes.
+
+    Not every system can time out a read from a pipe, but a kill ends the read everywhere. The
+    thread starts with the worker: if a picture was paid for, none has to start any more.
+
+    Raises:
+        LimnerError: the system has no thread left.
+    """
+
+    def __init__(self, expire: Callable[[], None]) -> None:
+        self._expire = expire
+        self._changed = threading.Condition()
+        self._deadline_s: float | None = None
+        self._closed = False
+        try:
+            threading.Thread(target=self._watch, name="limner-watchdog", daemon=True).start()
+        except RuntimeError as error:
+            raise LimnerError(f"the imaging worker could not be started: {error}") from error
+
+    @contextlib.contextmanager
+    def deadline(self, seconds: float) -> Generator[None]:
+        """Let the block take so long."""
+        with self._changed:
+            self._deadline_s = time.monotonic() + seconds
+            self._changed.notify()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._deadline_s = None
+
+    def close(self) -> None:
+        """End the thread."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+
+    def _watch(self) -> None:
+        with self._changed:
+            while not self._closed:
+                left_s = None if self._deadline_s is None else self._deadline_s - time.monotonic()
+                if left_s is None or left_s > 0:
+                    self._changed.wait(left_s)
+                else:
+                    self._deadline_s = None
+                    # With the lock: a deadline that has just passed must not kill the next job.
+                    self._expire()
 
 
 def _spawn(limits: WorkerLimits, module: str) -> subprocess.Popen[bytes]:

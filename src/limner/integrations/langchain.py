@@ -6,13 +6,13 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Any, Unpack
 
+from limner.integrations import needs
 from limner.integrations.toolset import (
     SHOWN,
     ToolAnswer,
     Toolset,
     ToolsetOptions,
     encode,
-    needs,
     schema_of,
 )
 from limner.tools.base import Question, Tool
@@ -24,9 +24,15 @@ with needs("langchain"):
 _Blocks = tuple[list[dict[str, str]], dict[str, Any]]
 
 
-def limner_tools(**options: Unpack[ToolsetOptions]) -> list[StructuredTool]:
-    """The tools for an agent; ``artifact`` of a tool message has the cost and the handles."""
-    own = Toolset(**options)
+def limner_tools(
+    *, approval: bool = False, **options: Unpack[ToolsetOptions]
+) -> list[StructuredTool]:
+    """The tools for an agent; the ``artifact`` of a tool's message has the cost and the handles.
+
+    With ``approval`` a question for a person interrupts the graph, until ``Command(resume=True)``
+    or ``Command(resume=False)``.
+    """
+    own = Toolset(**options, **({"ask": _interrupt} if approval else {}))
 
     def adapt(tool: Tool) -> StructuredTool:
         async def run(**arguments: Any) -> _Blocks:
@@ -57,8 +63,7 @@ def _blocks(answer: ToolAnswer) -> _Blocks:
     return [{"type": "text", "text": answer.words}, *shown], answer.facts
 
 
-def ask_by_interrupt(question: Question) -> bool:
-    """Pause the graph until ``Command(resume=True)`` or ``Command(resume=False)``; an ``ask``."""
+def _interrupt(question: Question) -> bool:
     from langgraph.types import interrupt  # noqa: PLC0415 - LangChain alone works without it
 
     return interrupt({"question": question.text, "amount_usd": question.amount_usd}) is True

@@ -1,7 +1,6 @@
 """A call by an agent of another framework -> the words, fitted pictures and cost of its result.
 
-A module of this package turns these into what its framework's users expect. It is the only importer
-of its framework, and limner depends on none of them.
+The other modules of this package turn these into what the users of their framework expect.
 """
 
 from __future__ import annotations
@@ -9,8 +8,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from base64 import b64encode
-from collections.abc import Awaitable, Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import copy_context
 from decimal import Decimal
 from functools import partial
@@ -189,16 +187,3 @@ def data_url(picture: FittedImage) -> str:
 def schema_of(tool: Tool) -> dict[str, Any]:
     """The JSON schema of a tool's arguments, which the framework may change."""
     return cast("dict[str, Any]", msgspec.json.decode(msgspec.json.encode(tool.schema)))
-
-
-@contextmanager
-def needs(package: str) -> Generator[None]:
-    """Import a framework; if that fails, the error names the command that installs it.
-
-    Raises:
-        ImportError: the framework is not installed, or is too old.
-    """
-    try:
-        yield
-    except ImportError as error:
-        raise ImportError(f"{error}. Install it: pip install {package}", name=error.name) from error

@@ -90,6 +90,7 @@ class MessageHead(msgspec.Struct, frozen=True):
     """The first bytes of a message that was longer than allowed; the rest was not kept."""
 
     head: bytes
+    max_bytes: int = MAX_MESSAGE_BYTES
 
 
 Message: TypeAlias = RpcRequest | Notification | Response | ErrorResponse | InvalidMessage

@@ -63,14 +63,14 @@ class LineSplitter:
             return
         if len(self._partial) + len(part) > self._max_bytes:
             head = bytes(self._partial[: self._head_bytes]) + part[: self._head_bytes]
-            self._skipping = MessageHead(head[: self._head_bytes])
+            self._skipping = MessageHead(head[: self._head_bytes], self._max_bytes)
             self._partial = bytearray()
         else:
             self._partial += part
 
     def _checked(self, line: Data) -> list[Line]:
         if len(line) > self._max_bytes:
-            return [MessageHead(bytes(line[: self._head_bytes]))]
+            return [MessageHead(bytes(line[: self._head_bytes]), self._max_bytes)]
         return [line] if line and not line.isspace() else []
 
 
@@ -89,8 +89,8 @@ def join_lines(messages: Iterable[bytes]) -> Iterator[bytes]:
 class LineTransport(ABC):
     """Receives one message from each line; a subclass reads and writes the bytes."""
 
-    def __init__(self) -> None:
-        self._splitter = LineSplitter(max_bytes=MAX_MESSAGE_BYTES)
+    def __init__(self, *, max_bytes: int = MAX_MESSAGE_BYTES) -> None:
+        self._splitter = LineSplitter(max_bytes=max_bytes)
         self._lines: deque[Line] = deque()
         self._reading: asyncio.Future[bytes] | None = None
         self._is_ended = False
@@ -146,8 +146,8 @@ class DescriptorTransport(LineTransport):
     non-blocking for the other programs that share them.
     """
 
-    def __init__(self, source: int, target: int) -> None:
-        super().__init__()
+    def __init__(self, source: int, target: int, *, max_bytes: int = MAX_MESSAGE_BYTES) -> None:
+        super().__init__(max_bytes=max_bytes)
         self._source, self._target = source, target
         self._reader, self._writer = _BlockingThread(), _BlockingThread()
 

@@ -17,7 +17,6 @@ from limner.net.jsonrpc import (
     HEAD_BYTES,
     INTERNAL_ERROR,
     INVALID_REQUEST,
-    MAX_MESSAGE_BYTES,
     OVERLOADED,
     Data,
     ErrorResponse,
@@ -134,10 +133,13 @@ class PendingRequests:
         self._open[request_id] = request
         return request
 
-    def settle(self, peer: Peer, response: Response | ErrorResponse) -> None:
-        """Give a response to its request, if that was sent to this peer."""
+    def settle(self, peer: Peer | None, response: Response | ErrorResponse) -> None:
+        """Give a response to its request, if that was sent to this peer.
+
+        None is any of the peers: over HTTP a response comes by a connection of its own.
+        """
         request = self._open.get(response.id)
-        if request is None or not request.was_sent_to(peer):
+        if request is None or (peer is not None and not request.was_sent_to(peer)):
             self._log(f"an answer to {response.id!r:.80}, which is not expected, is ignored")
         else:
             request.settle(response)
@@ -192,7 +194,7 @@ class Peer:
     async def receive(self, data: Data | MessageHead) -> None:
         """Handle one message. Requests start in the order they come, and run side by side."""
         if isinstance(data, MessageHead):
-            self._refuse(data.head, f"longer than {MAX_MESSAGE_BYTES:,} bytes")
+            self._refuse(data.head, f"longer than {data.max_bytes:,} bytes")
             return
         match parse(data):
             case RpcRequest() as request:

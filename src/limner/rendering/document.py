@@ -13,7 +13,16 @@ from limner.errors import InputInvalid
 from limner.rendering.brush import Brush, Rect, Style
 from limner.rendering.canvas import Canvas, mix
 from limner.rendering.colours import THEMES, contrast, parse_colour, readable_on
-from limner.rendering.elements import Chart, Document, Page, QrCode, StepList
+from limner.rendering.elements import (
+    Chart,
+    Diagram,
+    Document,
+    Page,
+    QrCode,
+    SequenceDiagram,
+    StepList,
+    Timeline,
+)
 from limner.rendering.layout import draw_page, fits, ground_colours, measure
 from limner.rendering.text import missing_characters
 
@@ -22,6 +31,7 @@ _TEXT_SHARE = 38.0
 _MIN_SCALE = 0.35
 DEFAULT_EDGE = 1024
 MAX_EDGE = 4096
+_LARGE_EDGE = 1800
 _decoder = msgspec.json.Decoder(Document)
 
 
@@ -89,12 +99,22 @@ def _own_size(page: Page, style: Style) -> tuple[int, int]:
     only = page.children[0]
     if isinstance(only, Chart):
         return DEFAULT_EDGE, 768
-    if isinstance(only, StepList):
+    if isinstance(only, StepList) or (isinstance(only, Timeline) and len(only.events) <= 8):
         return 1600, 640
-    base = 26.0
-    brush = Brush(canvas=Canvas(1, 1), style=msgspec.structs.replace(style, base=base), notes=[])
-    wide, high = measure(only, brush, DEFAULT_EDGE - 3.2 * base)
-    return _within(math.ceil(wide + 3.2 * base)), _within(math.ceil(high + 3.2 * base))
+    # A diagram is as large as it needs to be; a large one has smaller text.
+    bases, limit = (
+        ((26.0, 21.0, 17.0, 14.0), MAX_EDGE)
+        if isinstance(only, Diagram | SequenceDiagram)
+        else ((26.0,), DEFAULT_EDGE)
+    )
+    wide = high = 0.0
+    for base in bases:
+        sized = msgspec.structs.replace(style, base=base)
+        brush = Brush(canvas=Canvas(1, 1), style=sized, notes=[])
+        wide, high = (edge + 3.2 * base for edge in measure(only, brush, limit - 3.2 * base))
+        if max(wide, high) <= _LARGE_EDGE:
+            break
+    return _within(math.ceil(wide)), _within(math.ceil(high))
 
 
 def _within(edge: int) -> int:

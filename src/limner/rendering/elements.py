@@ -248,7 +248,7 @@ class Diagram(DocumentElement, frozen=True, kw_only=True):
     nodes: Annotated[list[Words | DiagramNode], Meta(max_length=MAX_NODES)] = []
     edges: Annotated[list[EdgeText | DiagramEdge], Meta(max_length=4 * MAX_NODES)] = []
     groups: Annotated[list[NodeGroup], Meta(max_length=40)] = []
-    direction: Literal["down", "right"] = "down"
+    direction: Literal["down", "right", "up", "left"] = "down"
     title: Words = ""
 
 

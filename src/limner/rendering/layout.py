@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from limner.rendering.brush import Brush, Rect
 from limner.rendering.charts import draw_chart
 from limner.rendering.colours import parse_colour, readable_on
+from limner.rendering.diagrams import draw_diagram, measure_diagram
 from limner.rendering.elements import (
     AreaChart,
     AssetPicture,
@@ -16,15 +17,20 @@ from limner.rendering.elements import (
     ColumnBox,
     Container,
     DataTable,
+    Diagram,
     DocumentElement,
     LineChart,
     Page,
     PieChart,
     RowBox,
     ScatterPlot,
+    SequenceDiagram,
     Spacer,
+    Timeline,
 )
+from limner.rendering.sequences import draw_sequence, measure_sequence
 from limner.rendering.tables import draw_table, measure_table
+from limner.rendering.timelines import draw_timeline, measure_timeline
 from limner.rendering.widgets import DRAWN, Drawing, Extent
 
 # The least height of a chart and of a picture, in parts of the body size.
@@ -221,6 +227,9 @@ _ALL: Mapping[type[DocumentElement], Drawing] = {
     **DRAWN,
     **dict.fromkeys((BarChart, LineChart, AreaChart, PieChart, ScatterPlot), _CHART),
     DataTable: Drawing(measure_table, draw_table),
+    Diagram: Drawing(measure_diagram, draw_diagram, flexible=True),
+    SequenceDiagram: Drawing(measure_sequence, draw_sequence, flexible=True),
+    Timeline: Drawing(measure_timeline, draw_timeline, flexible=True),
     ColumnBox: Drawing(_measure_column, _draw_column),
     Card: Drawing(_measure_column, _draw_column),
     RowBox: Drawing(_measure_row, _draw_row),

@@ -2,7 +2,7 @@
 
 ``values`` declares the settings, ``fields`` checks a raw value of one setting, ``documents`` parses
 files, ``layers`` merges files, variables and flags, and ``project_file`` limits what a file in the
-working folder can change.
+working folder can change. ``config_syntax`` and ``config_toml`` edit the text of a file.
 """
 
 from __future__ import annotations

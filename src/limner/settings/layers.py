@@ -34,11 +34,13 @@ _OTHER_VARIABLES = SERVER_TOKENS | {"LIMNER_HOME", "LIMNER_FUZZ"}
 class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     """The settings, and the source of each value by key.
 
-    ``ignored`` has the keys that the project file may not set.
+    ``values`` has all values of each source by key, the strongest source last. ``ignored`` has the
+    keys that the project file may not set.
     """
 
     settings: Settings
     sources: Mapping[str, str]
+    values: Mapping[str, Mapping[str, Any]]
     ignored: tuple[str, ...] = ()
 
 
@@ -84,14 +86,16 @@ def load_with_sources(
     )
     values = {key: setting.default for key, setting in known.items()}
     sources = dict.fromkeys(known, "default")
+    by_source: dict[str, dict[str, Any]] = {}
     for source, key, value in check_entries(entries, known):
+        by_source.setdefault(source, {})[key] = value
         is_project = source == str(project.path)
         if is_project and not project.allows(known[key], value, current=values[key]):
             ignored.append(key)
             continue
         values[key], sources[key] = value, source
     settings = _build(values, home=home, models=models)
-    return Loaded(settings=settings, sources=sources, ignored=tuple(ignored))
+    return Loaded(settings=settings, sources=sources, values=by_source, ignored=tuple(ignored))
 
 
 def _build(values: Mapping[str, Any], **rest: Any) -> Settings:

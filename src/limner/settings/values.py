@@ -25,6 +25,7 @@ Usd = Annotated[
     Decimal, Meta(title=f"an amount in dollars from 0 to {MAX_USD:,}, nine decimals at most")
 ]
 Fit = Annotated[Literal["seed", "fast", "model"], Meta(title="seed, fast or model")]
+PictureForm = Annotated[Literal["inline", "path", "none"], Meta(title="inline, path or none")]
 Tile = Annotated[Literal["off", "auto"], Meta(title="off or auto")]
 Policy = Annotated[
     Literal["untrusted", "on-failure", "on-request", "never"],
@@ -212,6 +213,13 @@ class McpSettings(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="After this time a running call returns a job handle."),
         FREE,
     ] = 45
+    pictures: Annotated[
+        PictureForm | None,
+        Meta(
+            description="How a result shows a picture: `inline`, as the `path` of its file, or "
+            "`none`. If it is not set, in the way that the client can use."
+        ),
+    ] = None
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):

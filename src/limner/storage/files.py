@@ -13,6 +13,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +21,10 @@ from typing import BinaryIO
 
 from limner.errors import NotFound, OutputExists, ReachDenied, StorageError
 from limner.storage.os_errors import disk_errors, storage_error
-from limner.storage.temp_file import Folder, Source, TempFile, sync_folder
+from limner.storage.temp_file import Folder, Source, TempFile, make_folder, sync_folder
+
+if sys.platform != "win32":
+    import fcntl
 
 _CONFINED = {os.open, os.mkdir, os.link, os.stat, os.unlink, os.rename} <= os.supports_dir_fd
 _NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -59,6 +63,29 @@ def write_new(path: Path, source: Source, *, overwrite: bool = False, mode: int 
 
     _write(path.parent, source, mode, publish, shown=path)
     return path
+
+
+@contextmanager
+def locked_folder(folder: Path, *, doing: str) -> Generator[None]:
+    """Make one of limner's own folders, and keep other processes from changing its files.
+
+    The lock is on the folder, because each change replaces a file. Windows has no lock, so there
+    the last of two simultaneous changes wins.
+
+    Raises:
+        StorageError: the folder cannot be used.
+    """
+    with disk_errors(doing=doing, path=folder):
+        make_folder(folder)
+        if sys.platform == "win32":
+            yield
+            return
+        fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(fd)
 
 
 def write_numbered(folder: Path, stem: str, suffix: str, source: Source) -> Path:

@@ -6,8 +6,7 @@ import os
 import re
 import sys
 import tomllib
-from collections.abc import Generator, Iterable, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -15,12 +14,8 @@ import msgspec
 
 from limner.errors import InputInvalid, SettingsError
 from limner.settings.variables import Lookup
-from limner.storage.files import write_new
+from limner.storage.files import locked_folder, write_new
 from limner.storage.os_errors import disk_errors
-from limner.storage.temp_file import make_folder
-
-if sys.platform != "win32":
-    import fcntl
 
 _NAME = re.compile(r"[A-Z][A-Z0-9_]*")
 _OTHERS_MAY = 0o077
@@ -79,7 +74,7 @@ class Keys:
                 field="value",
                 hint="Paste the key as one line of text.",
             )
-        with self._locked():
+        with locked_folder(self._path.parent, doing="write the keys in"):
             self._save({**self._from_file(), name: value})
 
     def is_stored(self, name: str) -> bool:
@@ -90,7 +85,7 @@ class Keys:
         """Remove a key from the file; False if it was not there. Raises as ``set``."""
         if name not in self._from_file():
             return False
-        with self._locked():
+        with locked_folder(self._path.parent, doing="write the keys in"):
             kept = self._from_file()
             kept.pop(name, None)
             self._save(kept)
@@ -151,26 +146,6 @@ class Keys:
         text = _HEADING + "".join(lines)
         # The home may be behind a symlink of the user; no other caller chooses this path.
         write_new(Path(os.path.realpath(self._path)), text.encode(), overwrite=True, mode=0o600)
-
-    @contextmanager
-    def _locked(self) -> Generator[None]:
-        """Prevent changes by other processes between reading and writing the file.
-
-        The lock is on the folder, because each change replaces the file. Windows has no lock, so
-        there the last of two simultaneous changes wins.
-        """
-        folder = self._path.parent
-        with disk_errors(doing="write the keys in", path=folder):
-            make_folder(folder)
-            if sys.platform == "win32":
-                yield
-                return
-            fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX)
-                yield
-            finally:
-                os.close(fd)
 
 
 def mask(value: str) -> str:

@@ -23,7 +23,14 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from limner.errors import StorageError
 from limner.storage.daily_copy import DailyCopier
-from limner.storage.database import SQL_FOLDER, Database, open_database, raise_translated, translate
+from limner.storage.database import (
+    SQL_FOLDER,
+    Database,
+    error_name,
+    open_database,
+    raise_translated,
+    translate,
+)
 from limner.storage.os_errors import read_only_home
 from limner.storage.owners import Ownership
 from limner.thread_pool import ThreadPool
@@ -238,6 +245,10 @@ class Store:
                     connection.execute("ROLLBACK")
                 raise
         except sqlite3.DatabaseError as error:
+            if error_name(error) == "SQLITE_PROTOCOL":
+                # The system did not release a lock of this connection. It would fail for ever, and
+                # SQLite waits ten seconds each time. The next transaction opens a new one.
+                self._disconnect()
             raise_translated(error, self._path)
         if writes is not None:
             # The jobs are committed: what fails from here on must not fail them.

@@ -7,6 +7,7 @@ from typing import Any
 from limner.frontends.appserver.protocol import (
     accounts,
     base,
+    config,
     items,
     notifications,
     server_requests,
@@ -123,6 +124,10 @@ _TURN_OF: dict[str, Any] = {"thread_id": "a", "turn_id": "t1"}
 _READ_STATE = threads.ThreadReadState(first_unread=threads.TurnPosition(turn_id="t1"), revision="r")
 _MODE = threads.CollaborationMode(settings=threads.CollaborationSettings(model="m"))
 
+LAYER = config.ConfigLayerMetadata(
+    name=config.UserLayer(file="/home/config.toml"), version="sha256:1"
+)
+
 RESULTS: dict[str, Any] = {
     **{
         type(row.answer).__name__: row.answer
@@ -181,7 +186,28 @@ RESULTS: dict[str, Any] = {
     "GetAccountRateLimitsResponse": accounts.GetAccountRateLimitsResponse(
         rate_limits=accounts.RateLimitSnapshot(limit_id="codex")
     ),
-    "ConfigReadResponse": accounts.ConfigReadResponse(config={"model": "gpt-5.5"}),
+    "ConfigReadResponse": config.ConfigReadResponse(
+        config={"model": "gpt-5.5"},
+        origins={"model": LAYER},
+        layers=(
+            config.ConfigLayer(
+                name=config.ProjectLayer(dot_codex_folder="/desk"), version="sha256:0", config={}
+            ),
+            config.ConfigLayer(name=LAYER.name, version="sha256:1", config={"images": {}}),
+        ),
+    ),
+    "ConfigWriteResponse": config.ConfigWriteResponse(
+        status="okOverridden",
+        version="sha256:1",
+        file_path="/home/config.toml",
+        overridden_metadata=config.OverriddenMetadata(
+            message="Overridden by session flags: LIMNER_IMAGES_FIT",
+            overriding_layer=config.ConfigLayerMetadata(
+                name=config.SessionFlagsLayer(), version="sha256:2"
+            ),
+            effective_value="seed",
+        ),
+    ),
 }
 
 NOTICES: tuple[notifications.Notice, ...] = (

@@ -162,6 +162,10 @@ async def test_clients_are_asked_before_a_file_is_written(stage: Stage, decision
         "grantRoot": None,
     }
     assert (stage.cwd / "fox.png").exists() is (decision == "accept")
+    # The client knows the item: it was announced before.
+    announced = [message["params"] for message in client.heard[: client.heard.index(asked)]]
+    items = [told["item"] for told in announced if "item" in told]
+    assert [item["type"] for item in items if item["id"] == "call_1"] == ["imageGeneration"]
 
 
 async def test_a_request_waits_for_the_next_client(stage: Stage) -> None:

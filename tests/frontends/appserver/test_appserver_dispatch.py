@@ -165,18 +165,18 @@ async def test_an_early_answer_comes_before_what_is_sent_after_it() -> None:
 
 
 async def test_requests_begin_in_order_and_a_slow_one_holds_nobody_up() -> None:
-    begun: list[int] = []
+    started: list[int] = []
     go = asyncio.Event()
 
     async def slow(call: RpcCall, params: Params) -> str:
-        begun.append(params["n"])
+        started.append(params["n"])
         await go.wait()
         return "slow"
 
     scene = stage(slow=slow, echo=echo)
     calls = [request(n, "slow", {"n": n}) for n in range(9)]
     assert await scene.say(*calls, request("quick", "echo")) == [{"id": "quick", "result": {}}]
-    assert begun == [*range(9)]
+    assert started == [*range(9)]
     go.set()
     await scene.rest()
     assert [message["id"] for message in scene.wire.messages[1:]] == [*range(9)]

@@ -1,4 +1,4 @@
-"""What happens to a thread at the same moment: opened and let go, begun and ended, asked twice."""
+"""What happens to a thread at once: opened and closed, started and ended, asked twice."""
 
 from __future__ import annotations
 
@@ -211,24 +211,24 @@ async def test_turns_that_are_started_at_once_are_one(stage: Stage) -> None:
             for words in ("first", "second")
         ]
         numbers = client.ask_at_once(*wanted)
-        begun = [(await client.answer_to(number))["turn"]["id"] for number in numbers]
+        started = [(await client.answer_to(number))["turn"]["id"] for number in numbers]
         gate.open()
         await client.until("turn/completed")
-    assert begun[0] == begun[1]
+    assert started[0] == started[1]
 
 
 async def test_a_turn_that_is_interrupted_as_it_begins_ends(studio: Studio) -> None:
     hall = Hall(studio)
     thread = await hall.threads.create(ThreadState())
     words = ParsedInput(item=message("user", text_part("go")))
-    begun: list[str] = []
-    saying = asyncio.ensure_future(thread.start_turn([words], on_started=begun.append))
+    started: list[str] = []
+    saying = asyncio.ensure_future(thread.start_turn([words], on_started=started.append))
     await asyncio.sleep(0)  # it is under way, and has not taken its first step
     thread.interrupt()
     await saying
     await thread.ended()
     (turn,) = await read_turns(thread.session)
-    assert ([turn.id], turn.was_aborted) == (begun, True)
+    assert ([turn.id], turn.was_aborted) == (started, True)
     await hall.aclose()
 
 

@@ -1,4 +1,4 @@
-"""Threads: begun, listed, read, copied, put away and forgotten; and the small calls beside them."""
+"""Threads: started, listed, read, copied, archived and deleted; and the small calls beside them."""
 
 from __future__ import annotations
 

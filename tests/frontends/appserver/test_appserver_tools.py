@@ -151,7 +151,7 @@ async def test_a_call_has_all_that_a_client_needs_and_its_item_all_that_it_said(
         thread = await client.start(dynamicTools=[namespace("ui", function("shot"))])
         turn = await client.say(thread, "go")
         asked = await client.next("item/tool/call")
-        begun = client.told("item/started")[-1]["item"]
+        started = client.told("item/started")[-1]["item"]
         client.answer(asked, answer(words("taken")))
         await client.until("turn/completed")
         (item,) = client.items("dynamicToolCall")
@@ -160,14 +160,14 @@ async def test_a_call_has_all_that_a_client_needs_and_its_item_all_that_it_said(
     assert asked["params"] == {"threadId": thread, "turnId": turn, "callId": "call_1", **about}
     unknown = {"contentItems": None, "success": None, "durationMs": None, "completedAtMs": None}
     expected = {"type": "dynamicToolCall", "id": "call_1", "status": "inProgress", **about}
-    assert begun == {**expected, **unknown, "startedAtMs": begun["startedAtMs"]}
+    assert started == {**expected, **unknown, "startedAtMs": started["startedAtMs"]}
     assert item == {
         **expected,
         "status": "completed",
         "contentItems": [words("taken")],
         "success": True,
         "durationMs": item["durationMs"],
-        "startedAtMs": begun["startedAtMs"],
+        "startedAtMs": started["startedAtMs"],
         "completedAtMs": item["completedAtMs"],
     }
     assert isinstance(item["durationMs"], int)
@@ -311,6 +311,24 @@ async def test_a_call_in_an_interrupted_turn_fails_as_upstream_says(stage: Stage
     assert stage.outputs() == ["dynamic tool call was cancelled before receiving a response"]
 
 
+async def test_a_client_gets_arguments_as_the_model_wrote_them(stage: Stage) -> None:
+    given: list[Any] = [[1, 2], "s", 5, None, {"target": 1}]
+    stage.script(*(calls(("shot", json.dumps(one))) for one in given), says("ok"))
+    async with stage.piped() as client:
+        thread = await client.start(dynamicTools=[function("shot")])
+        await client.say(thread, "go")
+        for one in given:
+            asked = await client.next("item/tool/call")
+            assert asked["params"]["arguments"] == one
+            client.answer(asked, said("taken"))
+        await client.until("turn/completed")
+        shown = (await client.request("thread/read", threadId=thread, includeTurns=True))["thread"]
+    assert stage.outputs() == ["taken"] * len(given)
+    assert [item["arguments"] for item in client.items("dynamicToolCall")] == given
+    stored = [item for item in shown["turns"][0]["items"] if item["type"] == "dynamicToolCall"]
+    assert [item["arguments"] for item in stored] == given
+
+
 async def test_calls_that_cannot_be_made_have_no_item(stage: Stage) -> None:
     stage.script(calls(("nobody", "{}"), ("shot", "{broken")), says("ok"))
     async with stage.piped() as client:
@@ -374,8 +392,8 @@ async def test_pictures_that_are_made_and_looked_at_are_items_that_show_them(
         thread = await client.start()
         await client.turn(thread, "go")
         read = await client.request("thread/read", threadId=thread, includeTurns=True)
-    begun = [told["item"] for told in client.told("item/started")]
-    (drawing,) = [item for item in begun if item["type"] == "imageGeneration"]
+    started = [told["item"] for told in client.told("item/started")]
+    (drawing,) = [item for item in started if item["type"] == "imageGeneration"]
     (drawn,) = client.items("imageGeneration")
     (viewed,) = client.items("imageView")
     (failed,) = client.items("dynamicToolCall")

@@ -471,3 +471,29 @@ def test_every_method_event_and_question_is_on_the_reference_page() -> None:
     text = page.read_text(encoding="utf-8")
     named = [*METHODS, *NOTIFICATIONS, *SERVER_REQUESTS]
     assert [name for name in named if f"| `{name}` |" not in text] == []
+
+
+async def test_the_rest_of_the_first_protocol_is_served(stage: Stage) -> None:
+    del stage.env["LIMNER_MODEL_ROLES_DEFAULT"]
+    async with stage.piped() as client:
+        empty = (await client.request("getUserSavedConfig"))["config"]
+        assert await client.request("loginApiKey", apiKey="sk-0123456789") == {}
+        logged_in = await client.request("getAuthStatus")
+        await client.request("setDefaultModel", model="gpt-5.5", reasoningEffort="low")
+        saved = (await client.request("getUserSavedConfig"))["config"]
+        made = await client.request("newConversation")
+        name, path = made["conversationId"], made["rolloutPath"]
+        by_id = await client.request("getConversationSummary", conversationId=name)
+        by_path = await client.request("getConversationSummary", rolloutPath=path)
+        nowhere = await client.refusal("getConversationSummary", rolloutPath="/x.jsonl")
+        await client.request("setDefaultModel")
+        removed = (await client.request("getUserSavedConfig"))["config"]
+        assert await client.request("logoutChatGpt") == {}
+        logged_out = await client.request("getAuthStatus")
+    assert (empty["model"], empty["profiles"]) == (None, {})
+    assert (logged_in["authMethod"], logged_out["authMethod"]) == ("apikey", None)
+    assert saved == {**empty, "model": "gpt-5.5", "modelReasoningEffort": "low"}
+    assert (made["model"], removed) == ("gpt-5.5", empty)
+    assert (by_id["summary"]["conversationId"], by_id["summary"]["path"]) == (name, path)
+    assert by_path == by_id
+    assert nowhere == (-32600, "no conversation found at '/x.jsonl'")

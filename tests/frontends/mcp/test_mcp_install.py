@@ -451,16 +451,6 @@ def test_codex_is_told_which_variables_the_server_reads(
     assert file.read_text() == CODEX
 
 
-def test_without_the_server_s_package_it_says_what_to_install(
-    user: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "mcp", None)  # how Python marks what cannot be imported
-    found = user.install("cursor")
-    warning = "The server itself is not installed yet: pip install 'limner[mcp]'"
-    assert found.value["warnings"] == [warning]
-    assert warning in found.notes
-
-
 def test_a_file_that_changes_meanwhile_is_not_written_over(user: User) -> None:
     file = ConfigFile(user.has(".cursor/mcp.json", "{}"))
     text = file.read()

@@ -157,10 +157,6 @@ def test_the_registry_s_description_is_of_this_version() -> None:
             "identifier": "limner",
             "version": version,
             "runtimeHint": "uvx",
-            "runtimeArguments": [
-                # Clients put limner@version after it, which uvx refuses behind --from.
-                {"type": "named", "name": "--with", "value": f"limner[mcp]=={version}"}
-            ],
             "packageArguments": [{"type": "positional", "value": "mcp"}],
             "transport": {"type": "stdio"},
             "environmentVariables": described["packages"][0]["environmentVariables"],

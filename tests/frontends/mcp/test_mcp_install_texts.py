@@ -15,9 +15,10 @@ from tests.frontends.mcp.config_texts import (
 from tests.fuzz import examples
 
 from limner.errors import InputInvalid
-from limner.frontends.mcp import config_json, config_toml
+from limner.frontends.mcp import config_json
 from limner.frontends.mcp.config_entry import is_ours, with_entry, without_entry
-from limner.frontends.mcp.config_syntax import Malformed, Syntax, look_up, put, read, remove
+from limner.settings import config_toml
+from limner.settings.config_syntax import Malformed, Syntax, look_up, put, read, remove
 
 JSON, TOML = ("mcpServers", OURS), ("mcp_servers", OURS)
 VALUE = {"command": "limner", "args": ["mcp"]}

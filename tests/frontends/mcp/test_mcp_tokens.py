@@ -11,9 +11,14 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jwt.algorithms import ECAlgorithm
-from mcp.server.auth.provider import AccessToken
 
-from limner.frontends.mcp.tokens import LOOK_AGAIN_S, TRUST_S, SharedSecret, SignedTokens
+from limner.frontends.mcp.tokens import (
+    LOOK_AGAIN_S,
+    TRUST_S,
+    AccessToken,
+    SharedSecret,
+    SignedTokens,
+)
 from limner.frontends.server_token import ServerToken
 
 SECRET = "a-secret-of-some-length"
@@ -70,9 +75,7 @@ def tokens(issuer: Issuer) -> SignedTokens:
 
 async def test_a_shared_secret_is_the_only_one() -> None:
     secret = SharedSecret(ServerToken(value=SECRET))
-    assert await secret.verify_token(SECRET) == AccessToken(
-        token=SECRET, client_id="limner", scopes=[]
-    )
+    assert await secret.verify_token(SECRET) == AccessToken(client_id="limner")
     for other in ("", SECRET[:-1], f"{SECRET}x", "ü"):
         assert await secret.verify_token(other) is None
 
@@ -80,15 +83,8 @@ async def test_a_shared_secret_is_the_only_one() -> None:
 async def test_a_token_that_the_issuer_signed_for_us_is_whose_it_says(
     issuer: Issuer, tokens: SignedTokens
 ) -> None:
-    token = issuer.sign()
-    found = await tokens.verify_token(token)
-    assert found is not None
-    assert (found.client_id, found.scopes, found.subject, found.resource, found.claims) == (
-        "studio",
-        ["draw", "look"],
-        "ada",
-        RESOURCE,
-        {"iss": ISSUER},
+    assert await tokens.verify_token(issuer.sign()) == AccessToken(
+        client_id="studio", scopes=("draw", "look"), subject="ada"
     )
 
 
@@ -184,7 +180,7 @@ async def test_scopes_are_read_as_issuers_write_them(
 ) -> None:
     found = await tokens.verify_token(issuer.sign(**told))
     assert found is not None
-    assert found.scopes == scopes
+    assert [*found.scopes] == scopes
 
 
 @pytest.mark.parametrize("token", ["", "a", "a.b.c", "é", "." * 100, "x" * 10_000])

@@ -128,20 +128,20 @@ async def test_a_call_that_the_server_repeats_does_not_run_again(
     server: StandIn, client: Client
 ) -> None:
     runs: list[str] = []
-    begun, go_on = asyncio.Event(), asyncio.Event()
+    started, go_on = asyncio.Event(), asyncio.Event()
 
     @limner.tool
     async def draw(what: str) -> str:
         """Draw, for money."""
         runs.append(what)
-        begun.set()
+        started.set()
         await go_on.wait()
         return f"{what}, drawn"
 
     async def story() -> None:
         latest(server, "inProgress")
         await server.call("draw", what="a fox")
-        await begun.wait()
+        await started.wait()
         await server.drop()
         await server.until(lambda: server.sent("thread/turns/list") != [])
         await server.call("draw", what="a fox")

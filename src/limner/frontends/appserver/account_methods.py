@@ -1,13 +1,12 @@
-"""The methods on models, accounts, settings and goals."""
+"""The methods on models, accounts and goals."""
 
 from __future__ import annotations
 
 import platform
 import time
 import uuid
-from typing import Any, get_args
+from typing import get_args
 
-from limner.agent.session_options import SessionOptions
 from limner.client import Limner
 from limner.frontends.appserver.dispatch import RpcCall
 from limner.frontends.appserver.handshake import user_agent
@@ -32,7 +31,7 @@ async def model_list(
 ) -> accounts.ModelListResponse:
     """The models that can be used; a cursor is the last id of the page before."""
     lim = threads.limner
-    default = resolve_model(SessionOptions(), lim=lim).name
+    default = resolve_model(threads.defaults, lim=lim).name
     known = {one.name: one for one in lim.models.available() if one.name != EYES}
     found = lim.models.find(default)
     if found is not None:
@@ -84,6 +83,11 @@ async def login_start(
         raise invalid_request("only login by apiKey is supported: keys come from the environment")
     threads.limner.keys.set(KEY, params.api_key)
     call.answer(accounts.LoginAccountResponse())
+    announce_login(threads)
+
+
+def announce_login(threads: ThreadTable) -> None:
+    """Notify every client that a key is stored."""
     threads.clients.notify(notifications.AccountLoginCompletedNotification(success=True))
     threads.clients.notify(notifications.AccountUpdatedNotification(auth_mode="apikey"))
 
@@ -139,22 +143,6 @@ async def remote_control_status(host: Host) -> startup.RemoteControlStatusReadRe
 async def rate_limits_read() -> accounts.GetAccountRateLimitsResponse:
     """limner knows no limits of an account."""
     return accounts.GetAccountRateLimitsResponse(rate_limits=accounts.RateLimitSnapshot())
-
-
-async def config_read(
-    threads: ThreadTable,
-) -> accounts.ConfigReadResponse:
-    """The settings that Codex has a key for."""
-    lim = threads.limner
-    default = resolve_model(SessionOptions(), lim=lim)
-    config: dict[str, Any] = {
-        "model": default.model,
-        "model_provider": default.provider,
-        "model_reasoning_effort": default.effort,
-        "approval_policy": lim.settings.approval.policy,
-        "sandbox_mode": lim.settings.agent.sandbox,
-    }
-    return accounts.ConfigReadResponse(config=config)
 
 
 async def goal_get(

@@ -7,7 +7,7 @@ timeout, even if all clients leave meanwhile.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine
 from typing import Any
 
 from msgspec import Raw
@@ -52,7 +52,7 @@ class ClientCalls:
         self._answers, self._timeout_s = answers, timeout_s
 
     async def call(
-        self, spec: ToolSpec, arguments: Mapping[str, Any], *, call_id: str, turn_id: str
+        self, spec: ToolSpec, arguments: Any, *, call_id: str, turn_id: str
     ) -> ClientAnswer:
         """The answer to a call. If the turn is interrupted, the call ends with an answer too.
 

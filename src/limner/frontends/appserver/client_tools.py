@@ -26,8 +26,8 @@ SCHEMA: Mapping[str, Any] = {
     "required": ["query"],
 }
 
-Call = Callable[[ToolSpec, Mapping[str, Any], ToolContext], Awaitable[Outcome]]
-"""Sends a call to the client, and waits for the answer."""
+Call = Callable[[ToolSpec, Any, ToolContext], Awaitable[Outcome]]
+"""Sends a call with its arguments to the client, and waits for the answer."""
 
 OnFound = Callable[[frozenset[str]], Awaitable[None]]
 """Gets the names of the deferred tools that were found, to store them."""

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from limner.frontends.appserver.dispatch import RpcCall, RpcHandler
-from limner.frontends.appserver.protocol import accounts, startup, threads, turns
+from limner.frontends.appserver.protocol import accounts, config, startup, threads, turns
 from limner.frontends.appserver.protocol.base import Method
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 METHODS: Mapping[str, Method] = {
     **accounts.METHODS,
+    **config.METHODS,
     **threads.METHODS,
     **turns.METHODS,
     **startup.METHODS,

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Coroutine, Iterable, Mapping
 from decimal import Decimal
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from queue import SimpleQueue
 from types import FrameType
@@ -32,7 +33,22 @@ if TYPE_CHECKING:
 
 TOKEN_VARIABLE = "LIMNER_APP_SERVER_TOKEN"  # noqa: S105 - the name of a variable
 STDIO = "stdio://"
-WARM_AFTER_S = 0.05
+# The response to `initialize` leaves first. The certificates are read when the first thread, for
+# which a client asks at once, has started.
+WARM_AFTER_S, CERTIFICATES_AFTER_S = 0.005, 0.05
+# What the first thread needs, in steps of some 10 ms: the server reads messages between them.
+WARM_MODULES = (
+    "limner.storage.database",
+    "limner.money.ledger",
+    "ssl",
+    "limner.net.http",
+    "limner.pictures.take",
+    "limner.providers.specs",
+    "limner.agent.loop",
+    "limner.client",
+    "limner.frontends.appserver.threads",
+    "limner.frontends.appserver.thread_opener",
+)
 CLOSE_TIMEOUT_S = 1.5
 STDERR = 2
 MAX_WAITING = 1_000
@@ -62,6 +78,7 @@ class Host:
         known = {key: value for key, value in config.items() if key in all_settings()}
         self.settings: Settings = load(env=env, cwd=cwd, flags=known)
         self.closing = contextlib.AsyncExitStack()
+        self._warming: asyncio.TimerHandle | None = None
         for key in config.keys() - known.keys():
             self.log(f"--config {key} is not a setting of limner")
 
@@ -84,12 +101,28 @@ class Host:
         return made
 
     def warm_soon(self) -> None:
-        """Load what the first turn needs, a moment later and unless the server ends before."""
+        """Load what the first turn needs, step by step, unless the server ends before."""
+        if self._warming is not None:
+            return
+        loop, modules = asyncio.get_running_loop(), iter(WARM_MODULES)
+
+        def load_next() -> None:
+            module = next(modules, None)
+            if module is None:
+                self._warming = loop.call_later(CERTIFICATES_AFTER_S, warm)
+            else:
+                import_module(module)
+                self._warming = loop.call_later(0, load_next)
 
         def warm() -> None:
             self.threads.limner.warm()
 
-        self.closing.callback(asyncio.get_running_loop().call_later(WARM_AFTER_S, warm).cancel)
+        def stop() -> None:
+            if self._warming is not None:
+                self._warming.cancel()
+
+        self._warming = loop.call_later(WARM_AFTER_S, load_next)
+        self.closing.callback(stop)
 
 
 def serve(

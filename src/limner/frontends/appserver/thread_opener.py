@@ -151,7 +151,7 @@ async def start_thread(
         RpcError: an option is invalid.
         LimnerError: a tool breaks a rule, or the thread cannot be stored.
     """
-    resolved = resolve_options(ThreadState(), params, lim=threads.limner)
+    resolved = resolve_options(threads.new_state(), params, lim=threads.limner)
     state = resolved.state.with_extras(
         ephemeral=params.ephemeral or False,
         originator=_name_of(client),
@@ -173,7 +173,7 @@ async def resume_thread(threads: ThreadTable, params: ThreadResumeParams) -> Ope
     if params.history is not None:
         if not params.history:
             raise invalid_request("history must not be empty")
-        resolved = resolve_options(ThreadState(), params, lim=threads.limner)
+        resolved = resolve_options(threads.new_state(), params, lim=threads.limner)
         return await start_with_history(threads, resolved, params.history)
     session, _ = await find_session(threads, params.thread_id, params.path)
     thread = await threads.load(session)

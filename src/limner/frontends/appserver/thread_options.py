@@ -173,6 +173,28 @@ def resolve_model(options: SessionOptions, *, lim: Limner) -> ModelChoice:
     return ModelChoice(provider=provider, model=shown, effort=effort, name=f"{provider}/{model}")
 
 
+def name_model(
+    options: SessionOptions, *, lim: Limner, changes: Mapping[str, str | None]
+) -> str | None:
+    """The full name of the default model after a change of Codex's keys; None if it is removed.
+
+    Raises:
+        RpcError: there is no such provider or effort, or the provider lacks the model.
+    """
+    current = resolve_model(options, lim=lim)
+    model, provider = changes.get(_MODEL), changes.get(_PROVIDER)
+    if _MODEL in changes and model is None:
+        return None
+    if provider is not None and provider not in lim.models.providers():
+        raise invalid_request(f"Model provider `{provider[:80]}` not found")
+    if model is None and provider is not None:
+        model = _same_model_at(provider, options, lim)
+        if model is None:
+            raise invalid_request(f"`{provider[:80]}` has no model `{current.model}`: name one too")
+    named = full_model_name(model, provider, lim, like=current.name) or current.name
+    return _with_effort(named, changes.get(_EFFORT, current.effort), lim)
+
+
 def _chosen_model(options: SessionOptions, lim: Limner) -> tuple[str, str, str | None]:
     """The provider, the id and the effort of the model that a turn would use."""
     name = options.model
@@ -244,6 +266,11 @@ def _same_model_at(provider: str, options: SessionOptions, lim: Limner) -> str |
 def to_policy(policy: AskForApproval) -> Policy:
     """The approval policy in limner's form; one with a choice for each kind is ``on-request``."""
     return "on-request" if isinstance(policy, GranularApproval) else policy
+
+
+def shown_policy(policy: str) -> str:
+    """An approval policy as clients know it: their protocol has no ``on-failure``."""
+    return "on-request" if policy == "on-failure" else policy
 
 
 def to_sandbox_mode(policy: SandboxPolicy) -> Sandbox:

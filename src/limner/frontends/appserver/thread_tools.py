@@ -148,9 +148,7 @@ class ThreadTools:
         if urls and len(self._subscribers) > 0:
             self._running().note_pictures(call_id, await self._inliner.load(urls))
 
-    async def _call_client(
-        self, spec: ToolSpec, arguments: Mapping[str, Any], context: ToolContext
-    ) -> Outcome:
+    async def _call_client(self, spec: ToolSpec, arguments: Any, context: ToolContext) -> Outcome:
         notifications, call_id = self._running(), context.call_id or ""
         answer = await self._calls.call(
             spec, arguments, call_id=call_id, turn_id=notifications.turn_id

@@ -18,7 +18,7 @@ from limner.frontends.appserver.protocol.threads import (
 )
 from limner.frontends.appserver.protocol.turns import Turn
 from limner.frontends.appserver.thread import LiveThread
-from limner.frontends.appserver.thread_options import MODES, resolve_model
+from limner.frontends.appserver.thread_options import MODES, resolve_model, shown_policy
 from limner.frontends.appserver.thread_state import ThreadState
 from limner.frontends.appserver.threads import ThreadTable
 
@@ -126,6 +126,4 @@ def _policies(options: SessionOptions, lim: Limner) -> Mapping[str, Any]:
         sandbox = options.sandbox or personality.sandbox or defaults.sandbox
     except LimnerError:
         policy, sandbox = lim.settings.approval.policy, lim.settings.agent.sandbox
-    # This version of the protocol has no `on-failure`.
-    shown = "on-request" if policy == "on-failure" else policy
-    return {"approval_policy": shown, "sandbox": MODES[sandbox]}
+    return {"approval_policy": shown_policy(policy), "sandbox": MODES[sandbox]}

@@ -8,12 +8,13 @@ import time
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import TypeVar
 from weakref import WeakValueDictionary
 
 from limner.agent.conversation import OPTIONS_KEY
 from limner.agent.leases import Lease
 from limner.agent.session import Session, SessionAbout
-from limner.agent.session_options import parse_options
+from limner.agent.session_options import SessionOptions, parse_options
 from limner.client import Limner
 from limner.errors import InputInvalid, LimnerError
 from limner.frontends.appserver.connection import ClientConnection
@@ -32,6 +33,9 @@ from limner.frontends.appserver.thread_history import HistoryContext, ThreadHist
 from limner.frontends.appserver.thread_state import ThreadState
 from limner.frontends.appserver.tool_specs import names_for_model
 from limner.net.jsonrpc_peer import PendingRequests
+from limner.settings import Settings
+
+T = TypeVar("T")
 
 IDLE_S = 30 * 60.0
 CLOSE_TIMEOUT_S = 1.0
@@ -52,6 +56,7 @@ class ThreadTable:
         clients: every client of the server.
         history: reads them for clients.
         live: the open threads, by id.
+        defaults: the options of new threads, if the settings were changed since the start.
     """
 
     def __init__(
@@ -67,8 +72,22 @@ class ThreadTable:
         self.clients = clients
         self.history = ThreadHistory(inliner=PictureInliner(pictures=lim.pictures))
         self.live: dict[str, LiveThread] = {}
+        self.defaults = SessionOptions()
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._closing: set[asyncio.Future[None]] = set()
+
+    def new_state(self) -> ThreadState:
+        """The state of a thread before a client asks for anything."""
+        return ThreadState(options=self.defaults)
+
+    def adopt(self, settings: Settings) -> None:
+        """Start new threads with the model and the rules of changed settings."""
+        before = self.limner.settings
+        self.defaults = SessionOptions(
+            model=_changed(settings.model_roles.default, before.model_roles.default),
+            approval=_changed(settings.approval.policy, before.approval.policy),
+            sandbox=_changed(settings.agent.sandbox, before.agent.sandbox),
+        )
 
     def get(self, thread_id: str) -> LiveThread:
         """The open thread with this id.
@@ -270,3 +289,7 @@ class ThreadTable:
     def _is_idle(self, thread: LiveThread) -> bool:
         is_used = len(thread.subscribers) > 0 or isinstance(thread.status, Active)
         return not is_used and time.monotonic() - thread.last_used >= self._idle_s
+
+
+def _changed(now: T, before: T) -> T | None:
+    return None if now == before else now

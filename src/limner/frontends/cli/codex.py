@@ -8,10 +8,9 @@ import subprocess
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from typing import Any
 
-from limner.errors import MissingExtra, UserError
+from limner.errors import UserError
 from limner.frontends.cli.output import CommandResult
 from limner.frontends.mcp.client_env import passed_on
 from limner.frontends.mcp.clients import AS_MODULE, CLIENTS
@@ -45,11 +44,6 @@ def read(parser: ArgumentParser, words: Sequence[str]) -> Namespace:
 
 def run(args: Namespace) -> CommandResult:
     """Become Codex."""
-    if find_spec("mcp") is None:
-        raise MissingExtra(
-            "Codex reaches limner's tools over MCP, which is not installed.",
-            hint="pip install 'limner[mcp]'",
-        )
     entry = CLIENTS["codex"].entry([sys.executable, *AS_MODULE], variables=passed_on(os.environ))
     words = [find_codex(), *with_settings(args.words, settings(entry))]
     if sys.platform == "win32":

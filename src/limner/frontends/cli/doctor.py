@@ -50,7 +50,7 @@ EXTRAS = {
     "eyes": "rapidocr",
     "heic": "pillow_heif",
     "pdf": "pypdfium2",
-    "mcp": "mcp",
+    "mcp": "uvicorn",
     "c2pa": "c2pa",
     "telemetry": "opentelemetry",
 }

@@ -84,14 +84,11 @@ def run(args: Namespace) -> CommandResult:
     """Serve until the process is stopped, or set up a client."""
     if args.action is not None:
         return _INSTALLING[args.action](args)
-    if find_spec("mcp") is None:
-        raise MissingExtra(
-            "the MCP server needs a package that is not installed",
-            hint="Install it: pip install 'limner[mcp]'",
-        )
     serve, folders = _over_standard_streams(args) if args.http is None else _over_http(args)
-    server = import_module("limner.frontends.mcp.server")
-    asyncio.run(serve(server.build_server(env=os.environ, cwd=Path.cwd(), folders=folders)))
+    server = import_module("limner.frontends.mcp.server").McpServer(
+        env=os.environ, cwd=Path.cwd(), folders=folders
+    )
+    asyncio.run(serve(server))
     return CommandResult(value={})
 
 
@@ -108,6 +105,11 @@ def _over_standard_streams(args: Namespace) -> Serving:
 
 
 def _over_http(args: Namespace) -> Serving:
+    if find_spec("uvicorn") is None or find_spec("jwt") is None:
+        raise MissingExtra(
+            "the MCP server over HTTP needs packages that are not installed",
+            hint="Install them: pip install 'limner[mcp]'. Over stdio the server needs none.",
+        )
     http = import_module("limner.frontends.mcp.http")
     host, port = args.http
     token = http.TokenOptions.read(

@@ -1,47 +1,44 @@
-"""One request of a client -> the questions and notifications that its call sends to the client.
+"""One call of a client -> the questions and notifications that it sends to the client.
 
-Only this module knows that the two generations of the protocol differ. In a session of the older
-one, the server can ask the client during a call. With stateless requests it cannot: the call ends
-with the open questions, and the client repeats it with the answers.
+Only this module knows that questions differ. In a session, the server can ask the client during a
+call. A request that stands alone ends with the open questions, and the client repeats it with the
+answers.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-import mcp_types as types
-from mcp.server.context import ServerRequestContext
-from mcp.shared.exceptions import MCPError
-from mcp.shared.message import ServerMessageMetadata
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import ValidationError
+import msgspec
 
 from limner.frontends.mcp.call_scope import folders_of
+from limner.frontends.mcp.protocol import WITH_HINTS, WITH_MODES, progress_token
 from limner.frontends.mcp.running_calls import RunningCall
-from limner.frontends.mcp.server import TASKS
+from limner.frontends.mcp.server import McpRequest
+from limner.net.jsonrpc import RpcError
 from limner.tools.base import Question
 
-ROOTS_TIMEOUT_S = 5.0
-SESSION_HEADER = "mcp-session-id"
 # Every client shows a form without fields as yes or no: to accept it means yes.
 _YES_OR_NO: Mapping[str, Any] = {"type": "object", "properties": {}}
+
+
+class _Answer(msgspec.Struct):
+    action: str
 
 
 class Caller:
     """The client behind one ``tools/call``."""
 
-    def __init__(
-        self, context: ServerRequestContext[Any, Any], params: types.CallToolRequestParams
-    ) -> None:
-        self._context, self._session = context, context.session
-        self._answers = params.input_responses or {}
-        self._accepted = set((params.request_state or "").split(","))
-        self._is_stateless = context.protocol_version in MODERN_PROTOCOL_VERSIONS
-        self._can = context.session.client_capabilities or types.ClientCapabilities()
+    def __init__(self, request: McpRequest) -> None:
+        self._request, self._peer = request, request.peer
+        self.client, self.arrived_s = request.client, request.arrived_s
+        self.connected = request.connected
+        self._token = progress_token(request.params)
+        self._answers = _object(request.params.get("inputResponses"))
+        self._accepted = set(str(request.params.get("requestState") or "").split(","))
 
     @property
     def session(self) -> str:
@@ -49,83 +46,69 @@ class Caller:
 
         Empty for the one client of stdio, and for all clients whose requests stand alone.
         """
-        return session_of(self._context)
-
-    @property
-    def takes_tasks(self) -> bool:
-        """Whether the client polls for the result of a slow call by itself."""
-        return self._is_stateless and TASKS in (self._can.extensions or {})
+        return self._request.session.id
 
     async def ask(self, question: Question, call: RunningCall) -> bool:
         """Ask the user; the answer is no if the client cannot ask."""
-        if not _asks_by_form(self._can.elicitation):
+        if not self.client.takes_questions:
             return False
-        if not self._is_stateless:
+        if not self.client.is_stateless:
             return await self._ask_now(question, call)
         key = hashlib.sha256(question.text.encode()).hexdigest()[:16]
         answer = self._answers.get(key)
-        if isinstance(answer, types.ElicitResult) and answer.action == "accept":
+        if _object(answer).get("action") == "accept":
             self._accepted.add(key)
         elif answer is None and key not in self._accepted:
             call.questions[key] = question
         return key in self._accepted
 
-    def to_decide(self, questions: Mapping[str, Question]) -> types.InputRequiredResult:
+    def to_decide(self, questions: Mapping[str, Question]) -> dict[str, Any]:
         """Return the questions that the user must answer before the client repeats the call.
 
         The client sends its earlier answers back as the state of the request.
         """
-        return types.InputRequiredResult(
-            input_requests={
-                key: types.ElicitRequest(
-                    params=types.ElicitRequestFormParams(
-                        message=question.text, requested_schema=dict(_YES_OR_NO)
-                    )
-                )
+        state = ",".join(sorted(filter(None, self._accepted)))
+        return {
+            "resultType": "input_required",
+            "inputRequests": {
+                key: {"method": "elicitation/create", "params": self._form(question)}
                 for key, question in questions.items()
             },
-            request_state=",".join(sorted(filter(None, self._accepted))) or None,
-        )
+            **({"requestState": state} if state else {}),
+        }
 
-    async def report_progress(self, call: RunningCall) -> None:
+    def report_progress(self, call: RunningCall) -> None:
         """Send a progress notification: the elapsed time and the latest message."""
-        await self._session.report_progress(
-            round(call.elapsed_s, 1), message=call.message or f"{call.tool} is running"
-        )
+        if self._token is None:
+            return
+        progress = {"progressToken": self._token, "progress": round(call.elapsed_s, 1)}
+        if self.client.revision >= WITH_HINTS:
+            progress["message"] = call.message or f"{call.tool} is running"
+        self._peer.notify("notifications/progress", progress)
 
-    async def roots(self) -> tuple[Path, ...]:
-        """Return the folders that the client works in, if it lists them."""
-        if self._is_stateless or self._can.roots is None:
+    async def roots(self, *, wait: bool) -> tuple[Path, ...]:
+        """Return the folders that the client works in, if it names them.
+
+        Without ``wait`` only those that it has already named.
+        """
+        if not self.client.names_roots:
             return ()
-        with suppress(MCPError, ValidationError):
-            listed = await self._session.send_request(
-                types.ListRootsRequest(),
-                types.ListRootsResult,
-                request_read_timeout_seconds=ROOTS_TIMEOUT_S,
-                metadata=ServerMessageMetadata(related_request_id=self._context.request_id),
-            )
-            return folders_of(str(root.uri) for root in listed.roots)
-        return ()
+        return folders_of(await self._request.session.roots(self._peer, wait=wait))
 
     async def _ask_now(self, question: Question, call: RunningCall) -> bool:
         call.asking = True
         try:
-            answer = await self._session.elicit_form(
-                question.text, dict(_YES_OR_NO), related_request_id=self._context.request_id
-            )
-        except (MCPError, ValidationError):  # the client cannot ask, or has disconnected
-            return False
+            raw = await self._peer.request("elicitation/create", self._form(question))
+            return msgspec.json.decode(raw, type=_Answer).action == "accept"
+        except (RpcError, ConnectionError, msgspec.MsgspecError):
+            return False  # the client cannot ask, or has disconnected
         finally:
             call.asking = False
-        return answer.action == "accept"
+
+    def _form(self, question: Question) -> dict[str, Any]:
+        mode = {"mode": "form"} if self.client.revision >= WITH_MODES else {}
+        return {**mode, "message": question.text, "requestedSchema": _YES_OR_NO}
 
 
-def session_of(context: ServerRequestContext[Any, Any]) -> str:
-    """The id of the HTTP session that a request belongs to; empty if it belongs to none."""
-    headers: Mapping[str, str] = getattr(context.request, "headers", {})
-    return headers.get(SESSION_HEADER, "")
-
-
-def _asks_by_form(offered: types.ElicitationCapability | None) -> bool:
-    # Clients of the first revision with elicitation declare no modes: they have forms.
-    return offered is not None and (offered.form is not None or offered.url is None)
+def _object(value: object) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}

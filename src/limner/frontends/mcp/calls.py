@@ -42,7 +42,8 @@ def digest_of(tool: str, arguments: Mapping[str, Any], *, cwd: Path) -> str:
 
     The folder is part of it: the same relative paths name other files in another folder.
     """
-    encoded = msgspec.json.encode([tool, str(cwd), arguments], order="deterministic")
+    given = {name: value for name, value in arguments.items() if value not in (None, "")}
+    encoded = msgspec.json.encode([tool, str(cwd), given], order="deterministic")
     return hashlib.sha256(encoded).hexdigest()
 
 

@@ -14,8 +14,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from limner.frontends.mcp import config_json, config_toml
-from limner.frontends.mcp.config_syntax import Keys, Syntax
+from limner.frontends.mcp import config_json
+from limner.settings import config_toml
+from limner.settings.config_syntax import Keys, Syntax
 from limner.storage.home import user_home
 
 Scope = Literal["user", "project"]

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any, cast
 
 from limner.errors import InputInvalid
-from limner.frontends.mcp.config_syntax import Keys, Malformed, Syntax, look_up, put, read, remove
+from limner.settings.config_syntax import Keys, Malformed, Syntax, look_up, put, read, remove
 
 # All ways to start limner: the script, `python -m`, or `uvx --from 'limner[mcp]' limner`.
 _PROGRAM = re.compile(r"(?:.*[/\\])?limner(?:\.exe|\[.*\]|(?:\.\w+)+)?", re.IGNORECASE)

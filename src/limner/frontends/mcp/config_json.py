@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, NoReturn, cast
 
-from limner.frontends.mcp.config_syntax import BLANKS, Data, Keys, Malformed, nested, newline_of
+from limner.settings.config_syntax import BLANKS, Data, Keys, Malformed, nested, newline_of
 
 _STRING = r'"(?:[^"\\\r\n]|\\.)*"'
 _COMMENT = r"//[^\r\n]*|/\*.*?\*/"

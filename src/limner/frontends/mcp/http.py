@@ -12,27 +12,23 @@ import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from types import FrameType
+from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 import uvicorn
-from mcp.server.auth.provider import TokenVerifier
-from mcp.server.auth.settings import AuthSettings
-from mcp.server.lowlevel import Server
-from mcp.server.transport_security import TransportSecuritySettings
 from msgspec.structs import replace
-from pydantic import AnyHttpUrl
-from starlette.types import ASGIApp
 
 from limner.errors import UserError
 from limner.frontends import server_token
 from limner.frontends.connection_guard import LIMITS, ConnectionGuard, allow_many_files
-from limner.frontends.mcp.http_guard import GuardedApp, guarded_protocol
-from limner.frontends.mcp.server import McpFrontend
-from limner.frontends.mcp.tokens import SharedSecret, SignedTokens
+from limner.frontends.mcp.http_app import PATH, HttpAccess, McpApp
+from limner.frontends.mcp.http_guard import guarded_protocol
+from limner.frontends.mcp.server import McpServer
+from limner.frontends.mcp.tokens import SharedSecret, SignedTokens, Verifier
 from limner.frontends.server_token import ServerToken, TokenOptions, is_loopback
 from limner.storage.home import Home
 
-PATH = "/mcp"
 TOKEN_NAME = "mcp"  # noqa: S105 - the name of the file, not a secret
 # A message that starts a session is short, and the server keeps it as long as the session.
 MCP_LIMITS = replace(LIMITS, opening_bytes=64 * 1024)
@@ -76,7 +72,7 @@ class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):
             raise UserError("give a token or an issuer, not both")
 
 
-async def serve(server: Server[McpFrontend], listening: HttpOptions, *, home: Home) -> None:
+async def serve(server: McpServer, listening: HttpOptions, *, home: Home) -> None:
     """Serve clients until the process receives a signal to stop.
 
     Raises:
@@ -88,13 +84,15 @@ async def serve(server: Server[McpFrontend], listening: HttpOptions, *, home: Ho
     allow_many_files()
     with _bind(listening) as bound, _token(listening, bound, home=home) as token:
         port = bound.getsockname()[1]
+        app = McpApp(server, access=_access(listening, token, port=port), limits=MCP_LIMITS)
         config = uvicorn.Config(
-            build_app(server, listening, token, port=port),
+            app,
             http=guarded_protocol(ConnectionGuard(MCP_LIMITS)),
             log_level="warning",
             limit_concurrency=MCP_LIMITS.connections + MCP_LIMITS.newcomers,
             timeout_graceful_shutdown=GRACE_S,
             server_header=False,
+            lifespan="off",
             ws="none",
         )
         # The socket listens already: a program that waits for this line can connect.
@@ -102,30 +100,10 @@ async def serve(server: Server[McpFrontend], listening: HttpOptions, *, home: Ho
         if (line := server_token.describe(token)) is not None:
             sys.stderr.write(f"limner mcp: {line}\n")
         sys.stderr.flush()
-        await uvicorn.Server(config).serve(sockets=[bound])
-
-
-def build_app(
-    server: Server[McpFrontend], listening: HttpOptions, token: ServerToken | None, *, port: int
-) -> ASGIApp:
-    """Return the server as an ASGI application."""
-    verifier = _verifier(listening, token)
-    app = server.streamable_http_app(
-        streamable_http_path=PATH,
-        max_request_body_size=MCP_LIMITS.body_bytes,
-        session_idle_timeout=MCP_LIMITS.session_idle_s,
-        # Our own limit holds before: it ends idle sessions, and this one refuses new sessions.
-        max_sessions=2 * MCP_LIMITS.sessions,
-        transport_security=_names(listening, port),
-        auth=_settings(listening, token, port),
-        token_verifier=verifier,
-    )
-    return GuardedApp(
-        app,
-        sessions=server.session_manager,
-        limits=MCP_LIMITS,
-        has_tokens=verifier is not None,
-    )
+        try:
+            await uvicorn.Server(config).serve(sockets=[bound])
+        finally:
+            await app.sessions.aclose()
 
 
 def _token(
@@ -139,39 +117,30 @@ def _token(
     )
 
 
-def _names(listening: HttpOptions, port: int) -> TransportSecuritySettings:
+def _access(listening: HttpOptions, token: ServerToken | None, *, port: int) -> HttpAccess:
     host = listening.host.strip("[]")
     local = _LOOPBACK if is_loopback(host) or host in _EVERYWHERE else ()
-    hosts = [f"{name}:{port}" for name in {*local, _in_url(host)}]
-    for name in listening.names:
-        hosts += [name, f"{name}:{port}"]
-    return TransportSecuritySettings(
-        enable_dns_rebinding_protection=True,
-        allowed_hosts=hosts,
-        allowed_origins=[f"{scheme}://{host}" for scheme in ("http", "https") for host in hosts],
+    hosts = {f"{name}:{port}" for name in (*local, _in_url(host))}
+    hosts |= {named for name in listening.names for named in (name, f"{name}:{port}")}
+    if (oauth := listening.oauth) is None:
+        verifier: Verifier | None = None if token is None else SharedSecret(token)
+        return HttpAccess(hosts=frozenset(hosts), verifier=verifier)
+    resource = urlsplit(oauth.resource)
+    path = f"/.well-known/oauth-protected-resource{resource.path.rstrip('/')}"
+    metadata: dict[str, Any] = {
+        "resource": oauth.resource,
+        "authorization_servers": [oauth.issuer],
+        "bearer_methods_supported": ["header"],
+    }
+    if oauth.scopes:
+        metadata["scopes_supported"] = [*oauth.scopes]
+    return HttpAccess(
+        hosts=frozenset(hosts),
+        verifier=SignedTokens(issuer=oauth.issuer, resource=oauth.resource, keys=oauth.keys),
+        scopes=frozenset(oauth.scopes),
+        metadata=metadata,
+        metadata_url=f"{resource.scheme}://{resource.netloc}{path}",
     )
-
-
-def _verifier(listening: HttpOptions, token: ServerToken | None) -> TokenVerifier | None:
-    if token is not None:
-        return SharedSecret(token)
-    if (oauth := listening.oauth) is not None:
-        return SignedTokens(issuer=oauth.issuer, resource=oauth.resource, keys=oauth.keys)
-    return None
-
-
-def _settings(listening: HttpOptions, token: ServerToken | None, port: int) -> AuthSettings | None:
-    if (oauth := listening.oauth) is not None:
-        return AuthSettings(
-            issuer_url=AnyHttpUrl(oauth.issuer),
-            resource_server_url=AnyHttpUrl(oauth.resource),
-            required_scopes=[*oauth.scopes] or None,
-            validate_token_resource=False,  # the verifier has checked the audience
-        )
-    if token is not None:
-        here = AnyHttpUrl(f"http://{_in_url(listening.host)}:{port}")
-        return AuthSettings(issuer_url=here, resource_server_url=None)
-    return None
 
 
 def _exit(_: int, __: FrameType | None) -> None:

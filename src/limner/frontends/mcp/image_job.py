@@ -18,17 +18,10 @@ from limner.tools.generation_tool import DrawingAnswer
 JobId = Annotated[str, Meta(description="The call is still running; image_job returns its result.")]
 
 
-class RunningAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """The value of a tool whose call takes long: the job that is still running."""
-
-    job: JobId
-    status: str
-
-
 class JobArguments(msgspec.Struct, frozen=True, kw_only=True):
     """The arguments of `image_job`."""
 
-    id: Annotated[
+    job: Annotated[
         str, Meta(description="The job id that the call returned.", max_length=MAX_ID_CHARS)
     ]
     action: Literal["status", "wait", "cancel"] = "wait"
@@ -65,7 +58,7 @@ def image_job(running_calls: RunningCalls, *, resume: Resume, answer_within_s: f
     """Build the tool for the calls of this process and, with ``resume``, of earlier processes."""
 
     async def run(arguments: JobArguments, context: ToolContext) -> Outcome:
-        call_id, action = arguments.id.strip(), arguments.action
+        call_id, action = arguments.job.strip(), arguments.action
         call = running_calls.get(call_id)
         if call is None or _may_have_more(call):
             call = resume(call_id)
@@ -89,7 +82,7 @@ def running(call: RunningCall) -> dict[str, Any]:
         "tool": call.tool,
         "elapsed_s": round(call.elapsed_s, 1),
         "message": call.message,
-        "hint": f'The call is still running: call {IMAGE_JOB.name} with {{"id": "{call.id}"}} for '
+        "hint": f'The call is still running: call {IMAGE_JOB.name} with {{"job": "{call.id}"}} for '
         "the picture. If you repeat the same call, you join this one and pay nothing more.",
     }
 

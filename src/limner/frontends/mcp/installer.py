@@ -16,7 +16,6 @@ from difflib import unified_diff
 from functools import partial
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, distribution
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,13 +24,12 @@ from limner.frontends.cli.output import CommandResult
 from limner.frontends.mcp.clients import AS_MODULE, CLIENTS, HOME, ClientSetup, McpClient, Scope
 from limner.frontends.mcp.config_entry import has_ours, with_entry, without_entry
 from limner.frontends.mcp.config_files import ConfigFile
-from limner.frontends.mcp.config_syntax import Malformed
 from limner.net.redaction import redact
+from limner.settings.config_syntax import Malformed
 
 T = TypeVar("T")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _SHOWN_COLUMNS = 200
-NEEDS_EXTRA = "The server itself is not installed yet: pip install 'limner[mcp]'"
 KEYS_HINT = (
     "The client may not pass on keys of your shell: limner keys set OPENAI_API_KEY stores one."
 )
@@ -52,9 +50,8 @@ def install(args: Namespace) -> CommandResult:
         summary = f"{task.client.title} would have limner: {task.file.path}"
     else:
         summary = f"{task.client.title} has limner now; restart it to use it: {task.file.path}"
-    warnings = () if find_spec("mcp") else (NEEDS_EXTRA,)
     hints = (KEYS_HINT,) if changed else ()
-    return task.answer(summary, text, edited, warnings=warnings, hints=hints)
+    return task.answer(summary, text, edited, hints=hints)
 
 
 def uninstall(args: Namespace) -> CommandResult:
@@ -157,7 +154,6 @@ class _Task:
         before: str | None,
         after: str | None,
         *,
-        warnings: tuple[str, ...] = (),
         hints: tuple[str, ...] = (),
     ) -> CommandResult:
         """Return the result of the command."""
@@ -173,10 +169,9 @@ class _Task:
                 "changed": bool(diff) and not self.dry_run,
                 "diff": diff,
                 "backup": backup,
-                "warnings": list(warnings),
             },
             text=summary,
-            notes=(*((diff,) if diff else ()), *kept, *warnings, *hints),
+            notes=(*((diff,) if diff else ()), *kept, *hints),
         )
 
 

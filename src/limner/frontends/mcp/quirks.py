@@ -1,25 +1,51 @@
-"""A client that needs another form of a result -> the result without the parts it misreads."""
+"""The name of a client -> the form of results that its model can use.
+
+A client gives its name in `initialize`, or with each request. Clients with a row were observed, by
+their own logs or by the requests that their model received.
+"""
 
 from __future__ import annotations
 
-import mcp_types as types
-from mcp.server.session import ServerSession
+from collections.abc import Mapping
 
-# If a result has structured content, Codex shows its model only that and drops the pictures.
-SHOWS_STRUCTURE_ONLY = frozenset({"codex-mcp-client"})
+import msgspec
 
+from limner.settings.values import PictureForm
 
-def takes_structure(session: ServerSession) -> bool:
-    """Whether a client shows its model the pictures of a result with structured content."""
-    params = session.client_params
-    return params is None or params.client_info.name not in SHOWS_STRUCTURE_ONLY
+# Every model service and every local runner decodes these. Not every local runner decodes WebP.
+COMMON = ("image/png", "image/jpeg")
+WITH_WEBP = (*COMMON, "image/webp")
 
 
-def without_structure(result: types.CallToolResult) -> types.CallToolResult:
-    """Return the result without structured content; its text has the same value."""
-    return types.CallToolResult(content=result.content, is_error=result.is_error)
+class ClientQuirks(msgspec.Struct, frozen=True, kw_only=True):
+    """How a client treats results.
+
+    Attributes:
+        formats: the types of pictures that its models take.
+        pictures: inline, or the path of the file, or none.
+        to_show: what a model has to do so that it sees the picture of a result.
+    """
+
+    formats: tuple[str, ...] = COMMON
+    pictures: PictureForm = "inline"
+    to_show: str = ""
 
 
-def without_output_schema(tool: types.Tool) -> types.Tool:
-    """Return the tool without an output schema."""
-    return tool.model_copy(update={"output_schema": None})
+KNOWN: Mapping[str, ClientQuirks] = {
+    "claude-ai": ClientQuirks(formats=WITH_WEBP),
+    "claude-code": ClientQuirks(formats=WITH_WEBP),
+    # In its code mode a model sees only what its program shows.
+    "codex-mcp-client": ClientQuirks(
+        formats=WITH_WEBP,
+        to_show="From code, show the picture with image(result.content[1]).",
+    ),
+    "gemini-cli-mcp-client": ClientQuirks(formats=WITH_WEBP),
+    "opencode": ClientQuirks(formats=WITH_WEBP),
+}
+_UNKNOWN = ClientQuirks()
+
+
+def quirks_of(name: str) -> ClientQuirks:
+    """The quirks of a client; some add the name of the server to their own."""
+    known = (quirks for client, quirks in KNOWN.items() if name.startswith(client))
+    return next(known, _UNKNOWN)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from typing import NamedTuple
-
-import mcp_types as types
-from mcp.shared.exceptions import MCPError
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from limner.content import Picture
 from limner.errors import LimnerError
 from limner.imaging.fit import FitRequest
+from limner.net.jsonrpc import INVALID_PARAMS, RpcError
 from limner.pictures.take import Pictures
 from limner.wires.base import HANDLE_URL
 
@@ -19,6 +18,21 @@ MAX_WIDTH = 8192
 MAX_BYTES = 16_000_000
 # Each picture has one URI, and no part of it can escape into a path.
 _ADDRESS = re.compile(re.escape(HANDLE_URL) + r"([0-9a-f]{64})(?:\?width=([1-9][0-9]{0,3}))?")
+
+
+TEMPLATES: Sequence[Mapping[str, Any]] = (
+    {
+        "uriTemplate": f"{HANDLE_URL}{{handle}}",
+        "name": "picture",
+        "title": "A picture, as it was received",
+        "description": "The handle is in the result of the tool that made or found the picture.",
+    },
+    {
+        "uriTemplate": f"{HANDLE_URL}{{handle}}{{?width}}",
+        "name": "picture-of-width",
+        "title": "A picture, at most that many pixels wide",
+    },
+)
 
 
 class _PictureUri(NamedTuple):
@@ -30,16 +44,16 @@ def handle_of(uri: str) -> str:
     """The handle in the URI of a picture.
 
     Raises:
-        MCPError: it is not the URI of a picture.
+        RpcError: it is not the URI of a picture.
     """
     return _parse(uri).handle
 
 
-async def read(uri: str, pictures: Pictures) -> types.ReadResourceResult:
+async def read(uri: str, pictures: Pictures) -> dict[str, Any]:
     """Read the picture of a URI.
 
     Raises:
-        MCPError: it is not the URI of a picture, or this home has no such picture.
+        RpcError: it is not the URI of a picture, or this home has no such picture.
     """
     parsed = _parse(uri)
     try:
@@ -47,8 +61,7 @@ async def read(uri: str, pictures: Pictures) -> types.ReadResourceResult:
         mime, data = await _loaded(picture, parsed.width, pictures)
     except LimnerError as error:
         raise _not_found(uri) from error
-    contents = types.BlobResourceContents(uri=uri, mime_type=mime, blob=b64encode(data).decode())
-    return types.ReadResourceResult(contents=[contents])
+    return {"contents": [{"uri": uri, "mimeType": mime, "blob": b64encode(data).decode()}]}
 
 
 async def _loaded(picture: Picture, width: int | None, pictures: Pictures) -> tuple[str, bytes]:
@@ -69,9 +82,5 @@ def _parse(uri: str) -> _PictureUri:
     return _PictureUri(found[1], width)
 
 
-def _not_found(uri: str) -> MCPError:
-    return MCPError(
-        code=types.INVALID_PARAMS,
-        message="There is no such picture.",
-        data={"uri": uri[:200]},
-    )
+def _not_found(uri: str) -> RpcError:
+    return RpcError(INVALID_PARAMS, "There is no such picture.", {"uri": uri[:200]})

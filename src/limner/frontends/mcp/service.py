@@ -19,7 +19,7 @@ from limner.frontends.mcp.image_job import IMAGE_JOB
 from limner.frontends.mcp.results import Results
 from limner.frontends.mcp.resume import CallResumer
 from limner.frontends.mcp.running_calls import MAX_RUNNING, RunningCall, RunningCalls
-from limner.frontends.mcp.tool_list import LASTING
+from limner.frontends.mcp.tool_list import LASTING, names_paths
 from limner.frontends.mcp.toolbox import FINISH, Toolbox
 from limner.settings import load
 from limner.tools.base import Question, ToolCall, ToolContext, ToolResult
@@ -55,7 +55,9 @@ class McpService:
         self.running = RunningCalls()
         self.calls = CallStore(store=self.lim.store, clock=self.lim.clock)
         self.results = Results(
-            pictures=self.lim.pictures, block_images=self.lim.settings.images.block_images
+            pictures=self.lim.pictures,
+            block_images=self.lim.settings.images.block_images,
+            form=self.lim.settings.mcp.pictures,
         )
         self._folders = folders
         self._scopes = CallScopes(home=self.lim.home, cwd=folder)
@@ -80,9 +82,14 @@ class McpService:
         Raises:
             LimnerError: too many calls are running.
         """
-        folders = await caller.roots() if self._folders is None else self._folders
+        has_paths = names_paths(tool, arguments)
+        folders = self._folders
+        if folders is None:
+            folders = await caller.roots(wait=has_paths)
         scope = self._scopes.of(folders)
-        digest = digest_of(tool, arguments, cwd=scope.cwd) if tool in LASTING else None
+        # Without a path the folder does not matter, and the client may name it only later.
+        cwd = scope.cwd if has_paths else Path()
+        digest = digest_of(tool, arguments, cwd=cwd) if tool in LASTING else None
         run = partial(
             self._run,
             tool=tool,
@@ -147,7 +154,9 @@ class McpService:
             await self.lim.aclose()
 
     async def _attend(self, call: RunningCall, caller: Caller) -> ToolResult | None:
-        left_s = self.lim.settings.mcp.answer_within_s
+        # The client's own clock started when it sent the request.
+        waited_s = asyncio.get_running_loop().time() - caller.arrived_s
+        left_s = self.lim.settings.mcp.answer_within_s - waited_s
         progress_in_s = FIRST_PROGRESS_S
         while not call.task.done():
             if left_s <= 0 and call.tool in LASTING and not call.asking:
@@ -155,7 +164,7 @@ class McpService:
             step_s = min(progress_in_s, left_s) if left_s > 0 else progress_in_s
             await asyncio.wait({call.task}, timeout=step_s)
             if not call.task.done():
-                await caller.report_progress(call)
+                caller.report_progress(call)
             # The time in which the user answers a question does not count.
             left_s -= 0 if call.asking else step_s
             progress_in_s = PROGRESS_EVERY_S

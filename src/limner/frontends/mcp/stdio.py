@@ -1,115 +1,134 @@
-"""Standard input and output -> the MCP server, with a limit on the size of a message.
-
-The SDK reads whole lines of any length. A line over the limit is discarded in pieces. A small
-request that the server rejects replaces it, so that the client gets a response.
-"""
+"""Standard input and output -> the MCP server, one message on each line."""
 
 from __future__ import annotations
 
 import asyncio
-import io
-import json
-import os
-import re
-import select
 import signal
 import sys
-from typing import TYPE_CHECKING, BinaryIO, cast
+from collections import deque
+from collections.abc import Sequence
 
-import anyio
-from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
+import msgspec
 
-from limner.frontends.mcp.server import REFUSE, McpFrontend
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
+from limner.frontends.mcp.server import McpServer, McpSession
+from limner.net.jsonrpc import Data, MessageHead, Notification
+from limner.net.jsonrpc_lines import DescriptorTransport, standard_streams
+from limner.net.jsonrpc_peer import (
+    IncomingCall,
+    Peer,
+    PendingRequests,
+    RequestServer,
+    Transport,
+    overloaded_error,
+)
 
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
-_PIECE_BYTES = 1 << 16
-_ID = re.compile(rb'"id"\s*:\s*(-?\d{1,18}|"[^"\\]{1,200}")')
+MAX_UNANSWERED = 1000
+# A client that wants no more answers closes our input and waits about two seconds for our end.
+GRACE_S = 1.0
+_MAX_LOG_CHARS = 2000
+_VERSION = b'{"jsonrpc":"2.0",'
 
 
-class BoundedLines(io.TextIOBase):
-    """A stream of lines; a line over the limit is read and discarded."""
+class McpLines:
+    """Lines with MCP's form of JSON-RPC: each message states its version.
 
-    def __init__(self, stream: BinaryIO, *, max_bytes: int = MAX_MESSAGE_BYTES) -> None:
-        self._stream, self._max_bytes = stream, max_bytes
-
-    def readline(self, _: int = -1, /) -> str:  # type: ignore[override] - text, for the SDK
-        """Return the next line, or a request that is rejected in its place."""
-        line = self._stream.readline(self._max_bytes + 1)
-        if len(line) <= self._max_bytes:
-            return line.decode("utf-8", "replace")
-        head = tail = line
-        while tail and not tail.endswith(b"\n"):
-            tail = self._stream.readline(_PIECE_BYTES)
-        return self._refusal(head)
-
-    def _refusal(self, head: bytes) -> str:
-        """Return the replacement; it has the id of the discarded request, if there is one."""
-        message: dict[str, object] = {
-            "jsonrpc": "2.0",
-            "method": REFUSE,
-            "params": {"why": f"A message may have {self._max_bytes:,} bytes at most."},
-        }
-        if (found := _ID.search(head[:_PIECE_BYTES])) is not None:
-            message["id"] = json.loads(found[1])
-        return json.dumps(message) + "\n"
-
-
-class Input(io.RawIOBase):
-    """A file descriptor that is read until its end, or until `end` is called.
-
-    A blocked read in a thread cannot be cancelled, and the program would wait for the thread.
+    The clients of one revision may send several messages in one array.
     """
 
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        self._wakes, self._waker = os.pipe()
-        self.is_ended = False
+    def __init__(self, lines: Transport, session: McpSession) -> None:
+        self._lines, self._session = lines, session
+        self._batch: deque[Data] = deque()
+        self.abort = lines.abort
 
-    def readable(self) -> bool:
-        """Return True."""
-        return True
+    async def send(self, messages: Sequence[bytes]) -> None:
+        """Write each message as a line."""
+        await self._lines.send([with_version(message) for message in messages])
 
-    def readinto(self, buffer: WriteableBuffer, /) -> int:
-        """Read the available bytes; nothing after `end`."""
-        ready, _, _ = select.select([self._descriptor, self._wakes], [], [])
-        if self._wakes in ready:
-            return 0
-        return os.readv(self._descriptor, [buffer])
+    async def receive(self) -> Data | MessageHead | None:
+        """Wait for the next message; None is the end."""
+        if not self._batch:
+            line = await self._lines.receive()
+            if line is None or isinstance(line, MessageHead) or not self._takes_batch(line):
+                return line
+            self._batch.extend(split_batch(line))
+        return self._batch.popleft()
 
-    def end(self) -> None:
-        """End every read, also one that is blocked in another thread."""
-        self.is_ended = True
-        os.write(self._waker, b"!")
+    def _takes_batch(self, line: Data) -> bool:
+        return self._session.takes_batches and line.lstrip()[:1] == b"["
 
 
-async def serve(server: Server[McpFrontend]) -> None:
-    """Serve one client until it closes our standard input.
+def with_version(message: bytes) -> bytes:
+    """Return an encoded message with the version that MCP requires."""
+    return _VERSION + message[1:]
+
+
+def split_batch(data: Data) -> list[Data]:
+    """Return the messages of an array; what is not an array is one message."""
+    try:
+        return [bytes(one) for one in msgspec.json.decode(data, type=list[msgspec.Raw])] or [data]
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return [data]
+
+
+async def serve_lines(server: McpServer, lines: Transport) -> None:
+    """Serve one client until it closes its end."""
+    session = McpSession()
+    loop = asyncio.get_running_loop()
+
+    async def serve(call: IncomingCall[Peer]) -> object:
+        return await server.serve(call.request, session=session, peer=call.connection)
+
+    def notice(notification: Notification) -> None:
+        # After the requests that came before it have started.
+        loop.call_soon(lambda: server.notice(notification, session=session, peer=peer))
+
+    requests = RequestServer(
+        serve, log=log, max_unanswered=MAX_UNANSWERED, overloaded=overloaded_error("Server")
+    )
+    peer = Peer(
+        McpLines(lines, session),
+        server=requests,
+        pending=PendingRequests(log),
+        log=log,
+        on_notification=notice,
+    )
+    try:
+        await peer.run()
+        async with asyncio.timeout(GRACE_S):
+            await requests.settled()
+    except TimeoutError:
+        pass  # slow calls: those that may be paid for go on
+    finally:
+        await requests.aclose()
+        await peer.flush()
+        peer.close()
+        await server.aclose()
+
+
+async def serve(server: McpServer) -> None:
+    """Serve the client that started this process, until it closes our standard input.
 
     Raises:
         KeyboardInterrupt: the user pressed Ctrl-C; calls that may be paid for have ended.
     """
-    # As the SDK does: no child process and no other read may consume the client's messages.
-    private = os.dup(sys.stdin.fileno())
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, sys.stdin.fileno())
-    os.close(nothing)
-    if sys.platform == "win32":
-        # A blocked read cannot be cancelled on Windows. The store recovers interrupted calls.
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        await _run(server, os.fdopen(private, "rb"))
-        return
-    source = Input(private)
-    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, source.end)
-    await _run(server, io.BufferedReader(source, _PIECE_BYTES))
-    if source.is_ended:
+    loop = asyncio.get_running_loop()
+    is_interrupted = False
+    with standard_streams() as (source, target):
+        lines = DescriptorTransport(source, target, max_bytes=MAX_MESSAGE_BYTES)
+
+        def interrupt(_: int, __: object) -> None:
+            nonlocal is_interrupted
+            is_interrupted = True
+            loop.call_soon_threadsafe(lines.abort)
+
+        signal.signal(signal.SIGINT, interrupt)
+        await serve_lines(server, lines)
+    if is_interrupted:
         raise KeyboardInterrupt
 
 
-async def _run(server: Server[McpFrontend], stream: BinaryIO) -> None:
-    stdin = anyio.wrap_file(cast("io.TextIOWrapper", BoundedLines(stream)))
-    async with stdio_server(stdin=stdin) as (incoming, outgoing):
-        await server.run(incoming, outgoing, server.create_initialization_options())
+def log(line: str) -> None:
+    """Write a line for the user who runs the server."""
+    sys.stderr.write(f"limner mcp: {line[:_MAX_LOG_CHARS]}\n")
+    sys.stderr.flush()

@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-import mcp_types as types
 import msgspec
-from mcp.shared.exceptions import MCPError
 
 from limner.errors import Cancelled
+from limner.frontends.mcp.protocol import ConnectedClient
 from limner.frontends.mcp.running_calls import MAX_ID_CHARS, RunningCall
 from limner.frontends.mcp.service import McpService
+from limner.net.jsonrpc import INVALID_PARAMS, RpcError
 
 POLL_EVERY_MS = 2000
 
@@ -26,7 +26,7 @@ class Tasks(msgspec.Struct, frozen=True, kw_only=True):
 
     service: McpService
 
-    async def get(self, task_id: str) -> dict[str, Any]:
+    async def get(self, task_id: str, client: ConnectedClient) -> dict[str, Any]:
         """Return the state of a task, with its result once it is done."""
         call = self._find(task_id)
         result = call.result
@@ -36,10 +36,9 @@ class Tasks(msgspec.Struct, frozen=True, kw_only=True):
             return _task(call, "cancelled")
         if result.untrusted:
             self.service.note_untrusted("")  # only clients without a session use tasks
-        encoded = await self.service.results.write(result)
+        encoded = await self.service.results.write(result, client)
         await self.service.deliver(call)
-        dumped = encoded.model_dump(by_alias=True, mode="json", exclude_none=True)
-        return {**_task(call, "completed"), "result": dumped}
+        return {**_task(call, "completed"), "result": encoded}
 
     def cancel(self, task_id: str) -> dict[str, Any]:
         """Cancel a task; a request that was sent may still be charged."""
@@ -56,7 +55,7 @@ class Tasks(msgspec.Struct, frozen=True, kw_only=True):
         if call is not None:
             return call
         if not task_id.startswith("call_") or len(task_id) > MAX_ID_CHARS:
-            raise MCPError(code=types.INVALID_PARAMS, message="There is no such task.")
+            raise RpcError(INVALID_PARAMS, "There is no such task.")
         return self.service.resume(task_id)
 
 

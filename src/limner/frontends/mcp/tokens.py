@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import math
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
-import anyio.to_thread
 import jwt
-from mcp.server.auth.provider import AccessToken
+import msgspec
 
 from limner.frontends.server_token import ServerToken
 from limner.net.http import Http, HttpError
@@ -32,6 +32,22 @@ _IDENTITY_CLAIMS = {"nonce", "at_hash", "c_hash", "s_hash", "events"}
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"]
 
 
+class AccessToken(msgspec.Struct, frozen=True, kw_only=True):
+    """What a valid token says: the program, the user it acts for, and what they may do."""
+
+    client_id: str
+    subject: str = ""
+    scopes: tuple[str, ...] = ()
+
+
+class Verifier(Protocol):
+    """Checks tokens."""
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """Return what the token says; None if it is not valid."""
+        ...
+
+
 class SharedSecret:
     """Accepts the token of the server."""
 
@@ -42,7 +58,7 @@ class SharedSecret:
         """Return the client of the token; None for another token."""
         if not self._token.matches(token):
             return None
-        return AccessToken(token=token, client_id="limner", scopes=[])
+        return AccessToken(client_id="limner")
 
 
 class SignedTokens:
@@ -88,13 +104,9 @@ class SignedTokens:
         if not _gives_access(header, claims):
             return None
         return AccessToken(
-            token=token,
             client_id=str(claims.get("client_id") or claims.get("azp") or claims.get("sub") or ""),
+            subject=str(claims.get("sub") or ""),
             scopes=_scopes(claims),
-            expires_at=int(claims["exp"]),
-            resource=self._resource,
-            subject=claims.get("sub"),
-            claims={"iss": self._issuer},
         )
 
     async def _key(self, name: str | None) -> jwt.PyJWK | None:
@@ -121,18 +133,18 @@ def _gives_access(header: Mapping[str, Any], claims: Mapping[str, Any]) -> bool:
     )
 
 
-def _scopes(claims: Mapping[str, Any]) -> list[str]:
+def _scopes(claims: Mapping[str, Any]) -> tuple[str, ...]:
     """The claim `scope`, a text with spaces, or the `scp` of some issuers, a text or a list."""
     given = claims.get("scope") or claims.get("scp") or ""
     if isinstance(given, list):
-        return [str(scope) for scope in cast("list[object]", given)]
-    return str(given).split()
+        return tuple(str(scope) for scope in cast("list[object]", given))
+    return tuple(str(given).split())
 
 
 def _source(keys: str) -> Callable[[], Awaitable[bytes]]:
     if not keys.startswith("https://"):
         path = Path(keys).expanduser()
-        return lambda: anyio.to_thread.run_sync(path.read_bytes)
+        return lambda: asyncio.to_thread(path.read_bytes)
 
     async def fetch() -> bytes:
         http = Http()

@@ -1,6 +1,6 @@
 """The declarations of the tools -> the MCP tool list, always in the same order.
 
-The output schemas contain no pictures: pictures are content blocks.
+Run as a program, this module compiles the list that the server sends to most clients.
 """
 
 from __future__ import annotations
@@ -9,18 +9,20 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-import mcp_types as types
+import msgspec
 from msgspec.structs import replace
 
-from limner.frontends.mcp.image_job import IMAGE_JOB, RunningAnswer
+from limner.frontends.mcp.image_job import IMAGE_JOB
+from limner.frontends.mcp.offers import COMPILED, Offers
+from limner.frontends.mcp.resources import TEMPLATES
 from limner.frontends.mcp.spend import SPEND
 from limner.tools.base import Tool
 from limner.tools.built_in import declarations
 from limner.tools.built_in.image_recall import IMAGE_RECALL
-from limner.tools.declaration import ToolDeclaration, answer_schema, tool_schemas
+from limner.tools.built_in.inspect_image import INSPECT_IMAGE
+from limner.tools.declaration import ToolDeclaration, arguments_of, tool_schemas
 from limner.tools.function_tools import load_plugin_tools
 from limner.tools.image_fit import IMAGE_FIT
-from limner.wires.base import HANDLE_URL
 
 # The usual description mentions notes that replace pictures. Only limner's own conversations have
 # such notes.
@@ -34,45 +36,62 @@ DECLARED: tuple[ToolDeclaration[Any], ...] = (*BUILT_IN, IMAGE_FIT, IMAGE_JOB, R
 # These tools may cost money: their calls continue if the client leaves, a repeated call joins them,
 # and a slow call returns a job.
 LASTING = frozenset(tool.name for tool in DECLARED if tool.keeps_books)
+# These tools answer without pictures. If a result has structured content, some clients show their
+# model only that, and drop the pictures.
+STRUCTURED = frozenset({INSPECT_IMAGE.name, SPEND.name})
+# Some clients make a class from the schema, in which `schema` would hide a method.
+LISTED_AS = {INSPECT_IMAGE.name: {"schema": "output_schema"}}
+_ALSO_ACCEPTED = {INSPECT_IMAGE.name: {"output_schema": "schema"}, IMAGE_JOB.name: {"id": "job"}}
+_PATHS = {
+    tool.name: [
+        argument.name
+        for argument in arguments_of(tool.arguments).values()
+        if {"path", "image"} & argument.extra.keys()
+    ]
+    for tool in DECLARED
+}
 
 
 @cache
-def offered() -> Mapping[str, types.Tool]:
+def offered() -> Mapping[str, Mapping[str, Any]]:
     """Return every tool by name; tools of installed packages come last."""
-    plugins = load_plugin_tools(taken=[tool.name for tool in DECLARED])
-    tools = (*DECLARED, *plugins.usable)
-    schemas = tool_schemas(tools)
-    return {tool.name: _as_mcp(tool, *found) for tool, found in zip(tools, schemas, strict=True)}
+    return {tool["name"]: tool for tool in (*_own(), *_plugins())}
 
 
-def schema_of(name: str) -> Mapping[str, Any] | None:
-    """Return the schema of a tool's arguments; None if there is no such tool."""
-    tool = offered().get(name)
-    return None if tool is None else tool.input_schema
+def compile_offers() -> Offers:
+    """Return what the server offers without the tools of other packages."""
+    return Offers(tools=_own(), templates=[dict(one) for one in TEMPLATES])
 
 
-def templates() -> list[types.ResourceTemplate]:
-    """Return the URI templates of pictures."""
+def _own() -> list[dict[str, Any]]:
     return [
-        types.ResourceTemplate(
-            uri_template=f"{HANDLE_URL}{{handle}}",
-            name="picture",
-            title="A picture, as it was received",
-            description="The handle is in the result of the tool that made or found the picture.",
-        ),
-        types.ResourceTemplate(
-            uri_template=f"{HANDLE_URL}{{handle}}{{?width}}",
-            name="picture-of-width",
-            title="A picture, at most that many pixels wide",
-        ),
+        _as_mcp(tool, *found) for tool, found in zip(DECLARED, tool_schemas(DECLARED), strict=True)
     ]
+
+
+def names_paths(tool: str, arguments: Mapping[str, Any]) -> bool:
+    """Whether a call names files; what a tool of another package does is not known."""
+    paths = _PATHS.get(tool)
+    return paths is None or any(arguments.get(name) for name in paths)
+
+
+def declared_names(tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call under the names that the tool declares."""
+    others = _ALSO_ACCEPTED.get(tool, {})
+    given = {others.get(name, name): value for name, value in arguments.items() if name in others}
+    return given | {name: value for name, value in arguments.items() if name not in others}
+
+
+def _plugins() -> list[dict[str, Any]]:
+    found = load_plugin_tools(taken=[tool.name for tool in DECLARED]).usable
+    return [_as_mcp(tool, tool.schema, None) for tool in found]
 
 
 def _as_mcp(
     tool: ToolDeclaration[Any] | Tool,
     arguments: Mapping[str, Any],
     answer: Mapping[str, Any] | None,
-) -> types.Tool:
+) -> dict[str, Any]:
     title = tool.title or tool.name
     annotations: dict[str, Any] = {"title": title}
     if tool.hints is not None:
@@ -82,20 +101,22 @@ def _as_mcp(
             "idempotentHint": tool.hints.idempotent,
             "openWorldHint": tool.hints.open_world,
         }
-    return types.Tool(
-        name=tool.name,
-        title=title,
-        description=tool.description,
-        input_schema=dict(arguments),
-        output_schema=_output_schema(tool.name, answer),
-        annotations=types.ToolAnnotations.model_validate(annotations),
-    )
+    return {
+        "name": tool.name,
+        "title": title,
+        "description": tool.description,
+        "inputSchema": _renamed(arguments, LISTED_AS.get(tool.name, {})),
+        **({"outputSchema": answer} if tool.name in STRUCTURED else {}),
+        "annotations": annotations,
+    }
 
 
-def _output_schema(name: str, schema: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    if schema is None:
-        return None
-    if name not in LASTING:
-        return dict(schema)
-    running = answer_schema(RunningAnswer)["properties"]
-    return {**schema, "properties": schema["properties"] | running}
+def _renamed(schema: Mapping[str, Any], names: Mapping[str, str]) -> Mapping[str, Any]:
+    if not names:
+        return schema
+    properties = {names.get(name, name): value for name, value in schema["properties"].items()}
+    return {**schema, "properties": properties}
+
+
+if __name__ == "__main__":
+    COMPILED.write_bytes(msgspec.json.format(msgspec.json.encode(compile_offers()), indent=1))

@@ -82,11 +82,11 @@ def _next(talk: Transcript, prompt: Prompt) -> OfflineCall | SayIntent:
     request, follow_up = _steps(talk)
     wish = understand(request, talk.album_then)
     if not talk.deeds:
-        return route(wish, prompt.tools)
+        return route(wish, prompt.tools, words=request.words)
     told = report(talk.deeds, redrawn=is_redrawn(wish))
     if follow_up is None or len(talk.deeds) > 1 or not talk.deeds[-1].ok:
         return SayIntent(words=told)
-    step = route(understand(follow_up, talk.album), prompt.tools)
+    step = route(understand(follow_up, talk.album), prompt.tools, words=follow_up.words)
     if isinstance(step, SayIntent):
         return SayIntent(words=f"{told}\n\n{step.words}")
     done = [(deed.tool, deed.arguments) for deed in talk.deeds]

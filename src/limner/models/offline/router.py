@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,6 +26,10 @@ from limner.models.offline.replies import introduction, whereabouts
 from limner.models.offline.transcript import EDIT, GENERATE, ILLUSTRATOR, INSPECT, RECALL
 from limner.wires.base import ToolOffer
 
+_OWN = frozenset({GENERATE, EDIT, INSPECT, RECALL})
+# The words in a sentence, or in a name such as `take_shot` or `takeShot`.
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+|[^\W\d_]+")
+
 MAX_EDGE = 4_096
 MIN_EDGE = 64
 # What is kept of an order when its picture is drawn again: not its file, nor how many.
@@ -38,8 +43,8 @@ class OfflineCall(msgspec.Struct, frozen=True, kw_only=True):
     arguments: Mapping[str, Any]
 
 
-def route(wish: Wish, offers: Sequence[ToolOffer]) -> OfflineCall | SayIntent:
-    """What to do about a wish."""
+def route(wish: Wish, offers: Sequence[ToolOffer], *, words: str) -> OfflineCall | SayIntent:
+    """What to do about a wish; ``words`` are the user's, which may name another tool."""
     tools = {offer.name: offer for offer in offers}
     match wish:
         case DrawIntent():
@@ -54,9 +59,9 @@ def route(wish: Wish, offers: Sequence[ToolOffer]) -> OfflineCall | SayIntent:
             step = SayIntent(words=whereabouts(wish.picture))
         case HelpIntent() | UnclearIntent():
             lost = isinstance(wish, UnclearIntent)
-            step = SayIntent(words=introduction(tools, lost=lost))
+            step = _call_by_name(words, offers) or SayIntent(words=introduction(tools, lost=lost))
         case SayIntent():
-            step = wish
+            step = _call_by_name(words, offers) or wish
     return _offered(step, tools) if isinstance(step, OfflineCall) else step
 
 
@@ -77,6 +82,23 @@ def _offered(call: OfflineCall, tools: Mapping[str, ToolOffer]) -> OfflineCall |
     if "n" in given:
         given["n"] = min(given["n"], takes["n"].get("maximum", given["n"]))
     return OfflineCall(tool=call.tool, arguments=given)
+
+
+def _call_by_name(words: str, offers: Sequence[ToolOffer]) -> OfflineCall | None:
+    """The call of a tool of another program that the user names, as in "take a shot".
+
+    A text that the tool needs is all that the user said.
+    """
+    said = {word.lower() for word in _WORD.findall(words)}
+    for offer in offers:
+        name = {word.lower() for word in _WORD.findall(offer.name)}
+        if offer.name in _OWN or not name or not name <= said:
+            continue
+        takes: Mapping[str, Any] = offer.schema.get("properties", {})
+        needs = {member: takes.get(member, {}) for member in offer.schema.get("required", ())}
+        if all(kind.get("type") == "string" for kind in needs.values()):
+            return OfflineCall(tool=offer.name, arguments=dict.fromkeys(needs, words))
+    return None
 
 
 def _draw(wish: DrawIntent) -> OfflineCall | SayIntent:

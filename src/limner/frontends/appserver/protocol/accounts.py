@@ -1,11 +1,9 @@
-"""The types and methods of the handshake, models, accounts, settings and goals."""
+"""The types and methods of the handshake, models, accounts and goals."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
-
-import msgspec
+from typing import Literal
 
 from limner.frontends.appserver.protocol.base import Count, Method, Shape
 
@@ -186,22 +184,6 @@ class GetAccountRateLimitsResponse(Shape):
     ordinary_usage_allowed: bool | None = None
 
 
-# --- settings ---
-
-
-class ConfigReadParams(Shape):
-    cwd: str | None = None
-    include_layers: bool = False
-
-
-class ConfigReadResponse(Shape):
-    """The settings that Codex has a key for, under that key."""
-
-    config: dict[str, Any]
-    origins: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
-    layers: None = None
-
-
 # --- goals ---
 
 
@@ -291,12 +273,6 @@ METHODS: Mapping[str, Method] = {
         params=None,
         result=GetAccountRateLimitsResponse,
         handler="account_methods:rate_limits_read",
-    ),
-    "config/read": Method(
-        params=ConfigReadParams,
-        result=ConfigReadResponse,
-        handler="account_methods:config_read",
-        note="Only what limner has a setting for.",
     ),
     "thread/goal/set": Method(
         params=ThreadGoalSetParams,

@@ -208,17 +208,12 @@ FIRST_METHODS: Mapping[str, Method] = {
 
 UNSERVED: Mapping[str, str] = {
     "account/usage, account/workspaceMessages, account/gatewayOAuth, account/bedrock, account/gcp, "
+    "loginChatGpt, cancelLoginChatGpt, "
     "account/rateLimitResetCredit, account/sendAddCreditsNudgeEmail, accountSession": (
         "limner has no account at a vendor"
     ),
-    "config/value/write, config/batchWrite, config/mcpServer/reload": (
-        "not built yet: settings are changed in limner's own files"
-    ),
     "experimentalFeature/enablement, mock": "limner has no experimental features to switch",
     "thread/searchOccurrences": "not built yet: `thread/search` finds threads, not places in them",
-    "getUserSavedConfig, setDefaultModel, loginApiKey, getConversationSummary": (
-        "not built yet; they are methods of the first protocol"
-    ),
     "command/exec, process, thread/shellCommand, thread/backgroundTerminals, windowsSandbox": (
         "limner runs no commands"
     ),
@@ -226,7 +221,9 @@ UNSERVED: Mapping[str, str] = {
         "limner edits no code; a model reaches files through its tools alone"
     ),
     "plugin, marketplace, skills/config, skills/extraRoots, hooks, app, mcpServer, "
-    "externalAgentConfig": ("limner has no plug-ins, skills, hooks, apps or MCP servers of Codex"),
+    "config/mcpServer/reload, externalAgentConfig": (
+        "limner has no plug-ins, skills, hooks, apps or MCP servers of Codex"
+    ),
     "thread/realtime, thread/timeline": "limner holds no spoken conversations",
     "thread/queue, thread/sample, thread/prediction, turn/settings": (
         "a client starts each turn itself; `turn/start` adds input to a running turn"

@@ -32,7 +32,6 @@ from limner.frontends.appserver.thread_opener import (
     start_with_history,
 )
 from limner.frontends.appserver.thread_options import MODES, resolve_options
-from limner.frontends.appserver.thread_state import ThreadState
 from limner.frontends.appserver.thread_views import opened_view
 from limner.frontends.appserver.threads import ThreadTable
 from limner.frontends.appserver.v1.event_translation import item_to_events
@@ -91,7 +90,9 @@ async def resume(threads: ThreadTable, call: RpcCall, params: ResumeConversation
     elif params.path:
         opened = await _imported(threads, params.path, options)
     elif params.history:
-        resolved = resolve_options(ThreadState(), ThreadStartParams(**options), lim=threads.limner)
+        resolved = resolve_options(
+            threads.new_state(), ThreadStartParams(**options), lim=threads.limner
+        )
         opened = await start_with_history(threads, resolved, params.history)
     else:
         raise invalid_request(NOTHING_NAMED)

@@ -7,17 +7,23 @@ from pathlib import Path
 from typing import Any
 
 from limner.agent.sessions import new_id
+from limner.frontends.appserver.account_methods import KEY, announce_login
+from limner.frontends.appserver.config_methods import read_config, write_settings
 from limner.frontends.appserver.dispatch import RpcCall
 from limner.frontends.appserver.protocol.base import Empty
+from limner.frontends.appserver.protocol.config import ConfigEdit, ConfigReadParams, UserLayer
 from limner.frontends.appserver.protocol.threads import (
     Thread,
     ThreadArchiveParams,
     ThreadListParams,
+    ThreadReadParams,
 )
 from limner.frontends.appserver.protocol.turns import TurnStartParams
 from limner.frontends.appserver.rpc_errors import invalid_request
+from limner.frontends.appserver.server import Host
 from limner.frontends.appserver.thread_methods import archive as archive_thread
 from limner.frontends.appserver.thread_methods import list_threads
+from limner.frontends.appserver.thread_methods import read as read_thread
 from limner.frontends.appserver.threads import ThreadTable
 from limner.frontends.appserver.turn_methods import start_turn
 from limner.frontends.appserver.v1 import types
@@ -115,6 +121,55 @@ async def remove_listener(
     if not _remove_listener(threads, params.subscription_id):
         raise invalid_request(f"subscription not found: {params.subscription_id[:80]}")
     return Empty()
+
+
+async def conversation_summary(
+    threads: ThreadTable, params: types.GetConversationSummaryParams
+) -> types.GetConversationSummaryResponse:
+    """What a list of conversations says about one of them."""
+    files = RolloutFiles(home=threads.limner.home.folder)
+    named = params.conversation_id
+    if params.rollout_path is not None:
+        named = files.conversation_at(Path(params.rollout_path))
+    if named is None:
+        raise invalid_request(f"no conversation found at {str(params.rollout_path)[:400]!r}")
+    read = await read_thread(threads, ThreadReadParams(thread_id=named))
+    return types.GetConversationSummaryResponse(summary=await _summary(read.thread, files))
+
+
+async def saved_config(host: Host, threads: ThreadTable) -> types.GetUserSavedConfigResponse:
+    """The settings in the user's own file."""
+    read = await read_config(host, threads, ConfigReadParams())
+    saved = {
+        key: read.config[key]
+        for key in ("approval_policy", "sandbox_mode", "model", "model_reasoning_effort")
+        if key in read.origins and isinstance(read.origins[key].name, UserLayer)
+    }
+    return types.GetUserSavedConfigResponse(config=types.UserSavedConfig(**saved))
+
+
+async def set_default_model(
+    host: Host, threads: ThreadTable, params: types.SetDefaultModelParams
+) -> Empty:
+    """Write the model and its effort into the user's file; null removes them."""
+    edits = [
+        ConfigEdit(key_path=key, value=value, merge_strategy="replace")
+        for key, value in (
+            ("model", params.model),
+            ("model_reasoning_effort", params.reasoning_effort),
+        )
+    ]
+    await write_settings(host, threads, edits)
+    return Empty()
+
+
+async def login_api_key(
+    threads: ThreadTable, call: RpcCall, params: types.LoginApiKeyParams
+) -> None:
+    """Store an API key."""
+    threads.limner.keys.set(KEY, params.api_key)
+    call.answer(Empty())
+    announce_login(threads)
 
 
 def _remove_listener(threads: ThreadTable, name: str) -> bool:

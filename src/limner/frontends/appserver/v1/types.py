@@ -254,6 +254,50 @@ class SendUserTurnParams(Shape):
     output_schema: Any = None
 
 
+# --- settings and keys ---
+
+
+class UserSavedConfig(Shape):
+    """The settings that Codex has a key for; limner has no profiles of Codex."""
+
+    approval_policy: Policy | None = None
+    sandbox_mode: SandboxMode | None = None
+    sandbox_settings: None = None
+    forced_chatgpt_workspace_id: None = None
+    forced_login_method: None = None
+    model: str | None = None
+    model_reasoning_effort: str | None = None
+    model_reasoning_summary: None = None
+    model_verbosity: None = None
+    tools: None = None
+    profile: None = None
+    profiles: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
+
+
+class GetUserSavedConfigResponse(Shape):
+    config: UserSavedConfig
+
+
+class SetDefaultModelParams(Shape):
+    model: str | None = None
+    reasoning_effort: str | None = None
+
+
+class LoginApiKeyParams(Shape):
+    api_key: str
+
+
+class GetConversationSummaryParams(Shape):
+    """The conversation is found by its file, else by its id."""
+
+    rollout_path: str | None = None
+    conversation_id: str | None = None
+
+
+class GetConversationSummaryResponse(Shape):
+    summary: ConversationSummary
+
+
 METHODS: Mapping[str, Method] = {
     **FIRST_METHODS,
     "newConversation": Method(
@@ -306,4 +350,19 @@ METHODS: Mapping[str, Method] = {
         result=Empty,
         handler="v1.methods:remove_listener",
     ),
+    "getConversationSummary": Method(
+        params=GetConversationSummaryParams,
+        result=GetConversationSummaryResponse,
+        handler="v1.methods:conversation_summary",
+    ),
+    "getUserSavedConfig": Method(
+        params=None, result=GetUserSavedConfigResponse, handler="v1.methods:saved_config"
+    ),
+    "setDefaultModel": Method(
+        params=SetDefaultModelParams, result=Empty, handler="v1.methods:set_default_model"
+    ),
+    "loginApiKey": Method(
+        params=LoginApiKeyParams, result=Empty, handler="v1.methods:login_api_key"
+    ),
+    "logoutChatGpt": Method(params=None, result=Empty, handler="account_methods:logout"),
 }

@@ -78,7 +78,9 @@ def put(syntax: Syntax, text: str, keys: Keys, value: Any) -> str:
     table = expected
     for key in keys[:-1]:
         table = table.setdefault(key, {})
-    table[keys[-1]] = value
+    # As the syntax parses it: a float stays a string.
+    written = syntax.document(("table",), {"value": value}, newline="\n")
+    table[keys[-1]] = look_up(syntax.parse(written), ("table", "value"))
     if body.strip(BLANKS):
         edited = syntax.put(body, keys, value)
     else:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, cast
 
-from limner.frontends.mcp.config_syntax import Data, Keys, Malformed, newline_of
+from limner.settings.config_syntax import Data, Keys, Malformed, newline_of
 
 _TOKEN = re.compile(
     r"""

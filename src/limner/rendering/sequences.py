@@ -1,0 +1,223 @@
+"""Messages between actors, in their order -> a sequence diagram."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import msgspec
+
+from limner.errors import InputInvalid
+from limner.rendering.brush import Brush, Rect
+from limner.rendering.canvas import closed, mix, number
+from limner.rendering.colours import readable_on
+from limner.rendering.diagrams import draw_title, title_height
+from limner.rendering.elements import SequenceDiagram, SequenceMessage
+from limner.rendering.text import TextLines
+
+# Sizes in parts of the text size.
+_ACTOR_WIDTH, _TEXT_WIDTH, _NOTE_WIDTH = 9.0, 15.0, 14.0
+_PAD, _GAP, _LOOP = 0.8, 2.2, 1.6
+_ROW_GAP, _HEAD = 1.1, 0.7
+_MAX_ENLARGED, _MAX_SPREAD = 1.4, 1.7
+
+
+class SequenceRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A message with its text in lines, from one column to another, and its height."""
+
+    message: SequenceMessage
+    text: TextLines
+    start: int
+    end: int
+    height: float
+
+
+class SequencePlan(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the columns and rows go, in pixels from the upper left corner."""
+
+    actors: tuple[TextLines, ...]
+    columns: tuple[float, ...]
+    rows: tuple[SequenceRow, ...]
+    head: float
+    width: float
+    height: float
+
+
+def measure_sequence(
+    sequence: SequenceDiagram, brush: Brush, max_width: float
+) -> tuple[float, float]:
+    """Width and height of a sequence, scaled if it is too wide."""
+    plan = _plan(sequence, brush)
+    scale = min(1.0, max_width / plan.width)
+    title = title_height(sequence.title, brush, max_width)
+    return plan.width * scale, plan.height * scale + title
+
+
+def draw_sequence(sequence: SequenceDiagram, brush: Brush, box: Rect) -> None:
+    """Draw a sequence in the middle of a box."""
+    box = draw_title(sequence.title, brush, box)
+    plan = _plan(sequence, brush)
+    scale = min(_MAX_ENLARGED, box.width / plan.width, box.height / plan.height)
+    brush = brush.with_style(base=brush.style.base * scale)
+    plan = _plan(sequence, brush)
+    across = min(max(box.width / plan.width, 1.0), _MAX_SPREAD)
+    down = min(max(box.height / plan.height, 1.0), _MAX_SPREAD)
+    wide, high = plan.width * across, plan.height * down
+    corner = Rect(box.x + (box.width - wide) / 2, box.y + (box.height - high) / 2, wide, high)
+    columns = [corner.x + x * across for x in plan.columns]
+    bottom = corner.bottom
+    theme, base = brush.style.theme, brush.style.base
+    for x in columns:
+        brush.canvas.line(
+            f"M{number(x)} {number(corner.y + plan.head)}V{number(bottom)}",
+            mix(theme.line, theme.muted, 0.3),
+            max(base / 16, 1),
+            stroke_dasharray=f"{base * 0.3:.1f} {base * 0.3:.1f}",
+        )
+    for place, (text, x) in enumerate(zip(plan.actors, columns, strict=True)):
+        _draw_actor(brush, text, Rect(x, corner.y, 0, plan.head), place)
+    y = corner.y + plan.head + base * _ROW_GAP * down / 2
+    for row in plan.rows:
+        more = (down - 1) * row.height
+        _draw_row(brush, row, columns, y + more / 2)
+        y += row.height + more
+
+
+def _plan(sequence: SequenceDiagram, brush: Brush) -> SequencePlan:
+    base = brush.style.base
+    messages = [
+        message
+        if isinstance(message, SequenceMessage)
+        else SequenceMessage(start=message[0], end=message[1], text="".join(message[2:]))
+        for message in sequence.messages
+    ]
+    names = [*sequence.actors, *(name for m in messages for name in (m.start, m.end))]
+    place = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    if not place:
+        raise InputInvalid(
+            "a sequence needs actors",
+            field="source",
+            hint='Write "messages": [["Browser", "API", "asks for the page"]].',
+        )
+    rows = [_row(message, place, brush) for message in messages]
+    actors = tuple(brush.wrap(name, "body", base * _ACTOR_WIDTH, bold=True) for name in place)
+    gaps, margins = _gaps(actors, rows, base)
+    columns = [margins[0]]
+    for gap in gaps:
+        columns.append(columns[-1] + gap)
+    head = max(actor.height for actor in actors) + base * _PAD * 1.5
+    return SequencePlan(
+        actors=actors,
+        columns=tuple(columns),
+        rows=tuple(rows),
+        head=head,
+        width=columns[-1] + margins[1],
+        height=head + sum(row.height for row in rows) + base * _ROW_GAP,
+    )
+
+
+def _row(message: SequenceMessage, place: dict[str, int], brush: Brush) -> SequenceRow:
+    base = brush.style.base
+    start, end = place[message.start], place[message.end]
+    size = "small" if message.note else 0.9 * base
+    limit = base * (_NOTE_WIDTH if message.note else _TEXT_WIDTH) * max(abs(end - start), 1)
+    text = brush.wrap(message.text, size, limit)
+    high = text.height if message.text else 0.0
+    if message.note:
+        high += base * _PAD + base * 0.6
+    elif start == end:
+        high = max(high, base * _LOOP) + base * 0.7
+    else:
+        high += base * _ROW_GAP
+    return SequenceRow(message=message, text=text, start=start, end=end, height=high)
+
+
+def _gaps(
+    actors: tuple[TextLines, ...], rows: list[SequenceRow], base: float
+) -> tuple[list[float], tuple[float, float]]:
+    """The distances of the columns, and the margins beside them, so that every text has room."""
+    half = [actor.width / 2 + base * _PAD for actor in actors]
+    gaps = [one + other + base * _GAP / 2 for one, other in pairwise(half)]
+    left, right = half[0], half[-1]
+    for row in sorted(rows, key=lambda row: abs(row.end - row.start)):
+        low, high = sorted((row.start, row.end))
+        if low < high:
+            more = base * (_PAD if row.message.note else 2.0)
+            lack = row.text.width + more - sum(gaps[low:high])
+            for gap in range(low, high):
+                gaps[gap] += max(lack, 0.0) / (high - low)
+        elif row.message.note:
+            reach = row.text.width / 2 + base * (_PAD + 0.4)
+            left = max(left, reach) if low == 0 else left
+            right = max(right, reach) if low == len(gaps) else right
+            for gap in range(max(low - 1, 0), min(low + 1, len(gaps))):
+                gaps[gap] = max(gaps[gap], reach + base * 0.4)
+        else:
+            reach = row.text.width + base * (_LOOP + 1.0)
+            if low == len(gaps):
+                right = max(right, reach)
+            else:
+                gaps[low] = max(gaps[low], reach)
+    return gaps, (left, right)
+
+
+def _draw_actor(brush: Brush, text: TextLines, at: Rect, place: int) -> None:
+    theme, base = brush.style.theme, brush.style.base
+    wide = text.width + 2 * base * _PAD
+    box = Rect(at.x - wide / 2, at.y, wide, at.height)
+    colour = theme.series[place % len(theme.series)]
+    fill = mix(theme.background, colour, 0.16)
+    brush.panel(box, fill, radius=base * 0.4, stroke=mix(colour, theme.ink, 0.12))
+    ink = readable_on(fill, dark=theme.ink, light=theme.background)
+    brush.lines(box, text, align="center", bold=True, color=ink, centred=True)
+
+
+def _draw_row(brush: Brush, row: SequenceRow, columns: list[float], y: float) -> None:
+    base, theme = brush.style.base, brush.style.theme
+    start, end = columns[row.start], columns[row.end]
+    text = row.text
+    if row.message.note:
+        wide = max(text.width + base * _PAD, abs(end - start) + base * _PAD * 1.5)
+        box = Rect((start + end - wide) / 2, y, wide, text.height + base * _PAD)
+        colour = theme.series[5 % len(theme.series)]
+        brush.panel(box, mix(theme.background, colour, 0.22), radius=base * 0.2, stroke=colour)
+        brush.lines(box, text, align="center", centred=True)
+        return
+    if row.start == row.end:
+        out, high = start + base * _LOOP, max(text.height, base * _LOOP)
+        middle = y + high / 2
+        top, low = middle - base * 0.45, middle + base * 0.45
+        radius = base * 0.3
+        data = (
+            f"M{number(start)} {number(top)}H{number(out - radius)}"
+            f"Q{number(out)} {number(top)} {number(out)} {number(top + radius)}"
+            f"V{number(low - radius)}"
+            f"Q{number(out)} {number(low)} {number(out - radius)} {number(low)}"
+            f"H{number(start + base * _HEAD)}"
+        )
+        _draw_arrow(brush, row, data, (start, low), 1)
+        box = Rect(out + base * 0.4, middle - text.height / 2, text.width, text.height)
+        brush.panel(box, theme.background)
+        brush.lines(box, text)
+        return
+    line = y + (text.height if row.message.text else 0.0) + base * 0.2
+    way = 1 if end < start else -1
+    data = f"M{number(start)} {number(line)}H{number(end + way * base * _HEAD)}"
+    if row.message.text:
+        box = Rect((start + end - text.width) / 2, y, text.width, text.height)
+        brush.panel(box.inset(-base * 0.2, 0), theme.background)
+        brush.lines(box, text, align="center")
+    _draw_arrow(brush, row, data, (end, line), way)
+
+
+def _draw_arrow(
+    brush: Brush, row: SequenceRow, data: str, tip: tuple[float, float], way: int
+) -> None:
+    """A line, and its head, which lies to the left (-1) or the right (1) of the tip."""
+    base = brush.style.base
+    colour = mix(brush.style.ink, brush.style.theme.background, 0.25)
+    dash = base * 0.35
+    more = {"stroke_dasharray": f"{dash:.1f} {dash * 1.1:.1f}"} if row.message.dashed else {}
+    brush.canvas.line(data, colour, max(base / 13, 1), **more)
+    x, y = tip
+    back = x + way * base * _HEAD
+    brush.canvas.path(closed([(x, y), (back, y - base * 0.27), (back, y + base * 0.27)]), colour)
