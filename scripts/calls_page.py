@@ -22,12 +22,14 @@ from limner.tools import options
 from limner.tools.built_in import declarations
 from limner.tools.built_in.image_edit import EditArguments
 from limner.tools.built_in.image_generate import GenerateArguments
+from limner.tools.built_in.image_render import RenderAnswer
 from limner.tools.built_in.inspect_image import InspectionAnswer
 from limner.tools.declaration import arguments_of
-from limner.tools.drawing_arguments import CallerOptions
+from limner.tools.drawing_arguments import CallerOptions, OutputOptions
 from limner.tools.generation_tool import DrawingAnswer
 from limner.tools.image_fit import FitAnswer, FitArguments
 from limner.tools.inspection import InspectRequest
+from limner.tools.rendering import RenderArguments
 
 Lines = Iterator[str]
 NONE = ""
@@ -88,6 +90,16 @@ CALLS = (
         command="edit",
         kinds=(EditArguments, CallerOptions),
         words=("image", "prompt"),
+    ),
+    Call(
+        python="render",
+        functions=(Limner.render,),
+        keywords=options.RenderOptions,
+        tool="image_render",
+        command="render",
+        kinds=(RenderArguments, OutputOptions),
+        words=("source",),
+        reasons={"help": "`--help-on` of the command; for a program there is the guide"},
     ),
     Call(
         python="inspect",
@@ -191,6 +203,20 @@ RESULTS = (
             "untrusted": TRUST,
             "pictures": "Python returns a list if `n` is given",
             "failed": "in Python in `extras` of the first picture",
+        },
+    ),
+    Result(
+        call="render",
+        python=GeneratedImage,
+        json=RenderAnswer.__struct_fields__,
+        reasons={
+            **dict.fromkeys(("source_format", "notes"), "in Python in `extras`"),
+            **dict.fromkeys(("cost_nano", "cost_usd", "cost_source"), "always 0, from the table"),
+            **dict.fromkeys(("provider", "model"), "always the illustrator, which draws SVG"),
+            "extras": "in JSON its members follow the others",
+            "help": "a text instead of a picture",
+            "prompt_used": "how the source starts",
+            "untrusted": TRUST,
         },
     ),
     Result(
@@ -314,8 +340,10 @@ def _rows(call: Call) -> Iterator[tuple[str, ...]]:
             shown_flag,
             NONE if all(in_each) else why,
         )
-    if surplus := {*in_tool, *in_mcp} - {*_parameters(call)}:
-        raise ValueError(f"{call.python}: Python has no {sorted(surplus)}")
+    for name in sorted(str(one) for one in {*in_tool, *in_mcp} - {*_parameters(call)}):
+        if name not in call.reasons:
+            raise ValueError(f"{call.python}: Python has no {name!r}")
+        yield NONE, f"`{name}`", f"`{name}`" if name in in_mcp else NONE, NONE, call.reasons[name]
     for flag in dict.fromkeys(one for name, one in flags.items() if name not in used):
         if flag.dest not in NOT_IN_PYTHON:
             raise ValueError(f"{call.python}: Python has no {flag.option_strings}")

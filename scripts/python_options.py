@@ -12,15 +12,16 @@ import msgspec
 from limner.tools.built_in.image_edit import EditArguments
 from limner.tools.built_in.image_generate import GenerateArguments
 from limner.tools.declaration import Argument, arguments_of
-from limner.tools.drawing_arguments import CallerOptions
+from limner.tools.drawing_arguments import CallerOptions, OutputOptions
 from limner.tools.inspection import InspectRequest
 from limner.tools.regions import RegionArgument
+from limner.tools.rendering import RenderArguments
 
 FILE = Path(__file__).parent.parent / "src" / "limner" / "tools" / "options.py"
 WIDTH = 100
 
 HEAD = '''\
-"""The keywords of `generate`, `edit` and `inspect`, for type checkers.
+"""The keywords of `generate`, `edit`, `render` and `inspect`, for type checkers.
 
 Made by scripts/reference.py from the Structs of arguments: run `make format` after a change.
 """
@@ -53,6 +54,7 @@ class CallHooks(TypedDict, total=False):
 CLASSES: Mapping[str, tuple[str, tuple[type[msgspec.Struct], ...], set[str]]] = {
     "GenerateOptions": ("generate", (GenerateArguments, CallerOptions), {"prompt", "n"}),
     "EditOptions": ("edit", (EditArguments, CallerOptions), {"image", "prompt", "n"}),
+    "RenderOptions": ("render", (RenderArguments, OutputOptions), {"source", "help"}),
     "InspectOptions": ("inspect", (InspectRequest,), {"path", "question"}),
 }
 

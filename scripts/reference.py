@@ -198,7 +198,7 @@ def tools() -> Lines:
         yield "\n| parameter | type | required | default | description |\n|---|---|---|---|---|\n"
         whole: Mapping[str, Any] = tool.schema
         for name, schema in whole["properties"].items():
-            required = "yes" if name in whole["required"] else "no"
+            required = "yes" if name in whole.get("required", ()) else "no"
             cells = [f"`{name}`", schema["type"], required, _shown(schema.get("default"))]
             yield f"| {' | '.join(cells)} | {schema.get('description', '')} |\n"
 

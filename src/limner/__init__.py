@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         inspect,
         picture,
         quote,
+        render,
         spend,
         take,
     )
@@ -65,7 +66,12 @@ if TYPE_CHECKING:
     from limner.tools.function_tools import FunctionTool, ToolOptions
     from limner.tools.image_input import ImageInput
     from limner.tools.inspection import Inspection
-    from limner.tools.options import EditOptions, GenerateOptions, InspectOptions
+    from limner.tools.options import (
+        EditOptions,
+        GenerateOptions,
+        InspectOptions,
+        RenderOptions,
+    )
     from limner.tools.output_file import GeneratedImage
     from limner.tools.picture_info import PictureInfo, Provenance
     from limner.tools.planning import Plan
@@ -122,6 +128,7 @@ _HOMES = {
     "RawNotification": "limner.frontends.remote.events",
     "Reach": "limner.storage.reach",
     "Receipt": "limner.pictures.request",
+    "RenderOptions": "limner.tools.options",
     "Reconnected": "limner.frontends.remote.events",
     "Region": "limner.imaging.fit",
     "RemoteEvent": "limner.frontends.remote.events",
@@ -161,6 +168,7 @@ _HOMES = {
     "inspect": "limner.blocking",
     "picture": "limner.blocking",
     "quote": "limner.blocking",
+    "render": "limner.blocking",
     "spend": "limner.blocking",
     "take": "limner.blocking",
     "tool": "limner.client",
@@ -217,6 +225,7 @@ __all__ = [
     "Reconnected",
     "Region",
     "RemoteEvent",
+    "RenderOptions",
     "Retrying",
     "Settings",
     "Size",
@@ -253,6 +262,7 @@ __all__ = [
     "inspect",
     "picture",
     "quote",
+    "render",
     "spend",
     "take",
     "tool",

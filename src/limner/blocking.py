@@ -6,7 +6,7 @@ import asyncio
 import inspect as inspect_module
 import os
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from functools import wraps
 from pathlib import Path
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from limner.imaging.fit import Region
     from limner.pictures.fitting import FittedImage
     from limner.tools.image_input import ImageInput
-    from limner.tools.options import EditOptions, GenerateOptions
+    from limner.tools.options import EditOptions, GenerateOptions, RenderOptions
     from limner.tools.output_file import GeneratedImage
     from limner.tools.picture_info import PictureInfo
 
@@ -193,6 +193,16 @@ inspect = _blocking(Limner.inspect)
 fit = _blocking(Limner.fit)
 take = _blocking(Limner.take)
 spend = _blocking(Limner.spend)
+
+
+def render(source: str | Mapping[str, object], **options: Unpack[RenderOptions]) -> GeneratedImage:
+    """Draw a chart, a diagram, a page or an SVG document; as `Limner.render`.
+
+    Raises:
+        LimnerError: the source is wrong, or it cannot be saved.
+        TypeError: there is no such option.
+    """
+    return _run(lambda lim: lim.render(source, **options))
 
 
 def picture(handle: str | Picture | GeneratedImage) -> BlockingPicture:

@@ -45,6 +45,7 @@ from limner.tools.drawing_arguments import (
     DrawingArguments,
     DrawingDefaults,
     Order,
+    OutputOptions,
     order_for,
 )
 from limner.tools.file_lookup import find_file
@@ -64,7 +65,12 @@ if TYPE_CHECKING:
     from limner.pictures.gc import FreedSpace
     from limner.tools.function_tools import FunctionTool, ToolOptions
     from limner.tools.inspection import Inspection
-    from limner.tools.options import EditOptions, GenerateOptions, InspectOptions
+    from limner.tools.options import (
+        EditOptions,
+        GenerateOptions,
+        InspectOptions,
+        RenderOptions,
+    )
     from limner.tools.picture_info import PictureInfo
     from limner.tools.registry import ToolRegistry
     from limner.wires.items import Shown
@@ -173,6 +179,7 @@ class Limner:
 
     conversations = _forward(Components.conversations)
     drawing = _forward(Components.drawing)
+    rendering = _forward(Components.rendering)
     exporting = _forward(Components.exporting)
     fitting = _forward(Components.fitting)
     garbage = _forward(Components.garbage)
@@ -314,6 +321,30 @@ class Limner:
 
         cost_nano = None if cost_usd is None else usd_to_nano(cost_usd, field="cost_usd")
         await close_job(job, self.drawing, cost_nano=cost_nano)
+
+    async def render(
+        self, source: str | Mapping[str, object], **options: Unpack[RenderOptions]
+    ) -> GeneratedImage:
+        """Draw a chart, a diagram, a page or an SVG document, exactly as it is written.
+
+        ``source`` is a text, or the JSON of a document as a dictionary. Takes the arguments of the
+        tool `image_render`. ``extras["notes"]`` of the result says what the author of the document
+        should know, as a character that no font has.
+
+        Raises:
+            LimnerError: the source is wrong, or it cannot be saved.
+            TypeError: there is no such option.
+        """
+        from limner.tools.rendering import RenderArguments
+
+        text = source if isinstance(source, str) else msgspec.json.encode(source).decode()
+        given = {"source": text, **options}
+        _refuse_unknown("render", given, RenderArguments, OutputOptions)
+        return await self.rendering.render(
+            _read(RenderArguments, given),
+            self.person(**_hooks(given)),
+            output_format=_read(OutputOptions, given).output_format,
+        )
 
     async def inspect(
         self, path: ImageInput, question: str, **options: Unpack[InspectOptions]
@@ -460,6 +491,7 @@ class Limner:
         parts = ToolParts(
             generator=self.drawing,
             inspector=self.looking,
+            renderer=self.rendering,
             defaults=self._drawing_defaults(),
             pictures=self.pictures,
             handles=self.handles,

@@ -52,15 +52,18 @@ if TYPE_CHECKING:
     from limner.agent.session_export import SessionExporter
     from limner.agent.session_import import SessionImporter
     from limner.agent.sessions import Sessions
+    from limner.catalogue.images import Size
     from limner.models.base import Model
     from limner.models.registry import KnownModel, Registry
     from limner.pictures.fitting import Fitting
     from limner.pictures.gc import GarbageCollector
     from limner.pictures.repair import HomeRepairer
     from limner.providers.choice import Choice
+    from limner.rendering.sources import CompiledSource, SourceFormat
     from limner.tools.generation import ImageGenerator
     from limner.tools.inspection import Inspector
     from limner.tools.picture_info import PictureInfoReader
+    from limner.tools.rendering import SourceRenderer
 
 T = TypeVar("T")
 logger = logging.getLogger("limner")
@@ -96,7 +99,7 @@ class part(cached_property[T]):  # noqa: N801 - used as a decorator, as `propert
 
 
 # The components that pay, and those that open something or remember something.
-_PAYING = ("money", "drawing", "looking", "conversations", "showing")
+_PAYING = ("money", "drawing", "rendering", "looking", "conversations", "showing")
 _SHARED = ("store", "imaging", "sessions", "models")
 
 
@@ -256,6 +259,13 @@ class Components:
             session_id=self.session_id,
             clock=self.clock,
         )
+
+    @part
+    def rendering(self) -> SourceRenderer:
+        """Renders sources as pictures."""
+        from limner.tools.rendering import SourceRenderer
+
+        return SourceRenderer(compile=self._compile, generator=self.drawing)
 
     @part
     def models(self) -> Registry:
@@ -478,6 +488,15 @@ class Components:
         named = session_id or self.session_id
         rows = await self.store.read(lambda tx: tx.all("session_pictures", id=named))
         return [row["handle"] for row in rows]
+
+    async def _compile(
+        self, source: str, kind: SourceFormat | None, size: Size | None
+    ) -> CompiledSource:
+        from limner.rendering.sources import compile_source
+
+        return await compile_source(
+            source, kind=kind, size=size, measure_svg=self.imaging.measure_svg
+        )
 
     async def _illustrate(self, request: ImageRequest) -> tuple[bytes, Mapping[str, Any]]:
         drawing = await asyncio.to_thread(

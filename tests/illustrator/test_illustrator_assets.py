@@ -85,7 +85,7 @@ def test_an_unknown_name_is_refused_with_the_nearest_ones() -> None:
         "cost_usd": 0.0,
         "hint": "The nearest names: bicycle, blue-circle, brown-circle. "
         "`limner assets search WORD` finds pictures.",
-        "field": "svg",
+        "field": "name",
     }
 
 

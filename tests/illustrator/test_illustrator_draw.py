@@ -15,6 +15,7 @@ from PIL import Image
 from limner.errors import InputInvalid, NoProvider
 from limner.illustrator import assets, scenes
 from limner.illustrator.draw import NOTE, Illustration, draw
+from limner.illustrator.vocabulary import find_asset
 from limner.imaging.pool import Imaging
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -215,19 +216,34 @@ def test_a_document_of_the_caller_is_passed_on_with_its_pictures() -> None:
             "left_out": [],
             "text": [],
             "note": NOTE,
+            "missing_assets": [],
         },
     )
 
 
-def test_pictures_that_do_not_exist_are_named_with_the_nearest() -> None:
-    document = '<svg><asset name="robott"/><asset name="cat"/><asset name="bycicle"/></svg>'
-    with pytest.raises(InputInvalid) as caught:
-        draw(prompt="", svg=document, width=64, height=64, seed=None)
-    assert caught.value.field == "svg"
-    assert caught.value.message == "No picture is named 'bycicle', 'robott'."
-    assert caught.value.hint is not None
-    assert "bicycle" in caught.value.hint
-    assert "robot" in caught.value.hint
+def test_a_picture_that_does_not_exist_is_a_labelled_frame_and_reported() -> None:
+    document = '<svg><asset name="bycicle"/><asset name="cat"/></svg>'
+    made = draw(prompt="", svg=document, width=64, height=64, seed=None)
+    assert made.facts["missing_assets"] == [
+        {"name": "bycicle", "nearest": ["bicycle", "blue-circle", "brown-circle"]}
+    ]
+    assert ">bycicle</text>" in made.assets["bycicle"].body
+    assert made.assets["cat"] == assets.get("cat")
+
+
+@pytest.mark.parametrize(
+    ("word", "name"),
+    [
+        ("moon", "full-moon"),
+        ("coffee", "hot-beverage"),
+        ("smartphone", "mobile-phone"),
+        ("robots", "robot-standing"),
+        ("christmas_tree", "christmas-tree"),
+        ("database", None),
+    ],
+)
+def test_everyday_words_name_pictures(word: str, name: str | None) -> None:
+    assert find_asset(word) == name
 
 
 def test_a_document_may_not_ask_for_the_whole_pack() -> None:

@@ -269,10 +269,9 @@ def test_an_svg_document_is_for_nobody_but_the_illustrator(
     assert chosen(OPENAI, has_svg=True, provider="illustrator").key == ""
 
 
-def test_an_svg_document_without_the_illustrator_says_what_to_switch_on() -> None:
-    error = refused(OPENAI, has_svg=True, specs=all_specs(embedded=False))
-    assert isinstance(error, NoProvider)
-    assert error.hint == "Set images.embedded = true."
+def test_an_svg_document_is_drawn_though_the_embedded_model_is_switched_off() -> None:
+    off = all_specs(embedded=False)
+    assert chosen(OPENAI, has_svg=True, specs=off).spec.name == "illustrator"
 
 
 def test_an_installed_provider_is_chosen_after_the_built_in_ones() -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import difflib
 import lzma
-from collections.abc import Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from limner.errors import InputInvalid
 from limner.illustrator.synonyms import SYNONYMS
 from limner.illustrator.words import singular, split
 from limner.imaging.svg import Asset
+from limner.rendering.canvas import Canvas
 
 _DATA = Path(__file__).with_name("data")
 _FULL_NAME, _SYNONYM, _NAME_WORD, _TAG, _PREFIX, _TAG_PREFIX = 100, 80, 12, 5, 3, 1
@@ -74,16 +74,18 @@ def get(name: str) -> Asset:
     return Asset(view_box=entry.view_box, body=body.decode())
 
 
-def unknown_names(wanted: Sequence[str]) -> InputInvalid:
-    """The error for unknown names, with similar names in its hint."""
-    near = ", ".join(dict.fromkeys(near for name in wanted[:5] for near in nearest(name)))
-    listed = ", ".join(repr(name[:60]) for name in wanted[:10])
-    return InputInvalid(
-        f"No picture is named {listed}.",
-        field="svg",
-        hint=(f"The nearest names: {near}. " if near else "")
-        + "`limner assets search WORD` finds pictures.",
-    )
+def placeholder(name: str) -> Asset:
+    """A frame with the name in it, for a picture that does not exist."""
+    from limner.rendering.text import wrap  # noqa: PLC0415 - loaded on first use
+
+    canvas = Canvas(100, 100)
+    dashes = {"stroke": "#8a93a5", "stroke_width": "2", "stroke_dasharray": "6 4"}
+    canvas.rect(3, 3, 94, 94, "#eef1f6", rx="8", **dashes)
+    lines = wrap(name[:40], 13, 84)
+    top = 50 - (len(lines.lines) - 1) * 8
+    for place, line in enumerate(lines.lines[:5]):
+        canvas.text(50, top + place * 16 + 4, 13, "#5b6577", line, bold=False)
+    return Asset(view_box="0 0 100 100", body="".join(canvas.shapes))
 
 
 def nearest(name: str, *, limit: int = 3) -> list[str]:
@@ -172,5 +174,11 @@ def _entry(line: str) -> _Entry:
 def _find(name: str) -> _Entry:
     entry = _index().get(name)
     if entry is None:
-        raise unknown_names([name])
+        near = ", ".join(nearest(name))
+        raise InputInvalid(
+            f"No picture is named {name[:60]!r}.",
+            field="name",
+            hint=(f"The nearest names: {near}. " if near else "")
+            + "`limner assets search WORD` finds pictures.",
+        )
     return entry

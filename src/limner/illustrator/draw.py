@@ -16,6 +16,7 @@ from limner.errors import InputInvalid, NoProvider
 from limner.illustrator import assets
 from limner.illustrator.compose import compose, used_assets
 from limner.illustrator.prompt_parser import ParsedPrompt, parse_prompt
+from limner.illustrator.vocabulary import find_asset
 from limner.imaging.svg import Asset, mentioned_assets
 
 MIN_EDGE, MAX_EDGE = 16, 4096
@@ -56,15 +57,28 @@ def draw(
 
 def _from_svg(svg: str) -> Illustration:
     names = sorted(mentioned_assets(svg))
-    if missing := sorted(set(names) - set(assets.names())):
-        raise assets.unknown_names(missing)
     if len(names) > MAX_ASSETS:
         raise InputInvalid(
             f"The document names {len(names)} different pictures; at most {MAX_ASSETS} fit in one.",
             field="svg",
         )
-    matched = [{"words": name, "asset": name, "count": None, "colour": None} for name in names]
-    return _drawing(svg, names, matched=matched, background=None)
+    found = {name: find_asset(name) for name in names}
+    matched = [
+        {"words": name, "asset": known, "count": None, "colour": None}
+        for name, known in found.items()
+        if known is not None
+    ]
+    missing = [
+        {"name": name, "nearest": assets.nearest(name)}
+        for name, known in found.items()
+        if known is None
+    ]
+    drawings = {
+        name: assets.placeholder(name) if known is None else assets.get(known)
+        for name, known in found.items()
+    }
+    facts = _facts(matched=matched, background=None)
+    return Illustration(svg=svg, assets=drawings, facts={**facts, "missing_assets": missing})
 
 
 def _from_prompt(prompt: str, width: int, height: int, seed: int | None) -> Illustration:
@@ -84,24 +98,17 @@ def _from_prompt(prompt: str, width: int, height: int, seed: int | None) -> Illu
         }
         for thing in parsed.things
     ]
-    return _drawing(
-        document,
-        used_assets(document),
-        matched=matched,
-        background=scene.name,
-        parsed=parsed,
+    return Illustration(
+        svg=document,
+        assets={name: assets.get(name) for name in used_assets(document)},
+        facts=_facts(matched=matched, background=scene.name, parsed=parsed),
     )
 
 
-def _drawing(
-    document: str,
-    names: list[str],
-    *,
-    matched: list[dict[str, Any]],
-    background: str | None,
-    parsed: ParsedPrompt | None = None,
-) -> Illustration:
-    facts: dict[str, Any] = {
+def _facts(
+    *, matched: list[dict[str, Any]], background: str | None, parsed: ParsedPrompt | None = None
+) -> dict[str, Any]:
+    return {
         "matched": matched,
         "unmatched": list(parsed.unmatched) if parsed else [],
         "background": background,
@@ -110,9 +117,6 @@ def _drawing(
         "text": list(parsed.texts) if parsed else [],
         "note": NOTE,
     }
-    return Illustration(
-        svg=document, assets={name: assets.get(name) for name in names}, facts=facts
-    )
 
 
 def _refusal(parsed: ParsedPrompt) -> NoProvider:

@@ -10,7 +10,7 @@ from functools import cache
 
 from limner.illustrator import assets
 from limner.illustrator.synonyms import SYNONYMS
-from limner.illustrator.words import word_set
+from limner.illustrator.words import singular, split, word_set
 
 # Names that often mean something else, and pictures with their own sky.
 MISLEADING = word_set(
@@ -59,3 +59,24 @@ def phrases() -> dict[tuple[str, ...], str]:
 def longest_phrase() -> int:
     """The number of words in the longest known phrase."""
     return max(len(words) for words in phrases())
+
+
+def find_asset(name: str) -> str | None:
+    """The picture for a name as people write it: its own name, a word of prompts, or a tag of it.
+
+    A document asks for a picture by a word, so a tag is good enough here: "coffee" is a cup.
+    """
+    plain = "-".join(name.lower().replace("_", " ").split())
+    if plain in assets.names():
+        return plain
+    words = split(name.replace("-", " ").replace("_", " ")).words
+    if not words:
+        return None
+    for form in (tuple(words), (*words[:-1], singular(words[-1]))):
+        if form in phrases():
+            return phrases()[form]
+    hits = assets.search(" ".join(words), limit=1)
+    if not hits:
+        return None
+    known = {*hits[0].name.split("-"), *hits[0].tags}
+    return hits[0].name if all({word, singular(word)} & known for word in words) else None

@@ -36,7 +36,7 @@ from limner.imaging.process import (
     WorkerReply,
 )
 from limner.imaging.provenance import INSTALL_C2PA, Manifest, has_c2pa
-from limner.imaging.svg import Asset, mentioned_assets
+from limner.imaging.svg import Asset, SvgFacts, mentioned_assets
 from limner.thread_pool import ThreadPool
 
 T = TypeVar("T")
@@ -231,6 +231,18 @@ class Imaging:
         payload = json.dumps(drawing).encode()
         try:
             return (await self._do("render_svg", payload, width=width, height=height)).payload
+        except ImageError as error:
+            error.untrusted = False  # the caller wrote the document that the message quotes
+            raise
+
+    async def measure_svg(self, document: str) -> SvgFacts:
+        """Parse an SVG document, and say how large it is and which fonts and text it has.
+
+        Raises:
+            ImageError: as `render_svg`.
+        """
+        try:
+            return _decode((await self._do("measure_svg", document.encode())).payload, SvgFacts)
         except ImageError as error:
             error.untrusted = False  # the caller wrote the document that the message quotes
             raise

@@ -34,7 +34,7 @@ from limner.imaging.sandbox import (
     wait_for_job,
 )
 from limner.imaging.svg import Asset
-from limner.imaging.svg.renderer import render
+from limner.imaging.svg.renderer import measure_svg, render
 
 _MAX_MESSAGE_CHARS = 300
 
@@ -161,6 +161,10 @@ def _render_svg(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Jo
     return {}, png
 
 
+def _measure_svg(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:  # noqa: ARG001 - every job has this signature
+    return {}, msgspec.json.encode(measure_svg(payload.decode(), limits))
+
+
 def _fit(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:
     fields: dict[str, Any] = job["request"]
     fields["formats"] = tuple(fields["formats"])
@@ -193,6 +197,7 @@ JOBS: JobTable = {
     "convert": _convert,
     "preview": _preview,
     "render_svg": _render_svg,
+    "measure_svg": _measure_svg,
     "fit": _fit,
     "mask": _mask,
     "measure": _measure,

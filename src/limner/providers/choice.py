@@ -70,7 +70,7 @@ def choose(
         ids = [row.id for spec in specs.values() for row in spec.models]
         needs = replace(needs, model=_spelled(needs.model, ids))
     if needs.has_svg:
-        spec = _illustrator(needs, specs)
+        spec = _illustrator(needs)
     elif needs.provider != AUTO:
         spec = _find_provider(needs.provider, specs)
     elif needs.model is not None:
@@ -88,7 +88,7 @@ def _spelled(name: str, known: Iterable[str]) -> str:
     return next((one for one in names if one.casefold() == folded), name)
 
 
-def _illustrator(needs: DrawingNeeds, specs: Mapping[str, ProviderSpec]) -> ProviderSpec:
+def _illustrator(needs: DrawingNeeds) -> ProviderSpec:
     name = ILLUSTRATOR.name
     if needs.provider not in (AUTO, name):
         raise InputInvalid(
@@ -96,12 +96,8 @@ def _illustrator(needs: DrawingNeeds, specs: Mapping[str, ProviderSpec]) -> Prov
             f"leave it out or say {name!r}",
             field="provider",
         )
-    if name not in specs:
-        raise NoProvider(
-            "The embedded illustrator, which draws SVG documents, is switched off.",
-            hint="Set images.embedded = true.",
-        )
-    return specs[name]
+    # A document needs no model: it is drawn even if the embedded one is switched off.
+    return ILLUSTRATOR
 
 
 def _find_provider(name: str, specs: Mapping[str, ProviderSpec]) -> ProviderSpec:

@@ -60,13 +60,15 @@ class Scale(msgspec.Struct, frozen=True):
 
 def nice_scale(low: float, high: float, *, count: int = 5) -> Scale:
     """About ``count`` steps of round numbers that cover low to high."""
-    if low == high:
-        low, high = min(low, 0.0), max(high, 0.0) or 1.0
+    # Numbers that differ by less than a float can count steps of are one number.
+    if high - low <= max(abs(low), abs(high), 1e-300) * 1e-9:
+        low, high = min(low, 0.0), max(high, 0.0)
+        high = high if high > low else low + 1.0
     rough = (high - low) / count
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(factor * power for factor in _STEPS if factor * power >= rough * 0.999)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    return Scale([round(place * step, 12) for place in range(first, last + 1)])
+    return Scale([float(f"{place * step:.12g}") for place in range(first, last + 1)])
 
 
 def read_data(chart: Chart, palette: Sequence[str]) -> ChartData:

@@ -118,8 +118,8 @@ class DrawingArguments(DrawingOptions, frozen=True, kw_only=True):
 _ONLY_CALLER = "the user or the program decides it, not the model"
 
 
-class CallerOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a program or a person can ask for besides, and a model cannot."""
+class OutputOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What a program or a person can say about the file, and a model cannot."""
 
     output_format: (
         Annotated[
@@ -132,6 +132,11 @@ class CallerOptions(msgspec.Struct, frozen=True, kw_only=True):
         ]
         | None
     ) = None
+
+
+class CallerOptions(OutputOptions, frozen=True, kw_only=True):
+    """What a program or a person can ask for besides, and a model cannot."""
+
     fallback: (
         Annotated[
             tuple[str, ...],

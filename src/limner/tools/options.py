@@ -1,4 +1,4 @@
-"""The keywords of `generate`, `edit` and `inspect`, for type checkers.
+"""The keywords of `generate`, `edit`, `render` and `inspect`, for type checkers.
 
 Made by scripts/reference.py from the Structs of arguments: run `make format` after a change.
 """
@@ -103,6 +103,25 @@ class EditOptions(CallHooks, total=False):
     output_format: Literal["png", "jpeg", "webp"] | None
     fallback: Sequence[str] | None
     partial_pictures: int | None
+
+
+class RenderOptions(CallHooks, total=False):
+    """The keywords of `render`.
+
+    Attributes:
+        source_format: What the source is written in. By default its start decides.
+        size: WIDTHxHEIGHT in pixels. By default the document decides.
+        output_path: File path to save the PNG. Default: a new file in limner's folder.
+        overwrite: Replace an existing file at output_path.
+        output_format: The format of the file, by default png. The picture as the provider sent it
+            is kept too.
+    """
+
+    source_format: Literal["limner", "svg"] | None
+    size: str | None
+    output_path: str | Path | None
+    overwrite: bool | None
+    output_format: Literal["png", "jpeg", "webp"] | None
 
 
 class InspectOptions(CallHooks, total=False):

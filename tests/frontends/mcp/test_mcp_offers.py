@@ -23,6 +23,7 @@ NAMES = [tool.name for tool in DECLARED]
 HINTS = {
     "image_generate": (False, True, False, True),
     "image_edit": (False, True, False, True),
+    "image_render": (False, True, False, False),
     "inspect_image": (True, False, False, True),
     "image_fit": (True, False, True, False),
     "image_job": (False, True, True, True),

@@ -25,6 +25,7 @@ NOT_IN_PYTHON = {
     "print": "a program runs turns one by one",
     "show": "shows the picture in the terminal",
     "stream": "a program gets each event",
+    "topic": "the guide says how to write documents",
 }
 
 _REGION = re.compile(r"(\d{1,6}),(\d{1,6}),([1-9]\d{0,5}),([1-9]\d{0,5})")

@@ -89,14 +89,14 @@ def run(args: Namespace) -> CommandResult:
 def draw_or_quote(arguments: DrawingArguments, args: Namespace) -> CommandResult:
     """Draw and show progress, or with ``--dry-run`` say what it would cost."""
     options = read_flags(CallerOptions, args)
-    output_format = _output_format(arguments.output_path, options.output_format)
+    output_format = output_format_of(arguments.output_path, options.output_format)
     options = replace(options, output_format=output_format)
     if args.dry_run:
         return wait_for(lambda: _quote(arguments, options, budget_usd=args.budget_usd))
     return draw(arguments, args, options, budget_usd=args.budget_usd, debug=args.debug)
 
 
-def _output_format(out: str | None, chosen: OutputFormat | None) -> OutputFormat:
+def output_format_of(out: str | None, chosen: OutputFormat | None) -> OutputFormat:
     """The chosen format, or else the one that the file's name asks for.
 
     Raises:
@@ -160,14 +160,15 @@ def _input(prompt: str | None, file: str | None) -> tuple[str, str | None]:
         raise UserError("give a prompt", hint='For example: limner generate "a robot"')
     if prompt == "-" and file == "-":
         raise UserError("the prompt and the SVG document cannot both come from standard input")
-    svg = None if file is None else _text(_read(file), "the SVG document")
+    svg = None if file is None else decode_text(read_file(file), "the SVG document")
     if prompt == "-":
-        return _text(_read(prompt), "the prompt").strip(), svg
+        return decode_text(read_file(prompt), "the prompt").strip(), svg
     words = f"SVG document {file}" if prompt is None else prompt
-    return _text(os.fsencode(words), "the prompt"), svg
+    return decode_text(os.fsencode(words), "the prompt"), svg
 
 
-def _read(file: str) -> bytes:
+def read_file(file: str) -> bytes:
+    """The bytes of a file that a person named; - is standard input."""
     try:
         return sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     except (OSError, ValueError) as error:
@@ -175,7 +176,8 @@ def _read(file: str) -> bytes:
         raise UserError(f"{file!r} cannot be read: {trouble}") from error
 
 
-def _text(data: bytes, what: str) -> str:
+def decode_text(data: bytes, what: str) -> str:
+    """The text in a file."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -20,6 +20,7 @@ COMMANDS = {
     "chat": "talk with a model that draws and looks, or run one turn for a script",
     "generate": "draw a picture from words",
     "edit": "change a picture, or draw from pictures",
+    "render": "draw a chart, a diagram, a page or an SVG document exactly as written",
     "inspect": "ask a question about pictures",
     "fit": "make pictures ready for models, and say what it costs to send them",
     "show": "what a picture is, where it comes from and what was made from it",

@@ -11,13 +11,15 @@ import resvg_py
 from limner.errors import ImageTooLarge, UnsafeSvg
 from limner.imaging.fonts import FONTS, style_for
 from limner.imaging.limits import WorkerLimits
-from limner.imaging.svg import Asset, rules
+from limner.imaging.svg import Asset, SvgFacts, rules
 from limner.imaging.svg.assets import place_assets
 from limner.imaging.svg.parser import SVG_NAMESPACE, Element, parse
 
 # The longer edge of a document without a size, and the longest that is allowed.
 DEFAULT_EDGE = 1024
 MAX_EDGE = 2048
+# A view box with a longer edge of this or more is meant in pixels.
+MIN_PIXEL_EDGE = 300
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _NATURAL_LENGTH = re.compile(rf"\s*({_NUMBER})(px|pt|pc|mm|cm|in)?\s*")
@@ -71,9 +73,38 @@ def render_at_natural_size(document: str, limits: WorkerLimits) -> bytes:
     return _draw(root.to_text())
 
 
-def _parse_and_check(document: str, assets: Mapping[str, Asset], limits: WorkerLimits) -> Element:
+def measure_svg(document: str, limits: WorkerLimits) -> SvgFacts:
+    """Parse an untrusted document, and say how large it is and which fonts and text it has.
+
+    Raises:
+        ImageError: it is not a document that can be drawn.
+    """
+    _check_length(document, limits)
+    root = parse(document, limits)
+    families: list[str] = []
+    text: list[str] = []
+    for element in root.elements():
+        own = element.attributes
+        words = [child for child in element.children if isinstance(child, str)]
+        if "font-family" in own:
+            families.append(own["font-family"])
+        styles = [own.get("style", ""), *(words if element.tag == "style" else ())]
+        families += [rule.strip() for style in styles for rule in _FAMILY_RULE.findall(style)]
+        if element.tag != "style":
+            text += words
+    width, height = natural_size(root)
+    return SvgFacts(
+        width=width, height=height, families=tuple(dict.fromkeys(families)), text="".join(text)
+    )
+
+
+def _check_length(document: str, limits: WorkerLimits) -> None:
     if len(document.encode()) > limits.max_svg_bytes:
         raise ImageTooLarge(f"the SVG document has more than {limits.max_svg_bytes:,} bytes")
+
+
+def _parse_and_check(document: str, assets: Mapping[str, Asset], limits: WorkerLimits) -> Element:
+    _check_length(document, limits)
     root = parse(document, limits)
     place_assets(root, assets, limits)
     _use_bundled_fonts(root)
@@ -141,7 +172,8 @@ def natural_size(root: Element) -> tuple[int, int]:
     if width or height:
         scale = width / box[0] if width else (height or 0) / box[1]
     else:
-        scale = DEFAULT_EDGE / max(box)
+        # A view box that could be pixels is taken as pixels; an icon of 24 by 24 is not.
+        scale = 1.0 if MIN_PIXEL_EDGE <= max(box) <= MAX_EDGE else DEFAULT_EDGE / max(box)
     return _limit_edges(box[0] * scale, box[1] * scale)
 
 

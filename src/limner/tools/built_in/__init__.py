@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from limner.tools.generation import ImageGenerator
     from limner.tools.handles import Handles
     from limner.tools.inspection import Inspector
+    from limner.tools.rendering import SourceRenderer
 
 # The main tools come first, the others by name.
-_FIRST = ("image_generate", "image_edit", "inspect_image")
+_FIRST = ("image_generate", "image_edit", "image_render", "inspect_image")
 
 
 class ToolParts(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,6 +33,7 @@ class ToolParts(msgspec.Struct, frozen=True, kw_only=True):
 
     generator: ImageGenerator
     inspector: Inspector
+    renderer: SourceRenderer
     defaults: DrawingDefaults
     pictures: Pictures
     handles: Handles

@@ -1,0 +1,104 @@
+"""The text of a source, in any format that limner renders -> an SVG document with its size."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Literal
+
+import msgspec
+
+from limner.errors import InputInvalid
+from limner.imaging.fonts import FONTS, replaced_family, style_for
+from limner.imaging.svg import SvgFacts
+from limner.rendering.document import RenderedDocument, draw_document, parse_document
+from limner.rendering.text import missing_characters
+
+SourceFormat = Literal["limner", "svg"]
+Size = tuple[int, int]
+MeasureSvg = Callable[[str], Awaitable[SvgFacts]]
+"""Parses an SVG document in a worker, and says how large it is and which fonts it names."""
+
+MAX_SOURCE_BYTES = 1_000_000
+_MAX_LISTED = 12
+_FORMATS = 'SVG, or limner\'s JSON with a "type"'
+
+
+class CompiledSource(msgspec.Struct, frozen=True, kw_only=True):
+    """A document that can be drawn, the format it was written in, and notes for its author."""
+
+    format: SourceFormat
+    svg: str
+    width: int
+    height: int
+    notes: tuple[str, ...] = ()
+
+
+async def compile_source(
+    source: str,
+    *,
+    kind: SourceFormat | None,
+    size: Size | None,
+    measure_svg: MeasureSvg,
+) -> CompiledSource:
+    """Compile a source to SVG. Without a size the document decides it.
+
+    Raises:
+        InputInvalid: the source is too large, or not what its format says; the message says where.
+        ImageError: it is SVG that cannot be drawn.
+    """
+    if len(source.encode(errors="surrogatepass")) > MAX_SOURCE_BYTES:
+        raise InputInvalid(f"source has more than {MAX_SOURCE_BYTES:,} bytes", field="source")
+    kind = kind or detect_format(source)
+    if kind == "svg":
+        facts = await measure_svg(source)
+        return CompiledSource(
+            format=kind,
+            svg=source,
+            width=size[0] if size else facts.width,
+            height=size[1] if size else facts.height,
+            notes=tuple(_font_notes(facts)),
+        )
+    drawn = await asyncio.to_thread(_DRAWERS[kind], source, size)
+    return CompiledSource(
+        format=kind, svg=drawn.svg, width=drawn.width, height=drawn.height, notes=drawn.notes
+    )
+
+
+def detect_format(source: str) -> SourceFormat:
+    """The format of a source, by how it starts.
+
+    Raises:
+        InputInvalid: it starts like none of them.
+    """
+    text = source.lstrip("\ufeff \t\r\n")
+    if text.startswith("<"):
+        return "svg"
+    if text.startswith("{"):
+        return "limner"
+    raise InputInvalid(
+        f"the source starts with {text[:40]!r}, which is no format that limner renders",
+        field="source",
+        hint=f"Write {_FORMATS}; or say which format it is.",
+    )
+
+
+def _draw_json(source: str, size: Size | None) -> RenderedDocument:
+    return draw_document(parse_document(source), size)
+
+
+_DRAWERS: Mapping[SourceFormat, Callable[[str, Size | None], RenderedDocument]] = {
+    "limner": _draw_json,
+}
+
+
+def _font_notes(facts: SvgFacts) -> list[str]:
+    notes = [
+        f"{name} is not bundled; the text is set in {FONTS[style_for(families)].family}."
+        for families in facts.families[:_MAX_LISTED]
+        if (name := replaced_family(families))
+    ]
+    if missing := missing_characters(re.sub(r"\s", "", facts.text)):
+        notes.append(f"No bundled font has these characters: {missing[:60]}")
+    return list(dict.fromkeys(notes))

@@ -1,0 +1,135 @@
+"""The arguments of `image_render` -> a picture of a source, drawn on the way of every picture."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, ClassVar, Literal
+
+import msgspec
+from msgspec import Meta
+from msgspec.structs import replace
+
+from limner.catalogue.images import Size
+from limner.catalogue.sizes import parse_size
+from limner.errors import InputInvalid
+from limner.imaging.formats import OutputFormat
+from limner.rendering.sources import CompiledSource, SourceFormat
+from limner.tools.arguments import is_blank
+from limner.tools.base import ToolContext
+from limner.tools.built_in.image_generate import GenerateArguments
+from limner.tools.declaration import PathText
+from limner.tools.drawing_arguments import CallerOptions, DrawingDefaults, order_for
+from limner.tools.generation import ImageGenerator
+from limner.tools.output_file import GeneratedImage
+
+Compile = Callable[[str, SourceFormat | None, Size | None], Awaitable[CompiledSource]]
+"""Compiles the text of a source, in a format or the one it looks like, at a size or its own."""
+
+HelpTopic = Literal["charts", "diagrams", "pages", "svg", "formats"]
+_MAX_DESCRIBED_CHARS = 200
+
+
+class RenderArguments(msgspec.Struct, frozen=True, kw_only=True):
+    """The arguments of `image_render`."""
+
+    tool: ClassVar[str] = "image_render"
+
+    source: Annotated[str, Meta(description="The text of the document.")] = ""
+    source_format: (
+        Annotated[
+            SourceFormat,
+            Meta(description="What the source is written in. By default its start decides."),
+        ]
+        | None
+    ) = None
+    size: (
+        Annotated[
+            str,
+            Meta(
+                description="WIDTHxHEIGHT in pixels. By default the document decides.",
+                extra={"metavar": "WxH"},
+            ),
+        ]
+        | None
+    ) = None
+    output_path: (
+        Annotated[
+            PathText,
+            Meta(
+                description="File path to save the PNG. Default: a new file in limner's folder.",
+                extra={"flag": "--out", "metavar": "PATH"},
+            ),
+        ]
+        | None
+    ) = None
+    overwrite: Annotated[bool, Meta(description="Replace an existing file at output_path.")] = False
+    help: (
+        Annotated[
+            HelpTopic,
+            Meta(description="Return how to write charts, diagrams, pages or SVG; draw nothing."),
+        ]
+        | None
+    ) = None
+
+
+class SourceRenderer(msgspec.Struct, frozen=True, kw_only=True):
+    """Renders sources: compiles them to SVG, and draws that as every other picture."""
+
+    compile: Compile
+    generator: ImageGenerator
+
+    async def render(
+        self,
+        arguments: RenderArguments,
+        context: ToolContext,
+        *,
+        output_format: OutputFormat | None = None,
+    ) -> GeneratedImage:
+        """Draw a source and save it.
+
+        Raises:
+            InputInvalid: there is no source, or it is not what its format says.
+            LimnerError: it cannot be drawn or saved.
+        """
+        if is_blank(arguments.source):
+            raise InputInvalid(
+                "source is required and must not be blank",
+                field="source",
+                hint='For example {"type": "bar", "labels": ["Q1"], "values": [12]}.',
+            )
+        size = None if arguments.size is None else parse_size(arguments.size)
+        compiled = await self.compile(arguments.source, arguments.source_format, size)
+        drawing = GenerateArguments(
+            prompt=_description(compiled, arguments.source),
+            svg=compiled.svg,
+            size=f"{compiled.width}x{compiled.height}",
+            output_path=arguments.output_path,
+            overwrite=arguments.overwrite,
+        )
+        options = CallerOptions(output_format=output_format)
+        order = replace(order_for(drawing, DrawingDefaults(), options), tool=arguments.tool)
+        drawn = await self.generator.draw(order, context)
+        notes = [*compiled.notes, *_asset_notes(drawn)]
+        return replace(drawn, extras={"source_format": compiled.format, "notes": notes})
+
+
+def _description(compiled: CompiledSource, source: str) -> str:
+    """What the history of the picture says it was drawn from."""
+    words = " ".join(source.split())[:_MAX_DESCRIBED_CHARS].encode(errors="replace").decode()
+    return f"{compiled.format} document: {words}"
+
+
+class MissingAsset(msgspec.Struct, frozen=True):
+    """A ready-made picture that a document names and that does not exist."""
+
+    name: str
+    nearest: list[str]
+
+
+def _asset_notes(drawn: GeneratedImage) -> list[str]:
+    missing = msgspec.convert(drawn.extras.get("missing_assets", []), list[MissingAsset])
+    return [
+        f"No ready-made picture is named {one.name[:60]!r}"
+        + (f"; the nearest are {', '.join(one.nearest)}." if one.nearest else ".")
+        for one in missing
+    ]

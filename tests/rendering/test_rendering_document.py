@@ -1,0 +1,180 @@
+"""limner's own documents: what is drawn, how large it is, and what an author is told."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from limner.errors import InputInvalid
+from limner.rendering.charts import nice_scale
+from limner.rendering.document import RenderedDocument, draw_document, parse_document
+from limner.rendering.help import help_text
+from limner.rendering.text import missing_characters, shorten, width, wrap
+
+
+def drawn(document: dict[str, Any], size: tuple[int, int] | None = None) -> RenderedDocument:
+    return draw_document(parse_document(msgspec.json.encode(document).decode()), size)
+
+
+def texts(svg: str) -> list[str]:
+    return re.findall(r"<text[^>]*>([^<]*)</text>", svg)
+
+
+SALES = {"type": "bar", "title": "Sales", "labels": ["Q1", "Q2"], "values": [12, 18]}
+DOCUMENTS: dict[str, dict[str, Any]] = {
+    "bar": SALES,
+    "stacked": {**SALES, "stacked": True, "series": [{"name": "B", "values": [3, 4]}]},
+    "horizontal": {**SALES, "horizontal": True},
+    "line": {**SALES, "type": "line", "x_label": "Quarter", "y_label": "Units", "unit": "k"},
+    "area": {**SALES, "type": "area"},
+    "pie": {"type": "pie", "values": {"tea": 3, "coffee": 5}, "donut": True},
+    "scatter": {"type": "scatter", "points": [[160, 55], [185, 84]]},
+    "table": {"type": "table", "columns": ["Plan", "Price"], "rows": [["Free", 0], ["Team", 12]]},
+    "steps": {"type": "steps", "steps": ["One", ["Two", "the second"]]},
+    "qr": {"type": "qr", "data": "https://example.org/menu", "caption": "Our menu"},
+}
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_every_text_and_number_of_a_document_is_in_its_drawing(name: str) -> None:
+    document = DOCUMENTS[name]
+    shown = " ".join(texts(drawn(document).svg))
+    wanted = [document.get("title", ""), document.get("caption", "")]
+    wanted += [str(one) for one in document.get("labels", [])]
+    values = document.get("values", [])
+    wanted += [str(one) for one in (values.values() if isinstance(values, dict) else values)]
+    wanted += [str(cell) for row in document.get("rows", []) for cell in row]
+    wanted += [str(one) for point in document.get("points", []) for one in point]
+    assert [word for word in wanted if word not in shown] == []
+
+
+def test_the_document_decides_its_size_and_a_caller_may_choose_another() -> None:
+    assert (drawn(SALES).width, drawn(SALES).height) == (1024, 768)
+    page = {"type": "page", "size": "640 x 480", "children": [SALES]}
+    assert (drawn(page).width, drawn(page).height) == (640, 480)
+    chosen = drawn(page, (300, 200))
+    assert (chosen.width, chosen.height) == (300, 200)
+
+
+def test_a_table_is_as_high_as_its_rows() -> None:
+    short, long = (drawn({"type": "table", "rows": [["a", "b"]] * rows}).height for rows in (2, 20))
+    assert long > short * 4
+
+
+def test_text_becomes_smaller_until_everything_fits_and_then_the_author_is_told() -> None:
+    words = {"type": "text", "text": "many words " * 40}
+    assert drawn({"type": "page", "children": [words] * 6}).notes == ()
+    assert drawn({"type": "page", "size": "200x200", "children": [words] * 30}).notes == (
+        "The content is larger than the picture; give it a larger size.",
+    )
+
+
+def test_a_character_that_no_font_has_is_reported() -> None:
+    assert drawn({**SALES, "title": "森林 Ж λ"}).notes == (
+        "No bundled font has these characters: 森林",
+    )
+    assert missing_characters("Aé Ж λ → √") == ""
+
+
+@pytest.mark.parametrize(
+    ("source", "message", "hint"),
+    [
+        (
+            '{"type": "bar", "vals": [1]}',
+            "Object contains unknown field `vals`",
+            "Did you mean values, value, labels?",
+        ),
+        (
+            '{"type": "page", "children": [{"type": "bar", "values": ["x"]}]}',
+            "Expected `int | float | null`, got `str` - at `$.children[0].values[0]`",
+            None,
+        ),
+        (
+            '{"type": "page",\n"children": [}',
+            "the JSON is broken: Expecting value: line 2 column 14 (char 30)",
+            None,
+        ),
+    ],
+)
+def test_an_error_says_where_it_is_and_what_to_write_instead(
+    source: str, message: str, hint: str | None
+) -> None:
+    with pytest.raises(InputInvalid) as caught:
+        parse_document(source)
+    assert (caught.value.message, caught.value.hint) == (message, hint)
+
+
+def test_an_unknown_type_gets_a_suggestion_and_the_list() -> None:
+    with pytest.raises(InputInvalid) as caught:
+        parse_document('{"type": "bars"}')
+    assert (caught.value.hint or "").startswith("Did you mean bar? The types are text, asset,")
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ({"type": "bar"}, "the chart has no values"),
+        ({"type": "bar", "labels": ["a"], "values": [1, 2]}, "the chart has 2 values and 1 labels"),
+        ({"type": "pie", "values": {"a": -1}}, "the shares of a pie must be positive numbers"),
+        ({"type": "page", "background": "blurple", "children": []}, "'blurple' is not a colour"),
+    ],
+)
+def test_data_that_cannot_be_drawn_is_refused(document: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputInvalid) as caught:
+        drawn(document)
+    assert caught.value.message == message
+
+
+@pytest.mark.parametrize("topic", ["charts", "pages"])
+def test_the_example_in_the_help_can_be_drawn(topic: str) -> None:
+    example = help_text(topic).rpartition("Example: ")[2]
+    assert drawn(msgspec.json.decode(example)).svg.startswith("<svg")
+
+
+@given(st.floats(-1e9, 1e9), st.floats(0, 1e9))
+def test_property_a_scale_covers_its_values_with_rising_round_ticks(
+    low: float, spread: float
+) -> None:
+    ticks = list(nice_scale(low, low + spread).ticks)
+    assert ticks == sorted(set(ticks))
+    slack = (ticks[1] - ticks[0]) * 1e-6
+    assert ticks[0] - slack <= low
+    assert low + spread <= ticks[-1] + slack
+    assert 2 <= len(ticks) <= 12
+
+
+@settings(max_examples=60)
+@given(
+    st.text(st.characters(codec="ascii", exclude_categories=["Cc"]), max_size=200),
+    st.floats(20, 400),
+)
+def test_property_wrapped_lines_have_all_words_and_fit(text: str, room: float) -> None:
+    lines = wrap(text, 16, room)
+    assert "".join(lines.lines).replace(" ", "") == text.replace(" ", "")
+    assert all(width(line, 16) <= room or len(line) == 1 for line in lines.lines)
+    assert width(shorten(text, 16, room), 16) <= max(room, width("…", 16))
+
+
+NUMBERS = st.one_of(st.none(), st.integers(-(10**6), 10**6), st.floats(-1e6, 1e6))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(["bar", "line", "area"]),
+    st.lists(NUMBERS, min_size=1, max_size=30).filter(lambda v: any(x is not None for x in v)),
+    st.booleans(),
+    st.sampled_from([(64, 64), (1024, 768), (300, 2000)]),
+)
+def test_property_any_numbers_make_a_chart(
+    kind: str, values: list[float | None], flag: bool, size: tuple[int, int]
+) -> None:
+    document: dict[str, Any] = {"type": kind, "values": values}
+    if kind == "bar":
+        document |= {"stacked": flag, "horizontal": not flag}
+    svg = drawn(document, size).svg
+    assert not re.search(r"nan|inf", svg)
