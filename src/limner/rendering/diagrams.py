@@ -379,6 +379,8 @@ class _Painter:
         pale = contrast(colour, theme.background) < _PALE
         fill = mix(theme.background, colour, 0.8 if pale else 0.16)
         edge = mix(colour, theme.ink, 0.4 if pale else 0.12)
+        if sized.node.shape == "circle" and not any(sized.label.lines):
+            fill = edge
         ink = readable_on(fill, dark=theme.ink, light=theme.background)
         self._shape(sized.node.shape, box, fill, edge)
         label = self._text(sized.label)
