@@ -15,9 +15,11 @@ import msgspec
 from limner.errors import InputInvalid, NoProvider
 from limner.illustrator import assets
 from limner.illustrator.compose import compose, used_assets
+from limner.illustrator.genres import Genre, find_genre
 from limner.illustrator.prompt_parser import ParsedPrompt, parse_prompt
 from limner.illustrator.vocabulary import find_asset
 from limner.imaging.svg import Asset, mentioned_assets
+from limner.rendering.document import draw_document
 
 MIN_EDGE, MAX_EDGE = 16, 4096
 MAX_ASSETS = 200
@@ -82,6 +84,8 @@ def _from_svg(svg: str) -> Illustration:
 
 
 def _from_prompt(prompt: str, width: int, height: int, seed: int | None) -> Illustration:
+    if genre := find_genre(prompt, width=width, height=height):
+        return _from_document(genre, width, height)
     parsed = parse_prompt(prompt)
     if not parsed.is_enough:
         raise _refusal(parsed)
@@ -102,6 +106,19 @@ def _from_prompt(prompt: str, width: int, height: int, seed: int | None) -> Illu
         svg=document,
         assets={name: assets.get(name) for name in used_assets(document)},
         facts=_facts(matched=matched, background=scene.name, parsed=parsed),
+    )
+
+
+def _from_document(genre: Genre, width: int, height: int) -> Illustration:
+    """A prompt that names a genre, as a chart, drawn as a document of ``rendering``."""
+    drawn = draw_document(genre.document, (width, height))
+    names = sorted(mentioned_assets(drawn.svg))
+    matched = [{"words": name, "asset": name, "count": None, "colour": None} for name in names]
+    facts = _facts(matched=matched, background=None)
+    return Illustration(
+        svg=drawn.svg,
+        assets={name: assets.get(name) for name in names},
+        facts={**facts, "genre": genre.name, "notes": list(drawn.notes)},
     )
 
 

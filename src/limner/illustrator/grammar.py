@@ -228,6 +228,7 @@ STYLE_WORDS = word_set(
     busy famous rich poor sad angry scary spooky mysterious ancient medieval futuristic tropical
     exotic royal rusty broken enchanted glittering sparkling grumpy jolly proud elderly
     deep distant far high low wide narrow lush striped spotted painted perfect
+    logo app company gradient background pattern banner card flyer cover infographic badge emblem
     """
 )
 
