@@ -95,7 +95,8 @@ async def play(kind: str, folder: Path) -> dict[str, list[Message]]:
         clients: dict[str, Client] = {}
         for name in CLIENTS:
             opening = connect(address, max_size=None, compression=None, proxy=None)
-            clients[name] = Client(Socket(await stack.enter_async_context(opening)))
+            socket = Socket(await stack.enter_async_context(opening))
+            clients[name] = Client(socket, is_limner=kind == "limner")
             await clients[name].greet(name=name)
         pair = Pair(clients)
         await pair.play()

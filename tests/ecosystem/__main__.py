@@ -1,46 +1,44 @@
 """`make ecosystem`: every framework, each in its own environment -> what reached the model.
 
-    python -m tests.ecosystem [PAGE]…
+    python -m tests.ecosystem [--slow SECONDS] [NAME]…
 
-Without arguments it runs every page. The rows go to results.json, and docs/ecosystem.md is made of
-these. The environments stay in .ecosystem/, so that a second run is quick.
+Without names it runs every page and every agent. The rows go to results.json, and docs/ecosystem.md
+is made of these. The environments stay in .ecosystem/, so that a second run is quick.
 """
 
 from __future__ import annotations
 
-import io
+import argparse
+import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
-from PIL import Image
+import msgspec
+from msgspec.structs import replace
+from tests.ecosystem.agents import AGENTS, Agent
 from tests.ecosystem.pages import ROOT, Page, all_pages
-from tests.ecosystem.report import Row, read_rows, write_rows
+from tests.ecosystem.programs import SCRIPT, picture, run_program, variables
+from tests.ecosystem.report import Row, read_rows, write_rows, write_slow
 from tests.ecosystem.scripted_model import ScriptedModel
 
 CACHE = ROOT / ".ecosystem"
-LIMIT_S = 300
-# The first call is wrong, so that the run shows how the framework reports an error to the model.
-SCRIPT = [
-    ("image_generate", {"prompt": "a red fox under the moon", "size": "huge"}),
-    ("image_generate", {"prompt": "a red fox under the moon", "quality": "standard"}),
-]
-PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "-q")
+ALONE = Page(name="limner", title="limner", packages=(), programs=())
+Subject = Agent | tuple[Page, str]
+PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "-qq")
 
 
-@cache
-def picture() -> bytes:
-    """A PNG as an image service draws it."""
-    file = io.BytesIO()
-    with Image.open(ROOT / "docs" / "images" / "cat.png") as cat:
-        cat.convert("RGB").resize((1024, 1024)).save(file, "PNG")
-    return file.getvalue()
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a program or an agent."""
+
+    row: Row
+    printed: str
 
 
 def build_wheel() -> Path:
@@ -55,6 +53,7 @@ def build_wheel() -> Path:
     return max(folder.glob("*.whl"), key=lambda path: path.stat().st_mtime)
 
 
+@cache
 def environment(page: Page, wheel: Path) -> Path:
     """The Python of a page's environment, with the packages that the page names, and limner."""
     folder = CACHE / "venvs" / page.name
@@ -71,66 +70,53 @@ def environment(page: Page, wheel: Path) -> Path:
     return python
 
 
-def variables(model: ScriptedModel, home: Path) -> dict[str, str]:
-    """The environment of a program: every service is the scripted one."""
-    address = model.origin
-    return {
-        "PATH": os.environ["PATH"],
-        "HOME": str(home),
-        "LIMNER_HOME": str(home / "limner"),
-        "LIMNER_IMAGES_PROVIDER": "openai-image",
-        "OPENAI_API_KEY": "sk-scripted-0123456789",
-        "OPENAI_BASE_URL": f"{address}/v1",
-        "OPENAI_API_BASE": f"{address}/v1",
-        "ANTHROPIC_API_KEY": "scripted-0123456789",
-        "ANTHROPIC_BASE_URL": address,
-        "GOOGLE_API_KEY": "scripted-0123456789",
-        "GOOGLE_GEMINI_BASE_URL": address,
-        "OPENAI_AGENTS_DISABLE_TRACING": "1",
-        "CREWAI_DISABLE_TELEMETRY": "true",
-        "OTEL_SDK_DISABLED": "true",
-    }
+def run_page(page: Page, program: str, wheel: Path, model: ScriptedModel, folder: Path) -> Run:
+    """Run one program of a page."""
+    python = environment(page, wheel)
+    printed = run_program(program, python=python, model=model, folder=folder)
+    costs = [float(one) for one in re.findall(r"cost: ([\d.]+) USD", printed)]
+    link = f"guides/frameworks/{page.name}.md"
+    row = Row.of(page, _version(page, python), model, link=link, cost_usd=sum(costs))
+    return Run(row=row, printed=printed)
 
 
-def run_program(program: str, *, python: Path, model: ScriptedModel, folder: Path) -> str:
-    """Run a program of a page; returns what it printed."""
-    file = folder / "program.py"
-    file.write_text(program, encoding="utf-8")
-    try:
-        done = subprocess.run(
-            [str(python), str(file)],
-            cwd=folder,
-            env=variables(model, folder),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=LIMIT_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        return f"it ran for more than {LIMIT_S} s\n{error.stdout!r}"
-    return done.stdout if done.returncode == 0 else f"{done.stdout}\nexit status {done.returncode}"
+def run_agent(agent: Agent, wheel: Path, model: ScriptedModel, folder: Path) -> Run:
+    """Run an agent that uses ``limner mcp``."""
+    programs = CACHE / "npm" / "node_modules"
+    if not (programs / ".bin" / agent.program).exists():
+        npm = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(CACHE / "npm")]
+        subprocess.run([*npm, agent.package], check=True)
+    version = json.loads((programs / agent.package / "package.json").read_text())["version"]
+    limner = environment(ALONE, wheel).with_name("limner")
+    env = variables(model, folder)
+    done = agent.run(programs / ".bin", limner, folder, env, model.origin)
+    page = Page(name=agent.name, title=agent.name, packages=(), programs=())
+    cost_usd = model.seen[-1].cost_usd if model.seen else 0
+    row = Row.of(page, version, model, link="guides/mcp-clients.md", cost_usd=cost_usd)
+    return Run(row=row, printed=done.stdout)
 
 
-def try_page(page: Page, python: Path) -> list[Row]:
-    """The rows of a page, one for each of its programs."""
-    rows: list[Row] = []
-    version = _version(page, python)
-    for program in page.programs:
-        with (
-            tempfile.TemporaryDirectory(prefix="limner-ecosystem-") as name,
-            ScriptedModel(SCRIPT, picture=picture()) as model,
-        ):
-            printed = run_program(program, python=python, model=model, folder=Path(name))
-            costs = [float(one) for one in re.findall(r"cost: ([\d.]+) USD", printed)]
-            row = Row.of(page, version, model, cost_usd=sum(costs))
-        rows.append(row)
-        print(row.line())
-        if not row.is_good or os.environ.get("VERBOSE"):
-            print(printed[-3000:])
-            print(*model.seen, sep="\n")
-    return rows
+def try_once(subject: Subject, wheel: Path, *, image_wait_s: float = 0) -> Row:
+    """Run a program or an agent, and print its row."""
+    script = SCRIPT[1:] if image_wait_s else SCRIPT
+    with (
+        tempfile.TemporaryDirectory(prefix="limner-ecosystem-") as name,
+        ScriptedModel(script, picture=picture(), image_wait_s=image_wait_s) as model,
+    ):
+        if isinstance(subject, Agent):
+            run = run_agent(subject, wheel, model, Path(name))
+        else:
+            run = run_page(*subject, wheel, model, Path(name))
+    row = run.row
+    if image_wait_s:
+        fate = "delivered" if row.picture or row.is_known_drop else "lost"
+        calls = f"{len(model.seen) - 1} calls" if len(model.seen) > 2 else "1 call"
+        row = replace(row, slow=f"{image_wait_s:g} s: paid {row.drawn}x, {fate}, {calls}")
+    print(row.line())
+    if not row.is_good or os.environ.get("VERBOSE"):
+        print(run.printed[-3000:])
+        print(*model.seen, sep="\n")
+    return row
 
 
 def _version(page: Page, python: Path) -> str:
@@ -140,14 +126,30 @@ def _version(page: Page, python: Path) -> str:
     return done.stdout.strip()
 
 
-def main(names: Sequence[str]) -> int:
-    """Run the pages, and write the table."""
-    pages = [page for page in all_pages() if not names or page.name in names]
+def main() -> int:
+    """Run what was asked for, and write the table."""
+    parser = argparse.ArgumentParser(prog="python -m tests.ecosystem")
+    parser.add_argument("names", nargs="*", help="pages and agents; all of them if left out")
+    parser.add_argument("--slow", type=float, default=0, help="the seconds that a picture takes")
+    asked = parser.parse_args()
+    pages = [page for page in all_pages() if not asked.names or page.name in asked.names]
+    agents = [agent for agent in AGENTS if not asked.names or agent.name in asked.names]
     wheel = build_wheel()
-    rows = [row for page in pages for row in try_page(page, environment(page, wheel))]
-    write_rows(read_rows(), rows, today=datetime.now(UTC).date())
+    if asked.slow:
+        for page in [ALONE, *pages]:
+            environment(page, wheel)
+        # These mostly wait, so they run side by side.
+        subjects: list[Subject] = [*((page, page.programs[0]) for page in pages), *agents]
+        with ThreadPoolExecutor(6) as pool:
+            slow = partial(try_once, wheel=wheel, image_wait_s=asked.slow)
+            rows = list(pool.map(slow, subjects))
+        write_slow({(row.page, row.wire): row.slow for row in rows})
+    else:
+        programs = [(page, program) for page in pages for program in page.programs]
+        rows = [try_once(subject, wheel) for subject in [*programs, *agents]]
+        write_rows(read_rows(), rows, today=datetime.now(UTC).date())
     return 0 if all(row.is_good for row in rows) else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

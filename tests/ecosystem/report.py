@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
 
@@ -24,7 +24,11 @@ HEAD = """\
 `make ecosystem` runs the program of each page in an environment of its own, against a server that
 speaks the APIs of the models and records every request. The image service is scripted too, so the
 program pays for its picture. The first call of the model has a wrong size: the framework must
-report the error to the model, and the model calls again. Then it gets the picture.
+report the error to the model, and the model calls again. Then it gets the picture. Agents run
+`limner mcp`, as `limner mcp install` sets it up.
+
+"Slow picture" is another run, in which the image service takes so many seconds. It must be paid
+once, and the model must get it, by the same call or by `image_job`.
 
 """
 COLUMNS = {
@@ -38,6 +42,7 @@ COLUMNS = {
     "error reported": "---",
     "paid for": "--:",
     "cost reported": "--:",
+    "slow picture": "---",
     "date": "---",
 }
 
@@ -47,6 +52,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
     page: str
     title: str
+    link: str
     version: str
     wire: str
     tools: int = 0
@@ -57,12 +63,15 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     drawn: int = 0
     cost_usd: float = 0
     is_known_drop: bool = False
+    slow: str = ""
     day: str = ""
 
     @classmethod
-    def of(cls, page: Page, version: str, model: ScriptedModel, *, cost_usd: float) -> Row:
+    def of(
+        cls, page: Page, version: str, model: ScriptedModel, *, link: str, cost_usd: float
+    ) -> Row:
         """The row of a program that has ended."""
-        row = cls(page=page.name, title=page.title, version=version, wire="none")
+        row = cls(page=page.name, title=page.title, link=link, version=version, wire="none")
         if not model.seen:
             return row
         last = model.seen[-1]
@@ -89,7 +98,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     def line(self) -> str:
         """The row as Markdown."""
         cells = (
-            f"[{self.title}](guides/frameworks/{self.page}.md)",
+            f"[{self.title}]({self.link})",
             self.version,
             self.wire,
             self.tools,
@@ -99,6 +108,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
             "yes" if self.error_reported else "no",
             self.drawn,
             f"${self.cost_usd:.4f}",
+            self.slow,
             self.day,
         )
         return f"| {' | '.join(map(str, cells))} |"
@@ -109,14 +119,31 @@ def read_rows() -> list[Row]:
     return msgspec.json.decode(RESULTS.read_bytes(), type=list[Row]) if RESULTS.exists() else []
 
 
+def write_slow(slow: Mapping[tuple[str, str], str]) -> None:
+    """Note how a slow picture arrived, by page and API."""
+    rows = [
+        msgspec.structs.replace(row, slow=slow.get((row.page, row.wire), row.slow))
+        for row in read_rows()
+    ]
+    _write(rows)
+
+
 def write_rows(earlier: Sequence[Row], rows: Sequence[Row], *, today: date) -> None:
     """Replace the rows of the pages that were run, and write the table."""
     run = {row.page for row in rows}
-    new = [msgspec.structs.replace(row, day=today.isoformat()) for row in rows]
+    slow = {(row.page, row.wire): row.slow for row in earlier}
+    new = [
+        msgspec.structs.replace(row, day=today.isoformat(), slow=slow.get((row.page, row.wire), ""))
+        for row in rows
+    ]
     kept = [row for row in earlier if row.page not in run]
     merged = sorted([*kept, *new], key=lambda row: (row.page, row.wire))
-    RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(merged)) + b"\n")
-    TABLE.write_text(table(merged), encoding="utf-8")
+    _write(merged)
+
+
+def _write(rows: Sequence[Row]) -> None:
+    RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(rows)) + b"\n")
+    TABLE.write_text(table(rows), encoding="utf-8")
 
 
 def table(rows: Sequence[Row]) -> str:

@@ -24,7 +24,12 @@ from tests.servers.chat_server import ChatServer
 from limner.testing.servers.anthropic_server import AnthropicServer
 from limner.testing.servers.gemini_server import GeminiServer
 from limner.testing.servers.http_server import Gate, LocalServer, ReceivedRequest, Reply, json_reply
-from limner.testing.servers.model_server import ModelAnswer, ModelServer, ScriptedCall
+from limner.testing.servers.model_server import (
+    ModelAnswer,
+    ModelServer,
+    ScriptedCall,
+    ServerEvent,
+)
 from limner.testing.servers.openai_server import OpenAIServer, error_reply
 from limner.testing.servers.responses_server import ResponsesServer
 
@@ -32,6 +37,9 @@ from limner.testing.servers.responses_server import ResponsesServer
 LEAK = re.compile(r"[A-Za-z0-9+/]{400,}")
 DATA_URL = re.compile(r"data:([^;,]*);base64,(.*)", re.DOTALL)
 ANNOUNCED = re.compile(r"mcp__\w*limner\w*")
+# However many times the JSON was quoted.
+JOB = re.compile(r'"job\\*": ?\\*"(\w[\w-]*)\\*", ?\\*"status\\*": ?\\*"(?:running|queued)')
+COST = re.compile(r'"cost_usd\\*": ?([\d.]+)')
 RESULTS = {"function_call_output", "custom_tool_call_output", "tool_result"}
 
 
@@ -64,6 +72,8 @@ class SeenRequest(msgspec.Struct, frozen=True, kw_only=True):
         leaked_chars: the base64 characters inside of texts.
         size_bytes: the size of the request.
         last_result: the last result of a tool as JSON, shortened.
+        job: the id of a job that the last result names, because the picture takes longer.
+        cost_usd: the largest cost that the request names.
     """
 
     wire: str
@@ -74,6 +84,8 @@ class SeenRequest(msgspec.Struct, frozen=True, kw_only=True):
     leaked_chars: int
     size_bytes: int
     last_result: str = ""
+    job: str | None = None
+    cost_usd: float = 0
 
 
 class ScriptedModel(LocalServer):
@@ -148,13 +160,18 @@ class ScriptedModel(LocalServer):
         return replace(reply, hold=gate)
 
     def _next(self, request: SeenRequest) -> ModelAnswer:
-        if not request.tools or self._step >= len(self._script):
+        if request.job is not None:
+            wanted, arguments = "image_job", {"job": request.job}
+        elif not request.tools or self._step >= len(self._script):
             return self._say("Done: I saw the picture.", request)
-        wanted, arguments = self._script[self._step]
+        else:
+            wanted, arguments = self._script[self._step]
+        if "functions/exec" in request.tools:  # Codex in code mode
+            return self._run_code(wanted, arguments, request)
         names = request.tools if not self._has_searched else (*request.tools, *request.announced)
         found = [name for name in names if name.endswith(wanted)]
         if found:
-            self._step += 1
+            self._step += request.job is None
             return self._call(found[0], arguments)
         announced = [name for name in request.announced if name.endswith(wanted)]
         if "ToolSearch" in request.tools and announced:  # Claude Code
@@ -162,24 +179,57 @@ class ScriptedModel(LocalServer):
             return self._call("ToolSearch", {"query": f"select:{announced[0]}"})
         return self._say(f"There is no tool {wanted}.", request)
 
+    def _run_code(
+        self, wanted: str, arguments: Mapping[str, Any], request: SeenRequest
+    ) -> ModelAnswer:
+        if not self._has_searched:
+            self._has_searched = True
+            return self._call("exec", "text(ALL_TOOLS.filter(t => t.name.includes('limner')))")
+        name = next((one for one in request.announced if one.endswith(wanted)), None)
+        if name is None:
+            return self._say(f"There is no tool {wanted}.", request)
+        self._step += request.job is None
+        call = f"const r = await tools.{name}({json.dumps(arguments)}); text(r.content[0].text);"
+        return self._call("exec", f"{call} if (r.content[1]) image(r.content[1]);")
+
     def _say(self, text: str, request: SeenRequest) -> ModelAnswer:
         if "final_answer" in request.tools:  # smolagents
             return self._call("final_answer", {"answer": text})
         return ModelAnswer(pieces=(text,))
 
-    def _call(self, name: str, arguments: Mapping[str, Any]) -> ModelAnswer:
-        call = ScriptedCall(
-            name=name, arguments=json.dumps(arguments), call_id=f"call_{next(self._ids)}"
-        )
+    def _call(self, name: str, arguments: Mapping[str, Any] | str) -> ModelAnswer:
+        given = arguments if isinstance(arguments, str) else json.dumps(arguments)
+        call = ScriptedCall(name=name, arguments=given, call_id=f"call_{next(self._ids)}")
         return ModelAnswer(pieces=("Let me see.",), calls=(call,))
 
 
 class _Responses(ResponsesServer):
-    """Without the event of the future, which not every framework ignores."""
+    """Without the event of the future, which not every framework ignores; with Codex's code."""
+
+    def whole(self, answer: ModelAnswer, body: Any) -> Any:
+        return _as_codex(super().whole(answer, body))
 
     def events(self, answer: ModelAnswer, body: Any) -> Any:
         before, after = super().events(answer, body)
+        if any(call.name == "exec" for call in answer.calls):
+            after = [one for one in after if "function_call" not in str(one.name)]
+        after = [ServerEvent(name=one.name, data=_as_codex(one.data)) for one in after]
         return [one for one in before if "future" not in str(one.name)], after
+
+
+def _as_codex(value: Any) -> Any:
+    """JSON with calls as Codex wants them: ``exec`` is a custom tool, other tools have spaces."""
+    if isinstance(value, list):
+        return [_as_codex(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    if value.get("type") == "function_call":
+        space, _, name = value["name"].rpartition("/")
+        if name == "exec":
+            rest = {name: one for name, one in value.items() if name != "arguments"}
+            return {**rest, "type": "custom_tool_call", "input": value["arguments"]}
+        return {**value, "name": name} | ({"namespace": space} if space else {})
+    return {name: _as_codex(one) for name, one in value.items()}
 
 
 def _picture_problem(wire: str, body: Mapping[str, Any]) -> Reply | None:
@@ -214,13 +264,16 @@ def read_request(wire: str, body: Mapping[str, Any], *, size_bytes: int) -> Seen
     """What a request of any API shows the model."""
     shown = {name: value for name, value in body.items() if name != "tools"}
     objects = list(_objects(shown))
+    # Codex in code mode has its tools in the conversation.
+    additions = [one["tools"] for one in objects if one.get("type") == "additional_tools"]
     text = json.dumps(shown).replace("\\n", " ")
     results = [one for one in objects if _is_result(one)]
+    last = json.dumps(results[-1]) if results else ""
     inside = [other for one in results for other in _objects(one)]
     texts = [text for one in objects for text in _texts(one)]
     return SeenRequest(
         wire=wire,
-        tools=tuple(_tool_names(body.get("tools") or ())),
+        tools=tuple(_tool_names([*(body.get("tools") or ()), *itertools.chain(*additions)])),
         announced=tuple(dict.fromkeys(ANNOUNCED.findall(text))),
         saw_error="INPUT_INVALID" in text,
         pictures=tuple(
@@ -230,7 +283,9 @@ def read_request(wire: str, body: Mapping[str, Any], *, size_bytes: int) -> Seen
         ),
         leaked_chars=sum(len(run) for text in texts for run in LEAK.findall(text)),
         size_bytes=size_bytes,
-        last_result=json.dumps(results[-1])[:600] if results else "",
+        last_result=last[:600],
+        job=job[-1] if (job := JOB.findall(last)) else None,
+        cost_usd=max(map(float, COST.findall(text)), default=0),
     )
 
 
@@ -286,9 +341,10 @@ def _picture(mime: str, encoded: str) -> SeenPicture:
     return SeenPicture(mime=mime, size_bytes=len(data), width=width, height=height)
 
 
-def _tool_names(tools: Any) -> Iterator[str]:
+def _tool_names(tools: Any, space: str = "") -> Iterator[str]:
     for one in tools:
-        if "name" in one or isinstance(one.get("function"), Mapping):
-            yield one.get("name") or one["function"]["name"]
-        yield from _tool_names(one.get("tools") or ())
+        if one.get("type") == "namespace":
+            yield from _tool_names(one["tools"], f"{one['name']}/")
+        elif "name" in one or isinstance(one.get("function"), Mapping):
+            yield space + (one.get("name") or one["function"]["name"])
         yield from _tool_names(one.get("functionDeclarations") or ())

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from tests.servers.codex_messages import Judge
 from tests.servers.codex_process import MODEL, Codex, codex_program
 from tests.servers.samples import KEY
 
@@ -88,7 +89,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
             cwd=self.cwd,
             limit=MAX_LINE_BYTES,
         )
-        talk = Talk(process)
+        talk = Talk(process, Judge(is_limner=self.kind == "limner"))
         try:
             async with asyncio.timeout(GUARD_S):
                 if greeted:
@@ -141,10 +142,11 @@ class Talk:
     ``received`` is everything so far in the order it came, whether anybody waited for it or not.
     """
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: Process, judge: Judge) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
+        self._judge = judge
         self.process = process
         self.received: list[dict[str, Any]] = []
         self._to, self._from = process.stdin, process.stdout
@@ -160,6 +162,7 @@ class Talk:
         return answer
 
     def send(self, message: Mapping[str, Any]) -> None:
+        self._judge.send(message)
         self._to.write(json.dumps(message).encode() + b"\n")
 
     async def sent(self, message: Mapping[str, Any]) -> None:
@@ -242,6 +245,7 @@ class Talk:
         line = await self._from.readline()
         assert line.endswith(b"\n"), f"the server ended: {self.errors}"
         message = json.loads(line)
+        self._judge.receive(message)
         self.received.append(message)
         return message
 

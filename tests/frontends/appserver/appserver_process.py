@@ -17,6 +17,7 @@ from typing import Any
 
 from tests.frontends.appserver import probe_server
 from tests.frontends.cli_process import LIMNER
+from tests.servers.codex_messages import Judge
 from websockets.sync.client import ClientConnection, connect, unix_connect
 
 GUARD_S = 60.0
@@ -79,6 +80,9 @@ class Process:
 class Client:
     """What every client can do, however it is connected."""
 
+    def __init__(self) -> None:
+        self._judge = Judge()
+
     def send_raw(self, data: bytes) -> None:
         raise NotImplementedError
 
@@ -86,10 +90,13 @@ class Client:
         raise NotImplementedError
 
     def send(self, message: object) -> None:
+        self._judge.send(message)
         self.send_raw(json.dumps(message).encode())
 
     def receive(self) -> dict[str, Any]:
-        return json.loads(self.receive_raw())
+        message = json.loads(self.receive_raw())
+        self._judge.receive(message)
+        return message
 
     def call(self, number: int | str, method: str, params: object = None) -> dict[str, Any]:
         """Send a request and return the next message."""
@@ -107,6 +114,7 @@ class PipeClient(Client):
     """The client that started the server."""
 
     def __init__(self, server: Process) -> None:
+        super().__init__()
         assert server.process.stdin is not None
         assert server.process.stdout is not None
         self._to, self._from = server.process.stdin, server.process.stdout
@@ -132,6 +140,7 @@ class SocketClient(Client):
     """A client that came over a web socket."""
 
     def __init__(self, socket: ClientConnection) -> None:
+        super().__init__()
         self.socket = socket
 
     def send_raw(self, data: bytes) -> None:

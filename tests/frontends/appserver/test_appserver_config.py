@@ -166,6 +166,7 @@ async def test_a_write_that_is_wrong_or_unsafe_changes_nothing(stage: Stage) -> 
             assert config_file(stage).read_text() == text
 
 
+@pytest.mark.slow
 async def test_a_write_says_that_another_program_or_a_variable_was_stronger(stage: Stage) -> None:
     stage.env |= {"LIMNER_IMAGES_FIT": "seed"}
     async with stage.piped() as client:

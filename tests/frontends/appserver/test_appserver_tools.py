@@ -311,6 +311,7 @@ async def test_a_call_in_an_interrupted_turn_fails_as_upstream_says(stage: Stage
     assert stage.outputs() == ["dynamic tool call was cancelled before receiving a response"]
 
 
+@pytest.mark.slow
 async def test_a_client_gets_arguments_as_the_model_wrote_them(stage: Stage) -> None:
     given: list[Any] = [[1, 2], "s", 5, None, {"target": 1}]
     stage.script(*(calls(("shot", json.dumps(one))) for one in given), says("ok"))

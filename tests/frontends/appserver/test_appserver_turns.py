@@ -505,6 +505,7 @@ async def test_a_request_names_its_thread_for_the_cache_and_asks_for_reasoning(
     )
 
 
+@pytest.mark.slow
 async def test_a_client_hears_once_that_older_pictures_are_no_longer_sent(stage: Stage) -> None:
     shots = [unique(size=(4, 4)) for _ in range(21)]
     answer = {"type": "message", "role": "assistant", "content": [text("ok")]}

@@ -473,6 +473,7 @@ def test_every_method_event_and_question_is_on_the_reference_page() -> None:
     assert [name for name in named if f"| `{name}` |" not in text] == []
 
 
+@pytest.mark.slow
 async def test_the_rest_of_the_first_protocol_is_served(stage: Stage) -> None:
     del stage.env["LIMNER_MODEL_ROLES_DEFAULT"]
     async with stage.piped() as client:

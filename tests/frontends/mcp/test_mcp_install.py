@@ -21,7 +21,7 @@ from limner.errors import InputInvalid, SettingsError, StorageError, UserError
 from limner.frontends.cli.output import CommandResult
 from limner.frontends.mcp.client_env import passed_on
 from limner.frontends.mcp.config_files import ConfigFile
-from limner.frontends.mcp.install import configure, run_install, run_uninstall
+from limner.frontends.mcp.install import configure, run_doctor, run_install, run_uninstall
 
 LIMNER = json.dumps(str(Path(sysconfig.get_path("scripts")) / "limner"))
 
@@ -57,6 +57,9 @@ CLAUDE_CODE_ADDED = f""",
       "args": [
         "mcp"
       ],
+      "env": {{
+        "LIMNER_MCP_ANSWER_WITHIN_S": "570"
+      }},
       "timeout": 600000
     }}"""
 CLAUDE_CODE_AFTER = CLAUDE_CODE.replace(
@@ -97,6 +100,8 @@ CODEX_AFTER = f"""{CODEX}
 [mcp_servers.limner]
 command = {LIMNER}
 args = ["mcp"]
+env = {{ LIMNER_MCP_ANSWER_WITHIN_S = "570" }}
+required = true
 startup_timeout_sec = 60
 tool_timeout_sec = 600
 """
@@ -153,11 +158,84 @@ GEMINI_AFTER = f"""\
       "args": [
         "mcp"
       ],
+      "env": {{
+        "LIMNER_MCP_ANSWER_WITHIN_S": "570"
+      }},
       "timeout": 600000
     }}
   }}
 }}
 """
+OPENCODE = """\
+{
+  "$schema": "https://opencode.ai/config.json",
+  "mcp": {}, // none yet
+}
+"""
+OPENCODE_AFTER = OPENCODE.replace(
+    '"mcp": {}',
+    f""""mcp": {{
+    "limner": {{
+      "type": "local",
+      "command": [
+        {LIMNER},
+        "mcp"
+      ],
+      "environment": {{
+        "LIMNER_MCP_ANSWER_WITHIN_S": "570"
+      }},
+      "enabled": true,
+      "timeout": 600000
+    }}
+  }}""",
+)
+GOOSE = """\
+# my goose
+GOOSE_MODE: smart_approve
+extensions:   # MCP servers
+    developer:
+        enabled: true   # always
+        type: builtin
+GOOSE_MODEL: gpt-5.5
+"""
+GOOSE_AFTER = GOOSE.replace(
+    "# MCP servers\n",
+    f"""# MCP servers
+    limner:
+      type: stdio
+      name: limner
+      description: Draw, edit and look at pictures
+      cmd: {json.loads(LIMNER)}
+      args:
+      - mcp
+      envs:
+        LIMNER_MCP_ANSWER_WITHIN_S: '570'
+      timeout: 600
+      enabled: true
+""",
+)
+ZED = """\
+// Zed settings
+{
+  "theme": "One Dark",
+}
+"""
+ZED_AFTER = f"""\
+// Zed settings
+{{
+  "theme": "One Dark",
+  "context_servers": {{
+    "limner": {{
+      "command": {LIMNER},
+      "args": [
+        "mcp"
+      ]
+    }}
+  }},
+}}
+"""
+WINDSURF = '{"mcpServers": {}}'
+WINDSURF_AFTER = f'{{"mcpServers": {{"limner": {{"command": {LIMNER}, "args": ["mcp"]}}}}}}'
 FILES = {
     "claude-code": (".claude.json", CLAUDE_CODE, CLAUDE_CODE_AFTER),
     "claude-desktop": (
@@ -169,6 +247,10 @@ FILES = {
     "cursor": (".cursor/mcp.json", CURSOR, CURSOR_AFTER),
     "vscode": (".config/Code/User/mcp.json", VSCODE, VSCODE_AFTER),
     "gemini-cli": (".gemini/settings.json", GEMINI, GEMINI_AFTER),
+    "opencode": (".config/opencode/opencode.json", OPENCODE, OPENCODE_AFTER),
+    "goose": (".config/goose/config.yaml", GOOSE, GOOSE_AFTER),
+    "zed": (".config/zed/settings.json", ZED, ZED_AFTER),
+    "windsurf": (".codeium/windsurf/mcp_config.json", WINDSURF, WINDSURF_AFTER),
 }
 MOVING = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "LIMNER_HOME", "XDG_CONFIG_HOME")
 
@@ -182,6 +264,9 @@ class User:
 
     def install(self, *words: str) -> CommandResult:
         return run_install(_parsed(words))
+
+    def doctor(self, *words: str) -> CommandResult:
+        return run_doctor(_parsed(words))
 
     def uninstall(self, *words: str) -> CommandResult:
         return run_uninstall(_parsed(words))
@@ -211,6 +296,7 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> User:
     for name in (*MOVING, *passed_on(os.environ)):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")  # no client that could add the server itself
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.chdir(project)
     return User(home, project)
@@ -234,7 +320,6 @@ def test_only_the_entry_comes_and_only_the_entry_goes(user: User, client: str) -
         "changed": True,
         "diff": installed.value["diff"],
         "backup": str(backup),
-        "warnings": [],
     }
     assert user.install(client).value["changed"] is False
     assert file.read_bytes().decode() == after
@@ -301,8 +386,9 @@ def test_a_dry_run_shows_the_change_and_makes_none(user: User) -> None:
     file = user.has(path, before)
     shown = user.install("codex", "--dry-run")
     assert shown.value["diff"] == (
-        f"--- {file}\n+++ {file}\n@@ -15,0 +16,6 @@\n+\n+[mcp_servers.limner]\n"
+        f"--- {file}\n+++ {file}\n@@ -15,0 +16,8 @@\n+\n+[mcp_servers.limner]\n"
         f'+command = {LIMNER}\n+args = ["mcp"]\n'
+        '+env = { LIMNER_MCP_ANSWER_WITHIN_S = "570" }\n+required = true\n'
         "+startup_timeout_sec = 60\n+tool_timeout_sec = 600"
     )
     assert shown.notes[0] == shown.value["diff"]
@@ -315,7 +401,7 @@ def test_a_dry_run_shows_the_change_and_makes_none(user: User) -> None:
     ]
     user.install("codex")
     kept = file.read_bytes()
-    assert user.uninstall("codex", "--dry-run").value["diff"].count("\n-") == 6
+    assert user.uninstall("codex", "--dry-run").value["diff"].count("\n-") == 8
     assert file.read_bytes() == kept
 
 
@@ -355,7 +441,7 @@ def test_two_names_come_and_go_by_themselves(user: User) -> None:
 
 
 def test_a_path_that_moved_is_corrected_and_the_users_additions_stay(user: User) -> None:
-    text = CODEX_AFTER.replace(LIMNER, "'/old/bin/limner'") + "env = { K = 'v' } # mine\n"
+    text = CODEX_AFTER.replace(LIMNER, "'/old/bin/limner'") + "cwd = '/srv' # mine\n"
     file = user.has(".codex/config.toml", text)
     assert user.install("codex").value["changed"] is True
     assert file.read_text() == text.replace("'/old/bin/limner'", LIMNER)
@@ -489,3 +575,87 @@ def test_the_command_that_is_written_starts_limner(user: User) -> None:
         env={"HOME": str(user.home)},
     )
     assert b"usage: limner mcp" in done.stdout
+
+
+FAKE_CLAUDE = """\
+#!/bin/sh
+printf '%s\\n' "$@" > "$HOME/words"
+cd "$HOME"
+echo '{"own": 1, "mcpServers": {"limner": {"command": "limner", "args": ["mcp"]}}}' > .claude.json
+"""
+
+
+def test_a_client_that_can_add_a_server_does_it_itself(
+    user: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What its command cannot say is completed in its file."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "claude").write_text(FAKE_CLAUDE)
+    (programs / "claude").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    assert user.install("claude-code", "--dry-run").value["diff"]
+    assert not (user.home / "words").exists()
+    done = user.install("claude-code")
+    words = (user.home / "words").read_text().splitlines()
+    assert words[:5] == ["mcp", "add-json", "--scope", "user", "limner"]
+    assert json.loads(words[5])["timeout"] == 600_000
+    written = json.loads((user.home / ".claude.json").read_text())
+    assert written == {"own": 1, "mcpServers": {"limner": json.loads(words[5])}}
+    assert "own" not in done.value["diff"]
+
+
+def test_a_client_that_fails_to_add_a_server_is_set_up_by_its_file(
+    user: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "codex").write_text("#!/bin/sh\nexit 1\n")
+    (programs / "codex").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    file = user.has(".codex/config.toml", CODEX)
+    user.install("codex")
+    assert file.read_text() == CODEX_AFTER
+
+
+def test_an_entry_can_be_printed_for_any_client(user: User) -> None:
+    printed = user.install("--print").text
+    assert json.loads(printed) == {
+        "mcpServers": {"limner": {"command": json.loads(LIMNER), "args": ["mcp"]}}
+    }
+    goose = user.install("goose", "--print")
+    assert goose.text.startswith("extensions:\n  limner:\n    type: stdio\n")
+    assert _names(user.home) == ["site"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "says"),
+    [
+        ({"command": "/no/such/limner", "args": ["mcp"]}, "does not exist: run install again"),
+        ({"command": "npx", "args": ["other"]}, "does not start limner"),
+        ({"command": "limner", "args": ["mcp"], "disabled": True}, "is disabled"),
+    ],
+)
+def test_doctor_says_what_is_wrong_with_an_entry(
+    user: User, entry: dict[str, Any], says: str
+) -> None:
+    user.has(".cursor/mcp.json", json.dumps({"mcpServers": {"limner": entry}}))
+    done = user.doctor("cursor")
+    assert done.status == 1
+    assert says in done.text
+
+
+def test_doctor_says_that_a_file_is_broken_or_that_there_is_no_entry(user: User) -> None:
+    assert (user.doctor().status, "run limner mcp install" in user.doctor().text) == (1, True)
+    user.has(".cursor/mcp.json", "{")
+    broken = user.doctor("cursor")
+    assert (broken.status, broken.value["checks"][0]["ok"]) == (1, False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("client", ["claude-code", "codex", "opencode", "goose"])
+def test_doctor_starts_the_server_as_each_client_would(user: User, client: str) -> None:
+    user.install(client)
+    done = user.doctor(client)
+    assert done.status == 0, done.text
+    assert "answers with 7 tools" in done.text

@@ -24,12 +24,18 @@ EXAMPLE = """\
 examples:
   limner mcp                                  for a client that starts it
   limner mcp install claude-code              put it into a client's settings
+  limner mcp install --print                  the entry for a client that is not in the list
+  limner mcp doctor                           start it as the configured clients would
   limner mcp --http 127.0.0.1:8790            over HTTP, with a token that it makes
   LIMNER_MCP_TOKEN=… limner mcp --http 0.0.0.0:8790 --allow-host studio.lan
 """
 TOKEN_VARIABLE = "LIMNER_MCP_TOKEN"  # noqa: S105 - the name of a variable
 MAX_PORT = 65_535
-_INSTALLING = {"install": install.run_install, "uninstall": install.run_uninstall}
+_INSTALLING = {
+    "install": install.run_install,
+    "uninstall": install.run_uninstall,
+    "doctor": install.run_doctor,
+}
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -75,7 +81,10 @@ def configure(parser: ArgumentParser) -> None:
     )
     # The parser has no subcommands here: words and options may come in any order.
     parser.add_argument(
-        "action", nargs="?", choices=[*_INSTALLING], help="set up a client instead of serving"
+        "action",
+        nargs="?",
+        choices=[*_INSTALLING],
+        help="set up a client, or check how it starts the server, instead of serving",
     )
     install.configure(parser)
 

@@ -13,7 +13,7 @@ from limner.settings.config_syntax import Keys, Malformed, Syntax, look_up, put,
 # All ways to start limner: the script, `python -m`, or `uvx --from 'limner[mcp]' limner`.
 _PROGRAM = re.compile(r"(?:.*[/\\])?limner(?:\.exe|\[.*\]|(?:\.\w+)+)?", re.IGNORECASE)
 # limner sets these keys. The user owns all other keys of an existing entry.
-_ESSENTIAL = ("command", "args")
+_ESSENTIAL = ("command", "cmd", "args")
 # Both limner and the user add to this list: new names are appended to the existing ones.
 _SHARED = "env_vars"
 
@@ -69,10 +69,11 @@ def is_ours(entry: Any) -> bool:
     if not isinstance(entry, dict):
         return False
     fields = cast("dict[str, Any]", entry)
-    arguments = fields.get("args")
-    words: list[Any] = [fields.get("command")]
-    if isinstance(arguments, list):
-        words += cast("list[Any]", arguments)
+    words: list[Any] = []
+    for key in ("command", "cmd", "args"):
+        found = fields.get(key)
+        words += cast("list[Any]", found) if isinstance(found, list) else [found]
+    words = [word for word in words if word is not None]
     return any(
         isinstance(program, str) and bool(_PROGRAM.fullmatch(program)) and command == "mcp"
         for program, command in pairwise(words)

@@ -30,6 +30,7 @@ class HttpSession(McpSession):
     def __init__(self, session_id: str = "", *, owner: str = "") -> None:
         super().__init__(session_id)
         self.owner = owner
+        self.takes_initialize = bool(session_id)
         self.pending = PendingRequests(log)
         self.streams: dict[str, MessageStream] = {}
         self.used_s = asyncio.get_running_loop().time()

@@ -10,7 +10,18 @@ from importlib import import_module
 
 from limner.frontends.cli.output import CommandResult
 
-CLIENTS = ("claude-code", "claude-desktop", "codex", "cursor", "vscode", "gemini-cli")
+CLIENTS = (
+    "claude-code",
+    "claude-desktop",
+    "codex",
+    "cursor",
+    "vscode",
+    "gemini-cli",
+    "opencode",
+    "goose",
+    "zed",
+    "windsurf",
+)
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -26,11 +37,19 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="show the changes without making them"
     )
+    parser.add_argument(
+        "--print", action="store_true", help="print the entry, for this client or for any other"
+    )
 
 
 def run_install(args: Namespace) -> CommandResult:
     """Add limner's server to a client."""
     return import_module("limner.frontends.mcp.installer").install(args)
+
+
+def run_doctor(args: Namespace) -> CommandResult:
+    """Start the server as the configured clients would, and say what is wrong."""
+    return import_module("limner.frontends.mcp.client_check").check(args)
 
 
 def run_uninstall(args: Namespace) -> CommandResult:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import unified_diff
 from functools import partial
@@ -24,26 +26,34 @@ from limner.frontends.cli.output import CommandResult
 from limner.frontends.mcp.clients import AS_MODULE, CLIENTS, HOME, ClientSetup, McpClient, Scope
 from limner.frontends.mcp.config_entry import has_ours, with_entry, without_entry
 from limner.frontends.mcp.config_files import ConfigFile
+from limner.frontends.remote.discovery import find_program, safe_environment
 from limner.net.redaction import redact
-from limner.settings.config_syntax import Malformed
+from limner.settings.config_syntax import Malformed, look_up, read
 
 T = TypeVar("T")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _SHOWN_COLUMNS = 200
+ADD_TIMEOUT_S = 60.0
 KEYS_HINT = (
     "The client may not pass on keys of your shell: limner keys set OPENAI_API_KEY stores one."
 )
 
 
 def install(args: Namespace) -> CommandResult:
-    """Add limner's server to a client."""
+    """Add limner's server to a client, or print the entry."""
+    if args.print:
+        return _printed(args)
     task = _Task.of(args, with_variables=True)
     text = task.file.read()
     edited = task.edited(partial(with_entry, entry=task.entry), text or "")
     changed = edited != text
     if changed and not task.dry_run:
         task.keep_backup(text)
-        task.file.write(edited, over=text)
+        now = task.add_by_client(text)
+        # The client does not take every key of the entry.
+        whole = task.edited(partial(with_entry, entry=task.entry), now or "")
+        if whole != now:
+            task.file.write(whole, over=now)
     if not changed:
         summary = f"{task.client.title} has limner already: {task.file.path}"
     elif task.dry_run:
@@ -148,6 +158,25 @@ class _Task:
         if not (known and has_ours(self.client.syntax, text, table)):
             self.file.keep_backup()
 
+    def add_by_client(self, text: str | None) -> str | None:
+        """Let the client add the server, if it can; return the text of the file after it."""
+        name, client = self.name, self.client
+        words = [] if client.add is None else client.add(name, self.entry, self.scope)
+        if not words or look_up(read(client.syntax, text or ""), client.keys(name)) is not None:
+            return text
+        with suppress(UserError, OSError, subprocess.SubprocessError):
+            if (program := find_program(words[0])) is None:
+                return text
+            subprocess.run(
+                [program, *words[1:]],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                env=safe_environment(),
+                timeout=ADD_TIMEOUT_S,
+                check=True,
+            )
+        return self.file.read()
+
     def answer(
         self,
         summary: str,
@@ -173,6 +202,15 @@ class _Task:
             text=summary,
             notes=(*((diff,) if diff else ()), *kept, *hints),
         )
+
+
+def _printed(args: Namespace) -> CommandResult:
+    # Most other clients take the entry of Claude Desktop.
+    client = CLIENTS[args.client or "claude-desktop"]
+    place = ClientSetup.here()
+    entry = client.entry(_launcher(), home=place.variable(HOME))
+    snippet = client.snippet(args.name, entry)
+    return CommandResult(value={"entry": entry, "snippet": snippet}, text=snippet.rstrip("\n"))
 
 
 def _passed_on(environment: Mapping[str, str]) -> set[str]:

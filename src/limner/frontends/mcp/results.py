@@ -30,6 +30,8 @@ from limner.wires.base import ModelPicture
 MAX_EDGE = 1568
 # All pictures of a result together.
 MAX_BYTES = 500 * 1024
+# A larger PNG is sent in another form; the engine keeps PNG for a transparent picture.
+SMALL_BYTES = 32 * 1024
 BLOCKED = "the setting images.block_images keeps pictures from models"
 
 
@@ -93,6 +95,9 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
     async def _fitted(
         self, picture: Picture, formats: tuple[str, ...], *, among: int
     ) -> ModelPicture:
+        if picture.size_bytes > SMALL_BYTES:
+            # A tenth of the bytes, and what a model sees is the same.
+            formats = tuple(kind for kind in formats if kind != "image/png")
         request = FitRequest(
             max_width=MAX_EDGE,
             max_height=MAX_EDGE,

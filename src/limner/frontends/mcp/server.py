@@ -56,9 +56,12 @@ class McpSession:
 
     Attributes:
         id: the id of the session over HTTP; empty for a connection.
+        takes_initialize: a request can start the session.
         client: the client, after `initialize`.
         running: the tasks that work on its requests, by the ids of the requests.
     """
+
+    takes_initialize = True
 
     def __init__(self, session_id: str = "") -> None:
         self.id = session_id
@@ -194,7 +197,7 @@ class McpServer:
     ) -> dict[str, Any]:
         params, method = decode_params(given.params), given.method
         arrived_s = asyncio.get_running_loop().time()
-        if method == "initialize":
+        if method == "initialize" and session.takes_initialize:
             session.client = protocol.opening_client(params)
             return _greeting(session.client)
         is_stateless = protocol.is_stateless(params)

@@ -66,6 +66,11 @@ class ImageView(_Item, tag="imageView"):
     path: str
 
 
+class ImageGenerationInputImage(Shape):
+    path: str
+    sha256: str
+
+
 class ImageGeneration(_Item, tag="imageGeneration"):
     """A generated picture. ``result`` is its base64; it is empty if there is none or no room."""
 
@@ -75,6 +80,8 @@ class ImageGeneration(_Item, tag="imageGeneration"):
     saved_path: str | None = None
     transparent_background: bool | None = None
     failure: None = None
+    generation_id: None = None
+    input_images: tuple[ImageGenerationInputImage, ...] = ()
 
 
 class ContextCompaction(_Item, tag="contextCompaction"):

@@ -207,7 +207,7 @@ FIRST_METHODS: Mapping[str, Method] = {
 """Methods of the first protocol that clients of the second call too."""
 
 UNSERVED: Mapping[str, str] = {
-    "account/usage, account/workspaceMessages, account/gatewayOAuth, account/bedrock, "
+    "account/usage, account/workspaceMessages, account/gatewayOAuth, account/bedrock, account/gcp, "
     "loginChatGpt, cancelLoginChatGpt, "
     "account/rateLimitResetCredit, account/sendAddCreditsNudgeEmail, accountSession": (
         "limner has no account at a vendor"

@@ -527,14 +527,23 @@ METHODS: Mapping[str, Method] = {
         handler="thread_opener:fork",
         note=f"{_TOOLS} {_PICTURES}",
         experimental_fields=_OPENING
-        | {"beforeTurnId", "deferGoalContinuation", "dynamicTools", "experimentalPredictionMode"},
+        | {
+            "attachToSource",
+            "beforeTurnId",
+            "deferGoalContinuation",
+            "dynamicTools",
+            "experimentalDisablePredictionMcp",
+            "experimentalPredictionMode",
+        },
         our_fields=frozenset({"dynamicTools"}),
     ),
     "thread/list": Method(
         params=ThreadListParams,
         result=ThreadListResponse,
         handler="thread_methods:list_threads",
-        experimental_fields=frozenset({"ancestorThreadId", "parentThreadId", "projectId"}),
+        experimental_fields=frozenset(
+            {"ancestorThreadId", "attachedToThreadId", "parentThreadId", "projectId"}
+        ),
     ),
     "thread/loaded/list": Method(
         params=ThreadLoadedListParams,

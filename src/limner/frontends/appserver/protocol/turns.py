@@ -118,6 +118,7 @@ METHODS: Mapping[str, Method] = {
                 "multiAgentMode",
                 "permissions",
                 "responsesapiClientMetadata",
+                "responsesapiClientMetadataPatch",
                 "runtimeWorkspaceRoots",
             }
         ),
@@ -126,7 +127,13 @@ METHODS: Mapping[str, Method] = {
         params=TurnSteerParams,
         result=TurnSteerResponse,
         handler="turn_methods:steer",
-        experimental_fields=frozenset({"additionalContext", "responsesapiClientMetadata"}),
+        experimental_fields=frozenset(
+            {
+                "additionalContext",
+                "responsesapiClientMetadata",
+                "responsesapiClientMetadataPatch",
+            }
+        ),
     ),
     "turn/interrupt": Method(
         params=TurnInterruptParams, result=Empty, handler="turn_methods:interrupt"

@@ -1,0 +1,134 @@
+"""A client's entry -> what happens if the client starts it: the tools, or what is wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from argparse import Namespace
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from limner.errors import LimnerError
+from limner.frontends.cli.output import CommandResult
+from limner.frontends.mcp.clients import CLIENTS, ClientSetup, Launch, McpClient, Scope, launch_of
+from limner.frontends.mcp.config_entry import is_ours
+from limner.frontends.mcp.config_files import ConfigFile
+from limner.frontends.mcp.protocol import SESSION_REVISIONS
+from limner.net.redaction import redact
+from limner.settings.config_syntax import Malformed, look_up, read
+
+START_TIMEOUT_S = 60.0
+SHOWN_CHARS = 400
+# What every client passes on, also one that hides the other variables.
+_COMMON = ("PATH", "HOME", "USER", "LANG", "TMPDIR", "APPDATA", "LOCALAPPDATA", "SYSTEMROOT")
+_GREETING = (
+    {
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": SESSION_REVISIONS[-1],
+            "capabilities": {},
+            "clientInfo": {"name": "limner-doctor", "version": "1"},
+        },
+    },
+    {"method": "notifications/initialized"},
+    {"id": 2, "method": "tools/list"},
+)
+
+
+class EntryCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """What one entry does; ``ok`` is None if there is no entry."""
+
+    client: str
+    scope: Scope
+    path: str
+    ok: bool | None
+    detail: str
+
+
+def check(args: Namespace) -> CommandResult:
+    """Start the server as each configured client would, or as one of them would."""
+    place = ClientSetup.here()
+    names = [args.client] if args.client else [*CLIENTS]
+    checks = [
+        _check(name, CLIENTS[name], scope, args.name, place)
+        for name in names
+        for scope in CLIENTS[name].files
+    ]
+    found = [one for one in checks if one.ok is not None]
+    lines = [f"{'ok  ' if one.ok else 'FAIL'} {one.client}: {one.detail}" for one in found]
+    if not found:
+        where = ", ".join(one.path for one in checks) if args.client else "any known client"
+        lines = [f"none {where} has no limner: run limner mcp install CLIENT"]
+    return CommandResult(
+        value={"checks": [msgspec.to_builtins(one) for one in found]},
+        text="\n".join(lines),
+        status=0 if found and all(one.ok for one in found) else 1,
+    )
+
+
+def _check(
+    name: str, client: McpClient, scope: Scope, server: str, place: ClientSetup
+) -> EntryCheck:
+    path = client.files[scope](place)
+
+    def result(ok: bool | None, detail: str) -> EntryCheck:
+        return EntryCheck(client=name, scope=scope, path=str(path), ok=ok, detail=detail)
+
+    try:
+        text = ConfigFile(path).read()
+        entry = None if text is None else look_up(read(client.syntax, text), client.keys(server))
+    except Malformed as problem:
+        return result(False, f"{path} cannot be read by the client: {problem}")
+    except LimnerError as error:
+        return result(False, error.message)
+    if entry is None:
+        return result(None, f"{path} has no server {server!r}")
+    if not is_ours(entry):
+        return result(False, f"the server {server!r} in {path} does not start limner")
+    fields = cast("Mapping[str, Any]", entry)
+    if fields.get("enabled") is False or fields.get("disabled") is True:
+        return result(False, f"the server {server!r} in {path} is disabled")
+    launch = launch_of(fields)
+    ok, detail = _start(launch, _environment(client, launch, place), place.cwd)
+    return result(ok, f"{detail} ({path})")
+
+
+def _environment(client: McpClient, launch: Launch, place: ClientSetup) -> dict[str, str]:
+    names = (*_COMMON, *launch.passed_on) if client.hides_variables else place.env
+    return {name: place.env[name] for name in names if name in place.env} | dict(launch.env)
+
+
+def _start(launch: Launch, env: Mapping[str, str], cwd: Path) -> tuple[bool, str]:
+    spoken = b"".join(json.dumps({"jsonrpc": "2.0", **one}).encode() + b"\n" for one in _GREETING)
+    began_s = time.monotonic()
+    try:
+        done = subprocess.run(
+            launch.words,
+            input=spoken,
+            capture_output=True,
+            env=dict(env),
+            cwd=cwd,
+            timeout=START_TIMEOUT_S,
+            check=False,
+        )
+    except FileNotFoundError:
+        return False, f"the program {launch.words[0]} does not exist: run install again"
+    except OSError as error:
+        return False, f"{launch.words[0]} cannot be started: {os.strerror(error.errno or 0)}"
+    except subprocess.TimeoutExpired:
+        return False, f"the server did not answer within {START_TIMEOUT_S:.0f} s"
+    took_s = time.monotonic() - began_s
+    try:
+        answers = {one.get("id"): one for one in map(json.loads, done.stdout.splitlines())}
+        tools = [tool["name"] for tool in answers[2]["result"]["tools"]]
+        version = answers[1]["result"]["serverInfo"]["version"]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        said = done.stderr.decode("utf-8", "replace").strip() or "it printed nothing"
+        return False, f"the server does not answer: {redact(said)[-SHOWN_CHARS:]}"
+    return True, f"limner {version} answers with {len(tools)} tools after {took_s:.1f} s"
