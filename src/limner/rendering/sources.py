@@ -13,16 +13,19 @@ from limner.errors import InputInvalid
 from limner.imaging.fonts import FONTS, replaced_family, style_for
 from limner.imaging.svg import SvgFacts
 from limner.rendering.document import RenderedDocument, draw_document, parse_document
+from limner.rendering.dot import parse_dot
 from limner.rendering.text import missing_characters
 
-SourceFormat = Literal["limner", "svg"]
+SourceFormat = Literal["limner", "svg", "dot"]
 Size = tuple[int, int]
 MeasureSvg = Callable[[str], Awaitable[SvgFacts]]
 """Parses an SVG document in a worker, and says how large it is and which fonts it names."""
 
 MAX_SOURCE_BYTES = 1_000_000
 _MAX_LISTED = 12
-_FORMATS = 'SVG, or limner\'s JSON with a "type"'
+_COMMENTS = re.compile(r"^\s*(?://|#|%%).*$", re.MULTILINE)
+_FORMATS = 'SVG, DOT, or the JSON of limner with a "type"'
+_DOT = re.compile(r"(?:strict\s+)?(?:di)?graph\b[^{\n]*\{", re.IGNORECASE)
 
 
 class CompiledSource(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +80,8 @@ def detect_format(source: str) -> SourceFormat:
         return "svg"
     if text.startswith("{"):
         return "limner"
+    if _DOT.match(_COMMENTS.sub("", text).lstrip()):
+        return "dot"
     raise InputInvalid(
         f"the source starts with {text[:40]!r}, which is no format that limner renders",
         field="source",
@@ -88,8 +93,15 @@ def _draw_json(source: str, size: Size | None) -> RenderedDocument:
     return draw_document(parse_document(source), size)
 
 
+def _draw_dot(source: str, size: Size | None) -> RenderedDocument:
+    diagram, notes = parse_dot(source)
+    drawn = draw_document(diagram, size)
+    return msgspec.structs.replace(drawn, notes=(*notes, *drawn.notes))
+
+
 _DRAWERS: Mapping[SourceFormat, Callable[[str, Size | None], RenderedDocument]] = {
     "limner": _draw_json,
+    "dot": _draw_dot,
 }
 
 
