@@ -8,7 +8,7 @@ import re
 import pytest
 
 from limner.illustrator.draw import draw
-from limner.illustrator.genres import find_genre
+from limner.illustrator.genre_pages import find_genre
 
 SIZE = (1024, 768)
 

@@ -15,11 +15,10 @@ import msgspec
 from limner.errors import InputInvalid, NoProvider
 from limner.illustrator import assets
 from limner.illustrator.compose import compose, used_assets
-from limner.illustrator.genres import Genre, find_genre
+from limner.illustrator.grammar import named_genres
 from limner.illustrator.prompt_parser import ParsedPrompt, parse_prompt
 from limner.illustrator.vocabulary import find_asset
 from limner.imaging.svg import Asset, mentioned_assets
-from limner.rendering.document import draw_document
 
 MIN_EDGE, MAX_EDGE = 16, 4096
 MAX_ASSETS = 200
@@ -84,8 +83,8 @@ def _from_svg(svg: str) -> Illustration:
 
 
 def _from_prompt(prompt: str, width: int, height: int, seed: int | None) -> Illustration:
-    if genre := find_genre(prompt, width=width, height=height):
-        return _from_document(genre, width, height)
+    if any(named_genres(prompt)) and (made := _from_genre(prompt, width, height)):
+        return made
     parsed = parse_prompt(prompt)
     if not parsed.is_enough:
         raise _refusal(parsed)
@@ -109,8 +108,15 @@ def _from_prompt(prompt: str, width: int, height: int, seed: int | None) -> Illu
     )
 
 
-def _from_document(genre: Genre, width: int, height: int) -> Illustration:
+def _from_genre(prompt: str, width: int, height: int) -> Illustration | None:
     """A prompt that names a genre, as a chart, drawn as a document of ``rendering``."""
+    # Most prompts are scenes, which need none of this.
+    from limner.illustrator.genre_pages import find_genre  # noqa: PLC0415 - loaded on first use
+    from limner.rendering.document import draw_document  # noqa: PLC0415 - loaded on first use
+
+    genre = find_genre(prompt, width=width, height=height)
+    if genre is None:
+        return None
     drawn = draw_document(genre.document, (width, height))
     names = sorted(mentioned_assets(drawn.svg))
     matched = [{"words": name, "asset": name, "count": None, "colour": None} for name in names]

@@ -1,19 +1,19 @@
 """A prompt that names a genre, as a chart, a poster or a screen -> a document to render.
 
-Words such as "bar chart" or "logo" say how a picture is laid out. Such a prompt becomes a document
-of ``rendering``, so that every text and number of it is in the picture exactly as written.
+Such a prompt becomes a document of ``rendering``, so that every text and number of it is in the
+picture exactly as written.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import msgspec
 
 from limner.illustrator import prompt_data
-from limner.illustrator.grammar import COLOURS
+from limner.illustrator.grammar import COLOURS, named_genres
 from limner.illustrator.prompt_parser import parse_prompt
 from limner.illustrator.words import split
 from limner.rendering.canvas import mix
@@ -39,31 +39,6 @@ from limner.rendering.elements import (
     Toggle,
 )
 
-# The genre of each pattern; the first that is found counts.
-_GENRES: Sequence[tuple[str, str]] = (
-    ("qr", r"\bqr[- ]?codes?\b"),
-    ("scatter", r"\bscatter ?(?:plot|chart|graph|diagram)\b"),
-    ("pie", r"\b(?:pie|donut|doughnut) ?(?:chart|graph|diagram)\b"),
-    ("stacked", r"\bstacked (?:bar|column)"),
-    ("bar", r"\b(?:bar|column) ?(?:chart|graph|diagram)\b|\bhistogram\b"),
-    ("area", r"\barea ?(?:chart|graph)\b"),
-    ("line", r"\bline ?(?:chart|graph|plot)\b"),
-    ("table", r"\btable\b.*\bcolumns?\b"),
-    ("sequence", r"\bsequence diagram\b"),
-    ("organisation", r"\borg(?:ani[sz]ation(?:al)?)?[- ]?chart\b|\bhierarchy\b|\bfamily tree\b"),
-    ("timeline", r"\btimeline\b"),
-    ("flow", r"\bflow ?(?:chart|diagram)\b|\bstate (?:machine|diagram)\b|\bdiagram\b|->|→"),
-    ("steps", r"\binfographic\b|\bsteps:"),
-    ("formula", r"\b(?:formula|equation)\b"),
-    ("quote", r"\bquot(?:e|ation)\b"),
-    ("screen", r"\bmock-?ups?\b|\bwireframe\b|\b(?:app|login|sign-?up|mobile|settings) screen\b"),
-    ("logo", r"\blogo\b"),
-    ("icon", r"\bicon\b"),
-    ("badge", r"\bbadge\b|\bemblem\b"),
-    ("pattern", r"\b(?:seamless )?pattern of\b|\bwallpaper of\b"),
-    ("card", r"\b(?:[\w-]+ )?card\b|\binvitation\b"),
-    ("poster", r"\bposter\b|\bflyer\b|\bbanner\b|\b(?:book|album|magazine) cover\b"),
-)
 _FORMULAS: Mapping[str, str] = {
     "quadratic": "x = (\N{MINUS SIGN}b ± √(b² \N{MINUS SIGN} 4ac)) / 2a",
     "pythagor": "a² + b² = c²",
@@ -121,12 +96,8 @@ class _Prompt(msgspec.Struct, frozen=True, kw_only=True):
 
 def find_genre(prompt: str, *, width: int, height: int) -> Genre | None:
     """The document for a prompt that names a genre; None if it names none, or has too little."""
-    plain = " ".join(prompt.split())
-    for name, pattern in _GENRES:
-        found = re.search(pattern, plain, re.IGNORECASE)
-        if found is None:
-            continue
-        document = _build(name, _parts(plain, found), is_wide=width > height * 1.3)
+    for name, found in named_genres(prompt):
+        document = _build(name, _parts(found.string, found), is_wide=width > height * 1.3)
         if document is not None:
             return Genre(name, document)
     return None
