@@ -232,3 +232,19 @@ async def test_a_service_without_job_ids_ends_as_may_be_billed_and_is_not_paid_a
 
 def _job(call_id: str) -> tuple[str, dict[str, Any]]:
     return "image_job", {"id": call_id}
+
+
+@pytest.mark.slow
+async def test_a_client_that_waits_five_seconds_gets_a_job_within_four_and_is_told_of_image_job(
+    studio: Studio, openai: OpenAIServer
+) -> None:
+    """Counted from the request: the modules that load with the first call count too."""
+    studio.connect(openai).env["LIMNER_MCP_ANSWER_WITHIN_S"] = "4"
+    gate = held(openai)
+    async with by_pipes(studio, mode="legacy") as client:
+        await client.list_tools()
+        told = value_of(await client.call_tool("image_generate", FOX, read_timeout_seconds=5))
+        gate.open()
+        drawn = await client.call_tool("image_job", {"job": told["job"]})
+    assert f'call image_job with {{"job": "{told["job"]}"}}' in told["hint"]
+    assert value_of(drawn)["path"] == str(studio.files[0])

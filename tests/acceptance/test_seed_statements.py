@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.wires.seed_schema import ROOT
 
 TESTS = Path(__file__).parents[1]
 GENERATE = "acceptance/test_seed_image_generate.py"
@@ -113,6 +114,39 @@ IMAGE_GENERATE = (
         "IMAGE_GEN_PROVIDER_UNAVAILABLE", GENERATE, "test_error_code_image_gen_provider_unavailable"
     ),
     true("OUTPUT_PATH_DENIED", GENERATE, "test_error_code_output_path_denied"),
+    true("quality is sent to DALL-E", GENERATE, "test_parameter_quality_is_sent"),
+    true(
+        "an optional parameter may be absent",
+        GENERATE,
+        "test_null_and_blank_for_an_optional_parameter_mean_not_given",
+    ),
+    true(
+        "prompt_used is what DALL-E made of the prompt",
+        GENERATE,
+        "test_return_shape_prompt_used_is_the_revised_prompt_of_dalle",
+    ),
+    true(
+        "auto takes replicate-flux if only its key is set",
+        GENERATE,
+        "test_auto_pick_takes_replicate_flux_when_only_its_key_is_set",
+    ),
+    true(
+        "auto without any key has no provider",
+        GENERATE,
+        "test_auto_pick_without_any_key_is_no_provider",
+    ),
+    ruled(
+        "auto today",
+        GENERATE,
+        "test_auto_pick_takes_openai_image_first_today",
+        "DALL-E 3 is retired, so today auto takes openai-image first.",
+    ),
+    true("Flux is polled", GENERATE, "test_limitation_flux_polls"),
+    true(
+        "an output path is checked before paying",
+        GENERATE,
+        "test_an_output_path_that_is_none_is_refused_before_paying",
+    ),
     true("the first example", GENERATE, "test_example_basic_generation"),
     true("the second example", GENERATE, "test_example_hd_portrait_with_explicit_provider"),
     ruled(
@@ -277,6 +311,53 @@ INSPECT_IMAGE = (
         INSPECT,
         "test_error_the_providers_message_is_passed_through",
     ),
+    true(
+        "the question is the text beside the image",
+        INSPECT,
+        "test_input_question_is_the_text_block_beside_the_image",
+    ),
+    true(
+        "a missing or blank input is invalid", INSPECT, "test_a_missing_or_blank_input_is_invalid"
+    ),
+    true(
+        "a larger file is refused before a request",
+        INSPECT,
+        "test_flow_5_a_file_larger_than_20_mib_is_rejected",
+    ),
+    true(
+        "the type comes from the header",
+        INSPECT,
+        "test_flow_6_the_type_is_detected_from_the_header_alone",
+    ),
+    true(
+        "autoResize shrinks what is too large",
+        INSPECT,
+        "test_flow_7_auto_resize_shrinks_what_is_too_large",
+    ),
+    true(
+        "usage and cost are recorded",
+        INSPECT,
+        "test_side_effect_usage_and_cost_are_in_the_ledger",
+    ),
+    true("the fast path keeps the bytes", INSPECT, "test_limit_fast_path_keeps_the_original_bytes"),
+    true("a time-out is no abort", INSPECT, "test_error_a_time_out_is_not_an_abort"),
+    true("a missing file", INSPECT, "test_a_file_that_is_not_there_is_said_to_be_missing"),
+    true("a path out of reach", INSPECT, "test_a_path_out_of_reach_is_denied"),
+    true(
+        "the fast path ends at the width",
+        LADDER,
+        "test_the_fast_path_ends_at_one_pixel_over_the_width",
+    ),
+    true(
+        "the width is limited first",
+        LADDER,
+        "test_the_width_is_limited_first_then_the_height_rounded_half_up",
+    ),
+    true(
+        "the smallest candidate is sent if all are over the limit",
+        LADDER,
+        "test_the_smallest_candidate_is_sent_if_every_rung_is_over_the_limit",
+    ),
     true("no text output", INSPECT, "test_error_no_text_output"),
     ruled(
         "only path and question are read",
@@ -335,7 +416,87 @@ DYNAMIC_TOOLS = (
     true("NewConversationParams hold", RESUME, "test_every_override_holds_for_what_goes_on"),
 )
 
-TABLE = (*IMAGE_GENERATE, *INSPECT_IMAGE, *DYNAMIC_TOOLS)
+
+def alternatives(name: str) -> list[str]:
+    """The words or the kinds that a definition of the third seed allows."""
+    found = ROOT["definitions"][name]
+    forms = found.get("oneOf") or found.get("anyOf") or [found]
+    return [
+        word
+        for form in forms
+        for word in form.get("enum") or form.get("properties", {}).get("type", {}).get("enum", ())
+    ]
+
+
+# Every kind, action and content form of a history, and every member of the params.
+IN_HISTORIES = (
+    "ContentItem",
+    "FunctionCallOutputContentItem",
+    "LocalShellAction",
+    "LocalShellStatus",
+    "MessagePhase",
+    "ReasoningItemContent",
+    "ReasoningItemReasoningSummary",
+    "ResponseItem",
+    "WebSearchAction",
+)
+NOT_SENT = "No service reads it: Codex and limner keep it and do not send it."
+UNREAD = {("ResponseItem", "ghost_snapshot"), ("ResponseItem", "other")}
+RULED_OVERRIDES = {
+    "includeApplyPatchTool": "limner has no such tool, and says so in a warning.",
+    "profile": "A profile is a personality of limner.",
+}
+FROM_SCHEMA = (
+    *(
+        Statement(
+            says=f"{name}: {word} reaches the model",
+            file="acceptance/test_appserver_histories.py",
+            test="test_the_model_receives_what_it_receives_from_codex",
+            ruling=NOT_SENT if (name, word) in UNREAD else None,
+        )
+        for name in IN_HISTORIES
+        for word in alternatives(name)
+    ),
+    *(
+        Statement(
+            says=f"NewConversationParams: {name}",
+            file="frontends/appserver/test_appserver_v1_conversations.py",
+            test="test_every_wish_for_a_new_conversation_has_its_effect",
+            ruling=RULED_OVERRIDES.get(name),
+        )
+        for name in ROOT["definitions"]["NewConversationParams"]["properties"]
+    ),
+    *(
+        true(
+            f"{name}: {word}",
+            "acceptance/test_appserver_v1.py",
+            "test_each_override_holds_in_each_way_to_go_on",
+        )
+        for name in ("AskForApproval", "SandboxMode")
+        for word in alternatives(name)
+    ),
+    *(
+        true(
+            f"ResumeConversationParams: {name}",
+            RESUME,
+            "test_a_path_goes_before_an_id_and_an_id_before_a_history",
+        )
+        for name in ROOT["properties"]
+    ),
+    true(
+        "v1 and v2 send the same history",
+        "acceptance/test_appserver_histories.py",
+        "test_the_first_version_of_the_protocol_is_the_same",
+    ),
+    true("a bad item refuses nothing else", SCHEMA, "test_one_bad_item_never_refuses_the_rest"),
+    true(
+        "compactPrompt sums up",
+        "frontends/appserver/test_appserver_v1_conversations.py",
+        "test_a_compact_prompt_is_what_sums_the_conversation_up",
+    ),
+)
+
+TABLE = (*IMAGE_GENERATE, *INSPECT_IMAGE, *DYNAMIC_TOOLS, *FROM_SCHEMA)
 
 
 @cache

@@ -35,7 +35,7 @@ _FOLD = 0.8
 _PALE = 1.9
 _HEAD = 0.7
 # A small diagram in a large box gets text of at most this size, and gaps of at most this width.
-_MAX_ENLARGED, _MAX_SPREAD = 1.5, 1.9
+_MAX_ENLARGED, _MAX_SPREAD, _MAX_TITLE = 1.5, 1.9, 1.5
 _SHAPE_COLOURS = {"box": 0, "diamond": 1, "cylinder": 2, "circle": 4, "round": 2, "note": 5}
 
 
@@ -57,16 +57,19 @@ class SizedDiagram(msgspec.Struct, frozen=True, kw_only=True):
     edge_labels: list[TextLines | None]
     frame_labels: list[TextLines]
     graph: Graph
-    notes: tuple[str, ...] = ()
 
 
 def measure_diagram(diagram: Diagram, brush: Brush, max_width: float) -> tuple[float, float]:
     """Width and height of a diagram, scaled if it is too wide."""
     layout = _natural(diagram, brush.style.font)
     scale = min(brush.style.base, max_width / layout.width)
-    return layout.width * scale, layout.height * scale + title_height(
-        diagram.title, brush, max_width
-    )
+    title = title_height(diagram.title, _for_title(brush, scale), max_width)
+    return layout.width * scale, layout.height * scale + title
+
+
+def _for_title(brush: Brush, scale: float) -> Brush:
+    """A brush for a title that is not much larger than the text of its diagram."""
+    return brush.with_style(base=min(brush.style.base, scale * _MAX_TITLE))
 
 
 def title_height(title: str, brush: Brush, max_width: float) -> float:
@@ -83,11 +86,9 @@ def draw_title(title: str, brush: Brush, box: Rect) -> Rect:
 
 def draw_diagram(diagram: Diagram, brush: Brush, box: Rect) -> None:
     """Draw a diagram in the middle of a box."""
-    box = draw_title(diagram.title, brush, box)
     sized, layout = _sized(diagram, brush.style.font), _natural(diagram, brush.style.font)
-    brush.notes.extend(sized.notes)
-    base = brush.style.base
-    scale = min(base * _MAX_ENLARGED, box.width / layout.width, box.height / layout.height)
+    box = draw_title(diagram.title, _for_title(brush, _scale(layout, brush, box)), box)
+    scale = _scale(layout, brush, box)
     across = min(max(box.width / (layout.width * scale), 1.0), _MAX_SPREAD)
     down = min(max(box.height / (layout.height * scale), 1.0), _MAX_SPREAD)
     if len(sized.nodes) <= 80 and max(across, down) > 1.1:
@@ -99,11 +100,17 @@ def draw_diagram(diagram: Diagram, brush: Brush, box: Rect) -> None:
                 layer_gap=sized.graph.layer_gap * along,
             )
         )
-        if wider.width * scale <= box.width and wider.height * scale <= box.height:
-            layout = wider
+        # Lines that are longer need more room; a little smaller is better than crowded.
+        if _scale(wider, brush, box) >= 0.92 * scale:
+            layout, scale = wider, min(_scale(wider, brush, box), scale)
     x = box.x + (box.width - layout.width * scale) / 2
     y = box.y + (box.height - layout.height * scale) / 2
     _Painter(sized, layout, brush.with_style(base=scale), (x, y)).paint()
+
+
+def _scale(layout: GraphLayout, brush: Brush, box: Rect) -> float:
+    largest = brush.style.base * _MAX_ENLARGED
+    return min(largest, box.width / layout.width, box.height / layout.height)
 
 
 @lru_cache(maxsize=32)
@@ -306,22 +313,21 @@ class _Painter:
         top = box.bottom - room if graph.mirrored and not graph.right else box.y
         last = box.right - label.width - 0.8
         lefts = (box.x + 0.8, last, (box.x + 0.8 + last) / 2)
-        free = [left for left in lefts if not self._is_crossed(Rect(left, top, label.width, room))]
+        lines = [
+            (min(x0, x1) - 0.3, max(x0, x1) + 0.3)
+            for points in self.layout.edges
+            for (x0, y0), (x1, y1) in pairwise(points[::3])
+            if (y0 < top + room or y1 < top + room) and (y0 > top or y1 > top)
+        ]
+        free = [
+            left
+            for left in lefts
+            if not any(low < left + label.width and high > left for low, high in lines)
+        ]
         rect = self._rect(Rect((free or lefts)[0], top + 0.4, label.width, label.height))
         if not free:
             self.brush.panel(rect.inset(-self.scale * 0.2, 0), self.ground)
         self.brush.lines(rect, self._text(label), bold=True, color=self.brush.style.theme.muted)
-
-    def _is_crossed(self, box: Rect) -> bool:
-        """Whether a line passes a place."""
-        return any(
-            min(y0, y1) < box.bottom
-            and max(y0, y1) > box.y
-            and min(x0, x1) < box.right + 0.3
-            and max(x0, x1) > box.x - 0.3
-            for points in self.layout.edges
-            for (x0, y0), (x1, y1) in pairwise(points[::3])
-        )
 
     def _edge_label(self, label: TextLines, middle: Point) -> None:
         """A label on its own line: the line is interrupted."""
@@ -379,6 +385,8 @@ class _Painter:
         pale = contrast(colour, theme.background) < _PALE
         fill = mix(theme.background, colour, 0.8 if pale else 0.16)
         edge = mix(colour, theme.ink, 0.4 if pale else 0.12)
+        if sized.node.shape == "circle" and not any(sized.label.lines):
+            fill = edge
         ink = readable_on(fill, dark=theme.ink, light=theme.background)
         self._shape(sized.node.shape, box, fill, edge)
         label = self._text(sized.label)

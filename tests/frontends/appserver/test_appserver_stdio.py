@@ -297,6 +297,11 @@ def overrides(tmp_path: Path, *words: str) -> tuple[int, str]:
         (["--config", "images={fit='fast', tile='auto'}", "app-server"], 0, ""),
         (["--config", "images.fit=fast", "--config", "images.fit=model", "app-server"], 0, ""),
         (["app-server", "--config", "images.accept=['png']", "--stdio"], 0, ""),
+        (["-c", "budget.day_usd=5", "app-server", "-c", "images.fit=fast"], 0, ""),
+        *(
+            (words, 0, "limner: --config features.apps is not a setting of limner\n")
+            for words in (["--enable", "apps", "app-server"], ["app-server", "--disable", "apps"])
+        ),
         (
             ["--config", "model=o3", "app-server"],
             0,

@@ -17,12 +17,14 @@ from jwt.algorithms import ECAlgorithm
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from tests.acceptance.conftest import Studio
+from tests.acceptance.test_mcp_slow import held
 from tests.frontends.cli_process import CommandLine
-from tests.servers.mcp_process import listening
+from tests.servers.mcp_process import STATELESS, Listening, listening, post
 
 from limner.errors import UserError
 from limner.frontends.mcp.http import HttpOptions, OAuth
 from limner.frontends.server_token import TokenOptions
+from limner.testing.servers.openai_server import OpenAIServer
 
 ISSUER, RESOURCE = "https://issuer.example", "https://limner.example/mcp"
 
@@ -96,6 +98,119 @@ async def test_a_token_of_the_issuer_opens_the_door(studio: Studio, tmp_path: Pa
             other = await http.post(server.url, json={}, headers=wrong)
     assert (refused.status_code, other.status_code) == (401, 401)
     assert "https://limner.example/.well-known/" in refused.headers["WWW-Authenticate"]
+
+
+def message(method: str, number: int, **params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+
+
+class Session:
+    """A session over HTTP, by plain requests."""
+
+    def __init__(self, server: Listening, http: httpx2.AsyncClient) -> None:
+        self.url, self.http = server.url, http
+        self.headers = {"Accept": "application/json, text/event-stream"}
+
+    async def greet(self, revision: str) -> Any:
+        about = {"name": "tests", "version": "1"}
+        opening = message(
+            "initialize", 0, protocolVersion=revision, capabilities={}, clientInfo=about
+        )
+        answer = await self.http.post(self.url, headers=self.headers, json=opening)
+        self.headers |= {
+            "mcp-session-id": answer.headers["mcp-session-id"],
+            "mcp-protocol-version": revision,
+        }
+        return answer.json()
+
+    async def post(self, sent: object) -> httpx2.Response:
+        return await self.http.post(self.url, headers=self.headers, json=sent)
+
+
+def events(text: str) -> list[tuple[str, str]]:
+    """The id and the data of each event."""
+    found: list[tuple[str, str]] = []
+    for block in text.split("\n\n"):
+        fields = dict(line.split(": ", 1) for line in block.splitlines() if line[:1] != ":")
+        if "data" in fields:
+            found.append((fields.get("id", ""), fields["data"]))
+    return found
+
+
+@pytest.mark.slow
+async def test_a_client_that_loses_its_stream_fetches_the_rest_and_pays_once(
+    studio: Studio, openai: OpenAIServer
+) -> None:
+    studio.connect(openai)
+    gate = held(openai)
+    async with listening(studio) as server, httpx2.AsyncClient(timeout=60) as http:
+        session = Session(server, http)
+        await session.greet("2025-11-25")
+        call = message("tools/call", 1, name="image_generate", arguments={"prompt": "a fox"})
+        async with http.stream("POST", server.url, headers=session.headers, json=call) as response:
+            assert response.headers["content-type"] == "text/event-stream"
+            lines = response.aiter_lines()
+            first = [await anext(lines) for _ in range(3)]
+        assert first[1:] == ["retry: 1000", "data: "]
+        last_id = first[0].removeprefix("id: ")
+        gate.open()
+        resumed = await http.get(server.url, headers={**session.headers, "last-event-id": last_id})
+        (_, (_, data)) = events(resumed.text)
+        again = await http.get(server.url, headers={**session.headers, "last-event-id": last_id})
+    result = json.loads(data)["result"]
+    assert [block["type"] for block in result["content"]] == ["text", "image"]
+    assert (len(openai.sent("generate")), again.status_code) == (1, 405)
+
+
+@pytest.mark.slow
+async def test_each_kind_of_post_has_its_status(studio: Studio) -> None:
+    async with listening(studio) as server, httpx2.AsyncClient(timeout=60) as http:
+        session = Session(server, http)
+        assert (await session.post(message("ping", 1))).status_code == 400
+        await session.greet("2025-03-26")
+        ping = message("ping", 1)
+        statuses = [
+            (await session.post(sent)).status_code
+            for sent in (
+                ping,
+                [ping, message("ping", 2)],
+                {"jsonrpc": "2.0", "method": "notifications/initialized"},
+                {"jsonrpc": "2.0", "id": 99, "result": {}},
+                {},
+                "text",
+            )
+        ]
+        assert statuses == [200, 200, 202, 202, 400, 400]
+        other = {**session.headers, "mcp-session-id": "none"}
+        assert (await http.post(server.url, headers=other, json=ping)).status_code == 404
+        plain = {**session.headers, "Accept": "text/html"}
+        assert (await http.post(server.url, headers=plain, json=ping)).status_code == 406
+        assert (await http.get(server.url, headers=session.headers)).status_code == 405
+        assert (await http.put(server.url, headers=session.headers)).status_code == 405
+        assert (await http.delete(server.url, headers=session.headers)).status_code == 200
+        assert (await session.post(ping)).status_code == 404
+        assert (await http.get(f"{server.url}/more")).status_code == 404
+
+
+@pytest.mark.slow
+async def test_requests_that_stand_alone_start_no_session(studio: Studio) -> None:
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": STATELESS,
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    async with listening(studio) as server:
+        found: list[tuple[int, int | None]] = []
+        for method in ("initialize", "ping", "tasks/get", "server/discover"):
+            sent = json.dumps(message(method, 1, _meta=meta, taskId="x"))
+            answer = await post(server, {"Mcp-Method": method}, content=sent)
+            found.append((answer.status_code, answer.json().get("error", {}).get("code")))
+        wrong = await post(server, {"Mcp-Method": "tools/call"})
+        other = {"Mcp-Method": "tasks/get", "Mcp-Name": "y"}
+        sent = json.dumps(message("tasks/get", 1, _meta=meta, taskId="x"))
+        task = await post(server, other, content=sent)
+    assert found == [(404, -32601), (404, -32601), (400, -32021), (200, None)]
+    for refused in (wrong, task):
+        assert (refused.status_code, refused.json()["error"]["code"]) == (400, -32020)
 
 
 @pytest.mark.slow

@@ -33,12 +33,22 @@ def configure(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--stdio", action="store_const", dest="listen", const=STDIO)
     parser.add_argument(
+        "-c",
         "--config",
         action="append",
         default=[],
         metavar="KEY=VALUE",
         help="a setting, for this server only",
     )
+    for flag, value in (("--enable", "true"), ("--disable", "false")):
+        parser.add_argument(
+            flag,
+            action="append",
+            dest="config",
+            type=f"features.{{}}={value}".format,
+            metavar="FEATURE",
+            help="a feature of Codex; limner has none of them",
+        )
     parser.add_argument(
         "--ws-token-file",
         type=Path,

@@ -139,13 +139,16 @@ def _hide_memory() -> None:
         ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
+_OF_CODEX = ("-c", "--config", "--enable", "--disable")
+
+
 def _split(words: list[str]) -> tuple[str | None, list[str]]:
-    """The command and its words, among them each ``--config KEY=VALUE`` before the command.
+    """The command and its words, among them each option of Codex before the command.
 
     Programs that start an app-server put these there; no other command takes them.
     """
     at = 0
-    while words[at : at + 1] == ["--config"]:
+    while at < len(words) and words[at] in _OF_CODEX:
         at += 2
     command = words[at] if at < len(words) and words[at] in COMMANDS else None
     return command, [*words[:at], *words[at + 1 :]]

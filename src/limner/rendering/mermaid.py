@@ -1,0 +1,232 @@
+"""A diagram in the language of Mermaid -> an element, and notes on what was left out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import msgspec
+
+from limner.rendering.diagram_source import GraphBuilder, check_element, check_length
+from limner.rendering.elements import (
+    Diagram,
+    PieChart,
+    SequenceDiagram,
+    SequenceMessage,
+    Timeline,
+)
+from limner.rendering.mermaid_graphs import parse_class_diagram, parse_flowchart, parse_states
+from limner.rendering.mermaid_lines import MermaidSource, plain_text
+
+MermaidElement = Diagram | SequenceDiagram | PieChart | Timeline
+_ARROWS = re.compile(r"<<-->>|<<->>|-->>|->>|--x|-x|--\)|-\)|-->|->")
+_BLOCKS = ("loop", "alt", "opt", "par", "critical", "break", "rect", "box")
+_PARTS = ("else", "and", "option")
+_SKIPPED = ("activate", "deactivate", "destroy", "link", "links", "accTitle", "accDescr")
+_MESSAGE_HINT = "Write messages as 'Alice->>Bob: Hello', or 'Note over Alice,Bob: text'."
+
+
+def parse_mermaid(source: str) -> tuple[MermaidElement, list[str]]:
+    """Parse a diagram in Mermaid.
+
+    Raises:
+        InputInvalid: it is not Mermaid, or of a form that is not drawn; the message names the line.
+    """
+    check_length(source)
+    lines = MermaidSource(source)
+    kind = lines.header.split(" ")[0].rstrip(":;").lower()
+    parse = _FORMS.get(kind)
+    if parse is None:
+        lines.refuse(
+            f"{kind[:40]!r} is not a form of Mermaid that is drawn" if kind else "nothing to draw",
+            f"Start with one of: {', '.join(_NAMES)}.",
+        )
+    element = parse(lines)
+    return element, lines.notes()
+
+
+def _parse_sequence(lines: MermaidSource) -> SequenceDiagram:
+    parser = _Sequence(lines)
+    for line in lines:
+        parser.take(line)
+    return parser.build()
+
+
+class _Sequence:
+    def __init__(self, lines: MermaidSource) -> None:
+        self.lines = lines
+        self.labels: dict[str, str] = {}
+        self.messages: list[SequenceMessage] = []
+        self.blocks: list[str] = []
+        self.numbered = False
+
+    def take(self, line: str) -> None:
+        word, _, rest = line.partition(" ")
+        if word == "create":
+            word, _, rest = rest.partition(" ")
+        if word in ("participant", "actor"):
+            name, _, label = rest.partition(" as ")
+            self.labels[name.strip()] = plain_text(label or name)
+        elif word == "autonumber":
+            self.numbered = True
+        elif word == "title":
+            self.lines.title = plain_text(rest.lstrip(": "))
+        elif word.lower() == "note":
+            self._note(rest)
+        elif word in _SKIPPED or word == "title:":
+            self.lines.ignored[word] = None
+        elif word in _BLOCKS or word in _PARTS or line == "end":
+            self._block(word, rest)
+        else:
+            self._message(line)
+
+    def _actor(self, name: str) -> str:
+        return self.labels.setdefault(name, plain_text(name))
+
+    def _note(self, rest: str) -> None:
+        head, colon, text = rest.partition(":")
+        words = head.split(maxsplit=2 if head.lower().startswith(("left", "right")) else 1)
+        if not colon or len(words) < 2:
+            self.lines.refuse("the note is not complete", _MESSAGE_HINT)
+        names = [self._actor(name.strip()) for name in words[-1].split(",")]
+        self._add(names[0], names[-1], plain_text(text), note=True)
+
+    def _block(self, word: str, rest: str) -> None:
+        """A block is drawn as notes across all actors, at its start, its parts and its end."""
+        if word == "end":
+            if not self.blocks:
+                self.lines.refuse("there is no block to end", "Remove this line.")
+            word = self.blocks.pop()
+            text = f"end of {word}"
+        else:
+            if word in _BLOCKS:
+                self.blocks.append(word)
+            text = f"{word}: {plain_text(rest)}" if rest.strip() else word
+        if word in ("rect", "box"):
+            self.lines.ignored[word] = None
+            return
+        self.lines.remark("Blocks such as loop and alt are drawn as notes across all actors.")
+        self._add("", "", text, note=True)
+
+    def _message(self, line: str) -> None:
+        head, _, text = line.partition(":")
+        found = _ARROWS.search(head)
+        start = head[: found.start()].strip() if found else ""
+        end = head[found.end() :].strip().lstrip("+-").strip() if found else ""
+        if not found or not start or not end:
+            self.lines.refuse("this is not a message", _MESSAGE_HINT)
+        self._add(
+            self._actor(start),
+            self._actor(end),
+            plain_text(text),
+            dashed=found[0].startswith(("--", "<<--")),
+        )
+
+    def _add(
+        self, start: str, end: str, text: str, *, dashed: bool = False, note: bool = False
+    ) -> None:
+        if self.numbered and not note:
+            text = f"{1 + sum(not message.note for message in self.messages)}. {text}"
+        self.messages.append(
+            SequenceMessage(start=start, end=end, text=text, dashed=dashed, note=note)
+        )
+        if len(self.messages) > _MAX_MESSAGES:
+            self.lines.refuse(f"more than {_MAX_MESSAGES} messages", "Draw the part that matters.")
+
+    def build(self) -> SequenceDiagram:
+        """The diagram; what has no actors of its own goes across all of them."""
+        if not self.messages:
+            self.lines.refuse("the sequence has no messages", _MESSAGE_HINT)
+        actors = list(dict.fromkeys(self.labels.values()))
+        messages = [
+            message
+            if message.start
+            else msgspec.structs.replace(message, start=actors[0], end=actors[-1])
+            for message in self.messages
+        ]
+        return check_element(
+            SequenceDiagram(actors=actors, messages=[*messages], title=self.lines.title)
+        )
+
+
+def _parse_pie(lines: MermaidSource) -> PieChart:
+    head = lines.header.partition(" ")[2].strip().removeprefix("showData").strip()
+    title = plain_text(head.removeprefix("title ")) if head else lines.title
+    values: dict[str, float] = {}
+    for line in lines:
+        if line.startswith("title "):
+            title = plain_text(line[6:])
+            continue
+        label, colon, number = line.rpartition(":")
+        plain = number.strip()
+        if not colon or not plain.replace(".", "", 1).isdecimal():
+            lines.refuse("this is not a slice", 'Write: "Apples" : 12')
+        values[plain_text(label)] = float(plain)
+    if not values:
+        lines.refuse("the pie has no slices", 'Write: "Apples" : 12')
+    return check_element(PieChart(title=title, values={**values}))
+
+
+def _parse_timeline(lines: MermaidSource) -> Timeline:
+    events: list[list[str | int | float]] = []
+    for line in lines:
+        word, _, rest = line.partition(" ")
+        if word == "title":
+            lines.title = plain_text(rest)
+        elif word == "section":
+            lines.ignored["section"] = None
+        else:
+            time, colon, text = line.partition(":")
+            if not colon or (not time.strip() and not events):
+                lines.refuse("this is not an event", "Write: 1969 : Moon landing")
+            words = "\n".join(plain_text(part) for part in text.split(" : "))
+            if time.strip():
+                events.append([plain_text(time), words])
+            else:
+                events[-1][1] = f"{events[-1][1]}\n{words}"
+    if not events:
+        lines.refuse("the timeline has no events", "Write: 1969 : Moon landing")
+    return check_element(Timeline(events=[*events], title=lines.title))
+
+
+def _parse_mindmap(lines: MermaidSource) -> Diagram:
+    graph = GraphBuilder()
+    graph.direction = "right"
+    above: list[tuple[int, str]] = []
+    for place, line in enumerate(lines):
+        if line.startswith("::"):
+            lines.ignored["icons and classes"] = None
+            continue
+        while above and above[-1][0] >= lines.indent:
+            above.pop()
+        name = f"n{place}"
+        label = line.partition("[" if "[" in line else "(")[2].strip("([{}])") or line
+        graph.add_node(name, label=plain_text(label), shape="box" if above else "round")
+        if above:
+            graph.add_edge(above[-1][1], name, arrow="none")
+        above.append((lines.indent, name))
+    return graph.build()
+
+
+_MAX_MESSAGES = 200
+_FORMS: dict[str, Callable[[MermaidSource], MermaidElement]] = {
+    "graph": parse_flowchart,
+    "flowchart": parse_flowchart,
+    "sequencediagram": _parse_sequence,
+    "classdiagram": parse_class_diagram,
+    "classdiagram-v2": parse_class_diagram,
+    "statediagram": parse_states,
+    "statediagram-v2": parse_states,
+    "pie": _parse_pie,
+    "timeline": _parse_timeline,
+    "mindmap": _parse_mindmap,
+}
+_NAMES = (
+    "flowchart TD",
+    "sequenceDiagram",
+    "classDiagram",
+    "stateDiagram-v2",
+    "pie",
+    "timeline",
+    "mindmap",
+)

@@ -1,0 +1,266 @@
+"""Mermaid becomes diagrams, sequences and charts; what is not Mermaid is refused with its line."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.fuzz import examples
+
+from limner.errors import InputInvalid
+from limner.rendering.elements import (
+    Diagram,
+    DiagramEdge,
+    DiagramNode,
+    NodeGroup,
+    PieChart,
+    SequenceDiagram,
+    SequenceMessage,
+    Timeline,
+)
+from limner.rendering.mermaid import parse_mermaid
+
+HEADERS = ("flowchart LR", "sequenceDiagram", "classDiagram", "stateDiagram-v2", "pie", "mindmap")
+PARTS = (
+    *("A", "B", "-->", "---", "-.->", "==>", "--", "-.", "|", "[", "]", "(", ")", "{", "}", '"'),
+    *("&", ";", ":", "\n", "subgraph", "end", "class", "state", "note", "loop", "->>", "<|--", "*"),
+    *("[*]", "~", ">", "<", "participant", "as", "over", "12", "timeline", "title"),
+)
+
+
+def test_a_flowchart_with_shapes_links_chains_and_groups_is_parsed() -> None:
+    source = """---
+title: Login
+---
+    flowchart LR
+      %% a comment
+      A([Start]) --> B[Check<br/>login]; B --> C{"Valid (now)?"}
+      C -->|yes| D & E
+      C -- no --> F
+      F -.-> B
+      D ==> G[(Users)]
+      E --- H>Note #35;1]
+      F <--> G
+      D-. maybe .->F
+      subgraph s1 [The store]
+        G
+        subgraph Inner part
+          I((I))
+        end
+      end
+      A --> s1
+      classDef red fill:#f00
+      style A fill:#0f0
+    """
+    assert parse_mermaid(source) == (
+        Diagram(
+            nodes=[
+                DiagramNode(id="A", label="Start", shape="round"),
+                DiagramNode(id="B", label="Check\nlogin"),
+                DiagramNode(id="C", label="Valid (now)?", shape="diamond"),
+                DiagramNode(id="D"),
+                DiagramNode(id="E"),
+                DiagramNode(id="F"),
+                DiagramNode(id="G", label="Users", shape="cylinder"),
+                DiagramNode(id="H", label="Note #1", shape="note"),
+                DiagramNode(id="I", label="I", shape="circle"),
+            ],
+            edges=[
+                DiagramEdge(start="A", end="B"),
+                DiagramEdge(start="B", end="C"),
+                DiagramEdge(start="C", end="D", label="yes"),
+                DiagramEdge(start="C", end="E", label="yes"),
+                DiagramEdge(start="C", end="F", label="no"),
+                DiagramEdge(start="F", end="B", dashed=True),
+                DiagramEdge(start="D", end="G"),
+                DiagramEdge(start="E", end="H", arrow="none"),
+                DiagramEdge(start="F", end="G", arrow="both"),
+                DiagramEdge(start="D", end="F", label="maybe", dashed=True),
+                DiagramEdge(start="A", end="G"),
+            ],
+            groups=[
+                NodeGroup(label="The store", nodes=["G", "I"]),
+                NodeGroup(label="Inner part", nodes=["I"]),
+            ],
+            direction="right",
+            title="Login",
+        ),
+        ["Ignored: classDef, style."],
+    )
+
+
+def test_a_sequence_with_aliases_notes_and_blocks_is_parsed() -> None:
+    source = """sequenceDiagram
+        participant B as Browser
+        B->>+API: GET /page
+        loop each second
+        API-->>B: progress
+        end
+        activate B
+        Note over B,API: done
+        API->>API: rests
+    """
+
+    def message(start: str, end: str, text: str, **rest: bool) -> SequenceMessage:
+        return SequenceMessage(start=start, end=end, text=text, **rest)
+
+    assert parse_mermaid(source) == (
+        SequenceDiagram(
+            actors=["Browser", "API"],
+            messages=[
+                message("Browser", "API", "GET /page"),
+                message("Browser", "API", "loop: each second", note=True),
+                message("API", "Browser", "progress", dashed=True),
+                message("Browser", "API", "end of loop", note=True),
+                message("Browser", "API", "done", note=True),
+                message("API", "API", "rests"),
+            ],
+        ),
+        [
+            "Blocks such as loop and alt are drawn as notes across all actors.",
+            "Ignored: activate.",
+        ],
+    )
+
+
+def test_a_class_diagram_with_members_and_relations_is_parsed() -> None:
+    source = """classDiagram
+        class Animal {
+            <<interface>>
+            +name: str
+        }
+        Animal : +run()
+        Animal <|-- Dog
+        Dog *-- Collar
+        Owner "1" --> "0..*" Animal : owns
+        Cat ..|> Animal
+        class List~T~ { +add(item) }
+    """
+    assert parse_mermaid(source) == (
+        Diagram(
+            nodes=[
+                DiagramNode(id="Animal", rows=["«interface»", "+name: str", "+run()"]),
+                DiagramNode(id="Dog"),
+                DiagramNode(id="Collar"),
+                DiagramNode(id="Owner"),
+                DiagramNode(id="Cat"),
+                DiagramNode(id="List<T>", rows=["+add(item)"]),
+            ],
+            edges=[
+                DiagramEdge(start="Dog", end="Animal", arrow="triangle"),
+                DiagramEdge(start="Collar", end="Dog", arrow="diamond"),
+                DiagramEdge(start="Owner", end="Animal", label="1 owns 0..*"),
+                DiagramEdge(start="Cat", end="Animal", arrow="triangle", dashed=True),
+            ],
+        ),
+        [],
+    )
+
+
+def test_a_state_diagram_with_a_start_an_end_and_a_state_of_states_is_parsed() -> None:
+    source = """stateDiagram-v2
+        direction LR
+        [*] --> Idle
+        Idle --> Load : fetch
+        state Load {
+            Connect --> Read
+        }
+        Load --> [*]
+        state "Not sure" as N
+        state c <<choice>>
+        N --> c
+    """
+    assert parse_mermaid(source)[0] == Diagram(
+        nodes=[
+            DiagramNode(id="start ", label="", shape="circle"),
+            DiagramNode(id="Idle", shape="round"),
+            DiagramNode(id="Connect", shape="round"),
+            DiagramNode(id="Read", shape="round"),
+            DiagramNode(id="end ", label="", shape="circle"),
+            DiagramNode(id="N", label="Not sure", shape="round"),
+            DiagramNode(id="c", label="", shape="diamond"),
+        ],
+        edges=[
+            DiagramEdge(start="start ", end="Idle"),
+            DiagramEdge(start="Idle", end="Connect", label="fetch"),
+            DiagramEdge(start="Connect", end="Read"),
+            DiagramEdge(start="Read", end="end "),
+            DiagramEdge(start="N", end="c"),
+        ],
+        groups=[NodeGroup(label="Load", nodes=["Connect", "Read"])],
+        direction="right",
+    )
+
+
+def test_a_pie_a_timeline_and_a_mind_map_are_parsed() -> None:
+    assert parse_mermaid('pie title Pets\n "Dogs" : 40\n "Cats" : 60.5')[0] == PieChart(
+        title="Pets", values={"Dogs": 40.0, "Cats": 60.5}
+    )
+    assert parse_mermaid("timeline\n title Space\n 1969 : Moon : Earth\n : Mars")[0] == Timeline(
+        title="Space", events=[["1969", "Moon\nEarth\nMars"]]
+    )
+    mind_map = parse_mermaid("mindmap\n root((Limner))\n  Draw\n   Charts\n  Look")[0]
+    assert isinstance(mind_map, Diagram)
+    assert mind_map.edges == [
+        DiagramEdge(start="n0", end="n1", arrow="none"),
+        DiagramEdge(start="n1", end="n2", arrow="none"),
+        DiagramEdge(start="n0", end="n3", arrow="none"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "message", "hint"),
+    [
+        ("", "line 0: nothing to draw", "Start with one of: flowchart TD"),
+        ("gantt\n a", "line 1: 'gantt' is not a form of Mermaid that is drawn", "sequenceDiagram"),
+        ("graph XY\n A", "line 1: the direction is not known: 'graph XY'", "TD, TB, LR, RL, BT"),
+        ("graph TD\n A --> ", "line 2: a node is missing at the end: 'A -->'", "A[Start] --> B"),
+        ("graph TD\n A[Start --> B", "line 2: ']' is missing: 'A[Start --> B'", "Write: A[Start]"),
+        ("graph TD\n A -> B", "line 2: expected a link such as -->, found '-> B'", "-->"),
+        ("graph TD\n A -->|yes B", "line 2: the text of the link has no end", "A -->|text| B"),
+        ("graph TD\n\n end", "line 3: there is no subgraph to end: 'end'", "Remove this line."),
+        ("graph TD", "line 1: the diagram has no nodes: 'graph TD'", "A[Start]"),
+        ("sequenceDiagram\n A says hi", "line 2: this is not a message: 'A says hi'", "Alice->>"),
+        ("classDiagram\n A = B", "line 2: this is not a relation: 'A = B'", "Animal <|-- Dog"),
+        ("stateDiagram\n A -> B", "line 2: this is not a state or a transition", "[*] --> Idle"),
+        ("pie\n Dogs 40", "line 2: this is not a slice: 'Dogs 40'", '"Apples" : 12'),
+        ("timeline\n 1969", "line 2: this is not an event: '1969'", "1969 : Moon landing"),
+        ("graph TD\n" + "A" * 200_000, "the source has 200,009 characters", ""),
+    ],
+)
+def test_broken_mermaid_is_refused_with_its_line_and_what_to_write(
+    source: str, message: str, hint: str
+) -> None:
+    with pytest.raises(InputInvalid) as caught:
+        parse_mermaid(source)
+    assert message in str(caught.value)
+    assert hint in (caught.value.hint or "")
+
+
+@settings(max_examples=examples(100))
+@given(st.sampled_from(HEADERS), st.lists(st.sampled_from(PARTS), max_size=24), st.booleans())
+def test_every_text_is_parsed_or_refused(header: str, parts: list[str], spaced: bool) -> None:
+    with suppress(InputInvalid):
+        parse_mermaid(f"{header}\n{(' ' if spaced else '').join(parts)}")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "graph TD\n" + "A-->" * 40_000 + "A",
+        "graph TD\nA" + "[" * 190_000,
+        "graph TD\nA --" + " -" * 90_000,
+        "graph TD\nA[" + "<" * 190_000 + "]",
+        "sequenceDiagram\nA->>B" + " " * 100_000 + "C",
+        "classDiagram\n" + '"' * 190_000,
+        "classDiagram\n" + "A~" * 90_000,
+        "stateDiagram\n" + "state a {\n" * 19_000,
+        "classDiagram\n" + "A : b\n" * 30_000,
+        "graph TD\n" + "\n".join(f"a{place}" for place in range(25_000)),
+    ],
+)
+def test_a_hostile_source_takes_no_time(source: str) -> None:
+    with pytest.raises(InputInvalid, match=r"line|too large"):
+        parse_mermaid(source)
