@@ -32,7 +32,8 @@ one ("moon", "coffee"). It takes width and height instead of size, rotate (degre
 (horizontal or vertical), opacity, transform and filter."""
 FORMATS_HELP = """\
 svg: starts with <. limner: JSON that starts with {"type": …}. dot: a diagram of Graphviz, as \
-digraph { a -> b }. The format is seen from the start \
+digraph { a -> b }. mermaid: starts with flowchart, sequenceDiagram, classDiagram or \
+stateDiagram. The format is seen from the start \
 of the source; `source_format` says it otherwise."""
 
 
