@@ -79,7 +79,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(
             row,
             wire=WIRES[last.wire],
-            tools=sum("image" in name for name in {*last.tools, *last.announced}),
+            # Codex has a tool of its own for pictures.
+            tools=sum("image" in name for name in {*last.tools, *last.announced} - {"view_image"}),
             picture=" and ".join(shown) or None,
             place=("result" if last.pictures[0].in_result else "message") if shown else None,
             leaked_chars=max(one.leaked_chars for one in model.seen),

@@ -160,6 +160,9 @@ class ScriptedModel(LocalServer):
         return replace(reply, hold=gate)
 
     def _next(self, request: SeenRequest) -> ModelAnswer:
+        # Codex in code mode goes on to run a script that takes long.
+        if cell := re.search(r"Script running with cell ID (\w+)", request.last_result):
+            return self._call("functions/wait", {"cell_id": cell[1], "yield_time_ms": 30_000})
         if request.job is not None:
             wanted, arguments = "image_job", {"job": request.job}
         elif not request.tools or self._step >= len(self._script):

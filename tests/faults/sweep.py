@@ -334,7 +334,10 @@ def _starts_thread(injected: Sequence[str], lines: Sequence[str]) -> bool:
 
 def _is_traced(pid: int) -> bool:
     """Whether strace follows every thread of a process."""
-    threads = [file.read_text() for file in Path(f"/proc/{pid}/task").glob("*/status")]
+    try:
+        threads = [file.read_text() for file in Path(f"/proc/{pid}/task").glob("*/status")]
+    except (FileNotFoundError, ProcessLookupError):
+        return False  # a thread has just ended
     return bool(threads) and not any("TracerPid:\t0\n" in thread for thread in threads)
 
 
@@ -415,6 +418,8 @@ async def sweep(
                 verdicts.append(verdict)
                 if verdict.problems:
                     print(f"{kind} {fault}: {verdict.outcome}: {'; '.join(verdict.problems)}")
+                elif verdict.outcome.startswith("exit -"):
+                    print(f"{kind} {fault}: crashed, {verdict.outcome}", file=sys.stderr)
                 elif len(verdicts) % 100 == 0:
                     print(f"{kind}: {len(verdicts)} of {len(faults)}", file=sys.stderr)
 
