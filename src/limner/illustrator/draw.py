@@ -15,6 +15,7 @@ import msgspec
 from limner.errors import InputInvalid, NoProvider
 from limner.illustrator import assets
 from limner.illustrator.compose import compose, used_assets
+from limner.illustrator.grammar import named_genres
 from limner.illustrator.prompt_parser import ParsedPrompt, parse_prompt
 from limner.illustrator.vocabulary import find_asset
 from limner.imaging.svg import Asset, mentioned_assets
@@ -82,6 +83,8 @@ def _from_svg(svg: str) -> Illustration:
 
 
 def _from_prompt(prompt: str, width: int, height: int, seed: int | None) -> Illustration:
+    if any(named_genres(prompt)) and (made := _from_genre(prompt, width, height)):
+        return made
     parsed = parse_prompt(prompt)
     if not parsed.is_enough:
         raise _refusal(parsed)
@@ -102,6 +105,26 @@ def _from_prompt(prompt: str, width: int, height: int, seed: int | None) -> Illu
         svg=document,
         assets={name: assets.get(name) for name in used_assets(document)},
         facts=_facts(matched=matched, background=scene.name, parsed=parsed),
+    )
+
+
+def _from_genre(prompt: str, width: int, height: int) -> Illustration | None:
+    """A prompt that names a genre, as a chart, drawn as a document of ``rendering``."""
+    # Most prompts are scenes, which need none of this.
+    from limner.illustrator.genre_pages import find_genre  # noqa: PLC0415 - loaded on first use
+    from limner.rendering.document import draw_document  # noqa: PLC0415 - loaded on first use
+
+    genre = find_genre(prompt, width=width, height=height)
+    if genre is None:
+        return None
+    drawn = draw_document(genre.document, (width, height))
+    names = sorted(mentioned_assets(drawn.svg))
+    matched = [{"words": name, "asset": name, "count": None, "colour": None} for name in names]
+    facts = _facts(matched=matched, background=None)
+    return Illustration(
+        svg=drawn.svg,
+        assets={name: assets.get(name) for name in names},
+        facts={**facts, "genre": genre.name, "notes": list(drawn.notes)},
     )
 
 

@@ -1,9 +1,12 @@
-"""The words of a prompt for numbers, colours, sizes, relations and styles, as tables.
+"""The words of a prompt for numbers, colours, sizes, relations, styles and genres, as tables.
 
 A word that is in none of them and names no picture is reported as unmatched.
 """
 
 from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
 
 from limner.illustrator.words import word_set
 
@@ -228,6 +231,7 @@ STYLE_WORDS = word_set(
     busy famous rich poor sad angry scary spooky mysterious ancient medieval futuristic tropical
     exotic royal rusty broken enchanted glittering sparkling grumpy jolly proud elderly
     deep distant far high low wide narrow lush striped spotted painted perfect
+    logo app company gradient background pattern banner card flyer cover infographic badge emblem
     """
 )
 
@@ -252,3 +256,37 @@ ALONE_WORDS = frozenset({"icon", "sticker", "emoji", "clipart", "isolated", "cut
 UNSUPPORTED_WORDS = frozenset(
     {"logo", "logotype", "infographic", "diagram", "screenshot", "mockup", "website"}
 )
+
+# The genre of each pattern; the first that is found counts.
+GENRES: Sequence[tuple[str, str]] = (
+    ("qr", r"\bqr[- ]?codes?\b"),
+    ("scatter", r"\bscatter ?(?:plot|chart|graph|diagram)\b"),
+    ("pie", r"\b(?:pie|donut|doughnut) ?(?:chart|graph|diagram)\b"),
+    ("stacked", r"\bstacked (?:bar|column)"),
+    ("bar", r"\b(?:bar|column) ?(?:chart|graph|diagram)\b|\bhistogram\b"),
+    ("area", r"\barea ?(?:chart|graph)\b"),
+    ("line", r"\bline ?(?:chart|graph|plot)\b"),
+    ("table", r"\btable\b.*\bcolumns?\b"),
+    ("sequence", r"\bsequence diagram\b"),
+    ("organisation", r"\borg(?:ani[sz]ation(?:al)?)?[- ]?chart\b|\bhierarchy\b|\bfamily tree\b"),
+    ("timeline", r"\btimeline\b"),
+    ("flow", r"\bflow ?(?:chart|diagram)\b|\bstate (?:machine|diagram)\b|\bdiagram\b|->|→"),
+    ("steps", r"\binfographic\b|\bsteps:"),
+    ("formula", r"\b(?:formula|equation)\b"),
+    ("quote", r"\bquot(?:e|ation)\b"),
+    ("screen", r"\bmock-?ups?\b|\bwireframe\b|\b(?:app|login|sign-?up|mobile|settings) screen\b"),
+    ("logo", r"\blogo\b"),
+    ("icon", r"\bicon\b"),
+    ("badge", r"\bbadge\b|\bemblem\b"),
+    ("pattern", r"\b(?:seamless )?pattern of\b|\bwallpaper of\b"),
+    ("card", r"\b(?:[\w-]+ )?card\b|\binvitation\b"),
+    ("poster", r"\bposter\b|\bflyer\b|\bbanner\b|\b(?:book|album|magazine) cover\b"),
+)
+
+
+def named_genres(prompt: str) -> Iterator[tuple[str, re.Match[str]]]:
+    """Each genre that a prompt names, and where in the prompt on one line."""
+    plain = " ".join(prompt.split())
+    for name, pattern in GENRES:
+        if found := re.search(pattern, plain, re.IGNORECASE):
+            yield name, found

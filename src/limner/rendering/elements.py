@@ -293,6 +293,7 @@ class Container(DocumentElement, frozen=True, kw_only=True):
     gap: Annotated[float, Meta(ge=0, le=2048)] | None = None
     padding: Annotated[float, Meta(ge=0, le=2048)] | None = None
     align: Align | None = None
+    radius: Annotated[float, Meta(ge=0, le=2048)] | None = None
     background: Colour | Annotated[list[Colour], Meta(min_length=1, max_length=3)] | None = None
     color: Colour | None = None
 

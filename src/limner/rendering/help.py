@@ -31,7 +31,9 @@ monospace, cursive.
 one ("moon", "coffee"). It takes width and height instead of size, rotate (degrees), flip \
 (horizontal or vertical), opacity, transform and filter."""
 FORMATS_HELP = """\
-svg: starts with <. limner: JSON that starts with {"type": …}. The format is seen from the start \
+svg: starts with <. limner: JSON that starts with {"type": …}. dot: a diagram of Graphviz, as \
+digraph { a -> b }. mermaid: starts with flowchart, sequenceDiagram, classDiagram or \
+stateDiagram. The format is seen from the start \
 of the source; `source_format` says it otherwise."""
 
 

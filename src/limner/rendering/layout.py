@@ -119,7 +119,10 @@ def _on_ground(container: Container, brush: Brush, box: Rect) -> Brush:
     if colors:
         border = theme.line if is_card else None
         fill = brush.canvas.fade(*colors) if len(colors) > 1 else colors[0]
-        brush.panel(box, fill, radius=base * 0.6 if is_card else base * 0.3, stroke=border)
+        round_by = (
+            base * (0.6 if is_card else 0.3) if container.radius is None else container.radius
+        )
+        brush.panel(box, fill, radius=round_by, stroke=border)
         brush = brush.with_style(ink=readable_on(colors[-1], dark=theme.ink, light="#ffffff"))
     return brush.with_style(ink=parse_colour(container.color)) if container.color else brush
 
@@ -177,7 +180,7 @@ def _row_widths(row: RowBox, brush: Brush, width: float) -> list[float]:
     room = width - _gap(row, brush) * max(len(row.children) - 1, 0)
     fixed: list[float | None] = []
     for child in row.children:
-        keeps = child.width is not None or (_drawing(child).compact and child.grow is None)
+        keeps = child.width is not None or (_is_compact(child) and child.grow is None)
         fixed.append(measure(child, brush, room)[0] if keeps else None)
     if None not in fixed and any(isinstance(child, Spacer) for child in row.children):
         fixed = [
@@ -193,6 +196,13 @@ def _row_widths(row: RowBox, brush: Brush, width: float) -> list[float]:
         left * share / sum(shares) if wide is None else wide
         for wide, share in zip(fixed, shares, strict=True)
     ]
+
+
+def _is_compact(child: DocumentElement) -> bool:
+    """Whether an element keeps its width in a row; a picture without a size takes its share."""
+    if isinstance(child, AssetPicture) and child.size is None:
+        return False
+    return _drawing(child).compact
 
 
 def _measure_row(row: RowBox, brush: Brush, max_width: float) -> Extent:

@@ -13,16 +13,24 @@ from limner.errors import InputInvalid
 from limner.imaging.fonts import FONTS, replaced_family, style_for
 from limner.imaging.svg import SvgFacts
 from limner.rendering.document import RenderedDocument, draw_document, parse_document
+from limner.rendering.dot import parse_dot
+from limner.rendering.elements import Document
+from limner.rendering.mermaid import parse_mermaid
 from limner.rendering.text import missing_characters
 
-SourceFormat = Literal["limner", "svg"]
+SourceFormat = Literal["limner", "svg", "dot", "mermaid"]
 Size = tuple[int, int]
 MeasureSvg = Callable[[str], Awaitable[SvgFacts]]
 """Parses an SVG document in a worker, and says how large it is and which fonts it names."""
 
 MAX_SOURCE_BYTES = 1_000_000
 _MAX_LISTED = 12
-_FORMATS = 'SVG, or limner\'s JSON with a "type"'
+_MERMAID = re.compile(
+    r"(?:---|flowchart|graph|sequenceDiagram|classDiagram|stateDiagram|pie|timeline|mindmap)\b"
+)
+_COMMENTS = re.compile(r"^\s*(?://|#|%%).*$", re.MULTILINE)
+_FORMATS = 'SVG, DOT, Mermaid, or the JSON of limner with a "type"'
+_DOT = re.compile(r"(?:strict\s+)?(?:di)?graph\b[^{\n]*\{", re.IGNORECASE)
 
 
 class CompiledSource(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +85,10 @@ def detect_format(source: str) -> SourceFormat:
         return "svg"
     if text.startswith("{"):
         return "limner"
+    if _DOT.match(_COMMENTS.sub("", text).lstrip()):
+        return "dot"
+    if _MERMAID.match(_COMMENTS.sub("", text).lstrip()):
+        return "mermaid"
     raise InputInvalid(
         f"the source starts with {text[:40]!r}, which is no format that limner renders",
         field="source",
@@ -88,8 +100,23 @@ def _draw_json(source: str, size: Size | None) -> RenderedDocument:
     return draw_document(parse_document(source), size)
 
 
+def _draw_dot(source: str, size: Size | None) -> RenderedDocument:
+    return _draw_parsed(*parse_dot(source), size)
+
+
+def _draw_mermaid(source: str, size: Size | None) -> RenderedDocument:
+    return _draw_parsed(*parse_mermaid(source), size)
+
+
+def _draw_parsed(document: Document, notes: list[str], size: Size | None) -> RenderedDocument:
+    drawn = draw_document(document, size)
+    return msgspec.structs.replace(drawn, notes=(*notes, *drawn.notes))
+
+
 _DRAWERS: Mapping[SourceFormat, Callable[[str, Size | None], RenderedDocument]] = {
     "limner": _draw_json,
+    "dot": _draw_dot,
+    "mermaid": _draw_mermaid,
 }
 
 

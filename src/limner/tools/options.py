@@ -117,7 +117,7 @@ class RenderOptions(CallHooks, total=False):
             is kept too.
     """
 
-    source_format: Literal["limner", "svg"] | None
+    source_format: Literal["limner", "svg", "dot", "mermaid"] | None
     size: str | None
     output_path: str | Path | None
     overwrite: bool | None

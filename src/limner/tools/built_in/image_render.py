@@ -30,17 +30,18 @@ class RenderAnswer(msgspec.Struct, frozen=True, kw_only=True):
 IMAGE_RENDER = ToolDeclaration(
     name=RenderArguments.tool,
     title="Render a chart, diagram or page",
-    description="Turn a source text into an exact picture, offline and free: charts, tables, "
-    "cards, posters, screens, QR codes. The source is SVG, or JSON such as "
-    '{"type":"bar","title":"Sales","labels":["Q1","Q2"],"values":[12,18],"unit":"$"}. Charts: bar '
-    "(stacked, horizontal), line, area, pie (donut), scatter (points [[x,y]]); several rows as "
-    '"series":[{"name":"A","values":[1,2]}]. table has columns and rows, steps has steps, qr has '
-    'data and caption. A whole picture is {"type":"page","size":"1024x1024","theme":"light|dark|'
-    'warm|forest|blueprint","background":"#123456","children":[…]} of text (text, size small|body|'
-    "heading|title|huge, align), asset (name of a ready-made picture), row, column, card (title, "
-    "children), button, field, checkbox, toggle, metric (label, value, change), list (items), "
-    "badge, divider, and all of the above. Use it for anything with exact words or numbers. `help` "
-    "returns the details.",
+    description="Turn a source text into an exact picture, offline and free: use it for anything "
+    "with exact words or numbers. The source is SVG, DOT, Mermaid, or JSON such as "
+    '{"type":"bar","title":"Sales","labels":["Q1","Q2"],"values":[12,18]}. Types: bar '
+    "(stacked, horizontal), line, area, pie, scatter (points [[x,y]]), with "
+    '"series":[{"name":"A","values":[1,2]}] for more rows; table (columns, rows); diagram '
+    '(edges [["a","b","label"]]); sequence (messages [["a","b","text"]]); timeline (events '
+    '[["1969","Moon landing"]]); steps; qr (data, caption). A page is '
+    '{"type":"page","size":"1024x1024","theme":"light|dark|warm|forest|blueprint",'
+    '"background":"#123456","children":[…]} '
+    "of these and of text (text, size small|body|heading|title|huge, align), asset (name of a "
+    "ready-made picture), row, column, card (title, children), button, field, checkbox, "
+    "toggle, metric (label, value), list (items), badge, divider. `help` returns the details.",
     arguments=RenderArguments,
     answer=RenderAnswer,
     hints=ToolHints(read_only=False, destructive=True, idempotent=False, open_world=False),
