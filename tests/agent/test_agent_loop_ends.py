@@ -14,6 +14,8 @@ from tests.servers.scripted import TALKERS, calls, says
 
 from limner.agent.events import Event, InputAdded, TextDelta, ToolFinished
 from limner.errors import InputInvalid, UserError
+from limner.money.ledger import Money
+from limner.money.records import Reservation
 from limner.testing.servers.http_server import Gate, Reply
 from limner.tools.base import Outcome, Tool, ToolContext
 
@@ -65,6 +67,25 @@ async def test_the_input_of_a_failed_turn_is_sent_in_the_next(openai: Talk) -> N
     openai.script(says("Green it is."))
     await happened(agent, "Go on.")
     assert "Green!" in openai.asked[-1]
+
+
+async def test_an_unexpected_exception_does_not_hide_what_the_turn_has_cost(
+    openai: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reserve, reserved = Money.reserve, list[int]()
+
+    async def fail_once_paid(money: Money, quote_nano: int, **call: Any) -> Reservation:
+        if reserved:
+            raise KeyError("oops")
+        reserved.append(quote_nano)
+        return await reserve(money, quote_nano, **call)
+
+    monkeypatch.setattr(Money, "reserve", fail_once_paid)
+    openai.script(calls(("no_such_tool", "{}")))
+    ended = ending(await happened(openai.agent(), "Draw."))
+    assert ended.error is not None
+    assert (ended.status, ended.error.code) == ("failed", "UNEXPECTED")
+    assert ended.cost_nano > 0
 
 
 async def test_who_leaves_a_turn_can_begin_the_next_one_at_once(openai: Talk) -> None:

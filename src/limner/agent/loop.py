@@ -34,8 +34,9 @@ from limner.agent.record import DrawnHere, TurnRecord
 from limner.agent.session import Session
 from limner.agent.tool_runner import ToolRunner
 from limner.agent.turn_config import TurnConfig
-from limner.errors import InputInvalid, LimnerError, ProviderError, UserError
+from limner.errors import InputInvalid, LimnerError, ProviderError, UnexpectedError, UserError
 from limner.money.ledger import Money
+from limner.net.redaction import redact
 from limner.tools.registry import ToolRegistry
 from limner.wires.base import Answer, Prompt, ToolOffer, Usage
 from limner.wires.items import Item, image_parts, message, text_part
@@ -162,6 +163,13 @@ class Turn:
             status = "interrupted"
         except LimnerError as failure:
             status, error = "failed", failure
+        except Exception as bug:
+            # It must not hide what the turn has cost.
+            if await self._spent() == before_nano:
+                raise
+            status = "failed"
+            error = UnexpectedError(redact(f"Unexpected {type(bug).__name__}: {bug}"))
+            error.__cause__ = bug
         finally:
             self._is_over = True
         try:

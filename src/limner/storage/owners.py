@@ -192,7 +192,7 @@ def _namespace() -> str:
 
 def _start_of(pid: int) -> str | None:
     """When the process started; "unknown" if the system does not say, None if it has ended."""
-    if not _BOOT_ID.exists():
+    if _boot_id() == UNKNOWN:
         return UNKNOWN if is_in_use(pid) else None
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
