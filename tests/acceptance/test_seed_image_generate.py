@@ -36,7 +36,7 @@ def on_disk(answer: dict[str, Any]) -> tuple[str | None, tuple[int, int]]:
 
 
 def test_tool_surface_name_toolset_and_result_size() -> None:
-    tool, _, _ = create_image_tools()
+    tool, *_ = create_image_tools()
     assert (tool.name, tool.toolset, tool.max_result_chars) == ("image_generate", "image", 1000)
 
 

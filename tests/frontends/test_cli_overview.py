@@ -24,6 +24,7 @@ def test_only_commands_that_exist_are_listed() -> None:
         "chat",
         "generate",
         "edit",
+        "render",
         "inspect",
         "fit",
         "show",

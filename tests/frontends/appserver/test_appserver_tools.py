@@ -191,7 +191,7 @@ async def test_the_model_is_offered_tools_of_both_forms_and_not_the_hidden_ones(
     async with stage.piped() as client:
         await client.turn(await client.start(dynamicTools=legacy), "hi")
     names = [tool["name"] for tool in stage.bodies[0]["tools"]]
-    ours = ["image_generate", "image_edit", "inspect_image", "image_recall"]
+    ours = ["image_generate", "image_edit", "image_render", "inspect_image", "image_recall"]
     assert names == [*ours, "plain", "ui__shown", "tool_search"]
     plain = stage.bodies[0]["tools"][4]
     assert plain == {

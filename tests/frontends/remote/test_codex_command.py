@@ -49,8 +49,8 @@ def install(env: dict[str, str], program: str) -> None:
 
 def given(words: list[str]) -> dict[str, Any]:
     """The settings among the words, each after its ``-c``."""
-    pairs = (word.partition("=") for word in words[1:10:2])
-    assert words[0:10:2] == ["-c"] * 5
+    pairs = (word.partition("=") for word in words[1:14:2])
+    assert words[0:14:2] == ["-c"] * 7
     return {name: json.loads(value) for name, _, value in pairs}
 
 
@@ -63,10 +63,12 @@ def test_codex_is_run_with_our_server_and_the_users_own_words(env: dict[str, str
         "mcp_servers.limner.command": sys.executable,
         "mcp_servers.limner.args": ["-P", "-m", "limner", "mcp"],
         "mcp_servers.limner.env_vars": ["LIMNER_HOME", "OPENAI_API_KEY", "OPENAI_BASE_URL"],
+        "mcp_servers.limner.env.LIMNER_MCP_ANSWER_WITHIN_S": "570",
+        "mcp_servers.limner.required": True,
         "mcp_servers.limner.startup_timeout_sec": 60,
         "mcp_servers.limner.tool_timeout_sec": 600,
     }
-    assert words[10:] == ["exec", "--json", "-m", "gpt-5.5", "--", "draw -- a fox"]
+    assert words[14:] == ["exec", "--json", "-m", "gpt-5.5", "--", "draw -- a fox"]
     assert env["OPENAI_API_KEY"] not in done.stdout
 
 

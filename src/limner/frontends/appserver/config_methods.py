@@ -289,7 +289,7 @@ def _answer(call: RpcCall, written: WrittenSettings) -> None:
     if written.later:
         names = ", ".join(written.later)
         notice = ConfigWarningNotification(
-            summary=f"{names}: the change is in force when limner app-server starts again."
+            summary=f"{names}: the change is in force after a restart of the app-server."
         )
         call.connection.notify(METHOD_OF[type(notice)], notice)
 

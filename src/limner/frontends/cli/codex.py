@@ -7,8 +7,8 @@ import os
 import subprocess
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
 
 from limner.errors import UserError
 from limner.frontends.cli.output import CommandResult
@@ -58,12 +58,16 @@ def run(args: Namespace) -> CommandResult:
 
 def settings(entry: Mapping[str, Any]) -> list[str]:
     """The options of Codex that add limner's entry for one run."""
-    # Strings, lists of them and numbers are the same in TOML as in JSON.
-    return [
-        word
-        for name, value in entry.items()
-        for word in ("-c", f"mcp_servers.limner.{name}={json.dumps(value)}")
-    ]
+    return [word for setting in _flat(entry, "mcp_servers.limner") for word in ("-c", setting)]
+
+
+def _flat(entry: Mapping[str, Any], before: str) -> Iterator[str]:
+    """A setting for each value. Strings, lists of them and numbers are in TOML as in JSON."""
+    for name, value in entry.items():
+        if isinstance(value, Mapping):
+            yield from _flat(cast("Mapping[str, Any]", value), f"{before}.{name}")
+        else:
+            yield f"{before}.{name}={json.dumps(value)}"
 
 
 def with_settings(words: Sequence[str], ours: Sequence[str]) -> list[str]:
