@@ -104,7 +104,7 @@ async def test_a_client_writes_settings_into_the_users_file_and_keeps_its_commen
     assert config_file(stage).read_text().startswith(edited)
     assert models.strip() in config_file(stage).read_text()
     assert warned[0] == {
-        "summary": "images.fit: the change is in force when limner app-server starts again.",
+        "summary": "images.fit: the change is in force after a restart of the app-server.",
         "details": None,
     }
 
