@@ -28,9 +28,10 @@ from limner.tools.planning import Plan
 EXAMPLE = """\
 examples:
   limner generate "a watercolor painting of a mountain lake at dawn"
-  limner generate "studio headshot" --size 1024x1792 --quality hd --out headshot.png
+  limner generate "a fox under the moon" --size 1024x1792 --quality hd --out fox.png
   limner generate "a sticker of a robot" --background transparent --count 4
   limner generate "a banner of hills" --size 16:9 --out banner.webp
+  limner generate "a pie chart of votes: Ada 40, Grace 35, Alan 25"
   limner generate "a robot" --dry-run
   limner generate - < prompt.txt
   limner generate --svg poster.svg --out poster.png

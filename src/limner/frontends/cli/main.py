@@ -43,7 +43,8 @@ COMMANDS = {
 EXAMPLE = """\
 examples:
   limner generate "two penguins and a snowman beside a christmas tree"
-  limner generate "a lighthouse at dusk" --size 1792x1024 --out lighthouse.png --json
+  limner generate "a mountain lake at dusk" --size 1792x1024 --out lake.png --json
+  limner render sales.json --out sales.png
   limner generate "a robot" --dry-run     what it would cost
   limner COMMAND --help                   what a command takes
 """

@@ -1,7 +1,7 @@
 """The name of a client -> the form of results that its model can use.
 
-A client gives its name in `initialize`, or with each request. Clients with a row were observed, by
-their own logs or by the requests that their model received.
+A client gives its name in `initialize`, or with each request. A client without a row gets what
+every client can use.
 """
 
 from __future__ import annotations
