@@ -28,6 +28,8 @@ from limner.catalogue.vision import vision_models
 from limner.client import Limner, create_image_tools
 from limner.dollars import format_usd
 from limner.frontends.cli.main import COMMANDS
+from limner.frontends.mcp.offers import COMPILED
+from limner.frontends.mcp.tool_list import compile_offers
 from limner.providers.specs import all_specs
 from limner.settings import all_settings
 from limner.settings.custom_models import CustomModel
@@ -247,6 +249,7 @@ def main() -> int:
     FOLDER.mkdir(parents=True, exist_ok=True)
     files = {FOLDER / name: MADE + "".join(page()) for name, page in PAGES.items()}
     files[python_options.FILE] = "".join(python_options.module())
+    files[COMPILED] = compile_offers().decode()
     for path, text in files.items():
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue

@@ -189,6 +189,7 @@ WORDS: dict[str, list[tuple[list[str], bytes]]] = {
         (["a fox", "--provider", "evil", "--debug"], b""),
     ],
     "edit": [(["note.png", "make it blue", "--provider", "illustrator"], b"")],
+    "render": [(["evil.svg"], b""), (["-"], b'digraph { a -> "\x1b[2J" }')],
     "inspect": [(["evil.svg", "What is it?"], b""), ([ESCAPES, LINES, BIDI, "What?"], b"")],
     "fit": [(["note.png", ESCAPES, BIDI], b"")],
     "show": [(["note.png"], b""), ([ESCAPES, "--json"], b"")],

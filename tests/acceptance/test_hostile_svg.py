@@ -89,7 +89,7 @@ HOSTILE: dict[str, tuple[str, type[LimnerError]]] = {
     "no document": ("a fox, please", CorruptImage),
     "a document that breaks off": (document("<g>")[:-8], CorruptImage),
     "another kind of document": ("<html><body>a fox</body></html>", CorruptImage),
-    "an asset nobody has": (document('<asset name="../../etc/passwd"/>'), InputInvalid),
+    "an asset without a size": (document('<asset name="../../etc/passwd"/>'), UnsafeSvg),
 }
 
 

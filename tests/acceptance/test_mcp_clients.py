@@ -26,6 +26,7 @@ pytestmark = pytest.mark.slow
 TOOLS = [
     "image_generate",
     "image_edit",
+    "image_render",
     "inspect_image",
     "image_fit",
     "image_job",

@@ -27,6 +27,7 @@ def calls(studio: Studio, handle: str) -> list[tuple[str, dict[str, Any]]]:
     (studio.cwd / "two.png").write_bytes(picture(64, 64))
     return [
         ("image_edit", {"image": handle, "prompt": "make it red"}),
+        ("image_render", {"source": '{"type": "pie", "values": {"a": 1, "b": 2}}'}),
         ("inspect_image", {"path": "two.png", "question": "How large is it?"}),
         ("image_fit", {"image": handle}),
         ("image_recall", {"handle": handle}),

@@ -105,6 +105,7 @@ SUCCEEDING = {
     "chat": ["chat", "-p", "hello", "--model", "limner/offline"],
     "generate": ["generate", "a cat", "--dry-run"],
     "edit": ["edit", "cat.png", "a dog", "--dry-run"],
+    "render": ["render", "chart.json"],
     "inspect": ["inspect", "cat.png", "How large is it?"],
     "fit": ["fit", "cat.png"],
     "show": ["show", "cat.png"],
@@ -127,6 +128,7 @@ FAILING = {
     "chat": ["chat", "-p"],
     "generate": ["generate", " "],
     "edit": ["edit", "cat.png", " "],
+    "render": ["render", "cat.png"],
     "inspect": ["inspect", "cat.png"],
     "fit": ["fit", "cat.png", "--for", "nobody/nothing"],
     "show": ["show"],
@@ -151,6 +153,7 @@ def test_json_is_exactly_one_object_on_standard_output(cli: CommandLine) -> None
     # `codex` becomes another program, whose output is its own.
     assert [*SUCCEEDING] == [*FAILING] == [name for name in COMMANDS if name != "codex"]
     Image.new("RGB", (64, 48), "orange").save(cli.studio.cwd / "cat.png")
+    (cli.studio.cwd / "chart.json").write_text('{"type": "pie", "values": {"a": 1, "b": 2}}')
     (cli.studio.cwd / "costs.csv").write_text("start_time,amount_value\n1794700800,0\n")
     # A key, so that somebody could draw from pictures; and eyes that need none.
     cli.studio.env |= {"OPENAI_API_KEY": "sk-0", "LIMNER_MODEL_ROLES_VISION": "limner/eyes"}

@@ -1,7 +1,7 @@
 """The compiled lists of tools and resources -> what a client gets: what its revision allows.
 
-`offers.json` is compiled from the declarations of the tools, which take long to import. A test
-compares the two. `python -m limner.frontends.mcp.tool_list` compiles it.
+`offers.json` is compiled from the declarations of the tools, which take long to import. `make
+format` compiles it, and a test compares the two.
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ from limner.frontends.mcp.protocol import WITH_HINTS, WITH_STRUCTURE, ConnectedC
 from limner.frontends.mcp.quirks import quirks_of
 
 COMPILED = Path(__file__).with_name("offers.json")
+_TOOLS = Path(__file__).parents[2] / "tools" / "built_in"
 _PLUGINS = b"[limner.tools]"
 _PACKAGE_ENDS = (".dist-info", ".egg-info")
 
 
 class Offers(msgspec.Struct, frozen=True, kw_only=True):
-    """What the server offers, as the newest revision has it."""
+    """What the server offers, as the newest revision has it; ``modules`` declare the tools."""
 
+    modules: list[str]
     tools: list[dict[str, Any]]
     templates: list[dict[str, Any]]
 
@@ -41,7 +43,7 @@ def compiled() -> Offers:
 @cache
 def offered() -> Mapping[str, Mapping[str, Any]]:
     """Return every tool by name; tools of installed packages come last."""
-    if _has_plugins():
+    if _has_plugins() or compiled().modules != tool_modules():
         return import_module("limner.frontends.mcp.tool_list").offered()
     return {tool["name"]: tool for tool in compiled().tools}
 
@@ -72,6 +74,12 @@ def _for_client(tool: Mapping[str, Any], unknown: set[str], to_show: str) -> dic
     if to_show and "outputSchema" not in tool:
         found["description"] = f"{tool['description']} {to_show}"
     return found
+
+
+def tool_modules() -> list[str]:
+    """The names of the modules with limner's own tools, found without importing one."""
+    with os.scandir(_TOOLS) as entries:
+        return sorted(one.name for one in entries if one.name.endswith(".py"))
 
 
 def _has_plugins() -> bool:

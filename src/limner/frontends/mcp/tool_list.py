@@ -1,7 +1,4 @@
-"""The declarations of the tools -> the MCP tool list, always in the same order.
-
-Run as a program, this module compiles the list that the server sends to most clients.
-"""
+"""The declarations of the tools -> the MCP tool list, always in the same order."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from limner.frontends.mcp.image_job import IMAGE_JOB
-from limner.frontends.mcp.offers import COMPILED, Offers
+from limner.frontends.mcp.offers import Offers, tool_modules
 from limner.frontends.mcp.resources import TEMPLATES
 from limner.frontends.mcp.spend import SPEND
 from limner.tools.base import Tool
@@ -58,9 +55,11 @@ def offered() -> Mapping[str, Mapping[str, Any]]:
     return {tool["name"]: tool for tool in (*_own(), *_plugins())}
 
 
-def compile_offers() -> Offers:
-    """Return what the server offers without the tools of other packages."""
-    return Offers(tools=_own(), templates=[dict(one) for one in TEMPLATES])
+def compile_offers() -> bytes:
+    """Return the text of `offers.json`: what the server offers without other packages."""
+    templates = [dict(one) for one in TEMPLATES]
+    offers = Offers(modules=tool_modules(), tools=_own(), templates=templates)
+    return msgspec.json.format(msgspec.json.encode(offers), indent=1)
 
 
 def _own() -> list[dict[str, Any]]:
@@ -116,7 +115,3 @@ def _renamed(schema: Mapping[str, Any], names: Mapping[str, str]) -> Mapping[str
         return schema
     properties = {names.get(name, name): value for name, value in schema["properties"].items()}
     return {**schema, "properties": properties}
-
-
-if __name__ == "__main__":
-    COMPILED.write_bytes(msgspec.json.format(msgspec.json.encode(compile_offers()), indent=1))
