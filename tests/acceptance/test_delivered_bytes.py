@@ -69,10 +69,13 @@ async def fail_after_the_answer(
     async with studio.connect(openai).open() as lim:
         drawing = asyncio.create_task(lim.generate("a fox", provider="openai-image"))
         await openai.wait_until("generate")
-        with spoil(lim):
-            gate.open()
-            with pytest.raises(LimnerError) as caught:
-                await drawing
+        try:
+            with spoil(lim):
+                gate.open()
+                with pytest.raises(LimnerError) as caught:
+                    await drawing
+        finally:
+            gate.open()  # or the call would never end, and the program would wait for it
     return caught.value
 
 
