@@ -174,6 +174,21 @@ IMAGE_GENERATE = (
         "test_a_time_out_may_be_billed_names_its_job_and_is_recovered_later",
         "The job survives its time-out and can be recovered.",
     ),
+    true(
+        "twenty calls at once on the default path give twenty files",
+        "acceptance/test_upstream_defects.py",
+        "test_p11_twenty_parallel_calls_on_the_default_path_give_twenty_files",
+    ),
+    true(
+        "the file is written whole or not at all",
+        "storage/test_storage_files.py",
+        "test_a_write_that_fails_half_way_leaves_nothing",
+    ),
+    true(
+        "a toolset decides which tools a turn may call",
+        "tools/test_tools_registry.py",
+        "test_a_tool_that_may_not_run_does_not_run",
+    ),
 )
 
 INSPECT_IMAGE = (
