@@ -47,7 +47,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     disk_shots: int = 10
     memory_rounds: int = 3
     threads: int = 200
-    idle: int = 1000
+    # With the threads, as many clients as a server takes (`ServerLimits.connections`).
+    idle: int = 800
     crowd_rounds: int = 5
 
 
