@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from limner.display_text import clean_line
 from limner.errors import InputInvalid, NoProvider
 from limner.illustrator import assets
 from limner.illustrator.compose import compose, used_assets
@@ -65,12 +66,12 @@ def _from_svg(svg: str) -> Illustration:
         )
     found = {name: find_asset(name) for name in names}
     matched = [
-        {"words": name, "asset": known, "count": None, "colour": None}
+        {"words": clean_line(name), "asset": known, "count": None, "colour": None}
         for name, known in found.items()
         if known is not None
     ]
     missing = [
-        {"name": name, "nearest": assets.nearest(name)}
+        {"name": clean_line(name), "nearest": assets.nearest(name)}
         for name, known in found.items()
         if known is None
     ]

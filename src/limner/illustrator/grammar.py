@@ -257,6 +257,7 @@ UNSUPPORTED_WORDS = frozenset(
     {"logo", "logotype", "infographic", "diagram", "screenshot", "mockup", "website"}
 )
 
+MAX_GENRE_CHARS = 4_000
 # The genre of each pattern; the first that is found counts.
 GENRES: Sequence[tuple[str, str]] = (
     ("qr", r"\bqr[- ]?codes?\b"),
@@ -287,6 +288,9 @@ GENRES: Sequence[tuple[str, str]] = (
 def named_genres(prompt: str) -> Iterator[tuple[str, re.Match[str]]]:
     """Each genre that a prompt names, and where in the prompt on one line."""
     plain = " ".join(prompt.split())
+    # A longer prompt is no chart, and patterns take long on hostile words.
+    if len(plain) > MAX_GENRE_CHARS:
+        return
     for name, pattern in GENRES:
         if found := re.search(pattern, plain, re.IGNORECASE):
             yield name, found

@@ -5,18 +5,18 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from limner.errors import InputInvalid
 from limner.imaging.fonts import FONTS, replaced_family, style_for
 from limner.imaging.svg import SvgFacts
-from limner.rendering.document import RenderedDocument, draw_document, parse_document
-from limner.rendering.dot import parse_dot
-from limner.rendering.elements import Document
-from limner.rendering.mermaid import parse_mermaid
-from limner.rendering.text import missing_characters
+
+# Every list of tools loads this module, and few programs render anything.
+if TYPE_CHECKING:
+    from limner.rendering.document import RenderedDocument
+    from limner.rendering.elements import Document
 
 SourceFormat = Literal["limner", "svg", "dot", "mermaid"]
 Size = tuple[int, int]
@@ -28,9 +28,12 @@ _MAX_LISTED = 12
 _MERMAID = re.compile(
     r"(?:---|flowchart|graph|sequenceDiagram|classDiagram|stateDiagram|pie|timeline|mindmap)\b"
 )
-_COMMENTS = re.compile(r"^\s*(?://|#|%%).*$", re.MULTILINE)
+_COMMENTS = ("//", "#", "%%")
 _FORMATS = 'SVG, DOT, Mermaid, or the JSON of limner with a "type"'
-_DOT = re.compile(r"(?:strict\s+)?(?:di)?graph\b[^{\n]*\{", re.IGNORECASE)
+_DOT = re.compile(
+    r"(?:strict\s{1,9})?(?:di)?graph\b\s{0,9}(?:\w{1,99}|\"[^\"\n]{0,99}\")?\s{0,9}\{",
+    re.IGNORECASE,
+)
 
 
 class CompiledSource(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,9 +88,10 @@ def detect_format(source: str) -> SourceFormat:
         return "svg"
     if text.startswith("{"):
         return "limner"
-    if _DOT.match(_COMMENTS.sub("", text).lstrip()):
+    start = _after_comments(text)
+    if _DOT.match(text, start):
         return "dot"
-    if _MERMAID.match(_COMMENTS.sub("", text).lstrip()):
+    if _MERMAID.match(text, start):
         return "mermaid"
     raise InputInvalid(
         f"the source starts with {text[:40]!r}, which is no format that limner renders",
@@ -96,19 +100,38 @@ def detect_format(source: str) -> SourceFormat:
     )
 
 
+def _after_comments(text: str) -> int:
+    """Where the first line starts that is neither blank nor a comment."""
+    start = 0
+    for line in text.splitlines(keepends=True):
+        plain = line.strip()
+        if plain and not plain.startswith(_COMMENTS):
+            return start + line.index(plain)
+        start += len(line)
+    return start
+
+
 def _draw_json(source: str, size: Size | None) -> RenderedDocument:
+    from limner.rendering.document import draw_document, parse_document  # noqa: PLC0415
+
     return draw_document(parse_document(source), size)
 
 
 def _draw_dot(source: str, size: Size | None) -> RenderedDocument:
+    from limner.rendering.dot import parse_dot  # noqa: PLC0415 - loaded on first use
+
     return _draw_parsed(*parse_dot(source), size)
 
 
 def _draw_mermaid(source: str, size: Size | None) -> RenderedDocument:
+    from limner.rendering.mermaid import parse_mermaid  # noqa: PLC0415 - loaded on first use
+
     return _draw_parsed(*parse_mermaid(source), size)
 
 
 def _draw_parsed(document: Document, notes: list[str], size: Size | None) -> RenderedDocument:
+    from limner.rendering.document import draw_document  # noqa: PLC0415 - loaded on first use
+
     drawn = draw_document(document, size)
     return msgspec.structs.replace(drawn, notes=(*notes, *drawn.notes))
 
@@ -121,6 +144,8 @@ _DRAWERS: Mapping[SourceFormat, Callable[[str, Size | None], RenderedDocument]] 
 
 
 def _font_notes(facts: SvgFacts) -> list[str]:
+    from limner.rendering.text import missing_characters  # noqa: PLC0415 - loaded on first use
+
     notes = [
         f"{name} is not bundled; the text is set in {FONTS[style_for(families)].family}."
         for families in facts.families[:_MAX_LISTED]

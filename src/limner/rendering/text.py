@@ -7,8 +7,10 @@ ignored: it makes text a little narrower, never wider.
 from __future__ import annotations
 
 import struct
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from functools import cache
+from itertools import accumulate
 
 import msgspec
 
@@ -17,6 +19,7 @@ from limner.imaging.fonts import FOLDER, FONTS, FontStyle
 LINE_HEIGHT = 1.25
 # A character that no bundled font has is drawn as a box of about this width.
 _UNKNOWN_WIDTH = 0.6
+_MAX_LINE_CHARS = 500
 
 
 class FontMetrics(msgspec.Struct, frozen=True):
@@ -107,21 +110,28 @@ def shorten(
     font = metrics(style, bold=bold)
     if font.width(text, size) <= max_width:
         return text
-    while text and font.width(f"{text}…", size) > max_width:
-        text = text[:-1].rstrip()
-    return f"{text}…"
+    room = max_width - font.width("…", size)
+    return f"{text[: _fitting(text, font, size, room)].rstrip()}…"
 
 
 def _pieces(words: list[str], font: FontMetrics, size: float, max_width: float) -> Iterator[str]:
     for word in words:
-        rest = word
-        while len(rest) > 1 and font.width(rest, size) > max_width:
-            end = 1
-            while font.width(rest[: end + 1], size) <= max_width:
-                end += 1
-            yield rest[:end]
-            rest = rest[end:]
-        yield rest
+        if font.width(word, size) <= max_width:
+            yield word
+            continue
+        start = 0
+        while start < len(word):
+            # No more characters than these can fit, however narrow they are.
+            ahead = word[start : start + _MAX_LINE_CHARS]
+            end = start + max(_fitting(ahead, font, size, max_width), 1)
+            yield word[start:end]
+            start = end
+
+
+def _fitting(text: str, font: FontMetrics, size: float, room: float) -> int:
+    """How many of the first characters fit into a room."""
+    ends = accumulate(font.width(char, size) for char in text)
+    return bisect_right(list(ends), room)
 
 
 def _tables(data: bytes) -> dict[str, int]:
