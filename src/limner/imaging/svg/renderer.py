@@ -11,7 +11,7 @@ import resvg_py
 from limner.errors import ImageTooLarge, UnsafeSvg
 from limner.imaging.fonts import FONTS, style_for
 from limner.imaging.limits import WorkerLimits
-from limner.imaging.svg import Asset, SvgFacts, rules
+from limner.imaging.svg import Asset, rules
 from limner.imaging.svg.assets import place_assets
 from limner.imaging.svg.parser import SVG_NAMESPACE, Element, parse
 
@@ -32,6 +32,15 @@ _PIXEL_LENGTH = re.compile(r"\s*\+?(\d+(?:\.\d*)?|\.\d+)(?:px)?\s*")
 _FONT_FILES = [path for font in FONTS.values() for path in font.paths]
 _SANS = FONTS["sans"].family
 _FAMILY_RULE = re.compile(r"font-family\s*:\s*([^;}]+)", re.IGNORECASE)
+
+
+class SvgFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a document says of itself: its size in pixels, its font families and all its text."""
+
+    width: int
+    height: int
+    families: tuple[str, ...]
+    text: str
 
 
 def render(
