@@ -36,7 +36,7 @@ from limner.imaging.process import (
     WorkerReply,
 )
 from limner.imaging.provenance import INSTALL_C2PA, Manifest, has_c2pa
-from limner.imaging.svg import Asset, SvgFacts
+from limner.imaging.svg import Asset
 from limner.thread_pool import ThreadPool
 
 T = TypeVar("T")
@@ -56,7 +56,8 @@ class Imaging:
     job once. Cancelling a call kills the worker that runs it.
 
     PNG, JPEG, GIF and WebP are always accepted; ``accept`` names further formats, as the setting
-    ``images.accept`` spells them.
+    ``images.accept`` spells them. ``program`` is the module that a worker runs: `worker`, or one
+    that does its jobs and more, which `run` names.
     """
 
     def __init__(
@@ -65,8 +66,9 @@ class Imaging:
         workers: int = DEFAULT_WORKERS,
         limits: WorkerLimits = DEFAULT_LIMITS,
         accept: Collection[str] = ALWAYS_ACCEPTED,
+        program: str = WORKER,
     ) -> None:
-        self._workers = _Workers(replace(limits, accept=accepted_formats(accept)))
+        self._workers = _Workers(replace(limits, accept=accepted_formats(accept)), program)
         self._max_pixels = limits.max_pixels
         self._threads = ThreadPool(workers, name="limner-imaging")
         # One OCR worker is enough: it uses several processors by itself, and its models are large.
@@ -230,17 +232,14 @@ class Imaging:
             error.untrusted = False  # the caller wrote the document that the message quotes
             raise
 
-    async def measure_svg(self, document: str) -> SvgFacts:
-        """Parse an SVG document, and say how large it is and which fonts and text it has.
+    async def run(self, op: str, payload: bytes, **arguments: Any) -> bytes:
+        """Run a job that only the program of this pool knows, and return its reply.
 
         Raises:
-            ImageError: as `render_svg`.
+            ImageError: as `verify`.
+            InputInvalid: the job says so.
         """
-        try:
-            return _decode((await self._do("measure_svg", document.encode())).payload, SvgFacts)
-        except ImageError as error:
-            error.untrusted = False  # the caller wrote the document that the message quotes
-            raise
+        return (await self._do(op, payload, **arguments)).payload
 
     async def aclose(self) -> None:
         """End the workers; calls in progress fail with RuntimeError."""

@@ -21,15 +21,6 @@ class Asset(msgspec.Struct, frozen=True):
     body: str
 
 
-class SvgFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a document says of itself: its size in pixels, its font families and all its text."""
-
-    width: int
-    height: int
-    families: tuple[str, ...]
-    text: str
-
-
 def mentioned_assets(document: str) -> frozenset[str]:
     """The names in the ``<asset name="…">`` elements of a document.
 

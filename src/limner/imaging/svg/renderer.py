@@ -11,7 +11,7 @@ import resvg_py
 from limner.errors import ImageTooLarge, UnsafeSvg
 from limner.imaging.fonts import FONTS, style_for
 from limner.imaging.limits import WorkerLimits
-from limner.imaging.svg import Asset, SvgFacts, rules
+from limner.imaging.svg import Asset, rules
 from limner.imaging.svg.assets import place_assets
 from limner.imaging.svg.parser import SVG_NAMESPACE, Element, parse
 
@@ -35,6 +35,15 @@ _FAMILY_RULE = re.compile(r"font-family\s*:\s*([^;}]+)", re.IGNORECASE)
 _FONT_RULE = re.compile(r"(?<![\w-])font\s*:\s*([^;}]+)", re.IGNORECASE)
 _FONT_SIZE = re.compile(r"[\d.]+[a-z%]+|(?:xx?-)?(?:small|large)|medium", re.IGNORECASE)
 _FONT_WEIGHT = re.compile(r"bold(?:er)?|lighter|[1-9]00", re.IGNORECASE)
+
+
+class SvgFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a document says of itself: its size in pixels, its font families and all its text."""
+
+    width: int
+    height: int
+    families: tuple[str, ...]
+    text: str
 
 
 def render(
