@@ -102,9 +102,7 @@ def _draw_point(canvas: Canvas, mark: Mark, color: str) -> None:
         _draw_tag(canvas, mark.label, color, x + radius * 1.6, y + size * 0.8, above=True)
 
 
-def _draw_tag(
-    canvas: Canvas, label: str, color: str, x: float, y: float, *, above: bool
-) -> None:
+def _draw_tag(canvas: Canvas, label: str, color: str, x: float, y: float, *, above: bool) -> None:
     """Words on a ground of the mark's colour, within the picture."""
     size = max(canvas.unit * _TEXT, _MIN_TEXT)
     wide, high = width(label, size, bold=True) + size * 0.8, size * 1.5

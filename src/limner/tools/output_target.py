@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
-from limner.errors import InputInvalid, NotFound, OutputExists, ReachDenied
+from limner.errors import InputInvalid, NotFound, OutputExists, ReachDenied, UserError
+from limner.imaging.formats import OutputFormat
 from limner.pictures.take import Pictures
 from limner.storage.files import check_new
 from limner.tools.base import ApprovalPolicy, ToolContext
@@ -16,6 +18,16 @@ from limner.tools.consent import approve_write
 from limner.tools.file_lookup import plain_path
 
 SOME_NAME = "new.png"
+FORMATS: Mapping[str, OutputFormat] = {
+    ".png": "png",
+    ".jpg": "jpeg",
+    ".jpeg": "jpeg",
+    ".webp": "webp",
+}
+# Formats that people name and that limner does not write.
+UNWRITABLE = frozenset(
+    {".gif", ".bmp", ".tif", ".tiff", ".avif", ".heic", ".heif", ".ico", ".jxl", ".svg", ".pdf"}
+)
 
 
 class OutputTarget(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,3 +118,21 @@ class OutputTargets(msgspec.Struct, frozen=True, kw_only=True):
                 )
                 denied.args = (denied.message,)
             raise
+
+
+def format_of(out: str) -> OutputFormat | None:
+    """The format that the name of a file asks for; None if it asks for none, or is a folder's.
+
+    Raises:
+        UserError: limner does not write that format.
+    """
+    path = Path(out)
+    suffix = path.suffix.lower()
+    if out.endswith(("/", os.sep)) or path.is_dir():
+        return None
+    if suffix in UNWRITABLE:
+        raise UserError(
+            f"limner does not write {suffix[1:].upper()} files",
+            hint="Give the file a name with .png, .jpg or .webp at its end.",
+        )
+    return FORMATS.get(suffix)

@@ -13,17 +13,16 @@ from msgspec import Meta
 
 from limner.content import Picture
 from limner.errors import InputInvalid
-from limner.imaging.formats import BY_MIME, OutputFormat, format_of_suffix
+from limner.imaging.formats import BY_MIME, OutputFormat
 from limner.imaging.transform import Flip, TransformRequest
-from limner.money.paid_call import finish_despite_cancellation
+from limner.rendering.marks import Mark
 from limner.tools.base import ToolContext
 from limner.tools.declaration import ImageText, PathText
 from limner.tools.in_flight import InFlight
 from limner.tools.output_file import OutputWriter
-from limner.tools.output_target import OutputTarget, OutputTargets
+from limner.tools.output_target import OutputTarget, OutputTargets, format_of
 from limner.tools.regions import RegionArgument
 from limner.tools.sources import SourceLoader
-from limner.rendering.marks import Mark
 
 MAX_EDGE = 16_384
 MAX_MARKS = 100
@@ -164,9 +163,7 @@ class PictureTransformer(msgspec.Struct, frozen=True, kw_only=True):
                 arguments.output_path, context, overwrite=arguments.overwrite
             )
             with self.in_flight.writing(target.path, overwrite=target.overwrite):
-                return await finish_despite_cancellation(
-                    self._make(original, request, target, context)
-                )
+                return await self._make(original, request, target, context)
 
     async def _make(
         self,
@@ -233,7 +230,7 @@ def _request(
 
 
 def _format(arguments: TransformArguments, original: Picture) -> OutputFormat:
-    named = None if arguments.output_path is None else format_of_suffix(arguments.output_path)
+    named = None if arguments.output_path is None else format_of(arguments.output_path)
     if arguments.format is not None:
         if named not in (None, arguments.format):
             raise InputInvalid(
@@ -253,7 +250,7 @@ def _resize(text: str | None) -> dict[str, Any]:
         return {}
     if percent := _PERCENT.fullmatch(text):
         scale = float(percent[1]) / 100
-        if 0 < scale <= 100:  # noqa: PLR2004 - a hundred times
+        if 0 < scale <= 100:
             return {"scale": scale}
     elif (size := _SIZE.fullmatch(text)) and any(size.groups()):
         wide, high = (None if edge is None else int(edge) for edge in size.groups())

@@ -6,8 +6,10 @@ Runs inside a worker only.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import islice
+from operator import itemgetter
 
 from PIL import Image, ImageChops, ImageFilter
 
@@ -56,9 +58,9 @@ def _ground_colours(picture: Image.Image) -> list[Colour]:
         rest = others
     if found[0][0] >= _MIN_SHARE:
         return [found[0][1]]
-    if len(found) == 2 and found[1][0] >= _MIN_SECOND_SHARE:  # noqa: PLR2004 - a checkerboard
-        if found[0][0] + found[1][0] >= _MIN_SHARE:
-            return [colour for _, colour in found]
+    both = sum(share for share, _ in found)
+    if both >= _MIN_SHARE and found[-1][0] >= _MIN_SECOND_SHARE:  # a checkerboard
+        return [colour for _, colour in found]
     share = round(100 * found[0][0])
     raise ImageError(
         f"the background is not flat: only {share} % of the edge has one colour",
@@ -106,50 +108,35 @@ def _near(picture: Image.Image, colour: Colour) -> Image.Image:
 
 
 def _connected_to_edge(mask: Image.Image) -> Image.Image:
-    """The white parts of a mask that touch its edge: runs in rows, joined with those above them."""
+    """The white parts of a mask that touch its edge: runs in its rows, and the runs beside them."""
     wide, high = mask.size
     data = mask.tobytes()
     rows = [
         [found.span() for found in _RUN.finditer(data[row * wide : (row + 1) * wide])]
         for row in range(high)
     ]
-    starts = [0]
-    for runs in rows:
-        starts.append(starts[-1] + len(runs))
-    outside = len(data)  # one more than there can be runs
-    parent = {outside: outside}
-    parent |= {number: number for number in range(starts[-1])}
-
-    def find(number: int) -> int:
-        while parent[number] != number:
-            parent[number] = parent[parent[number]]
-            number = parent[number]
-        return number
-
-    for row, runs in enumerate(rows):
-        for place, (start, end) in enumerate(runs):
-            if row in (0, high - 1) or start == 0 or end == wide:
-                parent[find(starts[row] + place)] = find(outside)
-    for row, (above, below) in enumerate(pairwise(rows)):
-        for one, other in _overlapping(above, below):
-            parent[find(starts[row] + one)] = find(starts[row + 1] + other)
+    waiting = [
+        (row, run)
+        for row, runs in enumerate(rows)
+        for run in runs
+        if row in (0, high - 1) or run[0] == 0 or run[1] == wide
+    ]
+    seen = set(waiting)
     kept = bytearray(len(data))
-    for row, runs in enumerate(rows):
-        for place, (start, end) in enumerate(runs):
-            if find(starts[row] + place) == find(outside):
-                kept[row * wide + start : row * wide + end] = b"\xff" * (end - start)
+    while waiting:
+        row, run = waiting.pop()
+        kept[row * wide + run[0] : row * wide + run[1]] = b"\xff" * (run[1] - run[0])
+        for near in (row - 1, row + 1):
+            if 0 <= near < high:
+                found = {(near, other) for other in _beside(run, rows[near])} - seen
+                seen |= found
+                waiting += found
     return Image.frombytes("L", mask.size, bytes(kept))
 
 
-def _overlapping(
-    above: Sequence[tuple[int, int]], below: Sequence[tuple[int, int]]
-) -> Iterator[tuple[int, int]]:
-    """The places of runs in two rows that touch each other."""
-    one = other = 0
-    while one < len(above) and other < len(below):
-        if above[one][0] < below[other][1] and below[other][0] < above[one][1]:
-            yield one, other
-        if above[one][1] < below[other][1]:
-            one += 1
-        else:
-            other += 1
+def _beside(run: tuple[int, int], runs: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """The runs of a row that touch a run of the next row."""
+    for other in islice(runs, bisect_right(runs, run[0], key=itemgetter(1)), None):
+        if other[0] >= run[1]:
+            return
+        yield other

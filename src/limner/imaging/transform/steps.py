@@ -100,7 +100,7 @@ def _turned(picture: Image.Image, request: TransformRequest) -> Image.Image:
         picture = picture.transpose(Image.Transpose[turn])
     elif degrees:
         fill = _fill(picture, request)
-        picture = picture.convert("RGBA") if len(fill) == 4 else flatten_on_white(picture)  # noqa: PLR2004 - with alpha
+        picture = picture.convert("RGBA") if len(fill) == 4 else flatten_on_white(picture)
         picture = picture.rotate(
             -degrees, resample=Image.Resampling.BICUBIC, expand=True, fillcolor=fill
         )
@@ -143,11 +143,11 @@ def _padded(picture: Image.Image, request: TransformRequest, limits: WorkerLimit
         return picture
     check_pixels((wide, high), max_pixels=limits.max_pixels)
     fill = _fill(picture, request)
-    result = Image.new("RGBA" if len(fill) == 4 else "RGB", (wide, high), fill)  # noqa: PLR2004 - with alpha
+    result = Image.new("RGBA" if len(fill) == 4 else "RGB", (wide, high), fill)
     place = (wide - picture.width) // 2, (high - picture.height) // 2
     if picture.has_transparency_data:
         layer = picture.convert("RGBA")
-        result.paste(layer, place, layer.getchannel("A") if len(fill) == 3 else None)  # noqa: PLR2004 - opaque
+        result.paste(layer, place, layer.getchannel("A") if len(fill) == 3 else None)
     else:
         result.paste(picture.convert("RGB"), place)
     return result
@@ -172,9 +172,7 @@ def _within_bytes(
         picture = picture.resize(size, Image.Resampling.LANCZOS)
 
 
-def _smallest_loss(
-    picture: Image.Image, request: TransformRequest, most: int
-) -> bytes | None:
+def _smallest_loss(picture: Image.Image, request: TransformRequest, most: int) -> bytes | None:
     data = encode(picture, request.to)
     if len(data) <= most:
         return data
