@@ -40,7 +40,7 @@ from limner.providers.specs import ILLUSTRATOR
 from limner.storage.files import write_new, write_numbered
 from limner.storage.incoming_files import IncomingFile
 from limner.storage.os_errors import disk_errors
-from limner.storage.temp_file import Source
+from limner.storage.temp_file import Source, Spliced
 from limner.tools.planning import Plan
 
 PNG = "image/png"
@@ -57,6 +57,17 @@ class OutputBytes(msgspec.Struct, frozen=True, kw_only=True):
     def suffix(self) -> str:
         """The suffix of the file."""
         return SUFFIXES[self.picture.mime]
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of the file; with a label it is larger than the picture."""
+        match self.source:
+            case bytes():
+                return len(self.source)
+            case Spliced():
+                return self.picture.size_bytes + len(self.source.inserted)
+            case _:
+                return self.picture.size_bytes
 
 
 Write = Callable[[OutputBytes], Path]

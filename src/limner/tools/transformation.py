@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
+from msgspec.structs import replace
 
 from limner.content import Picture
 from limner.errors import InputInvalid
@@ -173,10 +174,15 @@ class PictureTransformer(msgspec.Struct, frozen=True, kw_only=True):
         context: ToolContext,
     ) -> TransformedImage:
         pictures = self.sources.pictures
-        image, notes = await pictures.transform(
-            original, request, untrusted=context.has_read_untrusted
-        )
+        untrusted = context.has_read_untrusted
+        image, notes = await pictures.transform(original, request, untrusted=untrusted)
         content = await self.output.derived_bytes(image)
+        if request.max_bytes is not None and content.size_bytes > request.max_bytes:
+            # The label needs room too.
+            room = request.max_bytes - (content.size_bytes - image.size_bytes)
+            request = replace(request, max_bytes=max(room, 0))
+            image, notes = await pictures.transform(original, request, untrusted=untrusted)
+            content = await self.output.derived_bytes(image)
         path = await asyncio.to_thread(
             self.output.write,
             target.path,

@@ -13,7 +13,7 @@ Flip = Literal["horizontal", "vertical"]
 
 
 class TransformRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The steps in their order: overlay and blur, crop, rotate, flip, cut out, resize, pad, encode.
+    """The steps in their order: blur, overlay, crop, rotate, flip, cut out, resize, pad, encode.
 
     All positions are pixels of the upright original.
 

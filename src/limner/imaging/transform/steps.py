@@ -42,10 +42,10 @@ def transform(
     """
     _, opened = open_picture(data, limits=limits)
     picture = convert_to_srgb(turn_upright(opened.image, opened.orientation))
-    if request.overlay is not None:
-        picture = _overlaid(picture, request.overlay, limits)
     for part in request.blur:
         picture = _blurred(picture, part)
+    if request.overlay is not None:
+        picture = _overlaid(picture, request.overlay, limits)
     if request.crop is not None:
         picture = picture.crop(_box(request.crop, picture, "crop"))
     picture = _turned(picture, request)

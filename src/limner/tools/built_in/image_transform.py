@@ -31,7 +31,7 @@ IMAGE_TRANSFORM = ToolDeclaration(
     description="Make a new picture from one, exactly and free of charge: crop, rotate, flip, "
     "resize, pad, make a flat background transparent (cut_out), make parts unreadable (blur), draw "
     "boxes, arrows and numbered points (marks), convert, compress to a size (max_bytes). Steps "
-    "happen in this order: marks, blur, crop, rotate, flip, cut_out, resize, pad. All positions "
+    "happen in this order: blur, marks, crop, rotate, flip, cut_out, resize, pad. All positions "
     "are pixels of the original, which does not change.",
     arguments=TransformArguments,
     answer=TransformAnswer,
