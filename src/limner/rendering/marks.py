@@ -48,7 +48,7 @@ def draw_marks(marks: Sequence[Mark], wide: int, high: int) -> str:
     for mark in marks:
         if len(mark.at) != _NUMBERS[mark.shape]:
             raise InputInvalid(
-                f"a {mark.shape} needs {_NUMBERS[mark.shape]} numbers, and has {len(mark.at)}",
+                f"{mark.shape}: at needs {_NUMBERS[mark.shape]} numbers, and has {len(mark.at)}",
                 field="marks",
             )
         _DRAWERS[mark.shape](canvas, mark, parse_colour(mark.color, field="marks"))
