@@ -495,7 +495,7 @@ async def test_property_no_messages_make_it_go_on_for_ever(
 ) -> None:
     shape = {"type": "object", "properties": {}}
     offers = [*OFFERS, ToolOffer(name="shot", description="", schema=shape)]
-    history: list[dict[str, Any]] = [user(words) for words in messages]
+    history: list[Any] = [user(words) for words in messages]
     most = sum(len(split_steps(words)) for words in messages)
     for number in range(most + 1):
         answer = await OfflineModel().ask(Prompt(items=history, tools=offers))

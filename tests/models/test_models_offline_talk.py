@@ -109,6 +109,13 @@ def test_an_inspection_is_passed_on_or_what_became_of_it(output: Any, told: str)
     assert next_step([*ONE, user("what is it?"), call, output]) == told
 
 
+def test_a_look_that_sees_nothing_is_helped_by_the_words_of_the_drawing() -> None:
+    eyes = "Answer: limner/eyes cannot see objects, people or scenes, so it cannot answer that."
+    call = called("inspect_image", "c2", path="/g/ab.png", question="is it a robot?")
+    history = [*ONE, user("is it a robot?"), call, answered("c2", {"text": eyes})]
+    assert next_step(history) == f'{eyes}\n\nIt was drawn from these words: "a red robot".'
+
+
 def test_what_was_recalled_is_told() -> None:
     call = called("image_recall", "c2", handle=ROBOT)
     size = {"width": 1024, "height": 1024}
@@ -169,7 +176,7 @@ def test_a_document_and_a_look_at_it_are_two_steps() -> None:
 
 
 async def test_messages_typed_ahead_are_answered_one_by_one_in_their_order() -> None:
-    history: list[dict[str, Any]] = [user("draw a robot")]
+    history: list[Any] = [user("draw a robot")]
     said_so_far: list[str] = []
 
     async def ask() -> str:

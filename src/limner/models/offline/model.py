@@ -123,7 +123,7 @@ def _serve(one: OpenRequest, album: Album, tools: Tools) -> tuple[list[str], Too
         deed = next(deeds, None)
         if deed is None:
             return told, found
-        told.append(report(deed, redrawn=rule.name in CHANGES))
+        told.append(report(deed, redrawn=rule.name in CHANGES, album=album))
         album = album.with_mentioned(deed.pictures)
         if not deed.ok:
             break

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from limner.dollars import format_usd
 from limner.errors import NANO_PER_USD
-from limner.models.offline.album import AlbumPicture
+from limner.models.offline.album import Album, AlbumPicture
 from limner.models.offline.transcript import (
     ABORTED,
     EDIT,
@@ -24,6 +24,7 @@ NAME = "limner/offline"
 IS_A_RULE = f"(This is {NAME}: rules, not a language model.)"
 KEY = "OPENAI_API_KEY"
 MAX_LISTED_TOOLS = 12
+CANNOT_SEE = "limner/eyes cannot see objects"
 TO_CROP = "To cut a part out of a file, type: limner fit FILE --region X,Y,WIDTH,HEIGHT --out PART"
 A_REAL_MODEL = f"For a model that understands, set {KEY}, or store it: limner keys set {KEY}"
 
@@ -70,7 +71,7 @@ def whereabouts(picture: AlbumPicture) -> str:
     return f"The picture is {picture.name}{known}."
 
 
-def report(deed: PastAction, *, redrawn: bool) -> str:
+def report(deed: PastAction, *, redrawn: bool, album: Album) -> str:
     """What a tool did; ``redrawn`` if the picture is another version of an earlier one."""
     if not deed.ok:
         return _failure(deed)
@@ -82,7 +83,18 @@ def report(deed: PastAction, *, redrawn: bool) -> str:
             f"Here it is again: picture {handle[:12]}{f' ({_dimensions(size)})' if size else ''}."
         )
     text = deed.value.get("text", deed.value.get("help"))
-    return text if isinstance(text, str) else deed.words or "The tool is done."
+    if not isinstance(text, str):
+        return deed.words or "The tool is done."
+    return "\n\n".join([text, *_known_words(deed, album, text)])
+
+
+def _known_words(deed: PastAction, album: Album, text: str) -> list[str]:
+    """The words that a picture was drawn from, if the look at it did not say what it shows."""
+    orders = [album.find(picture).order or {} for picture in deed.pictures]
+    prompts = [str(order["prompt"]) for order in orders if "prompt" in order]
+    if deed.tool != INSPECT or CANNOT_SEE not in text or not prompts:
+        return []
+    return [f'It was drawn from these words: "{prompts[0]}".']
 
 
 def _failure(deed: PastAction) -> str:
