@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from limner.models.offline.model import answer
+from limner.tools.built_in.asset_search import ASSET_SEARCH
 from limner.tools.built_in.image_edit import IMAGE_EDIT
 from limner.tools.built_in.image_generate import IMAGE_GENERATE
 from limner.tools.built_in.image_recall import IMAGE_RECALL
@@ -17,7 +18,14 @@ from limner.wires.base import Prompt, ToolOffer
 
 ROBOT, CAT, PHOTO = "ab" * 32, "cd" * 32, "ef" * 32
 
-TOOLS = (IMAGE_GENERATE, IMAGE_EDIT, IMAGE_RENDER, INSPECT_IMAGE, IMAGE_RECALL)
+TOOLS = (
+    IMAGE_GENERATE,
+    IMAGE_EDIT,
+    IMAGE_RENDER,
+    INSPECT_IMAGE,
+    IMAGE_RECALL,
+    ASSET_SEARCH,
+)
 OFFERS = [ToolOffer(name=tool.name, description="", schema=tool.schema) for tool in TOOLS]
 
 Step = tuple[str, dict[str, Any]] | str

@@ -247,7 +247,7 @@ def test_a_picture_in_the_message_is_what_the_message_is_about() -> None:
         ("it's ugly", SAY_WHAT_TO_CHANGE),
         ("write a poem", ONLY_PICTURES),
         ("use gpt-5 please", A_REAL_MODEL),
-        ("which icons do you have for coffee?", ASSETS),
+        ("which icons do you have?", ASSETS),
         ("render sales.json", READ_IT_YOURSELF.format(file="sales.json")),
     ],
 )
@@ -284,6 +284,7 @@ def test_what_no_rule_knows_is_answered_with_what_to_type(words: str) -> None:
         "- compare",
         "- edit a file, with a service that can",
         "- show again",
+        "- find ready-made pictures",
     ]
     assert last == (
         "For a model that understands, set OPENAI_API_KEY, or store it: limner keys set "
@@ -367,6 +368,14 @@ def test_a_document_in_the_message_is_rendered(words: str, arguments: dict[str, 
 def test_a_long_document_is_rendered_whole() -> None:
     long = f'<svg viewBox="0 0 9 9">{"<circle/>" * 5_000}</svg>'
     assert said(f"draw {long}") == ("image_render", {"source": long})
+
+
+def test_ready_made_pictures_are_searched_for() -> None:
+    words = "which icons do you have for coffee?"
+    assert said(words) == ("asset_search", {"words": "coffee"})
+    call = called("asset_search", "c2", words="coffee")
+    history = [*ONE, user(words), call, answered("c2", {"names": ["coffee", "teapot"]})]
+    assert next_step(history) == "Ready-made pictures: coffee, teapot."
 
 
 def test_pictures_are_listed_undone_and_kept() -> None:

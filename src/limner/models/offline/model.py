@@ -15,7 +15,7 @@ from limner.models.base import DEFAULT_TIMEOUT_S, ignore_text
 from limner.models.offline.album import Album, AlbumPicture
 from limner.models.offline.digest import digest
 from limner.models.offline.message import read_message, split_steps
-from limner.models.offline.named_tools import ToolCall
+from limner.models.offline.named_tools import OfflineCall
 from limner.models.offline.replies import IS_A_RULE, KEY, NAME, introduction, report
 from limner.models.offline.table import CHANGES, GO_ON, understand
 from limner.models.offline.transcript import (
@@ -39,7 +39,7 @@ class OfflineAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What to say, and the tool to call then; ``number`` is the open request that it is for."""
 
     words: str
-    call: ToolCall | None = None
+    call: OfflineCall | None = None
     number: int = 0
 
 
@@ -112,7 +112,7 @@ def _next(talk: Transcript, tools: Tools) -> OfflineAnswer:
     return OfflineAnswer(words="\n\n".join(told))
 
 
-def _serve(one: OpenRequest, album: Album, tools: Tools) -> tuple[list[str], ToolCall | None]:
+def _serve(one: OpenRequest, album: Album, tools: Tools) -> tuple[list[str], OfflineCall | None]:
     """What to say about a request so far, and the call that it needs next."""
     deeds, told = iter(one.deeds), list[str]()
     for step in _steps(one.request, album, tools):
@@ -146,7 +146,7 @@ def _steps(request: UserRequest, album: Album, tools: Tools) -> Iterator[UserReq
         yield replace(request, words=words, attached=() if number else request.attached)
 
 
-def _function_call(prompt: Prompt, call: ToolCall, number: int) -> dict[str, object]:
+def _function_call(prompt: Prompt, call: OfflineCall, number: int) -> dict[str, object]:
     """The item of a call, with an id that no other call of the conversation has."""
     point = json.dumps([list(prompt.items), call.tool, call.arguments], default=str)
     return items.function_call(

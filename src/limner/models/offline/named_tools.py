@@ -20,19 +20,19 @@ _USE = r"(?:use|call|run|start|invoke|try)(?: the)?(?: tool)? [\"'`]?"
 _JOINT = re.compile(r"^[\s\"'`:,]*(?:tool\b)?\s*(?:to|for|with|on|of|and)?\b[\s:,]*", re.IGNORECASE)
 
 
-class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
+class OfflineCall(msgspec.Struct, frozen=True, kw_only=True):
     """A tool to call."""
 
     tool: str
     arguments: Mapping[str, Any]
 
 
-def call_by_name(message: OfflineMessage) -> ToolCall | None:
+def call_by_name(message: OfflineMessage) -> OfflineCall | None:
     """The call of the tool that is named exactly: first in the message, or as in "use NAME"."""
     return _call(message, _is_called)
 
 
-def call_by_words(message: OfflineMessage) -> ToolCall | None:
+def call_by_words(message: OfflineMessage) -> OfflineCall | None:
     """The call of the tool whose name is in the words, as `take_shot` in "take a shot"."""
     said = {word.lower() for word in _WORD.findall(message.words)}
 
@@ -43,12 +43,12 @@ def call_by_words(message: OfflineMessage) -> ToolCall | None:
     return _call(message, is_said)
 
 
-def _call(message: OfflineMessage, is_meant: Callable[[str, str], bool]) -> ToolCall | None:
+def _call(message: OfflineMessage, is_meant: Callable[[str, str], bool]) -> OfflineCall | None:
     for offer in message.tools.values():
         if offer.name not in OWN_TOOLS and is_meant(offer.name, message.plain):
             arguments = _arguments(offer, message)
             if arguments is not None:
-                return ToolCall(tool=offer.name, arguments=arguments)
+                return OfflineCall(tool=offer.name, arguments=arguments)
     return None
 
 

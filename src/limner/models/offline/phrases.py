@@ -144,7 +144,7 @@ HOW_TO_WRITE = re.compile(
 ASSETS = re.compile(
     r"(?:search|find|list|look up|look for|which|what|show)(?: me)?(?: for)?(?: all| the| any)? ?"
     r"(?:assets?|ready-made pictures?|icons?|clip ?art|emojis?)\b"
-    r"(?: (?:of|for|named|called|about|do you have|are there))?\s?(?P<query>.{0,80})$"
+    r"(?: (?:of|for|named|called|about|do you have|are there)){0,2}\s?(?P<query>.{0,80})$"
 )
 OPINION = re.compile(r"(?:(?:it|this|that)(?:'s| is| looks?)|i (?:don't|do not|hate)|no,)\b")
 SURPRISE = re.compile(

@@ -16,6 +16,7 @@ from limner.models.offline.transcript import (
     OWN_TOOLS,
     RECALL,
     RENDER,
+    SEARCH,
     PastAction,
     drawn_in,
 )
@@ -42,6 +43,7 @@ _ABILITIES: Mapping[str, Sequence[str]] = {
     ),
     EDIT: ('edit a file, with a service that can: "remove the background of photo.png"',),
     RECALL: ('show again: "show the first one again"',),
+    SEARCH: ('find ready-made pictures: "search icons for coffee"',),
 }
 
 
@@ -82,6 +84,9 @@ def report(deed: PastAction, *, redrawn: bool, album: Album) -> str:
         return (
             f"Here it is again: picture {handle[:12]}{f' ({_dimensions(size)})' if size else ''}."
         )
+    if deed.tool == SEARCH:
+        names = _names(deed.value, "names")
+        return f"Ready-made pictures: {', '.join(names)}." if names else "There is none for that."
     text = deed.value.get("text", deed.value.get("help"))
     if not isinstance(text, str):
         return deed.words or "The tool is done."
@@ -123,9 +128,9 @@ def _drawn(deed: PastAction, *, redrawn: bool) -> str:
         lines = ["Here they are:", *(f"- {_picture(one)}" for one in made)]
     if redrawn:
         lines.append(f'It is now: "{value.get("prompt_used", "")}".')
-    lines += _names(value, "notes")
-    if missing := _names(value, "unmatched") + _names(value, "left_out"):
-        lines.append(f"Not understood, and so not drawn: {', '.join(missing)}.")
+    if value.get("account"):
+        lines.append(str(value["account"]))
+    lines += _names(value, "notes") if deed.tool == RENDER else []
     failed = value.get("failed")
     if isinstance(failed, list) and failed:
         lines.append(f"{len(cast('list[object]', failed))} could not be drawn.")

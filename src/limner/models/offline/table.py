@@ -20,7 +20,7 @@ from limner.models.offline.album import AlbumPicture
 from limner.models.offline.draw_requests import drawn_size, read_draw, read_idea
 from limner.models.offline.edits import adapt, resized
 from limner.models.offline.message import OfflineMessage
-from limner.models.offline.named_tools import ToolCall, call_by_name, call_by_words
+from limner.models.offline.named_tools import OfflineCall, call_by_name, call_by_words
 from limner.models.offline.replies import A_REAL_MODEL, introduction, whereabouts
 from limner.models.offline.sources import MARK
 from limner.models.offline.transcript import (
@@ -57,10 +57,10 @@ READ_IT_YOURSELF = (
 _KEPT = ("prompt", "size", "quality", "provider", "model", "seed", "background", "negative_prompt")
 _FILE_TO_RENDER = re.compile(r"(\S{1,200}\.(?:json|svg|dot|gv|mmd|mermaid|typ))\b", re.IGNORECASE)
 
-Step = ToolCall | str
+Step = OfflineCall | str
 
 
-class Rule(msgspec.Struct, frozen=True):
+class OfflineRule(msgspec.Struct, frozen=True):
     """A row of the table.
 
     Attributes:
@@ -76,17 +76,17 @@ class Rule(msgspec.Struct, frozen=True):
     follows: bool = True
 
 
-def understand(message: OfflineMessage) -> tuple[Rule, Step]:
+def understand(message: OfflineMessage) -> tuple[OfflineRule, Step]:
     """The first rule that knows the message, and its step with what the tool takes."""
     for rule in RULES:
         if rule.pattern.match(message.low or message.words.lower()):
             step = rule.act(message)
             if step is not None:
-                return rule, _offered(step, message) if isinstance(step, ToolCall) else step
+                return rule, _offered(step, message) if isinstance(step, OfflineCall) else step
     return UNCLEAR, _unclear(message)
 
 
-def _offered(call: ToolCall, message: OfflineMessage) -> Step:
+def _offered(call: OfflineCall, message: OfflineMessage) -> Step:
     """The call with the arguments that its tool takes, if the tool is offered."""
     if call.tool not in message.tools:
         return f"That takes the tool {call.tool}, which is not offered here."
@@ -94,7 +94,7 @@ def _offered(call: ToolCall, message: OfflineMessage) -> Step:
     given = {name: value for name, value in call.arguments.items() if name in takes}
     if "n" in given:
         given["n"] = min(given["n"], takes["n"].get("maximum", given["n"]))
-    return ToolCall(tool=call.tool, arguments=given)
+    return OfflineCall(tool=call.tool, arguments=given)
 
 
 # --- answers in words ---
@@ -175,20 +175,20 @@ def _render(message: OfflineMessage) -> Step | None:
         takes: Mapping[str, Mapping[str, Any]] = message.tools[RENDER].schema["properties"]
         if document.language in takes["source_format"]["enum"]:
             arguments["source_format"] = document.language
-    return ToolCall(tool=RENDER, arguments=arguments)
+    return OfflineCall(tool=RENDER, arguments=arguments)
 
 
 def _render_help(message: OfflineMessage) -> Step | None:
     topics = {"chart": "charts", "diagram": "diagrams", "page": "pages", "svg": "svg"}
     topic = next((topics[word] for word in topics if word in message.low), "formats")
-    return ToolCall(tool=RENDER, arguments={"help": topic})
+    return OfflineCall(tool=RENDER, arguments={"help": topic})
 
 
 def _search(message: OfflineMessage) -> Step:
     found = phrases.ASSETS.match(message.low)
     query = ((found and found["query"]) or "").strip()
     if SEARCH in message.tools and query:
-        return ToolCall(tool=SEARCH, arguments={"query": query})
+        return OfflineCall(tool=SEARCH, arguments={"words": query})
     return ASSETS
 
 
@@ -208,14 +208,14 @@ def _show(message: OfflineMessage) -> Step | None:
         return NOTHING_YET
     # A file that is not in the conversation can be looked at, but not brought back.
     handle = message.pictures[0].handle
-    return None if handle is None else ToolCall(tool=RECALL, arguments={"handle": handle})
+    return None if handle is None else OfflineCall(tool=RECALL, arguments={"handle": handle})
 
 
 def _undo(message: OfflineMessage) -> Step:
     previous = message.album.at(-2)
     if previous is None or previous.handle is None:
         return NOTHING_YET if message.album.newest is None else "There is no earlier picture."
-    return ToolCall(tool=RECALL, arguments={"handle": previous.handle})
+    return OfflineCall(tool=RECALL, arguments={"handle": previous.handle})
 
 
 def _draw(message: OfflineMessage) -> Step | None:
@@ -240,7 +240,7 @@ def _order(found: tuple[str, dict[str, Any]], message: OfflineMessage) -> Step:
     prompt, options = found
     if not prompt:
         return NO_SUBJECT
-    return ToolCall(tool=GENERATE, arguments={"prompt": prompt, **options, **_output(message)})
+    return OfflineCall(tool=GENERATE, arguments={"prompt": prompt, **options, **_output(message)})
 
 
 def _look(message: OfflineMessage) -> Step | None:
@@ -255,10 +255,10 @@ def _look(message: OfflineMessage) -> Step | None:
     return NOTHING_YET if is_look and is_about_one else None
 
 
-def _look_at(pictures: Sequence[AlbumPicture], question: str) -> ToolCall:
+def _look_at(pictures: Sequence[AlbumPicture], question: str) -> OfflineCall:
     first, *others = [picture.source for picture in pictures]
     more = {"paths": others} if others else {}
-    return ToolCall(tool=INSPECT, arguments={"path": first, "question": question, **more})
+    return OfflineCall(tool=INSPECT, arguments={"path": first, "question": question, **more})
 
 
 # --- changes of a picture: those of the illustrator are drawn again, others are edited ---
@@ -330,14 +330,14 @@ def _changed(
     if count > 1:
         kept["n"] = count
     changes = {**resized(picture.size, shape or {}), **_output(message)}
-    return ToolCall(tool=GENERATE, arguments={**kept, **changes})
+    return OfflineCall(tool=GENERATE, arguments={**kept, **changes})
 
 
 def _edit(message: OfflineMessage, shape: Mapping[str, str]) -> Step:
     picture = message.pictures[0]
     changes = {**resized(picture.size, shape), **_output(message)}
     edit = {"image": picture.lasting, "prompt": message.words, **changes}
-    return ToolCall(tool=EDIT, arguments=edit)
+    return OfflineCall(tool=EDIT, arguments=edit)
 
 
 def _shape_and_rest(words: str) -> tuple[dict[str, str], str]:
@@ -355,38 +355,40 @@ def _output(message: OfflineMessage) -> dict[str, str]:
 
 
 _ANY = re.compile("")
-UNCLEAR = Rule("unclear", _ANY, _unclear, follows=False)
-RULES: Sequence[Rule] = (
-    Rule("a tool of the client", _ANY, call_by_name),
-    Rule("a document", _ANY, _render),
-    Rule("thanks", _ANY, _thanks),
-    Rule("yes or no", phrases.YES_OR_NO, _say(GO_ON)),
-    Rule("leave", phrases.LEAVE, _say(TO_LEAVE)),
-    Rule("help", phrases.HELP, _introduce),
-    Rule("key", phrases.ABOUT_KEYS, _say(A_REAL_MODEL)),
-    Rule("how to write documents", phrases.HOW_TO_WRITE, _render_help),
-    Rule("ready-made pictures", phrases.ASSETS, _search),
-    Rule("cost", phrases.COST, _cost),
-    Rule("where", phrases.WHERE, _where),
-    Rule("list", phrases.LIST, _list_pictures),
-    Rule("delete", phrases.DELETE, _delete),
-    Rule("undo", phrases.UNDO, _undo),
-    Rule("compare", phrases.COMPARE_ANY, _compare),
-    Rule("show again", phrases.SHOW, _show),
-    Rule("again", phrases.AGAIN, _again),
-    Rule("variants", phrases.VARIANTS, _again),
-    Rule("pixels", phrases.PIXELS, _edit_pixels),
-    Rule("reshape", _ANY, _reshape),
-    Rule("change", phrases.CHANGE, _change),
-    Rule("surprise", phrases.SURPRISE, _surprise),
-    Rule("draw", phrases.STRONG, _draw),
-    Rule("draw what is wanted", _ANY, _draw, follows=False),
-    Rule("look", _ANY, _look),
-    Rule("opinion", phrases.OPINION, _say(SAY_WHAT_TO_CHANGE)),
-    Rule("fragment", phrases.FRAGMENT, _fragment, follows=False),
-    Rule("words of a tool", _ANY, call_by_words),
-    Rule("draw an idea", _ANY, _draw_idea, follows=False),
-    Rule("not about pictures", phrases.NOT_ABOUT_PICTURES, _say(ONLY_PICTURES), follows=False),
+UNCLEAR = OfflineRule("unclear", _ANY, _unclear, follows=False)
+RULES: Sequence[OfflineRule] = (
+    OfflineRule("a tool of the client", _ANY, call_by_name),
+    OfflineRule("a document", _ANY, _render),
+    OfflineRule("thanks", _ANY, _thanks),
+    OfflineRule("yes or no", phrases.YES_OR_NO, _say(GO_ON)),
+    OfflineRule("leave", phrases.LEAVE, _say(TO_LEAVE)),
+    OfflineRule("help", phrases.HELP, _introduce),
+    OfflineRule("key", phrases.ABOUT_KEYS, _say(A_REAL_MODEL)),
+    OfflineRule("how to write documents", phrases.HOW_TO_WRITE, _render_help),
+    OfflineRule("ready-made pictures", phrases.ASSETS, _search),
+    OfflineRule("cost", phrases.COST, _cost),
+    OfflineRule("where", phrases.WHERE, _where),
+    OfflineRule("list", phrases.LIST, _list_pictures),
+    OfflineRule("delete", phrases.DELETE, _delete),
+    OfflineRule("undo", phrases.UNDO, _undo),
+    OfflineRule("compare", phrases.COMPARE_ANY, _compare),
+    OfflineRule("show again", phrases.SHOW, _show),
+    OfflineRule("again", phrases.AGAIN, _again),
+    OfflineRule("variants", phrases.VARIANTS, _again),
+    OfflineRule("pixels", phrases.PIXELS, _edit_pixels),
+    OfflineRule("reshape", _ANY, _reshape),
+    OfflineRule("change", phrases.CHANGE, _change),
+    OfflineRule("surprise", phrases.SURPRISE, _surprise),
+    OfflineRule("draw", phrases.STRONG, _draw),
+    OfflineRule("draw what is wanted", _ANY, _draw, follows=False),
+    OfflineRule("look", _ANY, _look),
+    OfflineRule("opinion", phrases.OPINION, _say(SAY_WHAT_TO_CHANGE)),
+    OfflineRule("fragment", phrases.FRAGMENT, _fragment, follows=False),
+    OfflineRule("words of a tool", _ANY, call_by_words),
+    OfflineRule("draw an idea", _ANY, _draw_idea, follows=False),
+    OfflineRule(
+        "not about pictures", phrases.NOT_ABOUT_PICTURES, _say(ONLY_PICTURES), follows=False
+    ),
 )
 CHANGES = frozenset({"again", "variants", "reshape", "change", "fragment"})
 """The rules whose drawing is another version of a picture."""
