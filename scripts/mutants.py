@@ -1,32 +1,38 @@
 """Core files -> random small changes -> which of them the tests notice.
 
-`make mutants` runs it. Cosmic Ray makes the changes (its operators only), coverage says which
-tests run the changed line, and these tests run on a copy of the project until one fails. A change
-that no test notices survives. The seed decides which changes are drawn, so a run can be repeated.
+`make mutants` runs it. Cosmic Ray makes the changes (its operators only). The fast tests of the
+changed module and of its package run on a copy of the project until one fails. Then all fast tests
+run once on all changes that are left, and the tests that fail run on each of them. A change that no
+test notices survives. The seed decides which changes are drawn, so a run can be repeated.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import json
 import os
 import random
+import re
 import shutil
 import subprocess
-import sys
+import sysconfig
 import tempfile
+import venv
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from difflib import SequenceMatcher
 from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
+import pytest
 from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
-from coverage import CoverageData
 
 ROOT = Path(__file__).parents[1]
 FILES = {
@@ -43,9 +49,8 @@ FILES = {
 }
 SEED = 20261116
 COUNT = 200
-GUARD_S = 600.0
-# A line that most tests run is tried with so many of them.
-MAX_TESTS = 400
+# No fast test needs so long; a change that makes one hang is noticed.
+TEST_S = 120
 
 
 class Place(NamedTuple):
@@ -66,11 +71,10 @@ class Mutant(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What the tests said to a change."""
+    """A change, and the test that noticed it; empty if none did."""
 
     mutant: Mutant
-    is_killed: bool
-    note: str
+    killer: str
 
 
 def find_places(path: str) -> Iterator[Place]:
@@ -129,60 +133,115 @@ def _difference(before: str, after: str) -> tuple[int, str]:
     return 1, "a line less"
 
 
-def covering_tests(folder: Path, *, jobs: int) -> dict[tuple[str, int], list[str]]:
-    """Run the fast tests once with coverage: the tests that run each line."""
-    data, settings = folder / "coverage", folder / "coveragerc"
-    settings.write_text(f"[run]\ndata_file = {data}\nsource = {ROOT / 'src' / 'limner'}\n")
-    subprocess.run(
-        [
-            *(sys.executable, "-m", "pytest", "-q", "-m", "not slow", "-n", str(jobs)),
-            *("--cov", "--cov-config", str(settings), "--cov-context=test", "--cov-report="),
-        ],
-        cwd=ROOT,
-        check=False,
-        stdout=sys.stderr,
-    )
-    coverage = CoverageData(str(data))
-    coverage.read()
-    return {
-        (str(Path(name).relative_to(ROOT)), line): _in_order(contexts, Path(name))
-        for name in coverage.measured_files()
-        for line, contexts in coverage.contexts_by_lineno(name).items()
-    }
+def near_tests(path: str) -> list[list[str]]:
+    """The tests that probably notice a change: those of the module, then those of its package."""
+    module = Path(path).relative_to("src/limner")
+    folder = ROOT / "tests" / module.parent
+    while not folder.is_dir():  # tests/imaging has the tests of imaging/fit
+        folder = folder.parent
+    own = sorted(file for file in folder.glob("test_*.py") if module.stem in file.stem)
+    tests = [[str(file.relative_to(ROOT)) for file in own], [str(folder.relative_to(ROOT))]]
+    return [chosen for chosen in tests if chosen]
 
 
-def _in_order(contexts: Iterable[str], path: Path) -> list[str]:
-    """The tests of a line; those of its own module first."""
-    tests = {context.partition("|")[0] for context in contexts if context}
-    if not tests:  # it runs when the module is imported
-        package = path.relative_to(ROOT / "src" / "limner").parts[0]
-        return [f"tests/{package}"]
-    return sorted(tests, key=lambda test: (path.stem not in test.partition("::")[0], test))
+class Workshop:
+    """A copy of the project with an environment of its own, for one mutant at a time."""
 
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        ignored = shutil.ignore_patterns(".venv*", ".git", ".bench")
+        shutil.copytree(ROOT, folder, ignore=ignored, dirs_exist_ok=True)
+        # The processes that the tests start must run the copy too, so it is not only on PYTHONPATH.
+        venv.create(folder / ".venv", symlinks=True)
+        self.python = folder / ".venv" / "bin" / "python"
+        packages = next((folder / ".venv" / "lib").glob("*/site-packages"))
+        (packages / "a.pth").write_text(f"{folder / 'src'}\n{sysconfig.get_path('purelib')}\n")
+        script = self.python.with_name("limner")
+        script.write_text(f"#!{self.python}\n{_SCRIPT}")
+        script.chmod(0o755)
+        # What fails here without any change says nothing about a mutant.
+        self.unusable: set[str] = set()
+        self.usable: set[str] = set()
+        if self._failures(["tests/test_shape.py"]):
+            raise SystemExit("The tests cannot run on a copy.")
 
-def try_mutant(mutant: Mutant, tests: Sequence[str], copy: Path) -> Result:
-    """Run the tests of a changed line on a copy of the project."""
-    if not tests:
-        return Result(mutant, is_killed=False, note="no test runs this line")
-    path = copy / mutant.path
-    original = path.read_text()
-    _write(path, mutant.code)
-    try:
+    def first_failure(self, mutant: Mutant, tests: Sequence[str]) -> str | None:
+        """The first of the tests that notices a change; None if all pass."""
+        if not tests:
+            return None
+        while True:
+            with self._changed({mutant.path: mutant.code}):
+                failed = self._failures(tests, "-x")
+            if not failed or self._passes(failed[0]):
+                return failed[0] if failed else None
+
+    def all_failures(self, mutants: Sequence[Mutant]) -> list[str]:
+        """Every fast test that fails if all these changes are made at once."""
+        with self._changed(_together(mutants)):
+            failed = self._failures(["tests"], "-n", "2")
+        return [test for test in failed if self._passes(test)]
+
+    @contextmanager
+    def _changed(self, codes: Mapping[str, str]) -> Iterator[None]:
+        for path, code in codes.items():
+            _write(self.folder / path, code)
+        try:
+            yield
+        finally:
+            for path in codes:
+                _write(self.folder / path, (ROOT / path).read_text())
+
+    def _failures(self, tests: Sequence[str], *options: str) -> list[str]:
+        """Run tests; the ones that fail."""
+        left_out = [f"--deselect={test}" for test in sorted(self.unusable)]
         ran = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests],
-            cwd=copy,
-            env={**os.environ, "PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": ""},
+            [
+                *(self.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options),
+                *("-m", "not slow", f"--timeout={TEST_S}", *left_out, *tests),
+            ],
+            cwd=self.folder,
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": ""},
             capture_output=True,
             text=True,
-            timeout=GUARD_S,
             check=False,
         )
-    except subprocess.TimeoutExpired:
-        return Result(mutant, is_killed=True, note="it hangs")
-    finally:
-        _write(path, original)
-    failed = [line for line in ran.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    return Result(mutant, is_killed=ran.returncode != 0, note=failed[0] if failed else "")
+        if ran.returncode in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            return []
+        if ran.returncode < 0:
+            raise SystemExit("The tests were stopped.")
+        return _FAILED.findall(ran.stdout) or ["pytest cannot start"]
+
+    def _passes(self, test: str) -> bool:
+        """Whether a test passes without a change."""
+        if "::" not in test or test in self.usable:
+            return True  # a file that cannot be imported fails for the change alone
+        passes = not self._failures([test])
+        (self.usable if passes else self.unusable).add(test)
+        return passes
+
+
+def _together(mutants: Sequence[Mutant]) -> dict[str, str]:
+    """All changes in one text of each file; of two in one line, the first."""
+    texts: dict[str, str] = {}
+    for path in {mutant.path for mutant in mutants}:
+        lines = (ROOT / path).read_text().splitlines(keepends=True)
+        edits: dict[int, tuple[int, list[str]]] = {}
+        for mutant in mutants:
+            if mutant.path == path:
+                changed = mutant.code.splitlines(keepends=True)
+                for tag, start, end, new, new_end in SequenceMatcher(
+                    None, lines, changed, autojunk=False
+                ).get_opcodes():
+                    if tag != "equal":
+                        edits.setdefault(start, (end, changed[new:new_end]))
+        for start, (end, new_lines) in sorted(edits.items(), reverse=True):
+            lines[start:end] = new_lines
+        texts[path] = "".join(lines)
+    return texts
+
+
+_FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
+_SCRIPT = "from limner.frontends.cli.main import main\nraise SystemExit(main())\n"
 
 
 def _write(path: Path, code: str) -> None:
@@ -199,6 +258,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--file", help="only this file, as money/ledger.py")
+    parser.add_argument("--folder", type=Path, help="keep the results, and continue with them")
     args = parser.parse_args()
     names = [f"{package}/{name}.py" for package, names in FILES.items() for name in names]
     paths = [f"src/limner/{name}" for name in names if args.file in (None, name)]
@@ -206,32 +266,72 @@ def main() -> int:
     random.Random(args.seed).shuffle(places)
     mutants = (mutant for place in places if (mutant := make_mutant(place)) is not None)
     drawn = list(islice(mutants, args.count))
-    with tempfile.TemporaryDirectory() as folder:
-        tests = covering_tests(Path(folder), jobs=args.jobs)
-        copies: SimpleQueue[Path] = SimpleQueue()
-        for number in range(args.jobs):
-            copy = Path(folder) / f"copy-{number}"
-            shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".venv*", ".git", ".bench"))
-            copies.put(copy)
-
-        def work(mutant: Mutant) -> Result:
-            copy = copies.get()
-            try:
-                chosen = tests.get((mutant.path, mutant.line), [])[:MAX_TESTS]
-                result = try_mutant(mutant, chosen, copy)
-            finally:
-                copies.put(copy)
-            if not result.is_killed:
-                print(f"survived  {mutant.path}:{mutant.line}  {mutant.shown}  {result.note}")
-            return result
-
-        with ThreadPoolExecutor(args.jobs) as pool:
-            results = list(pool.map(work, drawn))
-    killed = Counter(result.mutant.path for result in results if result.is_killed)
-    for path, count in sorted(Counter(result.mutant.path for result in results).items()):
+    with tempfile.TemporaryDirectory() as scratch:
+        run = Run(drawn, args.folder or Path(scratch), jobs=args.jobs)
+        run.try_near_tests()
+        run.try_all_tests()
+    results = run.results
+    killed = Counter(result.mutant.path for result in results if result.killer)
+    for path, count in sorted(Counter(mutant.path for mutant in drawn).items()):
         print(f"{path:50} {killed[path]:4} of {count}")
     print(f"killed {killed.total()} of {len(results)} (seed {args.seed}, {len(places)} places)")
     return 0
+
+
+class Run:
+    """The mutants of one run and what is known about them; a folder keeps it for the next run."""
+
+    def __init__(self, drawn: Sequence[Mutant], folder: Path, *, jobs: int) -> None:
+        self._drawn, self._jobs = drawn, jobs
+        self._record = folder / "results.jsonl"
+        lines = self._record.read_text().splitlines() if self._record.exists() else []
+        self._known = {
+            (path, line, shown): note for path, line, shown, note in map(json.loads, lines)
+        }
+        self._workshops: SimpleQueue[Workshop] = SimpleQueue()
+        for number in range(jobs):
+            self._workshops.put(Workshop(folder / f"copy-{number}"))
+
+    @property
+    def results(self) -> list[Result]:
+        """What is known about each mutant."""
+        return [Result(mutant, self._known.get(_key(mutant), "")) for mutant in self._drawn]
+
+    def try_near_tests(self) -> None:
+        """Try every mutant that was not tried with the tests of its module and its package."""
+        new = [mutant for mutant in self._drawn if _key(mutant) not in self._known]
+        self._try({mutant: near_tests(mutant.path) for mutant in new})
+
+    def try_all_tests(self) -> None:
+        """Run all fast tests on all survivors at once, then the ones that fail on each of them."""
+        survivors = [result.mutant for result in self.results if not result.killer]
+        workshop = self._workshops.get()
+        failed = workshop.all_failures(survivors)
+        self._workshops.put(workshop)
+        self._try({mutant: [failed] for mutant in survivors})
+        for result in self.results:
+            if not result.killer:
+                where = f"{result.mutant.path}:{result.mutant.line}"
+                print(f"survived  {where}  {result.mutant.shown}", flush=True)
+
+    def _try(self, tests: Mapping[Mutant, Sequence[Sequence[str]]]) -> None:
+        def work(mutant: Mutant) -> None:
+            workshop = self._workshops.get()
+            try:
+                found = (workshop.first_failure(mutant, some) for some in tests[mutant])
+                killer = next(filter(None, found), "")
+            finally:
+                self._workshops.put(workshop)
+            self._known[_key(mutant)] = killer
+            with self._record.open("a") as file:
+                file.write(json.dumps([*_key(mutant), killer]) + "\n")
+
+        with ThreadPoolExecutor(self._jobs) as pool:
+            list(pool.map(work, tests))
+
+
+def _key(mutant: Mutant) -> tuple[str, int, str]:
+    return mutant.path, mutant.line, mutant.shown
 
 
 if __name__ == "__main__":
