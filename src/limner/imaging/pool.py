@@ -36,7 +36,7 @@ from limner.imaging.process import (
     WorkerReply,
 )
 from limner.imaging.provenance import INSTALL_C2PA, Manifest, has_c2pa
-from limner.imaging.svg import Asset, mentioned_assets
+from limner.imaging.svg import Asset
 from limner.thread_pool import ThreadPool
 
 T = TypeVar("T")
@@ -222,8 +222,7 @@ class Imaging:
     ) -> bytes:
         """Draw an SVG document as a PNG of exactly that size.
 
-        Only the names that the document mentions are looked up in ``assets``, so it may be a large
-        or lazy mapping.
+        ``assets`` are all that the document and the scenes in it name.
 
         Raises:
             UnsafeSvg: the document contains something that is not allowed; the message says what to
@@ -231,11 +230,7 @@ class Imaging:
             CorruptImage: it is not an SVG document.
             ImageTooLarge: over a limit of size, count, memory or time.
         """
-        used = {name: assets[name] for name in mentioned_assets(document) if name in assets}
-        drawing = {
-            "document": document,
-            "assets": {name: msgspec.to_builtins(used[name]) for name in used},
-        }
+        drawing = {"document": document, "assets": msgspec.to_builtins(dict(assets))}
         payload = json.dumps(drawing).encode()
         try:
             return (await self._do("render_svg", payload, width=width, height=height)).payload
