@@ -51,7 +51,7 @@ def help_text(topic: str) -> str:
         parts.append(f"An edge: {_fields(elements.DiagramEdge)}; or a list: from, to, label.")
         parts.append(f"A message: {_fields(elements.SequenceMessage)}; or a list: from, to, text.")
     others = [spec.help for spec in FORMATS.values() if spec.topic == topic]
-    return "\n".join([*parts, f"Example: {_EXAMPLES[topic]}", *others])
+    return "\n".join([*parts, *others, f"Example: {_EXAMPLES[topic]}"])
 
 
 def _formats_help() -> str:
