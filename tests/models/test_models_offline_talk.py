@@ -47,10 +47,9 @@ def test_the_first_answer_says_that_it_is_a_rule_and_later_ones_do_not() -> None
 
 
 def test_what_was_paid_and_what_was_not_understood_is_told() -> None:
-    value = drawn("x", ROBOT, cost_usd=0.04, unmatched=["pelican"], left_out=["moon"])
+    value = drawn("x", ROBOT, cost_usd=0.04, account="Left out: pelican.")
     assert after_drawing(value) == (
-        "Here it is: /g/ab.png (1024 x 1024, $0.04).\n"
-        "Not understood, and so not drawn: pelican, moon.\n\n" + IS_A_RULE
+        "Here it is: /g/ab.png (1024 x 1024, $0.04).\nLeft out: pelican.\n\n" + IS_A_RULE
     )
 
 

@@ -228,8 +228,8 @@ def _drawn(drawn: PictureSet, elapsed_s: float, lim: Limner) -> CommandResult:
         notes.append(extras["note"])
     if "notice" in extras:
         notes.append(extras["notice"])
-    if extras.get("unmatched"):
-        notes.append(f"Not drawn: {', '.join(extras['unmatched'])}")
+    if extras.get("account"):
+        notes.append(extras["account"])
     notes += [f"{one['provider']} failed: {one['why']}" for one in extras.get("passed_over", ())]
     notes += [f"One is missing: {error.message}" for error in drawn.failures]
     paths = "\n".join(str(image.path) for image in drawn.images)

@@ -105,8 +105,8 @@ def _drawn(deed: PastAction, *, redrawn: bool) -> str:
         lines = ["Here they are:", *(f"- {_picture(one)}" for one in made)]
     if redrawn:
         lines.append(f'It is now: "{value.get("prompt_used", "")}".')
-    if missing := _names(value, "unmatched") + _names(value, "left_out"):
-        lines.append(f"Not understood, and so not drawn: {', '.join(missing)}.")
+    if value.get("account"):
+        lines.append(str(value["account"]))
     failed = value.get("failed")
     if isinstance(failed, list) and failed:
         lines.append(f"{len(cast('list[object]', failed))} could not be drawn.")
@@ -125,11 +125,6 @@ def _size(value: Mapping[str, Any]) -> tuple[int, int] | None:
         return None
     sides = cast("dict[str, Any]", found)
     return (sides["width"], sides["height"]) if {"width", "height"} <= sides.keys() else None
-
-
-def _names(value: Mapping[str, Any], member: str) -> list[str]:
-    found = value.get(member)
-    return [str(one) for one in cast("list[object]", found)] if isinstance(found, list) else []
 
 
 def _dimensions(size: tuple[int, int]) -> str:
