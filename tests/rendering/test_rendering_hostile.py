@@ -34,7 +34,9 @@ async def verdict_on(hostile: HostileSource, imaging: Imaging) -> Verdict:
 
 async def verdicts_on(sources: Iterable[HostileSource]) -> dict[str, Verdict]:
     async with Imaging(workers=1, limits=LIMITS, program=WORKER) as imaging:
-        found = {str(hostile): await verdict_on(hostile, imaging) for hostile in sources}
+        found: dict[str, Verdict] = {
+            str(hostile): await verdict_on(hostile, imaging) for hostile in sources
+        }
         harmless = await compile_source(
             '{"type": "bar", "values": {"a": 1}}', kind=None, size=None, imaging=imaging
         )
