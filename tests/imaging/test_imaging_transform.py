@@ -104,9 +104,8 @@ def test_a_blurred_part_keeps_no_detail_and_the_rest_is_untouched() -> None:
     for place in range(0, 64, 2):
         image.paste((0, 0, 0), (place, 0, place + 1, 64))
     blurred = made(image, blur=(Region(x=16, y=16, width=32, height=32),))
-    inner = blurred.crop((20, 20, 44, 44)).convert("L").getextrema()
-    assert isinstance(inner, tuple)
-    assert inner[1] - inner[0] < 40, "stripes of black and white have become grey"
+    inner = blurred.crop((20, 20, 44, 44)).convert("L").tobytes()
+    assert max(inner) - min(inner) < 40, "stripes of black and white have become grey"
     assert blurred.crop((0, 0, 64, 16)).tobytes() == image.crop((0, 0, 64, 16)).tobytes()
 
 
