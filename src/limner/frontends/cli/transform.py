@@ -20,8 +20,8 @@ from limner.tools.transformation import TransformArguments
 EXAMPLE = """\
 examples:
   limner transform photo.jpg --resize 800x --out small.webp
-  limner transform screen.png --crop 0,0,400,300 --blur 20,20,120,24
-  limner transform screen.png --mark "box:30,40,200,80:Total" --mark point:60,200:1
+  limner transform screenshot.png --crop 0,0,400,300 --blur 20,20,120,24
+  limner transform screenshot.png --mark "box:30,40,200,80:Total" --mark point:60,200:1
   limner transform logo.png --cut-out --pad 20
   limner transform photo.jpg --max-size 200kB
 """
