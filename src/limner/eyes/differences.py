@@ -29,7 +29,7 @@ _ASPECT_WORDS = word_set(
 _LEAST_COLOUR = 0.04
 
 
-class Difference(msgspec.Struct, frozen=True, kw_only=True):
+class ScreenChange(msgspec.Struct, frozen=True, kw_only=True):
     """One change: of a text, a colour, a state, a place, or the size of the picture.
 
     ``box`` is in pixels of the second picture, or of the first for what was removed.
@@ -55,7 +55,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.kind} of {quoted(self.what)}: {self.before} -> {self.after}"
 
 
-def compare(before: Evidence, after: Evidence) -> list[Difference]:
+def compare(before: Evidence, after: Evidence) -> list[ScreenChange]:
     """Every difference in size, text, colours, controls and shapes."""
     found = [
         *_size(before, after),
@@ -89,15 +89,15 @@ def answer_difference(before: Evidence, after: Evidence, question: str) -> Findi
     return Finding(answer=cleaned(answer, max_chars=200), evidence=shown, caveats=caveats)
 
 
-def _kind_of(one: Difference) -> str:
+def _kind_of(one: ScreenChange) -> str:
     return one.kind.capitalize()
 
 
-def _list(differences: Sequence[Difference]) -> str:
+def _list(differences: Sequence[ScreenChange]) -> str:
     return "; ".join(one.sentence for one in differences)
 
 
-def _relevant(differences: Sequence[Difference], question: str) -> list[Difference]:
+def _relevant(differences: Sequence[ScreenChange], question: str) -> list[ScreenChange]:
     """The differences of what the question names; all if it names nothing."""
     found = list(differences)
     if re.search(r"\bcolou?rs?\b", question):
@@ -112,10 +112,10 @@ def _relevant(differences: Sequence[Difference], question: str) -> list[Differen
     return [one for one in found if hits(wanted, f"{one.what} {one.before} {one.after}")]
 
 
-def _size(before: Evidence, after: Evidence) -> Iterator[Difference]:
+def _size(before: Evidence, after: Evidence) -> Iterator[ScreenChange]:
     one, other = before.measured, after.measured
     if (one.width, one.height) != (other.width, other.height):
-        yield Difference(
+        yield ScreenChange(
             kind="size",
             what="the picture",
             before=f"{one.width} x {one.height}",
@@ -124,25 +124,27 @@ def _size(before: Evidence, after: Evidence) -> Iterator[Difference]:
         )
 
 
-def _texts(before: Sequence[TextLine], after: Sequence[TextLine]) -> Iterator[Difference]:
+def _texts(before: Sequence[TextLine], after: Sequence[TextLine]) -> Iterator[ScreenChange]:
     left, pairs = _paired(before, after)
     for one, other in pairs:
         if _letters(one.text) != _letters(other.text):
-            yield Difference(
+            yield ScreenChange(
                 kind="text", what=one.text, before=one.text, after=other.text, box=other.box
             )
         elif _distance(one.box, other.box) > 0.5 * max(one.box.height, other.box.height):
-            yield Difference(
+            yield ScreenChange(
                 kind="moved", what=one.text, before=place(one.box), after=place(other.box),
                 box=other.box,
             )  # fmt: skip
         yield from _recoloured(one, other)
     matched = {id(other) for _, other in pairs}
     for line in left:
-        yield Difference(kind="removed", what=line.text, before=line.text, after="", box=line.box)
+        yield ScreenChange(kind="removed", what=line.text, before=line.text, after="", box=line.box)
     for line in after:
         if id(line) not in matched:
-            yield Difference(kind="added", what=line.text, before="", after=line.text, box=line.box)
+            yield ScreenChange(
+                kind="added", what=line.text, before="", after=line.text, box=line.box
+            )
 
 
 def _paired(
@@ -174,7 +176,7 @@ def _same_place(one: TextLine, other: TextLine) -> bool:
     return down and shared > 0.3 * min(one.box.width, other.box.width)
 
 
-def _recoloured(one: TextLine, other: TextLine) -> Iterator[Difference]:
+def _recoloured(one: TextLine, other: TextLine) -> Iterator[ScreenChange]:
     if not one.paper or not other.paper:
         return
     changed = [("the box behind", one.paper, other.paper)]
@@ -183,7 +185,7 @@ def _recoloured(one: TextLine, other: TextLine) -> Iterator[Difference]:
     for part, before, after in changed:
         # Thin letters are a mixture of ink and paper, so their colour is less exact.
         if _differ(before, after, least=1 if before == one.paper else 4):
-            yield Difference(
+            yield ScreenChange(
                 kind="colour",
                 what=f"{part} {other.text}",
                 before=f"{name_of(before)} {before}",
@@ -202,17 +204,17 @@ def _channels(code: str) -> bytes:
     return bytes.fromhex(code.removeprefix("#"))
 
 
-def _controls(before: Sequence[Control], after: Sequence[Control]) -> Iterator[Difference]:
+def _controls(before: Sequence[Control], after: Sequence[Control]) -> Iterator[ScreenChange]:
     """Controls with the same label in another state; the text of fields is compared as text."""
     for one in before:
         other = next((two for two in after if (two.kind, two.label) == (one.kind, one.label)), None)
         if other is not None and one.kind != "field" and one.state != other.state:
-            yield Difference(
+            yield ScreenChange(
                 kind="state", what=one.label, before=one.state, after=other.state, box=other.box
             )
 
 
-def _shapes(before: Sequence[Shape], after: Sequence[Shape]) -> Iterator[Difference]:
+def _shapes(before: Sequence[Shape], after: Sequence[Shape]) -> Iterator[ScreenChange]:
     free = list(after)
     for one in before:
         same = [
@@ -221,17 +223,17 @@ def _shapes(before: Sequence[Shape], after: Sequence[Shape]) -> Iterator[Differe
         other = next(iter(same), None)
         if other is None:
             name = f"{name_of(one.colour)} {one.kind}"
-            yield Difference(kind="removed", what=name, before=name, after="", box=one.box)
+            yield ScreenChange(kind="removed", what=name, before=name, after="", box=one.box)
             continue
         free.remove(other)
         if _differ(one.colour, other.colour, least=1):
-            yield Difference(
+            yield ScreenChange(
                 kind="colour", what=one.kind, before=f"{name_of(one.colour)} {one.colour}",
                 after=f"{name_of(other.colour)} {other.colour}", box=other.box,
             )  # fmt: skip
     for other in free:
         name = f"{name_of(other.colour)} {other.kind}"
-        yield Difference(kind="added", what=name, before="", after=name, box=other.box)
+        yield ScreenChange(kind="added", what=name, before="", after=name, box=other.box)
 
 
 def _letters(text: str) -> str:
