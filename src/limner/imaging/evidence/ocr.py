@@ -20,7 +20,7 @@ import msgspec
 from msgspec.structs import replace
 
 from limner.errors import ImageTooLarge
-from limner.imaging.evidence.reading import interpret, map_boxes, scaled
+from limner.imaging.evidence.page import interpret, map_boxes, scaled
 from limner.imaging.evidence.record import Box, OcrPage, PageReading, TextLine
 from limner.imaging.limits import WorkerLimits
 
