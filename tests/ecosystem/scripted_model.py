@@ -13,7 +13,7 @@ import itertools
 import json
 import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -86,6 +86,15 @@ class SeenRequest(msgspec.Struct, frozen=True, kw_only=True):
     last_result: str = ""
     job: str | None = None
     cost_usd: float = 0
+
+    def tools_of(self, offered: Collection[str]) -> set[str]:
+        """The tools among those offered that the model knows; clients add a prefix to names."""
+        known = (*self.tools, *self.announced)
+        return {
+            name
+            for name in offered
+            if any(re.search(rf"(?:^|[^a-z]){name}$", one) for one in known)
+        }
 
 
 class ScriptedModel(LocalServer):

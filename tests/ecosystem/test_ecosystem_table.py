@@ -6,7 +6,7 @@ import json
 from base64 import b64decode, b64encode
 
 from tests.ecosystem.pages import all_pages
-from tests.ecosystem.report import TABLE, read_rows, table
+from tests.ecosystem.report import PAGE, page_of, read_results
 from tests.ecosystem.scripted_model import ScriptedModel, SeenPicture, read_request
 
 from limner.testing.sample_pictures import make_png
@@ -17,20 +17,21 @@ SHOWN = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PIXE
 
 
 def test_every_program_of_every_page_has_a_good_row() -> None:
-    rows = read_rows()
+    rows = read_results().rows
     counts = {page.name: len(page.programs) for page in all_pages()}
     assert {name: sum(row.page == name for row in rows) for name in counts} == counts
     assert [row.line() for row in rows if not row.is_good] == []
 
 
 def test_the_page_shows_the_recorded_rows() -> None:
-    assert TABLE.read_text(encoding="utf-8") == table(read_rows())
+    assert PAGE.read_text(encoding="utf-8") == page_of(read_results())
 
 
 def test_the_programs_of_the_pages_are_python() -> None:
     for page in all_pages():
-        for program in page.programs:
-            compile(program, page.name, "exec")
+        for program in (*page.programs, *page.approvals):
+            if not program.is_shell:
+                compile(program.code, page.name, "exec")
 
 
 def test_the_scripted_model_finds_pictures_and_base64_in_text() -> None:

@@ -42,12 +42,12 @@ _GREETING = (
 
 
 class EntryCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """What one entry does; ``ok`` is None if there is no entry."""
+    """What one entry does."""
 
     client: str
     scope: Scope
     path: str
-    ok: bool | None
+    ok: bool
     detail: str
 
 
@@ -55,16 +55,17 @@ def check(args: Namespace) -> CommandResult:
     """Start the server as each configured client would, or as one of them would."""
     place = ClientSetup.here()
     names = [args.client] if args.client else [*CLIENTS]
-    checks = [
-        _check(name, CLIENTS[name], scope, args.name, place)
+    found = [
+        one
         for name in names
         for scope in CLIENTS[name].files
+        for one in _check_file(name, scope, args.name, place)
     ]
-    found = [one for one in checks if one.ok is not None]
     lines = [f"{'ok  ' if one.ok else 'FAIL'} {one.client}: {one.detail}" for one in found]
     if not found:
-        where = ", ".join(one.path for one in checks) if args.client else "any known client"
-        lines = [f"none {where} has no limner: run limner mcp install CLIENT"]
+        who = CLIENTS[args.client].title if args.client else "No client"
+        has = "has no limner" if args.client else "has limner"
+        lines = [f"{who} {has}. Run limner mcp install {args.client or 'CLIENT'}."]
     return CommandResult(
         value={"checks": [msgspec.to_builtins(one) for one in found]},
         text="\n".join(lines),
@@ -72,31 +73,42 @@ def check(args: Namespace) -> CommandResult:
     )
 
 
-def _check(
-    name: str, client: McpClient, scope: Scope, server: str, place: ClientSetup
-) -> EntryCheck:
+def _check_file(name: str, scope: Scope, server: str, place: ClientSetup) -> list[EntryCheck]:
+    """Check the entry with that name, and every entry that starts limner under another one."""
+    client = CLIENTS[name]
     path = client.files[scope](place)
 
-    def result(ok: bool | None, detail: str) -> EntryCheck:
+    def result(ok: bool, detail: str) -> EntryCheck:
         return EntryCheck(client=name, scope=scope, path=str(path), ok=ok, detail=detail)
 
     try:
         text = ConfigFile(path).read()
-        entry = None if text is None else look_up(read(client.syntax, text), client.keys(server))
+        servers = None if text is None else look_up(read(client.syntax, text), (client.table,))
     except Malformed as problem:
-        return result(False, f"{path} cannot be read by the client: {problem}")
+        return [result(False, f"{path} cannot be read by the client: {problem}")]
     except LimnerError as error:
-        return result(False, error.message)
-    if entry is None:
-        return result(None, f"{path} has no server {server!r}")
+        return [result(False, error.message)]
+    if not isinstance(servers, dict):
+        return []
+    entries = cast("dict[str, Any]", servers)
+    return [
+        result(*_check_entry(client, key, entry, path, place))
+        for key, entry in entries.items()
+        if key == server or is_ours(entry)
+    ]
+
+
+def _check_entry(
+    client: McpClient, server: str, entry: Any, path: Path, place: ClientSetup
+) -> tuple[bool, str]:
     if not is_ours(entry):
-        return result(False, f"the server {server!r} in {path} does not start limner")
+        return False, f"the server {server!r} in {path} does not start limner"
     fields = cast("Mapping[str, Any]", entry)
     if fields.get("enabled") is False or fields.get("disabled") is True:
-        return result(False, f"the server {server!r} in {path} is disabled")
+        return False, f"the server {server!r} in {path} is disabled"
     launch = launch_of(fields)
     ok, detail = _start(launch, _environment(client, launch, place), place.cwd)
-    return result(ok, f"{detail} ({path})")
+    return ok, f"{detail} ({server!r} in {path})"
 
 
 def _environment(client: McpClient, launch: Launch, place: ClientSetup) -> dict[str, str]:
