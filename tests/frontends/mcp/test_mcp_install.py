@@ -665,7 +665,19 @@ def test_doctor_says_that_a_file_is_broken_or_that_there_is_no_entry(user: User)
     assert (broken.status, broken.value["checks"][0]["ok"]) == (1, False)
 
 
-def test_doctor_finds_limner_under_every_name(user: User) -> None:
+@pytest.mark.slow
+def test_doctor_says_that_no_call_works_with_these_settings(user: User) -> None:
+    user.install("codex")
+    user.has(".limner/config.toml", '[budget]\nday_usd = "much"\n')
+    done = user.doctor("codex")
+    assert done.status == 1
+    assert "no call works" in done.text
+    assert "budget.day_usd must be an amount in dollars" in done.text
+
+
+def test_doctor_finds_limner_under_every_name(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The project's file is the user's own there.
+    monkeypatch.chdir(user.home)
     gone = {"command": "/no/such/limner", "args": ["mcp"]}
     other = {"command": "npx", "args": ["other"]}
     servers = {"pictures": gone, "drawings": gone, "other": other}
