@@ -51,7 +51,7 @@ wheel: $(RUN) ## Build the wheel, always the same bytes, and its SBOM (CycloneDX
 audit: ## Look for known vulnerabilities in the locked dependencies, if the database can be reached
 	$(PYTHON) scripts/audit.py
 
-demo: $(RUN) ## Draw a picture offline, then look at it
+demo: $(RUN) ## Draw a scene, a chart and a diagram offline, and look at one
 	@$(BIN)/limner demo
 
 # No test makes a claim about time, so the slow ones share the cores too, a file at a time.

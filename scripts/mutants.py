@@ -9,20 +9,25 @@ from __future__ import annotations
 
 import argparse
 import ast
+import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
+import venv
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
+import pytest
 from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
@@ -43,7 +48,9 @@ FILES = {
 }
 SEED = 20261116
 COUNT = 200
-GUARD_S = 600.0
+# No fast test needs so long; a change that makes one hang is noticed.
+TEST_S = 120
+GUARD_S = 3600.0
 # A line that most tests run is tried with so many of them.
 MAX_TESTS = 400
 
@@ -68,7 +75,9 @@ class Mutant(NamedTuple):
 class Result(NamedTuple):
     """What the tests said to a change."""
 
-    mutant: Mutant
+    path: str
+    line: int
+    shown: str
     is_killed: bool
     note: str
 
@@ -129,19 +138,22 @@ def _difference(before: str, after: str) -> tuple[int, str]:
     return 1, "a line less"
 
 
-def covering_tests(folder: Path, *, jobs: int) -> dict[tuple[str, int], list[str]]:
-    """Run the fast tests once with coverage: the tests that run each line."""
+def covering_tests(folder: Path, paths: Sequence[str]) -> dict[tuple[str, int], list[str]]:
+    """Run the fast tests once with coverage, if that was not done: the tests of each line."""
     data, settings = folder / "coverage", folder / "coveragerc"
-    settings.write_text(f"[run]\ndata_file = {data}\nsource = {ROOT / 'src' / 'limner'}\n")
-    subprocess.run(
-        [
-            *(sys.executable, "-m", "pytest", "-q", "-m", "not slow", "-n", str(jobs)),
-            *("--cov", "--cov-config", str(settings), "--cov-context=test", "--cov-report="),
-        ],
-        cwd=ROOT,
-        check=False,
-        stdout=sys.stderr,
-    )
+    if not data.exists():
+        files = "".join(f"\n    {ROOT / path}" for path in paths)
+        settings.write_text(f"[run]\ndata_file = {data}\ninclude ={files}\n")
+        subprocess.run(
+            [
+                *(sys.executable, "-m", "pytest", "-q", "-m", "not slow", "-n", "2", "--cov"),
+                # With a space pytest takes the file for a test, and its folder for the project.
+                *(f"--cov-config={settings}", "--cov-context=test", "--cov-report="),
+            ],
+            cwd=ROOT,
+            check=False,
+            stdout=sys.stderr,
+        )
     coverage = CoverageData(str(data))
     coverage.read()
     return {
@@ -154,35 +166,82 @@ def covering_tests(folder: Path, *, jobs: int) -> dict[tuple[str, int], list[str
 def _in_order(contexts: Iterable[str], path: Path) -> list[str]:
     """The tests of a line; those of its own module first."""
     tests = {context.partition("|")[0] for context in contexts if context}
-    if not tests:  # it runs when the module is imported
-        package = path.relative_to(ROOT / "src" / "limner").parts[0]
-        return [f"tests/{package}"]
     return sorted(tests, key=lambda test: (path.stem not in test.partition("::")[0], test))
 
 
-def try_mutant(mutant: Mutant, tests: Sequence[str], copy: Path) -> Result:
-    """Run the tests of a changed line on a copy of the project."""
-    if not tests:
-        return Result(mutant, is_killed=False, note="no test runs this line")
-    path = copy / mutant.path
-    original = path.read_text()
-    _write(path, mutant.code)
-    try:
+def _folder_of_tests(path: str) -> str:
+    """The tests of a package, for a line that runs on import or in another process."""
+    return f"tests/{Path(path).relative_to('src/limner').parts[0]}"
+
+
+class Workshop:
+    """A copy of the project with an environment of its own, for one mutant at a time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        ignored = shutil.ignore_patterns(".venv*", ".git", ".bench")
+        shutil.copytree(ROOT, folder, ignore=ignored, dirs_exist_ok=True)
+        # The processes that the tests start must run the copy too, so it is not only on PYTHONPATH.
+        venv.create(folder / ".venv", symlinks=True)
+        self.python = folder / ".venv" / "bin" / "python"
+        packages = next((folder / ".venv" / "lib").glob("*/site-packages"))
+        (packages / "a.pth").write_text(f"{folder / 'src'}\n{sysconfig.get_path('purelib')}\n")
+        script = self.python.with_name("limner")
+        script.write_text(f"#!{self.python}\n{_SCRIPT}")
+        script.chmod(0o755)
+        # What fails here without any change says nothing about a mutant.
+        self.unusable: set[str] = set()
+        self.usable: set[str] = set()
+
+    def try_mutant(self, mutant: Mutant, tests: Sequence[str]) -> Result:
+        """Run the tests of a changed line."""
+        path = self.folder / mutant.path
+        original = path.read_text()
+        about = mutant.path, mutant.line, mutant.shown
+        while True:
+            _write(path, mutant.code)
+            try:
+                failed = self._first_failure(tests)
+            except subprocess.TimeoutExpired:
+                return Result(*about, is_killed=True, note="it hangs")
+            finally:
+                _write(path, original)
+            if failed is None or self._passes(failed):
+                return Result(*about, is_killed=failed is not None, note=failed or "")
+
+    def _first_failure(self, tests: Sequence[str]) -> str | None:
+        """The first of the tests that fails; None if all pass."""
+        left_out = [f"--deselect={test}" for test in sorted(self.unusable)]
         ran = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests],
-            cwd=copy,
-            env={**os.environ, "PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": ""},
+            [
+                *(self.python, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"),
+                *("-m", "not slow", f"--timeout={TEST_S}", *left_out, *tests),
+            ],
+            cwd=self.folder,
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": ""},
             capture_output=True,
             text=True,
             timeout=GUARD_S,
             check=False,
         )
-    except subprocess.TimeoutExpired:
-        return Result(mutant, is_killed=True, note="it hangs")
-    finally:
-        _write(path, original)
-    failed = [line for line in ran.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    return Result(mutant, is_killed=ran.returncode != 0, note=failed[0] if failed else "")
+        if ran.returncode in (0, pytest.ExitCode.NO_TESTS_COLLECTED):
+            return None
+        failed = _FAILED.search(ran.stdout)
+        return failed[1] if failed else "pytest cannot start"
+
+    def _passes(self, test: str) -> bool:
+        """Whether a test passes without a change."""
+        if "::" not in test or test in self.usable:
+            return True  # a file that cannot be imported fails for the change alone
+        if self._first_failure([test]) is None:
+            self.usable.add(test)
+            return True
+        self.unusable.add(test)
+        return False
+
+
+_FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
+_SCRIPT = "from limner.frontends.cli.main import main\nraise SystemExit(main())\n"
 
 
 def _write(path: Path, code: str) -> None:
@@ -199,6 +258,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--file", help="only this file, as money/ledger.py")
+    parser.add_argument("--folder", type=Path, help="keep the results, and continue with them")
     args = parser.parse_args()
     names = [f"{package}/{name}.py" for package, names in FILES.items() for name in names]
     paths = [f"src/limner/{name}" for name in names if args.file in (None, name)]
@@ -206,32 +266,45 @@ def main() -> int:
     random.Random(args.seed).shuffle(places)
     mutants = (mutant for place in places if (mutant := make_mutant(place)) is not None)
     drawn = list(islice(mutants, args.count))
-    with tempfile.TemporaryDirectory() as folder:
-        tests = covering_tests(Path(folder), jobs=args.jobs)
-        copies: SimpleQueue[Path] = SimpleQueue()
-        for number in range(args.jobs):
-            copy = Path(folder) / f"copy-{number}"
-            shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".venv*", ".git", ".bench"))
-            copies.put(copy)
-
-        def work(mutant: Mutant) -> Result:
-            copy = copies.get()
-            try:
-                chosen = tests.get((mutant.path, mutant.line), [])[:MAX_TESTS]
-                result = try_mutant(mutant, chosen, copy)
-            finally:
-                copies.put(copy)
-            if not result.is_killed:
-                print(f"survived  {mutant.path}:{mutant.line}  {mutant.shown}  {result.note}")
-            return result
-
-        with ThreadPoolExecutor(args.jobs) as pool:
-            results = list(pool.map(work, drawn))
-    killed = Counter(result.mutant.path for result in results if result.is_killed)
-    for path, count in sorted(Counter(result.mutant.path for result in results).items()):
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = args.folder or Path(scratch)
+        results = try_all(drawn, covering_tests(folder, paths), folder, jobs=args.jobs)
+    killed = Counter(result.path for result in results if result.is_killed)
+    for path, count in sorted(Counter(result.path for result in results).items()):
         print(f"{path:50} {killed[path]:4} of {count}")
     print(f"killed {killed.total()} of {len(results)} (seed {args.seed}, {len(places)} places)")
     return 0
+
+
+def try_all(
+    drawn: Sequence[Mutant], tests: Mapping[tuple[str, int], list[str]], folder: Path, *, jobs: int
+) -> list[Result]:
+    """Try the mutants that a run in the same folder has not tried."""
+    record = folder / "results.jsonl"
+    lines = record.read_text().splitlines() if record.exists() else []
+    results = [Result(*json.loads(line)) for line in lines]
+    tried = {(result.path, result.line, result.shown) for result in results}
+    workshops: SimpleQueue[Workshop] = SimpleQueue()
+    for number in range(jobs):
+        workshops.put(Workshop(folder / f"copy-{number}"))
+
+    def work(mutant: Mutant) -> None:
+        workshop = workshops.get()
+        try:
+            chosen = tests.get((mutant.path, mutant.line)) or [_folder_of_tests(mutant.path)]
+            result = workshop.try_mutant(mutant, chosen[:MAX_TESTS])
+        finally:
+            workshops.put(workshop)
+        results.append(result)
+        with record.open("a") as file:
+            file.write(json.dumps(result) + "\n")
+        if not result.is_killed:
+            print(f"survived  {mutant.path}:{mutant.line}  {mutant.shown}", flush=True)
+
+    waiting = [one for one in drawn if (one.path, one.line, one.shown) not in tried]
+    with ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(work, waiting))
+    return results
 
 
 if __name__ == "__main__":

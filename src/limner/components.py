@@ -174,7 +174,9 @@ class Components:
     @part
     def imaging(self) -> Imaging:
         """The workers that decode and encode pictures."""
-        return Imaging(accept=self.settings.images.accept)
+        from limner.rendering.sources import WORKER
+
+        return Imaging(accept=self.settings.images.accept, program=WORKER)
 
     @part
     def pictures(self) -> Pictures:
@@ -494,9 +496,7 @@ class Components:
     ) -> CompiledSource:
         from limner.rendering.sources import compile_source
 
-        return await compile_source(
-            source, kind=kind, size=size, measure_svg=self.imaging.measure_svg
-        )
+        return await compile_source(source, kind=kind, size=size, imaging=self.imaging)
 
     async def _illustrate(self, request: ImageRequest) -> tuple[bytes, Mapping[str, Any]]:
         drawing = await asyncio.to_thread(

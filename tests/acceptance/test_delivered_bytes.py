@@ -31,7 +31,7 @@ from limner.testing.servers.http_server import Gate, Reply
 from limner.testing.servers.openai_server import OpenAIServer
 from limner.testing.servers.replicate_server import ReplicateServer
 
-WORKER = "limner.imaging.worker"
+WORKER = "limner.rendering.worker"
 WORKER_KILLS = 100 if IS_LONG else 12
 
 

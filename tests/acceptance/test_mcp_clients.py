@@ -28,6 +28,7 @@ TOOLS = [
     "image_edit",
     "image_render",
     "inspect_image",
+    "asset_search",
     "image_fit",
     "image_job",
     "image_recall",

@@ -52,7 +52,7 @@ SCHEMA = {
     },
     "required": [],
 }
-OURS = ["image_generate", "image_edit", "image_render", "inspect_image"]
+OURS = ["image_generate", "image_edit", "image_render", "inspect_image", "asset_search"]
 
 
 def install(folder: Path) -> dict[str, str]:

@@ -68,7 +68,7 @@ class LimitSweep(Sweep):
             if is_disk:
                 _enlarge_disk(home)
             opened, _, _ = await self._run(home, ["spend", "--json"])
-            was_paid = self.bill.times(number) > 0
+            was_paid = self.bill.nano(number) > 0
             owed = self.bill.delivered(number) or (was_paid and self.kind == "replicate")
             problems = await self._problems(home, number, status, out, owed=owed)
             if opened != 0:

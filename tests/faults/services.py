@@ -85,10 +85,12 @@ class Bill:
         on_arrival()
         return replace(reply, hold=gate)
 
-    def charge(self, number: int, nano: int, *, delivers: bool = False) -> None:
-        """Charge a run for one request."""
+    def charge(
+        self, number: int, nano: int, *, delivers: bool = False, may_repeat: bool = False
+    ) -> None:
+        """Charge a run for one request; ``may_repeat`` if the same one may come again."""
         self._nano[number] += nano
-        self._times[number] += 1
+        self._times[number] += not may_repeat
         if delivers:
             self._delivered.add(number)
 
@@ -97,7 +99,7 @@ class Bill:
         return self._nano[number]
 
     def times(self, number: int) -> int:
-        """How many paid requests of a run arrived."""
+        """How many paid requests of a run arrived, without those that may repeat."""
         return self._times[number]
 
     def delivered(self, number: int) -> bool:
@@ -171,7 +173,8 @@ class TalkingService(ResponsesServer):
         body = seen.json()
         number = _number_in(seen.body.decode())
         saying = ModelAnswer(pieces=("It is ", "done."))
-        self._bill.charge(number, ANSWER_NANO)
+        # A conversation asks again if an answer broke off; a look never does.
+        self._bill.charge(number, ANSWER_NANO, may_repeat=bool(body.get("tools")))
         can_draw = any(tool.get("name") == "image_generate" for tool in body.get("tools", ()))
         if can_draw and b"function_call_output" not in seen.body:
             arguments = json.dumps({"prompt": f"picture number {number}"})

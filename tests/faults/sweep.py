@@ -234,16 +234,13 @@ class Sweep:
         is_settled = all(state in ("settled", "released") for state, _ in rows)
         if counted < billed or (is_settled and counted != billed):
             problems.append(f"the ledger counts {counted}, the service bills {billed}: {rows}")
-        if self.bill.times(number) > self._requests_of_one_call():
+        if self.bill.times(number) > 1:
             problems.append(f"it was sent {self.bill.times(number)} times")
         if owed and not home.has_blob(handle_of(number)):
             _, said, _ = await self._run(home, ["jobs", "recover", "--json"])
             if not home.has_blob(handle_of(number)):
                 problems.append(f"the picture is lost; jobs recover: {said.strip()[:300]}")
         return problems
-
-    def _requests_of_one_call(self) -> int:
-        return 3 if self.kind == "chat" else 1
 
     def _is_owed(self, number: int, lines: Sequence[str]) -> bool:
         """Whether this machine received the whole picture, or can ask for it again."""
@@ -394,12 +391,16 @@ async def sweep(
     answered: bool = False,
     before: int = BEFORE_SAMPLE,
     seed: int = SEED,
+    record: Path | None = None,
 ) -> tuple[Points, list[Verdict]]:
     """Try the faults of one kind of call, all of them or a sample.
 
     Of those before the reservation, always a sample is tried, ``before`` of them.
+    A run that was stopped continues: the faults in ``record`` are not tried again.
     """
     rng = random.Random(seed)
+    name = _row_name(kind, answered=answered)
+    verdicts = _recorded(record, name)
     with (
         tempfile.TemporaryDirectory() as folder,
         Sweep(kind, Path(folder), answered=answered) as runs,
@@ -409,13 +410,16 @@ async def sweep(
         faults = [*points.paid, *rng.sample(points.before, min(before, len(points.before)))]
         if sample is not None:
             faults = rng.sample(faults, min(sample, len(faults)))
-        waiting = iter(faults)
-        verdicts: list[Verdict] = []
+        tried = {verdict.fault for verdict in verdicts}
+        waiting = iter([fault for fault in faults if fault not in tried])
 
         async def work() -> None:
             for fault in waiting:
                 verdict = await runs.try_fault(fault)
                 verdicts.append(verdict)
+                if record is not None:
+                    with record.open("a") as file:
+                        file.write(json.dumps([name, *verdict]) + "\n")
                 if verdict.problems:
                     print(f"{kind} {fault}: {verdict.outcome}: {'; '.join(verdict.problems)}")
                 elif verdict.outcome.startswith("exit -"):
@@ -429,6 +433,22 @@ async def sweep(
     return points, verdicts
 
 
+def _row_name(kind: str, *, answered: bool) -> str:
+    return f"{kind}, from the answer" if answered else kind
+
+
+def _recorded(record: Path | None, name: str) -> list[Verdict]:
+    """What an earlier run has tried."""
+    if record is None or not record.exists():
+        return []
+    lines = map(json.loads, record.read_text().splitlines())
+    return [
+        Verdict(Fault(*fault), hit, outcome, has_traceback, tuple(problems))
+        for row, fault, hit, outcome, has_traceback, problems in lines
+        if row == name
+    ]
+
+
 def main() -> int:
     """Run the sweep from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -440,6 +460,9 @@ def main() -> int:
     )
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument(
+        "--record", type=Path, help="append each result, and try no fault again that is in it"
+    )
     args = parser.parse_args()
     bad = 0
     for kind in args.kind or KINDS:
@@ -451,10 +474,11 @@ def main() -> int:
                 answered=args.answered,
                 before=args.before,
                 seed=args.seed,
+                record=args.record,
             )
         )
         bad += sum(bool(verdict.problems) for verdict in verdicts)
-        name = f"{kind}, from the answer" if args.answered else kind
+        name = _row_name(kind, answered=args.answered)
         print(summary(name, points, verdicts), flush=True)
     return 1 if bad else 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import shlex
 import sys
 import tarfile
 from pathlib import Path
@@ -40,16 +41,41 @@ def test_models_says_what_is_usable_and_what_to_set(cli: CommandLine, openai: Op
     assert obstacles(cli.run("models", "--json"))["openai-image/gpt-image-2.5-flare"] is None
 
 
-def test_models_says_what_each_costs_by_which_rule_and_who_says_so(cli: CommandLine) -> None:
+def test_models_starts_with_what_is_usable_now_and_ends_with_what_is_retired(
+    cli: CommandLine,
+) -> None:
     done = cli.run("models")
-    model, source = done.out.splitlines()[-2:]
-    assert model.split() == ["illustrator/limner-illustrator", "free", "current", "usable"]
-    assert source == "  free; limner.illustrator; read 2026-11-15"
-    lines = done.out.splitlines()
+    assert [line.split() for line in done.out.splitlines()[:6]] == [
+        ["usable", "now"],
+        ["illustrator/limner-illustrator", "free", "draws"],
+        ["limner/eyes", "free", "looks"],
+        ["limner/offline", "free", "talks"],
+        [],
+        ["with", "a", "key:", "limner", "keys", "set", "OPENAI_API_KEY"],
+    ]
+    groups = dict(part.split("\n", 1) for part in done.out.rstrip().split("\n\n"))
+    flux = groups["with a key: limner keys set REPLICATE_API_TOKEN"].splitlines()
+    schnell = ["replicate-flux/black-forest-labs/flux-schnell", "$0.003"]
+    assert flux[0].split() == schnell
+    assert [*groups][-2:] == ["on your own server or GPU, if you name the provider", "retired"]
+    retired = ["openai-dalle/dall-e-3", "use", "openai-image/gpt-image-2.5-flare"]
+    assert groups["retired"].splitlines()[0].split() == retired
+    names = [line.split()[0] for line in done.out.splitlines() if line.startswith("  ")]
+    assert sorted(set(names)) == sorted(names)
+    assert max(map(len, groups["retired"].splitlines())) < 100
+    assert done.err == (
+        "Prices: one picture of about 1024x1024, standard quality; ≤ is an upper bound.\n"
+        "limner models --vision lists the models that look and talk.\n"
+    )
+
+
+def test_models_says_by_which_rule_each_is_priced_and_who_says_so_if_asked(
+    cli: CommandLine,
+) -> None:
+    lines = cli.run("models", "--sources").out.splitlines()
+    assert lines[2] == "      free; limner.illustrator; read 2026-11-15"
     flux = next(number for number, line in enumerate(lines) if "flux-schnell" in line)
-    assert lines[flux].split()[1:] == ["$0.003", "current", "set", "REPLICATE_API_TOKEN"]
-    assert lines[flux + 1].startswith("  flat; https://replicate.com/pricing")
-    assert done.err.startswith("Prices are for the size nearest to 1024x1024 in standard quality")
+    assert lines[flux + 1].startswith("      flat; https://replicate.com/pricing")
 
 
 def test_assets_are_found_by_word(cli: CommandLine) -> None:
@@ -82,21 +108,42 @@ def test_assets_refuses_what_makes_no_sense(cli: CommandLine) -> None:
     ]
 
 
-def test_the_demo_draws_offline_even_where_a_key_is_set(
+def test_the_demo_draws_three_pictures_offline_even_if_a_key_is_set(
     cli: CommandLine, openai: OpenAIServer
 ) -> None:
     cli.studio.connect(openai)
     done = cli.run("demo")
-    (path,) = cli.studio.files
-    assert (done.status, done.out.splitlines()[0]) == (0, str(path))
-    assert openai.requests == []
+    assert (done.status, done.err, openai.requests) == (0, "", [])
+    lines = done.out.splitlines()
+    assert sorted(line for line in lines if line.endswith(".png")) == sorted(
+        map(str, cli.studio.files)
+    )
+    assert len(cli.studio.files) == 3
+    *told, spent = lines[:-3]
+    assert all(len(line) < 80 or line.endswith(".png") for line in told)
+    assert "\x1b" not in done.out
+    following = lines[-3:]
+    assert spent == "Spent: $0.00. Type one of these next:"
+    me = f"  {shlex.quote(sys.executable)} -m limner "
+    assert [line.removeprefix(me).split()[0] for line in following] == [
+        "chat",
+        "generate",
+        "models",
+    ]
 
 
-def test_the_demo_looks_at_what_it_drew(cli: CommandLine) -> None:
-    inspection = cli.run("demo", "--json").json["inspection"]
+def test_the_demo_looks_at_what_it_drew_and_its_next_commands_work(cli: CommandLine) -> None:
+    value = cli.run("demo", "--json").json
+    inspection = value["inspection"]
     assert inspection["details"]["model"] == "limner/eyes"
-    assert inspection["details"]["imagePath"] == str(cli.studio.files[0])
+    assert inspection["details"]["imagePath"] == value["path"]
     assert "1024 x 1024" in inspection["text"]
+    assert [one["source_format"] for one in value["rendered"]] == ["limner", "dot"]
+    assert value["spent_usd"] == 0
+    chat, *others = [shlex.split(command)[3:] for command in value["next"]]
+    # A conversation needs a terminal; one turn does not.
+    for words in ([*chat, "-p"], *others):
+        assert cli.run(*words).status == 0
 
 
 def test_the_doctor_finds_a_fresh_machine_healthy(cli: CommandLine) -> None:

@@ -24,7 +24,7 @@ def test_vision_models_say_what_is_available_and_which_is_used(cli: CommandLine)
     assert found["roles"] == {"vision": unset, "default": unset}
 
 
-def test_vision_models_are_told_to_a_person_with_the_roles_last(cli: CommandLine) -> None:
+def test_a_person_reads_first_which_models_look_and_talk(cli: CommandLine) -> None:
     folder = cli.studio.home
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.toml").write_text(
@@ -32,11 +32,13 @@ def test_vision_models_are_told_to_a_person_with_the_roles_last(cli: CommandLine
         '[[models]]\nname = "home/llava"\nbase_url = "http://u:secret@127.0.0.1:1/v1"\n'
     )
     done = cli.run("models", "--vision")
-    assert done.out.splitlines()[-4:] == [
+    assert done.out.splitlines()[:6] == [
+        "looks    home/llava (the role default)",
+        "talks    home/llava (the role default)",
         "vision   openay/gpt-5.5 -> no such model",
         "default  home/llava:high -> home/llava",
-        "used now home/llava (the role default)",
-        "talks    home/llava (the role default)",
+        "",
+        "usable now",
     ]
     assert "model_roles.vision: there is no model 'openay/gpt-5.5'; did you mean" in done.err
     assert "openai/gpt-5.5" in done.err
@@ -55,5 +57,5 @@ def test_a_role_that_cannot_be_talked_to_is_told(cli: CommandLine) -> None:
     (cli.studio.home / "config.toml").write_text('[model_roles]\ndefault = "openai/gpt-5.5"\n')
     done = cli.run("models", "--vision")
     told = "talks    nothing: No API key available for openai/gpt-5.5."
-    assert done.out.splitlines()[-1] == told
+    assert done.out.splitlines()[1] == told
     assert cli.run("models", "--vision", "--json").json["talks"] is None

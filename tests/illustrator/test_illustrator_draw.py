@@ -15,8 +15,10 @@ from PIL import Image
 from limner.errors import InputInvalid, NoProvider
 from limner.illustrator import assets, scenes
 from limner.illustrator.draw import NOTE, Illustration, draw
+from limner.illustrator.scenes import HOURS, PLACES, WEATHERS
 from limner.illustrator.vocabulary import find_asset
 from limner.imaging.pool import Imaging
+from limner.rendering.help import SVG_HELP
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -100,8 +102,8 @@ def test_a_crowd_is_thinned_out_fairly() -> None:
 
 
 def test_a_colour_the_picture_has_already_changes_nothing() -> None:
-    assert "feComponentTransfer" not in drawing("a red car").svg
-    assert "feComponentTransfer" in drawing("a blue car").svg
+    assert ' color="' not in drawing("a red car").svg
+    assert ' color="#2a72d8"' in drawing("a blue car").svg
 
 
 def test_small_things_indoors_stand_on_a_table() -> None:
@@ -213,8 +215,28 @@ def test_a_document_of_the_caller_is_passed_on_with_its_pictures() -> None:
             "text": [],
             "note": NOTE,
             "missing_assets": [],
+            "missing_scenes": [],
         },
     )
+
+
+def test_a_document_may_name_a_scene_as_its_background() -> None:
+    document = '<svg><scene name="beach sunset"/><scene name="library"/><scene name="qwzk"/></svg>'
+    made = draw(prompt="", svg=document, width=64, height=32, seed=None)
+    assert made.facts["background"] == "beach, sunset; library"
+    assert made.facts["missing_scenes"] == ["qwzk"]
+    backgrounds = {"scene: beach sunset", "scene: library", "scene: qwzk"}
+    assert backgrounds < made.assets.keys()
+    assert {made.assets[name].view_box for name in backgrounds} == {"0 0 64 32"}
+    # The walls of the library have shelves, which are pictures too.
+    assert "bookshelf" in made.assets
+
+
+@pytest.mark.parametrize("name", [*PLACES, *HOURS, *WEATHERS])
+def test_every_word_that_the_help_names_is_a_scene(name: str) -> None:
+    made = draw(prompt="", svg=f'<svg><scene name="{name}"/></svg>', width=64, height=32, seed=None)
+    assert made.facts["missing_scenes"] == []
+    assert name in ("spring", "summer") or name in SVG_HELP
 
 
 def test_a_picture_that_does_not_exist_is_a_labelled_frame_and_reported() -> None:

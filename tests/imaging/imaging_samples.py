@@ -50,7 +50,7 @@ def worker_pids(host: int | None = None) -> set[int]:
             command = (folder / "cmdline").read_bytes()
         except OSError:
             continue
-        if parent == (host or os.getpid()) and b"limner.imaging.worker" in command:
+        if parent == (host or os.getpid()) and b".worker" in command:
             found.add(int(folder.name))
     return found
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import given
@@ -11,7 +11,7 @@ from tests.fuzz import sample
 
 from limner.errors import CorruptImage, ImageError, ImageTooLarge, UnsafeSvg
 from limner.imaging.pool import Imaging
-from limner.imaging.svg import Asset, mentioned_assets
+from limner.imaging.svg import Asset, mentioned_assets, mentioned_scenes, scene_key
 
 RED, BLUE, CLEAR = (255, 0, 0, 255), (0, 0, 255, 255), (0, 0, 0, 0)
 # Left half red, right half blue, in a box twice as wide as high.
@@ -219,6 +219,7 @@ async def test_assets_keep_their_ids_to_themselves(imaging: Imaging) -> None:
             "rotate of <asset name='flag'> is '1e999'",
         ),
         ('<asset name="flag" size="9" flip="up"/>', "flip of <asset> is 'up': use 'horizontal' or"),
+        ('<asset name="flag" size="9" color="tael"/>', "color of <asset> is 'tael': use a name as"),
     ],
 )
 async def test_the_error_of_a_wrong_asset_element_says_what_to_fix(
@@ -237,32 +238,72 @@ async def test_an_asset_is_checked_like_any_document(imaging: Imaging) -> None:
         await drawn(imaging, svg('<asset name="bad" size="9"/>'), assets={"bad": bad})
 
 
-class Library(Mapping[str, Asset]):
-    """A mapping that records the requested names."""
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-
-    def __getitem__(self, name: str) -> Asset:
-        self.asked.append(name)
-        return FLAG
-
-    def __contains__(self, name: object) -> bool:
-        return name in {"flag", "fox"}
-
-    def __iter__(self) -> Iterator[str]:
-        raise AssertionError("the whole mapping is not needed")
-
-    def __len__(self) -> int:
-        return 2
-
-
-async def test_only_the_assets_that_are_mentioned_are_looked_up(imaging: Imaging) -> None:
-    library = Library()
-    await imaging.render_svg(
-        svg('<asset name="flag" size="9"/>'), width=9, height=9, assets=library
+async def test_a_name_with_blanks_is_drawn(imaging: Imaging) -> None:
+    image = await drawn(
+        imaging, svg('<asset name="my flag" size="100"/>'), assets={"my flag": FLAG}
     )
-    assert library.asked == ["flag"]
+    assert [image.getpixel((x, 50)) for x in (20, 80)] == [RED, BLUE]
+
+
+async def test_a_colour_paints_an_asset_in_its_shades(imaging: Imaging) -> None:
+    image = await drawn(
+        imaging, svg('<asset name="flag" size="100" color="teal"/>'), assets={"flag": FLAG}
+    )
+    # Red is brighter than blue, so its shade of teal is brighter.
+    assert [image.getpixel((x, 50)) for x in (20, 80)] == [(4, 95, 97, 255), (8, 71, 75, 255)]
+
+
+async def test_a_shadow_lies_below_an_asset_also_if_it_is_turned(imaging: Imaging) -> None:
+    for turn in ("", 'rotate="180"', 'flip="vertical"'):
+        element = f'<asset name="flag" x="20" y="20" size="60" shadow="true" {turn}/>'
+        image = await drawn(imaging, svg(element), assets={"flag": FLAG})
+        alphas = [image.getpixel((50, y))[3] for y in (33, 66)]  # type: ignore[index]
+        assert alphas[0] < 10 < alphas[1], turn
+
+
+async def test_a_filter_of_the_document_may_reach_outside_the_asset(imaging: Imaging) -> None:
+    shifted = '<filter id="f"><feOffset dx="0" dy="5"/></filter>'
+    element = '<asset name="flag" x="0" y="0" size="80" filter="url(#f)"/>'
+    image = await drawn(imaging, svg(shifted + element), assets={"flag": FLAG})
+    assert [image.getpixel((20, y)) for y in (23, 63)] == [CLEAR, RED]
+
+
+async def test_a_scene_fills_the_drawing_or_its_box(imaging: Imaging) -> None:
+    scenes = {scene_key("a beach"): FLAG}
+    image = await drawn(imaging, svg('<scene name="a beach"/>'), assets=scenes)
+    assert [image.getpixel((x, y)) for x, y in ((5, 5), (95, 95))] == [RED, BLUE]
+    box = '<scene name="a beach" x="50" y="50" width="50" height="50"/>'
+    image = await drawn(imaging, svg(box), assets=scenes)
+    assert [image.getpixel((x, x)) for x in (40, 60, 95)] == [CLEAR, RED, BLUE]
+
+
+async def test_a_scene_may_have_assets_in_it(imaging: Imaging) -> None:
+    room = Asset(view_box="0 0 10 10", body='<asset name="flag" size="10"/>')
+    assets = {scene_key("room"): room, "flag": FLAG}
+    image = await drawn(imaging, svg('<scene name="room"/>'), assets=assets)
+    assert [image.getpixel((x, 50)) for x in (20, 80)] == [RED, BLUE]
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "font: 40px sans-serif",
+        "font: bold 40px/1.2 Arial, sans-serif",
+        "font: italic 700 40px / 1.2 'Times New Roman'",
+        "font:40px",
+    ],
+)
+async def test_the_short_form_of_a_font_keeps_the_text(imaging: Imaging, rule: str) -> None:
+    text = '<text y="60" class="a">WW</text>'
+    for body in (f"<style>.a{{{rule}}}</style>{text}", text.replace("class", f'style="{rule}" id')):
+        _, top, right, bottom = (await drawn(imaging, svg(body))).getbbox() or (0, 0, 0, 0)
+        assert 25 <= bottom - top <= 40, rule
+        assert right > 50, rule
+
+
+def test_scenes_are_found_in_the_text_of_a_document() -> None:
+    document = "<svg><scene name='beach'/><asset name='cat'/><scene x='1' name='night sky'/></svg>"
+    assert mentioned_scenes(document) == {"beach", "night sky"}
 
 
 def test_assets_are_found_in_the_text_of_a_document() -> None:

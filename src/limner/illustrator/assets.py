@@ -23,6 +23,7 @@ from limner.rendering.canvas import Canvas
 _DATA = Path(__file__).with_name("data")
 _FULL_NAME, _SYNONYM, _NAME_WORD, _TAG, _PREFIX, _TAG_PREFIX = 100, 80, 12, 5, 3, 1
 _MIN_PREFIX_CHARS = 3
+_JOINING_WORDS = frozenset({"a", "an", "and", "in", "of", "on", "the", "with"})
 
 
 class AssetInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,7 +104,7 @@ def search(words: str, limit: int = 20) -> list[AssetInfo]:
     wanted = list(dict.fromkeys(word for word in split(words).words if word[0].isalnum()))
     if not wanted:
         return []
-    forms = [{word, singular(word)} for word in wanted]
+    forms = [{word, singular(word)} for word in wanted if word not in _JOINING_WORDS]
     wholes = {" ".join(wanted), " ".join([*wanted[:-1], singular(wanted[-1])])}
     ranked: list[tuple[int, int, int, str]] = []
     for name, entry in _index().items():

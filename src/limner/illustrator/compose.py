@@ -15,7 +15,7 @@ from limner.illustrator.groups import group
 from limner.illustrator.placement import Placed, place
 from limner.illustrator.prompt_parser import ParsedPrompt, Relation, Subject
 from limner.illustrator.scenes import HOUR_OF, INDOORS, Scene, usual_place
-from limner.rendering.canvas import Canvas, mix, number
+from limner.rendering.canvas import Canvas, number
 
 SIGN = "signboard"
 _ASSET_NAME = re.compile(r'<asset name="([^"]+)"')
@@ -25,7 +25,7 @@ def compose(parsed: ParsedPrompt, *, width: int, height: int, random: Random) ->
     """Draw the scene, the things in it and the light over them."""
     things = _with_sign(parsed)
     infos = [assets.info(thing.asset) for thing in things]
-    scene = _complete_scene(parsed.scene, things)
+    scene = complete_scene(parsed.scene, things)
     things = _with_table(things, scene)
     canvas = Canvas(width=width, height=height, random=random)
     dry = any(not figures.flies(info) and not figures.swims(info) for info in infos)
@@ -69,7 +69,7 @@ def _with_table(things: list[Subject], scene: Scene) -> list[Subject]:
     return tied if tables else [*tied, Subject(asset="table", words="table")]
 
 
-def _complete_scene(requested: Scene, things: list[Subject]) -> Scene:
+def complete_scene(requested: Scene, things: list[Subject]) -> Scene:
     """The scene of the prompt; what the prompt leaves open follows from the things in it."""
     infos = [assets.info(thing.asset) for thing in things]
     hours = [HOUR_OF[thing.asset] for thing in things if thing.asset in HOUR_OF]
@@ -120,37 +120,17 @@ def _draw_foam(canvas: Canvas, placed: Placed) -> None:
 
 
 def _draw_part(canvas: Canvas, part: Part) -> None:
-    flip = ' flip="horizontal"' if part.mirrored else ""
-    picture = (
+    look = ' flip="horizontal"' if part.mirrored else ""
+    if part.colour is not None and not _has_colour(part, part.colour):
+        look += f' color="{grammar.COLOURS[part.colour]}"'
+    canvas.add(
         f'<asset name="{part.info.name}" x="{number(part.left)}" y="{number(part.top)}" '
-        f'size="{number(part.size)}"{flip}/>'
+        f'size="{number(part.size)}"{look}/>'
     )
-    if part.colour is None or _has_colour(part, part.colour):
-        canvas.add(picture)
-    else:
-        canvas.add(f'<g filter="{_tint(canvas, part.colour)}">{picture}</g>')
 
 
 def _has_colour(part: Part, colour: str) -> bool:
     return grammar.BASIC_COLOUR.get(colour, colour) in part.info.colours
-
-
-def _tint(canvas: Canvas, colour: str) -> str:
-    """A filter that replaces all colours with shades of one, and keeps light and shade."""
-    middle = grammar.COLOURS[colour]
-    dark, light = mix(middle, "#101018", 0.72), mix(middle, "#ffffff", 0.82)
-    channels = ""
-    for channel, at in (("R", 1), ("G", 3), ("B", 5)):
-        values = " ".join(
-            f"{int(shade[at : at + 2], 16) / 255:.3f}" for shade in (dark, middle, light)
-        )
-        channels += f'<feFunc{channel} type="table" tableValues="{values}"/>'
-    grey = " ".join(["0.3 0.55 0.15 0 0"] * 3)
-    return canvas.define(
-        '<filter id="{id}" color-interpolation-filters="sRGB">'
-        f'<feColorMatrix type="matrix" values="{grey} 0 0 0 1 0"/>'
-        f"<feComponentTransfer>{channels}</feComponentTransfer></filter>"
-    )
 
 
 def _draw_lettering(canvas: Canvas, part: Part, text: str) -> None:

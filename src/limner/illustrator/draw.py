@@ -11,18 +11,23 @@ from random import Random
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from limner.display_text import clean_line
 from limner.errors import InputInvalid, NoProvider
 from limner.illustrator import assets
-from limner.illustrator.compose import compose, used_assets
+from limner.illustrator.backdrop import draw_backdrop, draw_foreground
+from limner.illustrator.compose import complete_scene, compose, used_assets
 from limner.illustrator.grammar import named_genres
 from limner.illustrator.prompt_parser import ParsedPrompt, parse_prompt
+from limner.illustrator.scenes import HOURS, PLACES, Scene
 from limner.illustrator.vocabulary import find_asset
-from limner.imaging.svg import Asset, mentioned_assets
+from limner.imaging.svg import Asset, mentioned_assets, mentioned_scenes, scene_key
+from limner.rendering.canvas import Canvas
 
 MIN_EDGE, MAX_EDGE = 16, 4096
 MAX_ASSETS = 200
+MAX_SCENES = 8
 NOTE = (
     "Drawn offline by limner's illustrator from ready-made vector pictures. "
     "For a model that paints anything, set OPENAI_API_KEY."
@@ -54,17 +59,20 @@ def draw(
             f"{width}x{height}: the illustrator draws {MIN_EDGE} to {MAX_EDGE} pixels a side.",
             field="size",
         )
-    return _from_prompt(prompt, width, height, seed) if svg is None else _from_svg(svg)
+    return (
+        _from_prompt(prompt, width, height, seed) if svg is None else _from_svg(svg, width, height)
+    )
 
 
-def _from_svg(svg: str) -> Illustration:
-    names = sorted(mentioned_assets(svg))
-    if len(names) > MAX_ASSETS:
-        raise InputInvalid(
-            f"The document names {len(names)} different pictures; at most {MAX_ASSETS} fit in one.",
-            field="svg",
-        )
-    found = {name: find_asset(name) for name in names}
+def _from_svg(svg: str, width: int, height: int) -> Illustration:
+    scenes = {name: _find_scene(name) for name in _at_most(MAX_SCENES, mentioned_scenes(svg))}
+    drawings = {
+        scene_key(name): _background(name, scene, width, height) for name, scene in scenes.items()
+    }
+    # The background of a room has pictures on its walls.
+    texts = (svg, *(background.body for background in drawings.values()))
+    names = frozenset[str]().union(*map(mentioned_assets, texts))
+    found = {name: find_asset(name) for name in _at_most(MAX_ASSETS, names)}
     matched = [
         {"words": clean_line(name), "asset": known, "count": None, "colour": None}
         for name, known in found.items()
@@ -75,12 +83,47 @@ def _from_svg(svg: str) -> Illustration:
         for name, known in found.items()
         if known is None
     ]
-    drawings = {
+    drawings |= {
         name: assets.placeholder(name) if known is None else assets.get(known)
         for name, known in found.items()
     }
-    facts = _facts(matched=matched, background=None)
-    return Illustration(svg=svg, assets=drawings, facts={**facts, "missing_assets": missing})
+    background = "; ".join(scene.name for scene in scenes.values() if scene) or None
+    facts = {
+        **_facts(matched=matched, background=background),
+        "missing_assets": missing,
+        "missing_scenes": [clean_line(name) for name, scene in scenes.items() if scene is None],
+    }
+    return Illustration(svg=svg, assets=drawings, facts=facts)
+
+
+def _at_most(limit: int, names: frozenset[str]) -> list[str]:
+    if len(names) > limit:
+        raise InputInvalid(
+            f"The document names {len(names)} different pictures; at most {limit} fit in one.",
+            field="svg",
+        )
+    return sorted(names)
+
+
+def _find_scene(name: str) -> Scene | None:
+    """The scene that a name means, as "beach sunset"; None if no word of it is known."""
+    named = parse_prompt(name).scene
+    plain = name.strip().lower()
+    places = named.places or ((plain,) if plain in PLACES else ())
+    if not places and not named.hour and not named.weather and plain not in HOURS:
+        return None
+    return complete_scene(replace(named, places=places or ("sky",), paper=None), [])
+
+
+def _background(name: str, scene: Scene | None, width: int, height: int) -> Asset:
+    """A scene without things in it; plain paper if it is unknown."""
+    shown = scene or Scene()
+    seed = Random(name.encode(errors="surrogatepass"))  # noqa: S311 - arranges clouds and trees
+    canvas = Canvas(width, height, seed)
+    draw_backdrop(canvas, shown, orb=True, standing=False)
+    draw_foreground(canvas, shown)
+    body = f"<defs>{''.join(canvas.definitions)}</defs>{''.join(canvas.shapes)}"
+    return Asset(f"0 0 {width} {height}", body)
 
 
 def _from_prompt(prompt: str, width: int, height: int, seed: int | None) -> Illustration:

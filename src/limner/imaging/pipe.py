@@ -35,6 +35,11 @@ def receive(stream: IO[bytes], *, max_payload_bytes: int) -> tuple[bytes, bytes]
     return _read_exactly(stream, header_bytes), _read_exactly(stream, payload_bytes)
 
 
+def subject(job: Mapping[str, Any]) -> str:
+    """What an error about a job calls its payload; most jobs are about a picture."""
+    return job.get("subject", "the picture")
+
+
 def _read_exactly(stream: IO[bytes], size: int) -> bytes:
     data = stream.read(size)
     if len(data) != size:

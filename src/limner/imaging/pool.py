@@ -36,7 +36,7 @@ from limner.imaging.process import (
     WorkerReply,
 )
 from limner.imaging.provenance import INSTALL_C2PA, Manifest, has_c2pa
-from limner.imaging.svg import Asset, SvgFacts, mentioned_assets
+from limner.imaging.svg import Asset
 from limner.thread_pool import ThreadPool
 
 T = TypeVar("T")
@@ -56,7 +56,8 @@ class Imaging:
     job once. Cancelling a call kills the worker that runs it.
 
     PNG, JPEG, GIF and WebP are always accepted; ``accept`` names further formats, as the setting
-    ``images.accept`` spells them.
+    ``images.accept`` spells them. ``program`` is the module that a worker runs: `worker`, or one
+    that does its jobs and more, which `run` names.
     """
 
     def __init__(
@@ -65,8 +66,9 @@ class Imaging:
         workers: int = DEFAULT_WORKERS,
         limits: WorkerLimits = DEFAULT_LIMITS,
         accept: Collection[str] = ALWAYS_ACCEPTED,
+        program: str = WORKER,
     ) -> None:
-        self._workers = _Workers(replace(limits, accept=accepted_formats(accept)))
+        self._workers = _Workers(replace(limits, accept=accepted_formats(accept)), program)
         self._max_pixels = limits.max_pixels
         self._threads = ThreadPool(workers, name="limner-imaging")
         # One OCR worker is enough: it uses several processors by itself, and its models are large.
@@ -214,8 +216,7 @@ class Imaging:
     ) -> bytes:
         """Draw an SVG document as a PNG of exactly that size.
 
-        Only the names that the document mentions are looked up in ``assets``, so it may be a large
-        or lazy mapping.
+        ``assets`` are all that the document and the scenes in it name.
 
         Raises:
             UnsafeSvg: the document contains something that is not allowed; the message says what to
@@ -223,11 +224,7 @@ class Imaging:
             CorruptImage: it is not an SVG document.
             ImageTooLarge: over a limit of size, count, memory or time.
         """
-        used = {name: assets[name] for name in mentioned_assets(document) if name in assets}
-        drawing = {
-            "document": document,
-            "assets": {name: msgspec.to_builtins(used[name]) for name in used},
-        }
+        drawing = {"document": document, "assets": msgspec.to_builtins(dict(assets))}
         payload = json.dumps(drawing).encode()
         try:
             return (await self._do("render_svg", payload, width=width, height=height)).payload
@@ -235,17 +232,14 @@ class Imaging:
             error.untrusted = False  # the caller wrote the document that the message quotes
             raise
 
-    async def measure_svg(self, document: str) -> SvgFacts:
-        """Parse an SVG document, and say how large it is and which fonts and text it has.
+    async def run(self, op: str, payload: bytes, **arguments: Any) -> bytes:
+        """Run a job that only the program of this pool knows, and return its reply.
 
         Raises:
-            ImageError: as `render_svg`.
+            ImageError: as `verify`.
+            InputInvalid: the job says so.
         """
-        try:
-            return _decode((await self._do("measure_svg", document.encode())).payload, SvgFacts)
-        except ImageError as error:
-            error.untrusted = False  # the caller wrote the document that the message quotes
-            raise
+        return (await self._do(op, payload, **arguments)).payload
 
     async def aclose(self) -> None:
         """End the workers; calls in progress fail with RuntimeError."""

@@ -35,8 +35,8 @@ from limner.imaging.limits import Protections, WorkerLimits
 if sys.platform == "linux":
     import fcntl
 
-# The programs that a worker process may run: one decodes and draws, one runs OCR, and one reads
-# C2PA manifests.
+# The programs of this package that a worker process may run: one decodes and draws, one runs OCR,
+# and one reads C2PA manifests.
 WORKER = "limner.imaging.worker"
 OCR_WORKER = "limner.imaging.ocr_worker"
 C2PA_WORKER = "limner.imaging.c2pa_worker"
@@ -93,6 +93,7 @@ class _Head(msgspec.Struct):
     error: str | None = None
     message: str = ""
     hint: str | None = None
+    field: str | None = None
 
 
 class WorkerProcess:
@@ -149,7 +150,7 @@ class WorkerProcess:
                 )
             reply = msgspec.json.decode(head, type=_Head)
         except (OSError, EOFError):
-            raise self._exit_error() from None
+            raise self._exit_error(pipe.subject(job.header)) from None
         except OverflowError:
             self.close()
             mebibytes = self._limits.max_answer_bytes >> 20
@@ -158,9 +159,7 @@ class WorkerProcess:
             self.close()
             raise CorruptImage("the picture confused its decoder") from None
         if reply.error is not None:
-            raise _ERRORS.get(reply.error, CorruptImage)(
-                clean_line(reply.message, max_chars=_MAX_MESSAGE_CHARS), hint=reply.hint
-            )
+            raise _error(reply)
         return WorkerReply(value=reply.value, payload=payload)
 
     def kill(self) -> None:
@@ -183,7 +182,7 @@ class WorkerProcess:
         self._expired = True
         self.kill()
 
-    def _exit_error(self) -> Exception:
+    def _exit_error(self, subject: str) -> Exception:
         """Why the worker ended, as the error of its job."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_EXIT_TIMEOUT_S)
@@ -191,10 +190,10 @@ class WorkerProcess:
         self.close()
         limits = self._limits
         if self._expired:
-            return ImageTooLarge(f"the picture took more than {limits.timeout_s:g} s")
+            return ImageTooLarge(f"{subject} took more than {limits.timeout_s:g} s")
         if status == _CPU_TIME_SPENT:
-            return ImageTooLarge(f"the picture took more than {limits.cpu_s} s of processor time")
-        too_much = f"the picture needs more than {limits.memory_bytes >> 20} MiB of memory"
+            return ImageTooLarge(f"{subject} took more than {limits.cpu_s} s of processor time")
+        too_much = f"{subject} needs more than {limits.memory_bytes >> 20} MiB of memory"
         if status == pipe.EXIT_OUT_OF_MEMORY:
             return ImageTooLarge(too_much)
         if status == _ABORTED:
@@ -208,7 +207,20 @@ class WorkerProcess:
                     hint="Check that the machine has memory left.",
                 )
             )
-        return WorkerDied(CorruptImage(f"the picture crashed its decoder (status {status})"))
+        return WorkerDied(CorruptImage(f"{subject} crashed its decoder (status {status})"))
+
+
+def _error(reply: _Head) -> LimnerError:
+    """The error that a worker reports."""
+    kind = _ERRORS.get(reply.error or "", CorruptImage)
+    message, hint = (
+        text and clean_line(text, max_chars=_MAX_MESSAGE_CHARS)
+        for text in (reply.message, reply.hint)
+    )
+    error = kind(message or "", hint=hint)
+    if isinstance(error, InputInvalid):
+        error.field = reply.field
+    return error
 
 
 class _Watchdog:

@@ -50,10 +50,11 @@ class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
     readable: tuple[str, ...] = ()
 
 
-# Most workers never look for a code, so zxingcpp is loaded late, with the libraries it links to.
+# Most workers never look for a code or draw one, so these are loaded late, with the libraries that
+# they link to.
 DECODER = SandboxPolicy(
     calls={**seccomp.COMPUTING, **seccomp.READING},
-    packages=("zxingcpp",),
+    packages=("segno", "zxingcpp"),
     readable=("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache"),
 )
 # onnxruntime chooses its code by the processor.

@@ -1,7 +1,8 @@
 """Jobs on stdin -> replies on stdout: the isolated process that decodes untrusted bytes.
 
-Started by `process` as ``python -P -m limner.imaging.worker LIMITS``. It sends a message when it is
-ready, runs one job after the other, and ends when its stdin closes, so it never outlives its host.
+Started by `process` as ``python -P -m limner.imaging.worker LIMITS``, or as a program that adds
+jobs to it. It sends a message when it is ready, runs one job after the other, and ends when its
+stdin closes, so it never outlives its host.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from limner.imaging.sandbox import (
     wait_for_job,
 )
 from limner.imaging.svg import Asset
-from limner.imaging.svg.renderer import measure_svg, render
+from limner.imaging.svg.renderer import render
 
 _MAX_MESSAGE_CHARS = 300
 
@@ -118,10 +119,11 @@ def _run(job: dict[str, Any], payload: bytes, table: JobTable, limits: WorkerLim
         return _failure(error)
     except MemoryError:
         mebibytes = limits.memory_bytes >> 20
-        return _failure(ImageTooLarge(f"the picture needs more than {mebibytes} MiB of memory"))
+        subject = pipe.subject(job)
+        return _failure(ImageTooLarge(f"{subject} needs more than {mebibytes} MiB of memory"))
     except BaseException as error:  # a panic in Rust is not an Exception
         reason = _reason(error)
-        what = "the picture does not decode"
+        what = f"{pipe.subject(job)} does not decode"
         return _failure(CorruptImage(f"{what}: {reason}" if reason else what))
 
 
@@ -133,8 +135,13 @@ def _reason(error: BaseException) -> str:
 
 def _failure(error: LimnerError) -> JobReply:
     # A message may quote the document, and a name in it may have a million letters.
-    message = error.message[:_MAX_MESSAGE_CHARS]
-    return {"error": type(error).__name__, "message": message, "hint": error.hint}, b""
+    reply = {
+        "error": type(error).__name__,
+        "message": error.message[:_MAX_MESSAGE_CHARS],
+        "hint": error.hint and error.hint[:_MAX_MESSAGE_CHARS],
+        "field": error.field if isinstance(error, InputInvalid) else None,
+    }
+    return reply, b""
 
 
 def _verify(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:  # noqa: ARG001 - every job has this signature
@@ -159,10 +166,6 @@ def _render_svg(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Jo
         drawing["document"], width=job["width"], height=job["height"], assets=assets, limits=limits
     )
     return {}, png
-
-
-def _measure_svg(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:  # noqa: ARG001 - every job has this signature
-    return {}, msgspec.json.encode(measure_svg(payload.decode(), limits))
 
 
 def _fit(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:
@@ -197,7 +200,6 @@ JOBS: JobTable = {
     "convert": _convert,
     "preview": _preview,
     "render_svg": _render_svg,
-    "measure_svg": _measure_svg,
     "fit": _fit,
     "mask": _mask,
     "measure": _measure,

@@ -81,11 +81,15 @@ class Style(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Brush(msgspec.Struct, frozen=True, kw_only=True):
-    """A canvas and the style to draw with; ``notes`` collects what the caller should know."""
+    """A canvas and the style to draw with; ``notes`` collects what the caller should know.
+
+    ``extents`` remembers what was measured: a container asks for the size of a child at each step.
+    """
 
     canvas: Canvas
     style: Style
     notes: list[str]
+    extents: dict[object, tuple[float, float]] = {}
 
     def with_style(self, **changes: object) -> Brush:
         """The same canvas with another style."""

@@ -15,13 +15,13 @@ from limner.rendering.brush import Brush, Rect
 from limner.rendering.canvas import Point, closed, mix, number
 from limner.rendering.colours import contrast, parse_colour, readable_on
 from limner.rendering.elements import MAX_NODES, Diagram, DiagramEdge, DiagramNode
-from limner.rendering.graph_layout import (
+from limner.rendering.graph.layout import lay_out
+from limner.rendering.graph.model import (
     Graph,
     GraphEdge,
     GraphGroup,
     GraphLayout,
     GraphNode,
-    lay_out,
 )
 from limner.rendering.text import TextLines, wrap
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from bisect import bisect_left
 from difflib import get_close_matches
 from typing import Any, cast
 
@@ -15,6 +16,7 @@ from limner.rendering.canvas import Canvas, mix
 from limner.rendering.colours import THEMES, contrast, parse_colour, readable_on
 from limner.rendering.elements import (
     Chart,
+    Container,
     Diagram,
     Document,
     Page,
@@ -28,7 +30,13 @@ from limner.rendering.text import missing_characters
 
 # Text of this size fills about 38 x 38 lines and characters of a square picture.
 _TEXT_SHARE = 38.0
-_MIN_SCALE = 0.35
+# From the largest text to the smallest.
+_SCALES = [0.93**step for step in range(16)]
+# More than this is no picture for a reader, and would take long.
+MAX_CHARS = 100_000
+MAX_ELEMENTS = 2_000
+MAX_DEPTH = 24
+_TOO_DEEP = f"rows, columns and cards are more than {MAX_DEPTH} deep"
 DEFAULT_EDGE = 1024
 MAX_EDGE = 4096
 _LARGE_EDGE = 1800
@@ -54,13 +62,25 @@ def parse_document(source: str) -> Document:
         return _decoder.decode(source)
     except msgspec.ValidationError as error:
         raise _explain(error) from error
+    except RecursionError as error:
+        raise InputInvalid(_TOO_DEEP, field="source") from error
     except msgspec.DecodeError as error:
         raise InputInvalid(_syntax_error(source), field="source") from error
 
 
 def draw_document(document: Document, size: tuple[int, int] | None = None) -> RenderedDocument:
-    """Draw a document. Its own size counts if none is given."""
+    """Draw a document. Its own size counts if none is given.
+
+    Raises:
+        InputInvalid: it is too much for one picture, or an element of it is wrong.
+    """
     page = document if isinstance(document, Page) else Page(children=[document])
+    _check_amount(page)
+    texts = "".join(_words(msgspec.to_builtins(page)))
+    if len(texts) > MAX_CHARS:
+        raise InputInvalid(
+            f"the document has more than {MAX_CHARS:,} characters of text", field="source"
+        )
     theme = THEMES[page.theme]
     colors = ground_colours(page) or [theme.background]
     ink = parse_colour(page.color) if page.color else theme.ink
@@ -83,7 +103,7 @@ def draw_document(document: Document, size: tuple[int, int] | None = None) -> Re
             *box.inset(edge), "none", stroke=color, stroke_width=f"{edge / 2:.1f}", rx=f"{edge:.1f}"
         )
     draw_page(page, brush, box)
-    if missing := missing_characters("".join(_words(msgspec.to_builtins(page)))):
+    if missing := missing_characters(texts):
         brush.notes.append(f"No bundled font has these characters: {missing[:60]}")
     return RenderedDocument(
         svg=brush.canvas.document(), width=width, height=height, notes=tuple(brush.notes)
@@ -125,17 +145,37 @@ def _fitting_brush(page: Page, style: Style, width: int, height: int) -> Brush:
     """A brush whose text is as large as the page has room for."""
     canvas, notes = Canvas(width, height), list[str]()
     box = Rect(0, 0, width, height)
-    scale = 1.0
-    while True:
-        base = math.sqrt(width * height) / _TEXT_SHARE * scale
-        sized = msgspec.structs.replace(style, base=base)
-        brush = Brush(canvas=canvas, style=sized, notes=notes)
-        if fits(page, brush, box):
-            return brush
-        if scale <= _MIN_SCALE:
-            notes.append("The content is larger than the picture; give it a larger size.")
-            return brush
-        scale *= 0.93
+    base = math.sqrt(width * height) / _TEXT_SHARE
+
+    def brush_for(scale: float) -> Brush:
+        sized = msgspec.structs.replace(style, base=base * scale)
+        return Brush(canvas=canvas, style=sized, notes=notes)
+
+    step = bisect_left(_SCALES, True, key=lambda scale: fits(page, brush_for(scale), box))
+    if step == len(_SCALES):
+        notes.append("The content is larger than the picture; give it a larger size.")
+    return brush_for(_SCALES[min(step, len(_SCALES) - 1)])
+
+
+def _check_amount(page: Page) -> None:
+    """Refuse what is too much for one picture.
+
+    Raises:
+        InputInvalid: too many elements, too deep, or too much text.
+    """
+    count, level = 0, list[Container]([page])
+    for depth in range(MAX_DEPTH + 1):
+        children = [child for container in level for child in container.children]
+        count += len(children)
+        if count > MAX_ELEMENTS:
+            raise InputInvalid(
+                f"the document has more than {MAX_ELEMENTS:,} elements", field="source"
+            )
+        level = [child for child in children if isinstance(child, Container)]
+        if not level:
+            break
+        if depth == MAX_DEPTH:
+            raise InputInvalid(_TOO_DEEP, field="source")
 
 
 def _words(value: Any) -> list[str]:

@@ -15,7 +15,9 @@ from limner.imaging.fonts import FontStyle
 
 Align = Literal["start", "center", "end"]
 TextSize = Literal["small", "body", "heading", "title", "huge"]
-Number = int | float
+# Differences and sums of such numbers are finite.
+Whole = Annotated[int, Meta(ge=-(10**18), le=10**18)]
+Number = Whole | Annotated[float, Meta(ge=-1e100, le=1e100)]
 Cell = str | int | float | bool | None
 Positive = Annotated[float, Meta(gt=0, le=8192)]
 Share = Annotated[float, Meta(ge=0, le=1)]

@@ -28,8 +28,13 @@ Write plain SVG: shapes, paths, text, gradients, patterns, masks, filters, use. 
 image, no link, no url() but url(#id). The viewBox decides the size. Fonts: sans-serif, serif, \
 monospace, cursive.
 <asset name="robot" x="40" y="60" size="300"/> places a ready-made picture; everyday words find \
-one ("moon", "coffee"). It takes width and height instead of size, rotate (degrees), flip \
-(horizontal or vertical), opacity, transform and filter."""
+one ("moon", "coffee"), and asset_search shows them. It takes width and height instead of size, \
+rotate (degrees), flip (horizontal or vertical), color (paints it in shades of one colour), \
+shadow="true", opacity, transform and filter.
+<scene name="beach sunset"/> draws a background over the whole drawing, or in x, y, width and \
+height. Places: beach, sea, lake, mountains, forest, meadow, city, street, desert, snow, space, \
+moon, sky, underwater, room, bedroom, living room, kitchen, library, office, classroom, cafe. \
+Hours: day, dawn, sunset, dusk, night. Weather: rain, snowfall, fog, clouds, aurora, autumn."""
 FORMATS_HELP = """\
 svg: starts with <. limner: JSON that starts with {"type": …}. dot: a diagram of Graphviz, as \
 digraph { a -> b }. mermaid: starts with flowchart, sequenceDiagram, classDiagram or \

@@ -39,6 +39,13 @@ _MIN_CHART, _MIN_PICTURE = 11.0, 4.0
 
 def measure(element: DocumentElement, brush: Brush, max_width: float) -> Extent:
     """The room that an element needs within a width."""
+    key = (id(element), max_width, brush.style.base, brush.style.font)
+    if key not in brush.extents:
+        brush.extents[key] = _measure(element, brush, max_width)
+    return brush.extents[key]
+
+
+def _measure(element: DocumentElement, brush: Brush, max_width: float) -> Extent:
     wide, high = _drawing(element).measure(
         element, brush, min(element.width or max_width, max_width)
     )

@@ -1,30 +1,33 @@
-"""The text of a source, in any format that limner renders -> an SVG document with its size."""
+"""The text of a source, in any format that limner renders -> an SVG document with its size.
+
+The host only chooses the format. A worker process parses the source and draws it, because a
+hostile source can keep a process busy for minutes.
+"""
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from limner.errors import InputInvalid
-from limner.imaging.fonts import FONTS, replaced_family, style_for
-from limner.imaging.svg import SvgFacts
+from limner.errors import CorruptImage, ImageError, ImageTooLarge, InputInvalid
+from limner.imaging.limits import WorkerLimits
 
 # Every list of tools loads this module, and few programs render anything.
 if TYPE_CHECKING:
+    from limner.imaging.pool import Imaging
     from limner.rendering.document import RenderedDocument
     from limner.rendering.elements import Document
 
 SourceFormat = Literal["limner", "svg", "dot", "mermaid"]
 Size = tuple[int, int]
-MeasureSvg = Callable[[str], Awaitable[SvgFacts]]
-"""Parses an SVG document in a worker, and says how large it is and which fonts it names."""
+Compiler = Callable[[str, Size | None, WorkerLimits], "RenderedDocument"]
+"""Turns a source into SVG, at a size or at its own. It runs in a worker."""
 
+WORKER = "limner.rendering.worker"
 MAX_SOURCE_BYTES = 1_000_000
-_MAX_LISTED = 12
 _MERMAID = re.compile(
     r"(?:---|flowchart|graph|sequenceDiagram|classDiagram|stateDiagram|pie|timeline|mindmap)\b"
 )
@@ -47,34 +50,30 @@ class CompiledSource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def compile_source(
-    source: str,
-    *,
-    kind: SourceFormat | None,
-    size: Size | None,
-    measure_svg: MeasureSvg,
+    source: str, *, kind: SourceFormat | None, size: Size | None, imaging: Imaging
 ) -> CompiledSource:
-    """Compile a source to SVG. Without a size the document decides it.
+    """Compile a source to SVG in a worker. Without a size the document decides it.
 
     Raises:
         InputInvalid: the source is too large, or not what its format says; the message says where.
-        ImageError: it is SVG that cannot be drawn.
+        ImageError: it is SVG that cannot be drawn, or the worker was stopped.
     """
-    if len(source.encode(errors="surrogatepass")) > MAX_SOURCE_BYTES:
+    payload = source.encode(errors="surrogatepass")
+    if len(payload) > MAX_SOURCE_BYTES:
         raise InputInvalid(f"source has more than {MAX_SOURCE_BYTES:,} bytes", field="source")
     kind = kind or detect_format(source)
-    if kind == "svg":
-        facts = await measure_svg(source)
-        return CompiledSource(
-            format=kind,
-            svg=source,
-            width=size[0] if size else facts.width,
-            height=size[1] if size else facts.height,
-            notes=tuple(_font_notes(facts)),
+    try:
+        reply = await imaging.run(
+            "compile", payload, format=kind, size=size, subject="the document"
         )
-    drawn = await asyncio.to_thread(_DRAWERS[kind], source, size)
-    return CompiledSource(
-        format=kind, svg=drawn.svg, width=drawn.width, height=drawn.height, notes=drawn.notes
-    )
+        return msgspec.json.decode(reply, type=CompiledSource)
+    except msgspec.DecodeError:
+        raise CorruptImage("the document confused its compiler") from None
+    except ImageError as error:
+        error.untrusted = False  # the caller wrote the document that the message quotes
+        if isinstance(error, ImageTooLarge) and error.hint is None:
+            error.hint = "Make the document smaller: fewer elements, rows, nodes or words."
+        raise
 
 
 def detect_format(source: str) -> SourceFormat:
@@ -111,19 +110,25 @@ def _after_comments(text: str) -> int:
     return start
 
 
-def _draw_json(source: str, size: Size | None) -> RenderedDocument:
+def _compile_json(source: str, size: Size | None, _: WorkerLimits) -> RenderedDocument:
     from limner.rendering.document import draw_document, parse_document  # noqa: PLC0415
 
     return draw_document(parse_document(source), size)
 
 
-def _draw_dot(source: str, size: Size | None) -> RenderedDocument:
+def _compile_svg(source: str, size: Size | None, limits: WorkerLimits) -> RenderedDocument:
+    from limner.rendering.svg_source import measure_source  # noqa: PLC0415 - loaded on first use
+
+    return measure_source(source, size, limits)
+
+
+def _compile_dot(source: str, size: Size | None, _: WorkerLimits) -> RenderedDocument:
     from limner.rendering.dot import parse_dot  # noqa: PLC0415 - loaded on first use
 
     return _draw_parsed(*parse_dot(source), size)
 
 
-def _draw_mermaid(source: str, size: Size | None) -> RenderedDocument:
+def _compile_mermaid(source: str, size: Size | None, _: WorkerLimits) -> RenderedDocument:
     from limner.rendering.mermaid import parse_mermaid  # noqa: PLC0415 - loaded on first use
 
     return _draw_parsed(*parse_mermaid(source), size)
@@ -136,21 +141,9 @@ def _draw_parsed(document: Document, notes: list[str], size: Size | None) -> Ren
     return msgspec.structs.replace(drawn, notes=(*notes, *drawn.notes))
 
 
-_DRAWERS: Mapping[SourceFormat, Callable[[str, Size | None], RenderedDocument]] = {
-    "limner": _draw_json,
-    "dot": _draw_dot,
-    "mermaid": _draw_mermaid,
+COMPILERS: Mapping[SourceFormat, Compiler] = {
+    "limner": _compile_json,
+    "svg": _compile_svg,
+    "dot": _compile_dot,
+    "mermaid": _compile_mermaid,
 }
-
-
-def _font_notes(facts: SvgFacts) -> list[str]:
-    from limner.rendering.text import missing_characters  # noqa: PLC0415 - loaded on first use
-
-    notes = [
-        f"{name} is not bundled; the text is set in {FONTS[style_for(families)].family}."
-        for families in facts.families[:_MAX_LISTED]
-        if (name := replaced_family(families))
-    ]
-    if missing := missing_characters(re.sub(r"\s", "", facts.text)):
-        notes.append(f"No bundled font has these characters: {missing[:60]}")
-    return list(dict.fromkeys(notes))

@@ -34,6 +34,7 @@ def draw_table(table: DataTable, brush: Brush, box: Rect) -> None:
     more = min(extra / max(len(rows), 1), base * 1.2)
     y = top.y
     stripe = mix(theme.background, theme.surface, 0.8)
+    are_numbers = [_is_number_column(table, column) for column in range(len(widths))]
     for place, row in enumerate(rows):
         is_head = place == 0 and bool(table.columns)
         high = _row_height(row, brush) + more
@@ -41,12 +42,11 @@ def draw_table(table: DataTable, brush: Brush, box: Rect) -> None:
         fill = theme.accent if is_head else (stripe if place % 2 == 0 else theme.background)
         brush.panel(band, fill, radius=base * 0.3 if is_head else 0)
         x = box.x
-        for column, (cell, wide) in enumerate(zip(row, widths, strict=True)):
-            right = not is_head and _is_number_column(table, column)
+        for cell, wide, is_number in zip(row, widths, are_numbers, strict=True):
             brush.lines(
                 Rect(x + base * 0.7, y, wide - base * 1.4, high),
                 cell,
-                align="end" if right or (is_head and _is_number_column(table, column)) else "start",
+                align="end" if is_number else "start",
                 bold=is_head,
                 color=readable_on(theme.accent) if is_head else None,
                 centred=True,

@@ -7,7 +7,6 @@ ignored: it makes text a little narrower, never wider.
 from __future__ import annotations
 
 import struct
-from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import accumulate
@@ -29,7 +28,11 @@ class FontMetrics(msgspec.Struct, frozen=True):
 
     def width(self, text: str, size: float) -> float:
         """The width of one line, in pixels."""
-        return size * sum(self.advances.get(ord(char), _UNKNOWN_WIDTH) for char in text)
+        return size * sum(self.each(text))
+
+    def each(self, text: str) -> Iterator[float]:
+        """The advance of each character of a text."""
+        return (self.advances.get(ord(char), _UNKNOWN_WIDTH) for char in text)
 
 
 class TextLines(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,17 +92,20 @@ def wrap(
 ) -> TextLines:
     """Break a text at its blanks, and a word that is too long anywhere."""
     font = metrics(style, bold=bold)
+    blank = font.width(" ", size)
     lines: list[str] = []
+    widest = 0.0
     for paragraph in text.split("\n"):
-        line = ""
-        for word in _pieces(paragraph.split(), font, size, max_width):
-            longer = f"{line} {word}" if line else word
-            if line and font.width(longer, size) > max_width:
-                lines.append(line)
-                longer = word
-            line = longer
-        lines.append(line)
-    widest = max(font.width(line, size) for line in lines)
+        line: list[str] = []
+        used = 0.0
+        for word, wide in _pieces(paragraph.split(), font, size, max_width):
+            if line and used + blank + wide > max_width:
+                lines.append(" ".join(line))
+                line, used = [], 0.0
+            used += blank + wide if line else wide
+            widest = max(widest, used)
+            line.append(word)
+        lines.append(" ".join(line))
     return TextLines(lines=tuple(lines), size=size, width=widest)
 
 
@@ -114,24 +120,28 @@ def shorten(
     return f"{text[: _fitting(text, font, size, room)].rstrip()}…"
 
 
-def _pieces(words: list[str], font: FontMetrics, size: float, max_width: float) -> Iterator[str]:
+def _pieces(
+    words: list[str], font: FontMetrics, size: float, max_width: float
+) -> Iterator[tuple[str, float]]:
+    """Words with their widths; a word that is too long comes in pieces."""
     for word in words:
-        if font.width(word, size) <= max_width:
-            yield word
+        wide = font.width(word, size)
+        if wide <= max_width:
+            yield word, wide
             continue
         start = 0
         while start < len(word):
             # No more characters than these can fit, however narrow they are.
             ahead = word[start : start + _MAX_LINE_CHARS]
-            end = start + max(_fitting(ahead, font, size, max_width), 1)
-            yield word[start:end]
-            start = end
+            piece = ahead[: max(_fitting(ahead, font, size, max_width), 1)]
+            yield piece, font.width(piece, size)
+            start += len(piece)
 
 
 def _fitting(text: str, font: FontMetrics, size: float, room: float) -> int:
     """How many of the first characters fit into a room."""
-    ends = accumulate(font.width(char, size) for char in text)
-    return bisect_right(list(ends), room)
+    ends = accumulate(font.each(text))
+    return next((place for place, end in enumerate(ends) if end * size > room), len(text))
 
 
 def _tables(data: bytes) -> dict[str, int]:

@@ -128,8 +128,9 @@ class MissingAsset(msgspec.Struct, frozen=True):
 
 def _asset_notes(drawn: GeneratedImage) -> list[str]:
     missing = msgspec.convert(drawn.extras.get("missing_assets", []), list[MissingAsset])
+    scenes = msgspec.convert(drawn.extras.get("missing_scenes", []), list[str])
     return [
         f"No ready-made picture is named {one.name[:60]!r}"
         + (f"; the nearest are {', '.join(one.nearest)}." if one.nearest else ".")
         for one in missing
-    ]
+    ] + [f"No scene is named {name[:60]!r}; `help` about svg names them." for name in scenes]

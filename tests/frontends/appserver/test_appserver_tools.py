@@ -191,7 +191,8 @@ async def test_the_model_is_offered_tools_of_both_forms_and_not_the_hidden_ones(
     async with stage.piped() as client:
         await client.turn(await client.start(dynamicTools=legacy), "hi")
     names = [tool["name"] for tool in stage.bodies[0]["tools"]]
-    ours = ["image_generate", "image_edit", "image_render", "inspect_image", "image_recall"]
+    ours = ["image_generate", "image_edit", "image_render", "inspect_image", "asset_search"]
+    ours.append("image_recall")
     assert names == [*ours, "plain", "ui__shown", "tool_search"]
     plain = stage.bodies[0]["tools"][len(ours)]
     assert plain == {
@@ -220,7 +221,7 @@ async def test_a_deferred_tool_is_found_called_and_remembered(stage: Stage) -> N
     async with stage.piped() as client:
         await client.request("thread/resume", threadId=thread)
         await client.turn(thread, "again")
-    offered = [[tool["name"] for tool in body["tools"]][5:] for body in stage.bodies]
+    offered = [[tool["name"] for tool in body["tools"]][6:] for body in stage.bodies]
     found = ["ui__screenshot", "tool_search"]
     assert offered == [["tool_search"], found, found, found]
     search, shot = stage.outputs()
@@ -369,7 +370,7 @@ async def test_tools_can_be_changed_and_ours_turned_off(stage: Stage) -> None:
         await client.turn(thread, "three")
         await client.request("thread/resume", threadId=thread, dynamicTools=[function("newer")])
         await client.turn(thread, "four")
-    ours = ["image_generate", "image_render", "inspect_image"]
+    ours = ["image_generate", "image_render", "inspect_image", "asset_search"]
     offered = [[tool["name"] for tool in body["tools"]] for body in stage.bodies]
     assert offered == [[*ours, "old"], [*ours, "new"], [*ours, "new"], [*ours, "newer"]]
     assert (changed, told) == ({}, [{"threadId": thread, "names": ["new"]}])

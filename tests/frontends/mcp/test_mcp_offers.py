@@ -22,6 +22,7 @@ HINTS = {
     "image_edit": (False, True, False, True),
     "image_render": (False, True, False, False),
     "inspect_image": (True, False, False, True),
+    "asset_search": (False, False, False, False),
     "image_fit": (True, False, True, False),
     "image_job": (False, True, True, True),
     "image_recall": (True, False, True, False),

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
 from limner.client import Limner
-from limner.display_text import clean_text
 from limner.dollars import format_usd
 from limner.errors import UserError
 from limner.frontends.cli.arguments import add_budget_flag, add_flags, read_flags
 from limner.frontends.cli.output import CommandResult
-from limner.frontends.cli.stderr import size, wrapped
 from limner.frontends.cli.terminal import Waiting, ask, wait_for
 from limner.tools.built_in.inspect_image import as_value
 from limner.tools.inspection import Inspection, InspectRequest
@@ -60,10 +57,7 @@ def _result(inspection: Inspection) -> CommandResult:
     notes = [str(details[name]) for name in ("note", "notice", "stopped") if name in details]
     if inspection.cost_nano:
         notes.append(format_usd(inspection.cost_nano))
-    text = inspection.text
-    if sys.stdout.isatty():
-        text = wrapped(clean_text(text), size().columns)
-    return CommandResult(value=as_value(inspection), text=text, notes=(footer, *notes))
+    return CommandResult(value=as_value(inspection), text=inspection.text, notes=(footer, *notes))
 
 
 def _schema(file: str) -> dict[str, Any]:

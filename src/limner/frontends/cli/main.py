@@ -24,7 +24,7 @@ COMMANDS = {
     "inspect": "ask a question about pictures",
     "fit": "make pictures ready for models, and say what it costs to send them",
     "show": "what a picture is, where it comes from and what was made from it",
-    "models": "models that draw and look: prices, lifecycles, what is usable now",
+    "models": "models that draw and look: what is usable now, what a key adds",
     "spend": "what was spent, and on what",
     "sessions": "stored conversations: list, show, import, export, fork, archive, delete",
     "gc": "remove the pictures that nothing refers to",
@@ -38,7 +38,7 @@ COMMANDS = {
     "trust": "accept the limner.toml of a folder, as it is now",
     "keys": "store, list and remove API keys",
     "doctor": "check that everything works here, and repair a damaged home",
-    "demo": "draw a picture offline, then look at it",
+    "demo": "draw a scene, a chart and a diagram offline, and look at one",
 }
 EXAMPLE = """\
 examples:
@@ -163,7 +163,7 @@ def _overview(words: list[str]) -> int:
         words,
         prog="limner",
         usage="limner [-h] [--version] COMMAND …",
-        description="Pictures for AI agents: make them, look at them, carry them.",
+        description="Pictures for AI agents: make them, look at them, count what they cost.",
         epilog=f"commands:\n{listing}\n\n{EXAMPLE}",
     )
     parser.add_argument("--version", action="version", version=f"limner {__version__}")

@@ -3,46 +3,40 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from limner.catalogue.images import ImageModel, Quote, Size
 from limner.client import Limner
 from limner.dollars import format_usd
 from limner.errors import NANO_PER_USD, UserError
 from limner.frontends.cli.output import CommandResult
-from limner.models.registry import By, KnownModel, Resolution
+from limner.models.registry import EMBEDDED, By, KnownModel, Resolution
 from limner.net.redaction import drop_userinfo
 from limner.providers.base import ProviderSpec
 
-RATED_AS = (
-    "Rates are dollars for a million tokens in and out; those of a picture are tokens in. "
-    "`--json` has the source of each row and the day it was read."
-)
+RATED_AS = "Rates are dollars for a million tokens in / out; a picture counts as tokens in."
 _CHOSEN: Mapping[By, str] = {
     "first": "the first available",
     "offline": "rules, not a language model: no key is set",
 }
 
 
-def listing(lim: Limner) -> CommandResult:
-    """List them in the order in which limner tries them."""
+def listing(lim: Limner, *, sources: bool) -> CommandResult:
+    """List the models that look: who looks and talks now, then each model below its condition."""
     models = lim.models.known()
     used = lim.models.resolve()
     roles = _roles(lim)
-    width = max((len(model.name) for model in models), default=0)
-    lines = [
-        f"{model.name:{width}}  {model.api:23}  {_formats(model):23}  "
-        f"{_counting(model) or '-':16}  {_rate(model):>13}  "
-        f"{_obstacle(lim, model) or 'available'}"
-        for model in models
-    ]
-    lines += ["", *(f"{role:8} {_role_text(found)}" for role, found in roles.items())]
     talker = _talker(lim)
-    lines.append(f"{'used now':8} {_used_text(used)}")
-    lines.append(f"{'talks':8} {talker if isinstance(talker, str) else _used_text(talker)}")
+    lines = [
+        f"looks    {_used_text(used)}",
+        f"talks    {talker if isinstance(talker, str) else _used_text(talker)}",
+        *(f"{role:8} {_role_text(found)}" for role, found in roles.items() if found["set"]),
+        *_groups([_vision_row(lim, model) for model in models], sources=sources),
+    ]
     return CommandResult(
         value={
             "models": [_vision_json(lim, model) for model in models],
@@ -53,6 +47,38 @@ def listing(lim: Limner) -> CommandResult:
         text="\n".join(lines),
         notes=(RATED_AS, *_warnings(used)),
     )
+
+
+class _Row(NamedTuple):
+    """A model in the listing: a line below the heading of its group, and one about its source."""
+
+    name: str
+    price: str
+    group: str
+    source: str
+    remark: str = ""
+
+
+NOW, LOCAL, GONE = "usable now", "on your own server or GPU, if you name the provider", "retired"
+
+
+def _with_key(name: str) -> str:
+    return f"with a key: limner keys set {name}"
+
+
+def _groups(rows: Iterable[_Row], *, sources: bool) -> Iterator[str]:
+    """The rows below their headings: what is usable now, what a key adds, what is gone."""
+    groups: dict[str, list[_Row]] = {NOW: []}
+    for row in rows:
+        groups.setdefault(row.group, []).append(row)
+    last = [name for name in (LOCAL, GONE) if name in groups]
+    width = max((len(row.name) for group in groups.values() for row in group), default=0)
+    for heading in [*(name for name in groups if name not in last), *last]:
+        yield from ("", heading)
+        for row in groups[heading]:
+            yield f"  {row.name:{width}}  {row.price:>10}  {row.remark}".rstrip()
+            if sources:
+                yield f"      {row.source}"
 
 
 def _obstacle(lim: Limner, model: KnownModel) -> str | None:
@@ -111,8 +137,25 @@ def _warnings(used: Resolution | None) -> list[str]:
     ]
 
 
-def _formats(model: KnownModel) -> str:
-    return " ".join(mime.removeprefix("image/") for mime in model.facts.formats)
+def _vision_row(lim: Limner, model: KnownModel) -> _Row:
+    facts, obstacle = model.facts, _obstacle(lim, model)
+    group = NOW
+    if facts.is_retired(lim.clock().date()):
+        group = GONE
+    elif obstacle is not None:
+        group = _with_key(model.key_env) if model.key_env else obstacle
+    formats = " ".join(mime.removeprefix("image/") for mime in facts.formats)
+    about = (model.api, formats, _counting(model), facts.source, _read(facts.read))
+    return _Row(
+        name=model.name,
+        price=_rate(model),
+        group=group,
+        source="; ".join(part for part in about if part),
+    )
+
+
+def _read(day: date) -> str:
+    return "" if day == day.min else f"read {day}"
 
 
 def _counting(model: KnownModel) -> str | None:
@@ -157,26 +200,27 @@ def _vision_json(lim: Limner, model: KnownModel) -> dict[str, Any]:
 EXAMPLE = """\
 examples:
   limner models
+  limner models --sources       where each price comes from, and the day it was read
+  limner models --vision        the models that look at pictures and talk
   limner models --json
-  limner models --vision
 """
 PRICED_SIZE = Size(1024, 1024)
-PRICED_AS = (
-    f"Prices are for the size nearest to {PRICED_SIZE} in standard quality, the prompt apart; "
-    "after ≤ it is the most that is set aside."
-)
-BY_NAME = "by name"
+PRICED_AS = f"Prices: one picture of about {PRICED_SIZE}, standard quality; ≤ is an upper bound."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Line:
-    """One model as it is here and today. ``obstacle`` is why it cannot be used."""
+    """One model as it is here and today.
+
+    ``obstacle`` is why it cannot be used, ``key_env`` the variable of the key that it requires.
+    """
 
     model: ImageModel
     status: str
     quote: Quote
     obstacle: str | None
     named_only: bool
+    key_env: str | None
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -184,25 +228,43 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--vision", action="store_true", help="list the models that look at pictures instead"
     )
+    parser.add_argument(
+        "--sources", action="store_true", help="say where each price comes from, and of which day"
+    )
 
 
 def run(args: Namespace) -> CommandResult:
-    """List them in the order in which they are tried."""
+    """List them: what is usable now, then what each key adds."""
     lim = Limner()
     if args.vision:
-        return listing(lim)
+        return listing(lim, sources=args.sources)
     lines = [_line(lim, spec, model) for spec in lim.specs.values() for model in _rows(spec)]
-    width = max((len(line.model.name) for line in lines), default=0)
+    rows = [*map(_row, lines), *_embedded_rows(lim)]
     return CommandResult(
         value={"models": [_as_json(line) for line in lines]},
-        text="\n".join(_text(line, width) for line in lines),
-        notes=(PRICED_AS,),
+        text="\n".join([*_groups(rows, sources=args.sources)][1:]),
+        notes=(PRICED_AS, "limner models --vision lists the models that look and talk."),
     )
+
+
+def _embedded_rows(lim: Limner) -> Iterator[_Row]:
+    """Who looks and who talks now, so that the first lines say all that works."""
+    looks, talks = lim.models.resolve(), _talker(lim)
+    for who, what in ((looks, "looks"), (talks, "talks")):
+        if isinstance(who, Resolution) and lim.models.key(who.model) is not None:
+            yield _Row(
+                name=who.model.name,
+                price="free" if who.model.api == EMBEDDED else _rate(who.model),
+                group=NOW,
+                source=who.model.facts.source,
+                remark=what,
+            )
 
 
 def _rows(spec: ProviderSpec) -> tuple[ImageModel, ...]:
     """The models of a provider; the last row is for models that have no row."""
-    return spec.models if spec.other_model is None else (*spec.models, spec.other_model)
+    other = spec.other_model
+    return spec.models if other is None or other in spec.models else (*spec.models, other)
 
 
 def _line(lim: Limner, spec: ProviderSpec, model: ImageModel) -> _Line:
@@ -219,18 +281,28 @@ def _line(lim: Limner, spec: ProviderSpec, model: ImageModel) -> _Line:
         quote=model.quote(model.nearest_size(PRICED_SIZE), "standard", ""),
         obstacle=obstacle,
         named_only=spec.named_only,
+        key_env=None if spec.key_optional else spec.key_env,
     )
 
 
-def _text(line: _Line, width: int) -> str:
-    """One model in two lines: its price, whether it is usable, and the source."""
-    model = line.model
-    rule = model.price.__struct_config__.tag
-    usable = BY_NAME if line.named_only else "usable"
-    return (
-        f"{model.name:{width}}  {_price(line.quote):>10}  {line.status:8}  "
-        f"{line.obstacle or usable}\n"
-        f"  {str(rule).replace('_', ' ')}; {model.source}; read {model.read}"
+def _row(line: _Line) -> _Row:
+    model, price, remark = line.model, _price(line.quote), ""
+    if line.status == "retired":
+        group, price = GONE, f"use {model.successor}"
+    elif line.obstacle is not None:
+        group = _with_key(line.key_env) if line.key_env else line.obstacle
+    else:
+        group = LOCAL if line.named_only and line.key_env is None else NOW
+        remark = "draws" + (" if you name its provider" if line.named_only else "")
+    if line.status == "retiring":
+        remark = f"retires {model.retired}"
+    rule = str(model.price.__struct_config__.tag).replace("_", " ")
+    return _Row(
+        name=model.name,
+        price=price,
+        group=group,
+        source=f"{rule}; {model.source}; {_read(model.read)}",
+        remark="" if group == LOCAL else remark,
     )
 
 

@@ -18,7 +18,7 @@ import msgspec
 from limner.display_text import clean_text
 from limner.dollars import format_usd
 from limner.errors import Cancelled, LimnerError, UnexpectedError, cancellation_cost
-from limner.frontends.cli.stderr import say, shortage_behind
+from limner.frontends.cli.stderr import say, shortage_behind, size, wrapped
 from limner.net.redaction import redact
 from limner.storage.home import Home
 
@@ -54,7 +54,7 @@ def answer(command: Callable[[], CommandResult], *, as_json: bool) -> int:
 
 def deliver(found: CommandResult, *, as_json: bool) -> int:
     """Print a result and return the exit status."""
-    text = _printable(_as_json(found.value) if as_json else found.text)
+    text = _printable(_as_json(found.value)) if as_json else _readable(found.text)
     try:
         if text:
             sys.stdout.write(f"{text}\n")
@@ -121,6 +121,11 @@ def failure(error: LimnerError) -> CommandResult:
     return CommandResult(
         value={"error": error.as_json()}, notes=tuple(notes), status=error.exit_status
     )
+
+
+def _readable(text: str) -> str:
+    """The text, wrapped at the width of the terminal; a program gets it as it is."""
+    return wrapped(clean_text(text), size().columns) if sys.stdout.isatty() else text
 
 
 def _printable(text: str) -> str:

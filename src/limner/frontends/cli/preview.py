@@ -36,20 +36,29 @@ def shows_pictures() -> bool:
     return is_live() and _protocol() != "blocks"
 
 
-async def show(picture: Picture, lim: Limner) -> None:
+def can_show() -> bool:
+    """Whether the terminal shows pictures in some way, and the user wants colours."""
+    return is_live() and (_protocol() != "blocks" or not os.environ.get("NO_COLOR"))
+
+
+async def show(picture: Picture, lim: Limner, *, max_rows: int = MAX_ROWS) -> None:
     """Show a stored picture on standard error, beside the result on standard output."""
+    size = (picture.width, picture.height)
     data = await lim.pictures.original(picture)
-    await show_bytes(data, mime=picture.mime, size=(picture.width, picture.height), lim=lim)
+    await show_bytes(data, mime=picture.mime, size=size, lim=lim, max_rows=max_rows)
 
 
-async def show_bytes(data: bytes, *, mime: str, size: tuple[int, int], lim: Limner) -> None:
+async def show_bytes(
+    data: bytes, *, mime: str, size: tuple[int, int], lim: Limner, max_rows: int = MAX_ROWS
+) -> None:
     """The same for a picture that decodes, stored or not."""
-    if not is_live():
-        say("The picture is not shown: standard error is not a terminal that can.")
+    if not can_show():
+        why = "NO_COLOR is set" if is_live() else "standard error is not a terminal that can"
+        say(f"The picture is not shown: {why}.")
         return
     terminal = terminal_size()
     # Two lines are left for the path and the prompt that follows it.
-    box = CellBox(min(terminal.columns, MAX_COLUMNS), min(max(terminal.lines - 2, 1), MAX_ROWS))
+    box = CellBox(min(terminal.columns, MAX_COLUMNS), min(max(terminal.lines - 2, 1), max_rows))
     match _protocol():
         case "kitty":
             png = data if mime == "image/png" else await lim.imaging.convert(data)

@@ -12,7 +12,6 @@ from limner.frontends.cli.generate import HELPS, decode_text, output_format_of, 
 from limner.frontends.cli.output import CommandResult
 from limner.frontends.cli.preview import show, shows_pictures
 from limner.frontends.cli.terminal import Waiting, ask, wait_for
-from limner.rendering.help import help_text
 from limner.tools.built_in.image_render import as_value
 from limner.tools.drawing_arguments import OutputOptions
 from limner.tools.rendering import HelpTopic, RenderArguments
@@ -68,5 +67,7 @@ def run(args: Namespace) -> CommandResult:
 
 
 def _help(arguments: RenderArguments) -> CommandResult:
+    from limner.rendering.help import help_text  # noqa: PLC0415 - only help needs it
+
     text = help_text(arguments.help or "formats")
     return CommandResult(value={"help": text}, text=text)

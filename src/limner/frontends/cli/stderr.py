@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import sys
 
 from limner.display_text import clean_text
 
+# The columns of a line, if two blanks or more separate them.
+_COLUMNS = re.compile(r"\s*(?:\S+(?: \S+)*\s{2,})*")
 CLEAR_LINE = "\r\x1b[2K"
 _SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 # Python has no error of its own for these.
@@ -26,7 +29,10 @@ def say(text: str) -> None:
 
 
 def wrapped(text: str, columns: int) -> str:
-    """A text whose lines fit the terminal: broken between words, indented as they begin."""
+    """A text whose lines fit the terminal: broken between words, indented as they begin.
+
+    The rest of a line of a table stays below its last column.
+    """
     if all(len(line) < columns // 2 for line in text.splitlines()):
         return text  # even if each character takes two cells
     import wcwidth  # noqa: PLC0415 - most lines are short, and loading it takes a while
@@ -36,11 +42,12 @@ def wrapped(text: str, columns: int) -> str:
         if wcwidth.width(line) < columns:
             lines.append(line)
             continue
-        indent = line[: len(line) - len(line.lstrip())]
+        columns_before = _COLUMNS.match(line)
+        indent = wcwidth.width(columns_before[0]) if columns_before else 0
         lines += wcwidth.wrap(
             line,
             max(columns - 1, 1),
-            subsequent_indent=indent if len(indent) < columns // 2 else "",
+            subsequent_indent=" " * indent if indent < columns // 2 else "",
             break_long_words=False,
             break_on_hyphens=False,
         )

@@ -11,7 +11,7 @@ import resvg_py
 from limner.errors import ImageTooLarge, UnsafeSvg
 from limner.imaging.fonts import FONTS, style_for
 from limner.imaging.limits import WorkerLimits
-from limner.imaging.svg import Asset, SvgFacts, rules
+from limner.imaging.svg import Asset, rules
 from limner.imaging.svg.assets import place_assets
 from limner.imaging.svg.parser import SVG_NAMESPACE, Element, parse
 
@@ -32,6 +32,18 @@ _PIXEL_LENGTH = re.compile(r"\s*\+?(\d+(?:\.\d*)?|\.\d+)(?:px)?\s*")
 _FONT_FILES = [path for font in FONTS.values() for path in font.paths]
 _SANS = FONTS["sans"].family
 _FAMILY_RULE = re.compile(r"font-family\s*:\s*([^;}]+)", re.IGNORECASE)
+_FONT_RULE = re.compile(r"(?<![\w-])font\s*:\s*([^;}]+)", re.IGNORECASE)
+_FONT_SIZE = re.compile(r"[\d.]+[a-z%]+|(?:xx?-)?(?:small|large)|medium", re.IGNORECASE)
+_FONT_WEIGHT = re.compile(r"bold(?:er)?|lighter|[1-9]00", re.IGNORECASE)
+
+
+class SvgFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a document says of itself: its size in pixels, its font families and all its text."""
+
+    width: int
+    height: int
+    families: tuple[str, ...]
+    text: str
 
 
 def render(
@@ -89,7 +101,8 @@ def measure_svg(document: str, limits: WorkerLimits) -> SvgFacts:
         if "font-family" in own:
             families.append(own["font-family"])
         styles = [own.get("style", ""), *(words if element.tag == "style" else ())]
-        families += [rule.strip() for style in styles for rule in _FAMILY_RULE.findall(style)]
+        rules_of_text = map(_split_font_rules, styles)
+        families += [rule.strip() for css in rules_of_text for rule in _FAMILY_RULE.findall(css)]
         if element.tag != "style":
             text += words
     width, height = natural_size(root)
@@ -119,12 +132,49 @@ def _use_bundled_fonts(root: Element) -> None:
         if "font-family" in own:
             own["font-family"] = FONTS[style_for(own["font-family"])].family
         if "style" in own:
-            own["style"] = _FAMILY_RULE.sub(_bundled_rule, own["style"])
+            own["style"] = _with_bundled_fonts(own["style"])
         if element.tag == "style":
             element.children = [
-                _FAMILY_RULE.sub(_bundled_rule, child) if isinstance(child, str) else child
+                _with_bundled_fonts(child) if isinstance(child, str) else child
                 for child in element.children
             ]
+
+
+def _with_bundled_fonts(css: str) -> str:
+    return _FAMILY_RULE.sub(_bundled_rule, _split_font_rules(css))
+
+
+def _split_font_rules(css: str) -> str:
+    """Write each ``font: bold 14px/1.2 Arial`` as separate rules, since resvg misreads some."""
+    return _FONT_RULE.sub(_split_font_rule, css)
+
+
+def _split_font_rule(found: re.Match[str]) -> str:
+    before, size, after = _around_size(found[1].split())
+    if not size:
+        return found[0]
+    words = [word.lower() for word in before]
+    rules_of_font = {
+        "font-style": next((word for word in words if word in {"italic", "oblique"}), "normal"),
+        "font-weight": next((word for word in words if _FONT_WEIGHT.fullmatch(word)), "normal"),
+        "font-size": size,
+        "font-family": " ".join(after) or "sans-serif",
+    }
+    return "; ".join(f"{name}: {value}" for name, value in rules_of_font.items())
+
+
+def _around_size(words: list[str]) -> tuple[list[str], str, list[str]]:
+    """The words before the size of a font, the size without the height of a line, and the rest."""
+    for place, word in enumerate(words):
+        size, slash, height = word.partition("/")
+        if not _FONT_SIZE.fullmatch(size):
+            continue
+        rest = words[place + 1 :]
+        if not slash and rest and rest[0].startswith("/"):
+            slash, height, rest = "/", rest[0][1:], rest[1:]
+        # "14px / 1.2" has its height in the next word.
+        return words[:place], size, rest[1:] if slash and not height else rest
+    return words, "", []
 
 
 def _bundled_rule(found: re.Match[str]) -> str:

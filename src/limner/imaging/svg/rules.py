@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from limner.errors import UnsafeSvg
 
 _ELEMENTS = """
-    svg g defs symbol use style asset
+    svg g defs symbol use style asset scene
     path rect circle ellipse line polyline polygon
     text tspan textPath
     linearGradient radialGradient stop pattern marker clipPath mask
@@ -44,7 +44,7 @@ REASONS = {
 
 _STRUCTURE = """
     id class style transform x y width height viewBox preserveAspectRatio href
-    name size rotate flip
+    name size rotate flip shadow
 """
 _GEOMETRY = (
     "d points cx cy r rx ry x1 y1 x2 y2 pathLength dx dy textLength lengthAdjust startOffset"

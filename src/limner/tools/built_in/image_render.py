@@ -31,7 +31,8 @@ IMAGE_RENDER = ToolDeclaration(
     name=RenderArguments.tool,
     title="Render a chart, diagram or page",
     description="Turn a source text into an exact picture, offline and free: use it for anything "
-    "with exact words or numbers. The source is SVG, DOT, Mermaid, or JSON such as "
+    "with exact words or numbers. The source is SVG (also <asset name=…/> and <scene name=…/>), "
+    "DOT, Mermaid, or JSON such as "
     '{"type":"bar","title":"Sales","labels":["Q1","Q2"],"values":[12,18]}. Types: bar '
     "(stacked, horizontal), line, area, pie, scatter (points [[x,y]]), with "
     '"series":[{"name":"A","values":[1,2]}] for more rows; table (columns, rows); diagram '

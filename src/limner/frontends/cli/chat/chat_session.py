@@ -17,8 +17,9 @@ from limner.frontends.cli.chat.input_history import InputHistory
 from limner.frontends.cli.chat.keyboard import Keyboard
 from limner.frontends.cli.chat.screen import Screen
 from limner.frontends.cli.interrupts import interrupts
+from limner.frontends.cli.preview import can_show
 from limner.frontends.cli.rendering import clipped
-from limner.frontends.cli.stderr import is_live, size, write
+from limner.frontends.cli.stderr import size, write
 from limner.models.registry import OFFLINE, KnownModel
 from limner.tools.file_lookup import find_file
 
@@ -46,7 +47,7 @@ class ChatSession:
 
     def __init__(self, lim: Limner, options: ChatOptions) -> None:
         self.lim = lim
-        self.screen = Screen(lim, write_text=write, shows_pictures=is_live())
+        self.screen = Screen(lim, write_text=write, shows_pictures=can_show())
         self.keyboard = Keyboard(self.screen, InputHistory(lim.home.chat_history))
         self.agent = ChatAgent(lim, options, ask=self.keyboard.ask)
         self.queue: deque[str] = deque()

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from tests.fuzz import examples
 
 from limner.rendering.brush import Rect
-from limner.rendering.graph_layout import (
+from limner.rendering.graph.layout import lay_out
+from limner.rendering.graph.model import (
     Graph,
     GraphEdge,
     GraphGroup,
     GraphLayout,
     GraphNode,
-    lay_out,
 )
 
 SLACK = 1e-6

@@ -1,0 +1,1 @@
+"""Boxes, edges and groups -> a layered layout of them."""

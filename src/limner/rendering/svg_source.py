@@ -1,0 +1,39 @@
+"""An SVG document -> itself with its size, and notes about fonts that are not bundled."""
+
+from __future__ import annotations
+
+import re
+
+from limner.imaging.fonts import FONTS, replaced_family, style_for
+from limner.imaging.limits import WorkerLimits
+from limner.imaging.svg.renderer import SvgFacts, measure_svg
+from limner.rendering.document import RenderedDocument
+from limner.rendering.text import missing_characters
+
+_MAX_LISTED = 12
+
+
+def measure_source(
+    source: str, size: tuple[int, int] | None, limits: WorkerLimits
+) -> RenderedDocument:
+    """Measure a document. Its own size counts if none is given.
+
+    Raises:
+        ImageError: it cannot be drawn.
+    """
+    facts = measure_svg(source, limits)
+    width, height = size or (facts.width, facts.height)
+    return RenderedDocument(
+        svg=source, width=width, height=height, notes=tuple(dict.fromkeys(_font_notes(facts)))
+    )
+
+
+def _font_notes(facts: SvgFacts) -> list[str]:
+    notes = [
+        f"{name} is not bundled; the text is set in {FONTS[style_for(families)].family}."
+        for families in facts.families[:_MAX_LISTED]
+        if (name := replaced_family(families))
+    ]
+    if missing := missing_characters(re.sub(r"\s", "", facts.text)):
+        notes.append(f"No bundled font has these characters: {missing[:60]}")
+    return notes
