@@ -18,6 +18,8 @@ from tests.ecosystem.runs import mcp_tools
 
 VERSIONS = ("1.2.0", "1.9.4", "1.30.0", "2.3.0")
 LIMIT_S = 300
+# These import a part of pydantic that its later releases do not have.
+ALSO = dict.fromkeys(("1.2.0", "1.9.4"), ("pydantic<2.11",))
 # It runs in the environment of the release. Names are camelCase in the first, snake_case later.
 CLIENT = """\
 import asyncio, json, sys
@@ -71,7 +73,9 @@ def run() -> tuple[SdkClient, ...]:
 
 
 def _run(version: str) -> SdkClient:
-    page = Page(name=f"mcp-{version}", title="mcp", packages=(f"mcp=={version}",))
+    page = Page(
+        name=f"mcp-{version}", title="mcp", packages=(f"mcp=={version}", *ALSO.get(version, ()))
+    )
     python = environment(page, has_limner=False)
     with tempfile.TemporaryDirectory(prefix="limner-ecosystem-") as home:
         env = {"PATH": os.environ["PATH"], "HOME": home}

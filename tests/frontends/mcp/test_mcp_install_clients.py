@@ -199,6 +199,9 @@ def test_the_commands_of_a_page_set_the_client_up(name: str, tmp_path: Path) -> 
 def test_the_registry_s_description_is_of_this_version() -> None:
     described = json.loads((ROOT / "server.json").read_text(encoding="utf-8"))
     version = limner.__version__
+    assert re.fullmatch(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+", described["name"])
+    # The registry reads from the package's own page that the name belongs to it.
+    assert f"<!-- mcp-name: {described['name']} -->" in (ROOT / "README.md").read_text("utf-8")
     assert len(described["description"]) <= 100
     assert described["version"] == version
     assert described["packages"] == [
