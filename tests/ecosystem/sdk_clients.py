@@ -19,7 +19,7 @@ from tests.ecosystem.runs import mcp_tools
 VERSIONS = ("1.2.0", "1.9.4", "1.30.0", "2.3.0")
 LIMIT_S = 300
 # These import a part of pydantic that its later releases do not have.
-ALSO = dict.fromkeys(("1.2.0", "1.9.4"), ("pydantic<2.11",))
+ALSO: dict[str, tuple[str, ...]] = dict.fromkeys(("1.2.0", "1.9.4"), ("pydantic<2.11",))
 # It runs in the environment of the release. Names are camelCase in the first, snake_case later.
 CLIENT = """\
 import asyncio, json, sys

@@ -84,6 +84,11 @@ class StdioBridge(ThreadingHTTPServer):
         self.env = env
         self.sessions: dict[str, StdioServer] = {"": StdioServer(env)}
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Ignore a client that closed its connection."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
     def __enter__(self) -> Self:
         threading.Thread(target=self.serve_forever, daemon=True).start()
         return self
