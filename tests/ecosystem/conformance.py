@@ -1,6 +1,6 @@
 """The official conformance suite -> the checks that fail over HTTP and stdio, and what each wants.
 
-    make ecosystem ARGS=conformance
+    make ecosystem ARGS="--only conformance"
 
 A check that wants a tool, a prompt or a resource of the suite's own test server cannot pass. Any
 other check that fails is a defect.
@@ -50,15 +50,16 @@ WANTS = (
 HEAD = """\
 # Conformance of the MCP server
 
-`make ecosystem ARGS=conformance` ran the official suite (`{package}` {version}) on {day}, over HTTP
-and over stdio. The suite speaks HTTP only. Over stdio a small bridge of the tests starts
+`make ecosystem ARGS="--only conformance"` ran the official suite on {day}, over HTTP and over stdio:
+`{package}` {version}. The suite speaks HTTP only. Over stdio a small bridge of the tests starts
 `limner mcp` for each session and passes the messages on; the checks of what HTTP alone has (status
 codes, headers, the Host header) do not count there. The scenarios of the tasks extension run with
 `--force`.
 
 """
 CLIENTS = """
-The official Python clients of four releases call the same server over stdio: see
+The suite has no scenario for 2024-11-05. The official Python clients of four releases, the first of
+that revision, call the same server over stdio: see
 [what reaches the model](ecosystem.md#official-clients).
 """
 
