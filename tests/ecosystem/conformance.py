@@ -50,7 +50,7 @@ WANTS = (
 HEAD = """\
 # Conformance of the MCP server
 
-`make ecosystem ARGS="--only conformance"` ran the official suite on {day}, over HTTP and over stdio:
+`make ecosystem ARGS="--only conformance"` ran the official suite on {day}, over HTTP and stdio:
 `{package}` {version}. The suite speaks HTTP only. Over stdio a small bridge of the tests starts
 `limner mcp` for each session and passes the messages on; the checks of what HTTP alone has (status
 codes, headers, the Host header) do not count there. The scenarios of the tasks extension run with
