@@ -71,7 +71,7 @@ def parse_prompt(prompt: str) -> ParsedPrompt:
     parts = split(prompt)
     parser = _Parser(words=parts.words)
     parser.run()
-    texts = parts.quoted[:1]
+    texts = parts.quoted
     return ParsedPrompt(
         things=tuple(parser.things),
         scene=parser.scene(),
@@ -127,6 +127,9 @@ class _Parser(msgspec.Struct):
             if self.begins_known is None and (self.things or self.scene_words or self.unmatched):
                 self.begins_known = not self.unmatched
         self._drop_modifiers()
+        if self.relation == "on" and self.words[-1] == "top" and len(self.things) > 1:
+            # "a sign with a bird on top"
+            self.things[-1] = replace(self.things[-1], relation=Relation("on", 0))
 
     def scene(self) -> Scene:
         """The scene, as far as the prompt names it."""
