@@ -1,8 +1,9 @@
 """Core files -> random small changes -> which of them the tests notice.
 
-`make mutants` runs it. Cosmic Ray makes the changes (its operators only), coverage says which
-tests run the changed line, and these tests run on a copy of the project until one fails. A change
-that no test notices survives. The seed decides which changes are drawn, so a run can be repeated.
+`make mutants` runs it. Cosmic Ray makes the changes (its operators only). The fast tests of the
+changed module and of its package run on a copy of the project until one fails. Then all fast tests
+run once on all changes that are left, and the tests that fail run on each of them. A change that no
+test notices survives. The seed decides which changes are drawn, so a run can be repeated.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ import random
 import re
 import shutil
 import subprocess
-import sys
 import sysconfig
 import tempfile
 import venv
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from difflib import SequenceMatcher
 from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
@@ -31,7 +33,6 @@ import pytest
 from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
-from coverage import CoverageData
 
 ROOT = Path(__file__).parents[1]
 FILES = {
@@ -50,9 +51,6 @@ SEED = 20261116
 COUNT = 200
 # No fast test needs so long; a change that makes one hang is noticed.
 TEST_S = 120
-GUARD_S = 3600.0
-# A line that most tests run is tried with so many of them.
-MAX_TESTS = 400
 
 
 class Place(NamedTuple):
@@ -73,13 +71,10 @@ class Mutant(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What the tests said to a change."""
+    """A change, and the test that noticed it; empty if none did."""
 
-    path: str
-    line: int
-    shown: str
-    is_killed: bool
-    note: str
+    mutant: Mutant
+    killer: str
 
 
 def find_places(path: str) -> Iterator[Place]:
@@ -138,40 +133,15 @@ def _difference(before: str, after: str) -> tuple[int, str]:
     return 1, "a line less"
 
 
-def covering_tests(folder: Path, paths: Sequence[str]) -> dict[tuple[str, int], list[str]]:
-    """Run the fast tests once with coverage, if that was not done: the tests of each line."""
-    data, settings = folder / "coverage", folder / "coveragerc"
-    if not data.exists():
-        files = "".join(f"\n    {ROOT / path}" for path in paths)
-        settings.write_text(f"[run]\ndata_file = {data}\ninclude ={files}\n")
-        subprocess.run(
-            [
-                *(sys.executable, "-m", "pytest", "-q", "-m", "not slow", "-n", "2", "--cov"),
-                # With a space pytest takes the file for a test, and its folder for the project.
-                *(f"--cov-config={settings}", "--cov-context=test", "--cov-report="),
-            ],
-            cwd=ROOT,
-            check=False,
-            stdout=sys.stderr,
-        )
-    coverage = CoverageData(str(data))
-    coverage.read()
-    return {
-        (str(Path(name).relative_to(ROOT)), line): _in_order(contexts, Path(name))
-        for name in coverage.measured_files()
-        for line, contexts in coverage.contexts_by_lineno(name).items()
-    }
-
-
-def _in_order(contexts: Iterable[str], path: Path) -> list[str]:
-    """The tests of a line; those of its own module first."""
-    tests = {context.partition("|")[0] for context in contexts if context}
-    return sorted(tests, key=lambda test: (path.stem not in test.partition("::")[0], test))
-
-
-def _folder_of_tests(path: str) -> str:
-    """The tests of a package, for a line that runs on import or in another process."""
-    return f"tests/{Path(path).relative_to('src/limner').parts[0]}"
+def near_tests(path: str) -> list[list[str]]:
+    """The tests that probably notice a change: those of the module, then those of its package."""
+    module = Path(path).relative_to("src/limner")
+    folder = ROOT / "tests" / module.parent
+    while not folder.is_dir():  # tests/imaging has the tests of imaging/fit
+        folder = folder.parent
+    own = sorted(file for file in folder.glob("test_*.py") if module.stem in file.stem)
+    tests = [[str(file.relative_to(ROOT)) for file in own], [str(folder.relative_to(ROOT))]]
+    return [chosen for chosen in tests if chosen]
 
 
 class Workshop:
@@ -192,52 +162,82 @@ class Workshop:
         # What fails here without any change says nothing about a mutant.
         self.unusable: set[str] = set()
         self.usable: set[str] = set()
+        if self._failures(["tests/test_shape.py"]):
+            raise SystemExit("The tests cannot run on a copy.")
 
-    def try_mutant(self, mutant: Mutant, tests: Sequence[str]) -> Result:
-        """Run the tests of a changed line."""
-        path = self.folder / mutant.path
-        original = path.read_text()
-        about = mutant.path, mutant.line, mutant.shown
+    def first_failure(self, mutant: Mutant, tests: Sequence[str]) -> str | None:
+        """The first of the tests that notices a change; None if all pass."""
+        if not tests:
+            return None
         while True:
-            _write(path, mutant.code)
-            try:
-                failed = self._first_failure(tests)
-            except subprocess.TimeoutExpired:
-                return Result(*about, is_killed=True, note="it hangs")
-            finally:
-                _write(path, original)
-            if failed is None or self._passes(failed):
-                return Result(*about, is_killed=failed is not None, note=failed or "")
+            with self._changed({mutant.path: mutant.code}):
+                failed = self._failures(tests, "-x")
+            if not failed or self._passes(failed[0]):
+                return failed[0] if failed else None
 
-    def _first_failure(self, tests: Sequence[str]) -> str | None:
-        """The first of the tests that fails; None if all pass."""
+    def all_failures(self, mutants: Sequence[Mutant]) -> list[str]:
+        """Every fast test that fails if all these changes are made at once."""
+        with self._changed(_together(mutants)):
+            failed = self._failures(["tests"], "-n", "2")
+        return [test for test in failed if self._passes(test)]
+
+    @contextmanager
+    def _changed(self, codes: Mapping[str, str]) -> Iterator[None]:
+        for path, code in codes.items():
+            _write(self.folder / path, code)
+        try:
+            yield
+        finally:
+            for path in codes:
+                _write(self.folder / path, (ROOT / path).read_text())
+
+    def _failures(self, tests: Sequence[str], *options: str) -> list[str]:
+        """Run tests; the ones that fail."""
         left_out = [f"--deselect={test}" for test in sorted(self.unusable)]
         ran = subprocess.run(
             [
-                *(self.python, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"),
+                *(self.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options),
                 *("-m", "not slow", f"--timeout={TEST_S}", *left_out, *tests),
             ],
             cwd=self.folder,
             env={**os.environ, "PYTHONDONTWRITEBYTECODE": ""},
             capture_output=True,
             text=True,
-            timeout=GUARD_S,
             check=False,
         )
-        if ran.returncode in (0, pytest.ExitCode.NO_TESTS_COLLECTED):
-            return None
-        failed = _FAILED.search(ran.stdout)
-        return failed[1] if failed else "pytest cannot start"
+        if ran.returncode in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            return []
+        if ran.returncode < 0:
+            raise SystemExit("The tests were stopped.")
+        return _FAILED.findall(ran.stdout) or ["pytest cannot start"]
 
     def _passes(self, test: str) -> bool:
         """Whether a test passes without a change."""
         if "::" not in test or test in self.usable:
             return True  # a file that cannot be imported fails for the change alone
-        if self._first_failure([test]) is None:
-            self.usable.add(test)
-            return True
-        self.unusable.add(test)
-        return False
+        passes = not self._failures([test])
+        (self.usable if passes else self.unusable).add(test)
+        return passes
+
+
+def _together(mutants: Sequence[Mutant]) -> dict[str, str]:
+    """All changes in one text of each file; of two in one line, the first."""
+    texts: dict[str, str] = {}
+    for path in {mutant.path for mutant in mutants}:
+        lines = (ROOT / path).read_text().splitlines(keepends=True)
+        edits: dict[int, tuple[int, list[str]]] = {}
+        for mutant in mutants:
+            if mutant.path == path:
+                changed = mutant.code.splitlines(keepends=True)
+                for tag, start, end, new, new_end in SequenceMatcher(
+                    None, lines, changed, autojunk=False
+                ).get_opcodes():
+                    if tag != "equal":
+                        edits.setdefault(start, (end, changed[new:new_end]))
+        for start, (end, new_lines) in sorted(edits.items(), reverse=True):
+            lines[start:end] = new_lines
+        texts[path] = "".join(lines)
+    return texts
 
 
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
@@ -267,44 +267,71 @@ def main() -> int:
     mutants = (mutant for place in places if (mutant := make_mutant(place)) is not None)
     drawn = list(islice(mutants, args.count))
     with tempfile.TemporaryDirectory() as scratch:
-        folder = args.folder or Path(scratch)
-        results = try_all(drawn, covering_tests(folder, paths), folder, jobs=args.jobs)
-    killed = Counter(result.path for result in results if result.is_killed)
-    for path, count in sorted(Counter(result.path for result in results).items()):
+        run = Run(drawn, args.folder or Path(scratch), jobs=args.jobs)
+        run.try_near_tests()
+        run.try_all_tests()
+    results = run.results
+    killed = Counter(result.mutant.path for result in results if result.killer)
+    for path, count in sorted(Counter(mutant.path for mutant in drawn).items()):
         print(f"{path:50} {killed[path]:4} of {count}")
     print(f"killed {killed.total()} of {len(results)} (seed {args.seed}, {len(places)} places)")
     return 0
 
 
-def try_all(
-    drawn: Sequence[Mutant], tests: Mapping[tuple[str, int], list[str]], folder: Path, *, jobs: int
-) -> list[Result]:
-    """Try the mutants that a run in the same folder has not tried."""
-    record = folder / "results.jsonl"
-    lines = record.read_text().splitlines() if record.exists() else []
-    results = [Result(*json.loads(line)) for line in lines]
-    tried = {(result.path, result.line, result.shown) for result in results}
-    workshops: SimpleQueue[Workshop] = SimpleQueue()
-    for number in range(jobs):
-        workshops.put(Workshop(folder / f"copy-{number}"))
+class Run:
+    """The mutants of one run and what is known about them; a folder keeps it for the next run."""
 
-    def work(mutant: Mutant) -> None:
-        workshop = workshops.get()
-        try:
-            chosen = tests.get((mutant.path, mutant.line)) or [_folder_of_tests(mutant.path)]
-            result = workshop.try_mutant(mutant, chosen[:MAX_TESTS])
-        finally:
-            workshops.put(workshop)
-        results.append(result)
-        with record.open("a") as file:
-            file.write(json.dumps(result) + "\n")
-        if not result.is_killed:
-            print(f"survived  {mutant.path}:{mutant.line}  {mutant.shown}", flush=True)
+    def __init__(self, drawn: Sequence[Mutant], folder: Path, *, jobs: int) -> None:
+        self._drawn, self._jobs = drawn, jobs
+        self._record = folder / "results.jsonl"
+        lines = self._record.read_text().splitlines() if self._record.exists() else []
+        self._known = {
+            (path, line, shown): note for path, line, shown, note in map(json.loads, lines)
+        }
+        self._workshops: SimpleQueue[Workshop] = SimpleQueue()
+        for number in range(jobs):
+            self._workshops.put(Workshop(folder / f"copy-{number}"))
 
-    waiting = [one for one in drawn if (one.path, one.line, one.shown) not in tried]
-    with ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(work, waiting))
-    return results
+    @property
+    def results(self) -> list[Result]:
+        """What is known about each mutant."""
+        return [Result(mutant, self._known.get(_key(mutant), "")) for mutant in self._drawn]
+
+    def try_near_tests(self) -> None:
+        """Try every mutant that was not tried with the tests of its module and its package."""
+        new = [mutant for mutant in self._drawn if _key(mutant) not in self._known]
+        self._try({mutant: near_tests(mutant.path) for mutant in new})
+
+    def try_all_tests(self) -> None:
+        """Run all fast tests on all survivors at once, then the ones that fail on each of them."""
+        survivors = [result.mutant for result in self.results if not result.killer]
+        workshop = self._workshops.get()
+        failed = workshop.all_failures(survivors)
+        self._workshops.put(workshop)
+        self._try({mutant: [failed] for mutant in survivors})
+        for result in self.results:
+            if not result.killer:
+                where = f"{result.mutant.path}:{result.mutant.line}"
+                print(f"survived  {where}  {result.mutant.shown}", flush=True)
+
+    def _try(self, tests: Mapping[Mutant, Sequence[Sequence[str]]]) -> None:
+        def work(mutant: Mutant) -> None:
+            workshop = self._workshops.get()
+            try:
+                found = (workshop.first_failure(mutant, some) for some in tests[mutant])
+                killer = next(filter(None, found), "")
+            finally:
+                self._workshops.put(workshop)
+            self._known[_key(mutant)] = killer
+            with self._record.open("a") as file:
+                file.write(json.dumps([*_key(mutant), killer]) + "\n")
+
+        with ThreadPoolExecutor(self._jobs) as pool:
+            list(pool.map(work, tests))
+
+
+def _key(mutant: Mutant) -> tuple[str, int, str]:
+    return mutant.path, mutant.line, mutant.shown
 
 
 if __name__ == "__main__":

@@ -47,6 +47,24 @@ def test_no_module_is_a_drawer_for_everything() -> None:
     assert [_name(path) for path in SOURCES if path.stem in drawers] == []
 
 
+def test_a_value_about_money_or_pictures_cannot_change_and_names_its_fields() -> None:
+    limner = ROOT / "src" / "limner"
+    places = ("money", "pictures", "catalogue/prices.py", "catalogue/tokens.py")
+    values = {
+        f"{_name(path)}:{node.name}": {
+            word.arg: ast.unparse(word.value)
+            for word in node.keywords
+            if word.arg in ("frozen", "kw_only")
+        }
+        for path in SOURCES
+        if any(path.is_relative_to(limner / place) for place in places)
+        for node in ast.walk(_tree(path))
+        if isinstance(node, ast.ClassDef) and "msgspec.Struct" in map(ast.unparse, node.bases)
+    }
+    assert len(values) > 30
+    assert values == {name: {"frozen": "True", "kw_only": "True"} for name in values}
+
+
 def test_a_public_class_name_has_one_meaning() -> None:
     # The types of the protocols have the names that others gave them.
     theirs = {"protocol", "v1"}

@@ -112,7 +112,7 @@ class Storm:
         return await ended
 
     async def _moment(self, call: Call) -> None:
-        if call.anchor == "request":
+        if call.anchor != "start":
             await self.arrivals[call.number].wait()
         handle = handle_of(call.number)
         if call.anchor == "bytes":

@@ -17,8 +17,15 @@ from limner.catalogue.prices import (
     MAX_TOKENS,
     PARTIAL_PICTURE_TOKENS,
     PROMPT_WRAPPING_TOKENS,
+    AreaStep,
+    AreaTokens,
+    AreaTokensPrice,
+    FlatPrice,
     GptImageTokens,
+    PerAreaPrice,
+    PerMegapixelPrice,
     PriceRequest,
+    PriceRule,
     Quote,
 )
 from limner.catalogue.sizes import Size, parse_size
@@ -128,6 +135,56 @@ def test_property_a_quote_is_never_below_what_the_usage_report_charges(
 
     assert 0 < (charged(text_tokens, image_tokens) or 0) <= quote.nano
     assert charged(most_text, sources * MAX_SOURCE_TOKENS) == quote.nano
+
+
+FLAT = FlatPrice(usd=Decimal("0.02"), edit_usd=Decimal("0.05"))
+BY_MEGAPIXEL = PerMegapixelPrice(
+    usd=Decimal("0.01"), first_usd=Decimal("0.03"), source_usd=Decimal("0.002")
+)
+BY_AREA = PerAreaPrice(
+    rows=(
+        AreaStep(max_pixels=100, usd=Decimal("0.01")),
+        AreaStep(max_pixels=400, usd=Decimal("0.02")),
+    )
+)
+BY_AREA_TOKENS = AreaTokensPrice(
+    rows=(AreaTokens(max_pixels=100, tokens=1_000), AreaTokens(max_pixels=400, tokens=3_000)),
+    text_in_usd=Decimal(2),
+    text_out_usd=Decimal(3),
+    image_out_usd=Decimal(30),
+    source_tokens=500,
+    text_out_tokens=200,
+)
+BY_TOKENS = GptImageTokens(
+    grid={"low": 16}, text_in_usd=Decimal(5), image_in_usd=Decimal(8), image_out_usd=Decimal(30)
+)
+SOURCES = (Size(1000, 1000), Size(1001, 1000))
+
+
+@pytest.mark.parametrize(
+    ("rule", "size", "sources", "partial", "nano"),
+    [
+        (FLAT, Size(10, 10), (), 0, 20_000_000),
+        (FLAT, Size(10, 10), SOURCES, 0, 50_000_000),
+        (FlatPrice(usd=Decimal("0.02")), Size(10, 10), SOURCES, 0, 20_000_000),
+        (BY_MEGAPIXEL, Size(1000, 1000), (), 0, 30_000_000),
+        # Two megapixels, and three of the sources.
+        (BY_MEGAPIXEL, Size(1500, 1000), SOURCES, 0, 46_000_000),
+        (BY_AREA, Size(10, 10), (), 0, 10_000_000),
+        (BY_AREA, Size(11, 10), (), 0, 20_000_000),
+        # 67 tokens of the prompt, 1,000 of the sources, 200 of text, 3,000 of the picture.
+        (BY_AREA_TOKENS, Size(20, 20), SOURCES, 0, 2_134_000 + 600_000 + 90_000_000),
+        # 67 tokens of the prompt, 13,000 of the sources, 196 and 100 of pictures.
+        (BY_TOKENS, Size(1024, 1024), SOURCES, 1, 335_000 + 104_000_000 + 8_880_000),
+    ],
+)
+def test_a_rule_adds_the_picture_and_its_sources(
+    rule: PriceRule, size: Size, sources: tuple[Size, ...], partial: int, nano: int
+) -> None:
+    asked = PriceRequest(
+        size=size, quality="low", prompt="fox", sources=sources, partial_pictures=partial
+    )
+    assert rule.quote(asked).nano == nano
 
 
 def test_a_token_quote_says_that_it_is_an_upper_bound() -> None:

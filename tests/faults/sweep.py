@@ -408,8 +408,8 @@ async def sweep(
         await runs.prepare()
         points = await runs.points()
         faults = [*points.paid, *rng.sample(points.before, min(before, len(points.before)))]
-        if sample is not None:
-            faults = rng.sample(faults, min(sample, len(faults)))
+        # In random order, so that a run that is stopped has tried a fair sample.
+        faults = rng.sample(faults, len(faults))[:sample]
         tried = {verdict.fault for verdict in verdicts}
         waiting = iter([fault for fault in faults if fault not in tried])
 

@@ -247,6 +247,20 @@ async def test_bytes_that_an_open_or_unknown_row_may_own_stay_however_old(
     assert files(lim).isdisjoint({*paid, free.handle})
 
 
+async def test_bytes_of_the_minute_before_their_row_stay(lim: Limner) -> None:
+    reservation = await send(lim)
+    paid = [add_stray(lim), (await take(lim, unique(), provider="p", prompt="x")).handle]
+    leftover = lim.home.blobs / ".limner-0123456789abcdef.tmp"
+    leftover.write_bytes(b"half")
+    await name_in_session(lim, *[await take(lim, unique()) for _ in range(2)])
+    await close(lim, reservation, "unknown")
+    await age(lim, days=9 + 30 / 86_400)
+    await age_calls(lim, days=9)
+    freed = await lim.garbage.collect(grace_s=0)
+    assert (freed.pictures, freed.files, freed.owed) == (0, 0, 1)
+    assert {*paid, leftover.name} < files(lim)
+
+
 async def test_bytes_that_were_delivered_for_a_job_without_a_picture_stay(lim: Limner) -> None:
     await name_in_session(lim, *[await take(lim, unique()) for _ in range(2)])
     delivered, stray = add_stray(lim, b"delivered"), add_stray(lim)

@@ -1,9 +1,10 @@
-"""A prompt -> the things, the scene and the style it asks for, and the unmatched words."""
+"""A prompt -> the things and the scene it asks for, and an account of its words."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import Literal, get_args
 
 import msgspec
 from msgspec.structs import replace
@@ -39,31 +40,62 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     relation: Relation | None = None
 
 
-class ParsedPrompt(msgspec.Struct, frozen=True, kw_only=True):
-    """The matched and unmatched parts of a prompt.
+State = Literal["drawn", "approximated", "left out"]
+STATES: tuple[State, ...] = get_args(State)
+_NOTHING_KNOWN = "The illustrator knows none of these words, so the picture is a card with them."
+_MAX_LISTED_WORDS = 12
 
-    ``scene`` is the scene that the prompt names; ``texts`` go on a sign. ``known`` counts the
-    matched things and scene words; ``begins_known`` means that the first one was matched.
+
+class WordUse(msgspec.Struct, frozen=True, kw_only=True):
+    """Some words of a prompt, what became of them, and what the picture shows for them."""
+
+    words: str
+    state: State
+    shown: str = ""
+
+    @property
+    def text(self) -> str:
+        """The words, and what is shown for them if it is only similar."""
+        near = self.state == "approximated" and self.shown
+        return f"{self.words} ({self.shown.replace('-', ' ')})" if near else self.words
+
+
+class ParsedPrompt(msgspec.Struct, frozen=True, kw_only=True):
+    """The parts of a prompt that can be drawn, and an account of all its words.
+
+    ``scene`` is the scene that the prompt names; ``texts`` go on a sign. Words without a meaning
+    of their own, such as articles, are not part of ``uses``.
     """
 
     things: tuple[Subject, ...]
     scene: Scene
     texts: tuple[str, ...]
-    style: tuple[str, ...]
-    unmatched: tuple[str, ...]
-    left_out: tuple[str, ...]
-    known: int
-    begins_known: bool
+    uses: tuple[WordUse, ...]
 
     @property
-    def is_enough(self) -> bool:
-        """Whether a drawing of the matched parts is a drawing of the prompt.
+    def is_known(self) -> bool:
+        """Whether there is anything to draw."""
+        return bool(self.things or self.texts or self.scene.is_named)
 
-        More parts must be matched than not, or as many if the first is among them: a bicycle is
-        not a drawing of a pelican on a bicycle.
-        """
-        missing = len(self.unmatched)
-        return self.known > missing or (self.known == missing and self.begins_known)
+    def words(self, state: State) -> list[str]:
+        """The words of the prompt in a state, in order."""
+        return list(dict.fromkeys(use.text for use in self.uses if use.state == state))
+
+    @property
+    def account(self) -> str:
+        """What the picture does not show as requested, in one line; empty if it shows all of it."""
+        if not self.is_known:
+            return _NOTHING_KNOWN
+        return " ".join(
+            f"{state.capitalize()}: {_join(words)}."
+            for state in STATES[1:]
+            if (words := self.words(state))
+        )
+
+
+def _join(words: list[str]) -> str:
+    more = len(words) - _MAX_LISTED_WORDS
+    return ", ".join(words[:_MAX_LISTED_WORDS]) + (f" and {more} more" if more > 0 else "")
 
 
 def parse_prompt(prompt: str) -> ParsedPrompt:
@@ -72,15 +104,12 @@ def parse_prompt(prompt: str) -> ParsedPrompt:
     parser = _Parser(words=parts.words)
     parser.run()
     texts = parts.quoted
+    quoted = [WordUse(words=text, state="drawn", shown="a sign") for text in texts]
     return ParsedPrompt(
         things=tuple(parser.things),
         scene=parser.scene(),
         texts=texts,
-        style=tuple(dict.fromkeys(parser.style)),
-        unmatched=tuple(dict.fromkeys(parser.unmatched)),
-        left_out=tuple(dict.fromkeys(parser.left_out)),
-        known=len(parser.things) + len(set(parser.scene_words)) + len(texts),
-        begins_known=parser.begins_known or False,
+        uses=(*parser.uses, *quoted),
     )
 
 
@@ -101,10 +130,7 @@ class _Parser(msgspec.Struct):
     words: Sequence[str]
     at: int = 0
     things: list[Subject] = msgspec.field(default_factory=list[Subject])
-    style: list[str] = msgspec.field(default_factory=list[str])
-    unmatched: list[str] = msgspec.field(default_factory=list[str])
-    left_out: list[str] = msgspec.field(default_factory=list[str])
-    scene_words: list[str] = msgspec.field(default_factory=list[str])
+    uses: list[WordUse] = msgspec.field(default_factory=list[WordUse])
     places: list[str] = msgspec.field(default_factory=list[str])
     weather: set[str] = msgspec.field(default_factory=set[str])
     hour: str | None = None
@@ -114,9 +140,11 @@ class _Parser(msgspec.Struct):
     colour: str | None = None
     scale: float = 1.0
     relation: str | None = None
+    relation_words: str = ""
     negated: bool = False
     aloft: bool = False
-    begins_known: bool | None = None
+    # Numbers, colours and sizes before their noun.
+    modifiers: list[str] = msgspec.field(default_factory=list[str])
     # Things named one after another: all of "a dog and a cat on a sofa" are on it.
     joined: list[int] = msgspec.field(default_factory=list[int])
 
@@ -124,8 +152,6 @@ class _Parser(msgspec.Struct):
         """Parse all words."""
         while self.at < len(self.words):
             self.at += self._take_phrase() or self._take_word()
-            if self.begins_known is None and (self.things or self.scene_words or self.unmatched):
-                self.begins_known = not self.unmatched
         self._drop_modifiers()
         if self.relation == "on" and self.words[-1] == "top" and len(self.things) > 1:
             # "a sign with a bird on top"
@@ -146,10 +172,10 @@ class _Parser(msgspec.Struct):
             phrase = tuple(self.words[self.at : self.at + length])
             text = " ".join(phrase)
             if text in grammar.STYLE_PHRASES:
-                self.style.append(text)
+                self._note(text, "left out")
             elif text in grammar.RELATIONS:
                 self._drop_modifiers()
-                self.relation = grammar.RELATIONS[text]
+                self.relation, self.relation_words = grammar.RELATIONS[text], text
             elif text in grammar.OTHER_THINGS:
                 self._miss(text)
             elif not (self._take_scene(phrase) or self._take_thing(phrase)):
@@ -164,12 +190,17 @@ class _Parser(msgspec.Struct):
         if self._leave_out(phrase):
             return True
         if phrase in scenes.PLACE_PHRASES:
-            self.places.append(scenes.PLACE_PHRASES[phrase])
+            shown = scenes.PLACE_PHRASES[phrase]
+            self.places.append(shown)
         elif phrase in scenes.HOUR_PHRASES:
-            self.hour = scenes.HOUR_PHRASES[phrase]
+            shown = self.hour = scenes.HOUR_PHRASES[phrase]
         else:
-            self.weather.add(scenes.WEATHER_PHRASES[phrase])
-        self.scene_words.append(" ".join(phrase))
+            shown = scenes.WEATHER_PHRASES[phrase]
+            self.weather.add(shown)
+        near = phrase in scenes.NEAR_PHRASES
+        self._note(" ".join(phrase), "approximated" if near else "drawn", shown)
+        for word in self.modifiers:
+            self._note(word, "left out")
         self._clear()
         return True
 
@@ -181,10 +212,11 @@ class _Parser(msgspec.Struct):
             return True
         words = " ".join(phrase)
         if self.things and assets.info(name).group in vocabulary.BODY_PARTS:
-            self.unmatched.append(words)
+            self._note(self._whole(words), "left out")
         else:
             plural = phrase not in vocabulary.phrases() and singular(phrase[-1]) != phrase[-1]
             count = self.count or (grammar.BARE_PLURAL if plural else 1)
+            self._note_thing(phrase, name)
             self._add(
                 Subject(
                     asset=name,
@@ -208,8 +240,11 @@ class _Parser(msgspec.Struct):
     def _add(self, thing: Subject) -> None:
         place, relation = len(self.things), self.relation
         if place >= MAX_THINGS:
-            self.left_out.append(thing.words)
+            self.uses.pop()
+            self._note(thing.words, "left out")
             return
+        if relation is not None and self.relation_words != "with":
+            self._note(self.relation_words, "drawn" if place else "left out")
         self.things.append(thing)
         if relation is None or relation in _LOOSE or place == 0:
             self.joined.append(place)
@@ -247,8 +282,24 @@ class _Parser(msgspec.Struct):
         before = self.words[self.at - 1] if self.at else ""
         if self._just_named(before) and not words.endswith(grammar.NOT_A_NOUN):
             words = self._longer_name(words)
-        (self.left_out if self.negated else self.unmatched).append(words)
+        if self.negated:
+            self._note(f"no {words}", "drawn", "not there")
+        else:
+            if self.relation is not None and self.relation not in _LOOSE:
+                self._note(self.relation_words, "left out")
+            self._note(self._whole(words), "left out")
         self._clear()
+
+    def _note(self, words: str, state: State, shown: str = "") -> None:
+        self.uses.append(WordUse(words=words, state=state, shown=shown))
+
+    def _note_thing(self, phrase: tuple[str, ...], name: str) -> None:
+        near = vocabulary.is_approximate(phrase) or (self.count or 0) > grammar.MAX_COUNT
+        self._note(self._whole(" ".join(phrase)), "approximated" if near else "drawn", name)
+
+    def _whole(self, noun: str) -> str:
+        """The noun with its number, colour and size."""
+        return " ".join((*self.modifiers, noun))
 
     def _just_named(self, before: str) -> bool:
         return bool(self.things) and self.things[-1].words.split()[-1] == before
@@ -270,12 +321,14 @@ class _Parser(msgspec.Struct):
             else one
             for one in self.things
         ]
-        if not (self.things or self.scene_words or self.unmatched):
-            self.begins_known = None
+        last = max(at for at, use in enumerate(self.uses) if use.words.endswith(thing.words))
+        # The relation to it comes after it.
+        self.uses[last:] = [replace(use, state="left out") for use in self.uses[last + 1 :]]
         return f"{thing.words} {rest}"
 
     def _lift(self) -> None:
         """Lift the previous thing ("a bird flying") or the next one ("a flying pig")."""
+        self._note(self.words[self.at], "drawn")
         if self._just_named(self.words[max(self.at - 1, 0)]):
             self.things[-1] = replace(self.things[-1], aloft=True)
         else:
@@ -285,16 +338,19 @@ class _Parser(msgspec.Struct):
         if word in grammar.NUMBERS:
             self.count = grammar.NUMBERS[word]
         elif word.isdecimal():
-            self.count = min(int(word[:4]), grammar.MAX_COUNT) or None
+            self.count = int(word[:4]) or None
         elif word in grammar.COLOURS:
             self.colour = word
         elif word in grammar.SIZES:
             self.scale = grammar.SIZES[word]
         elif word in _BACKGROUND_WORDS and self.colour:
             self.paper = grammar.COLOURS[self.colour]
+            self._note(self._whole(word), "drawn")
             self._clear()
+            return True
         else:
             return False
+        self.modifiers.append(word)
         return True
 
     def _take_manner(self, word: str) -> bool:
@@ -302,19 +358,20 @@ class _Parser(msgspec.Struct):
         plain = word in _PLAIN_WORDS and bool(following & _BACKGROUND_WORDS)
         if plain or word in grammar.ALONE_WORDS:
             self.alone = True
+            self._note(word, "drawn")
         elif word in grammar.UNSUPPORTED_WORDS:
             self.alone = True
-            self.unmatched.append(word)
-        elif word in grammar.STYLE_WORDS:
-            self.style.append(word)
+            self._note(word, "left out")
+        elif word in grammar.STYLE_WORDS or word in grammar.LIGHT_VERBS:
+            self._note(word, "left out")
         else:
-            return word in grammar.STOP_WORDS or word in grammar.LIGHT_VERBS
+            return word in grammar.STOP_WORDS
         return True
 
     def _leave_out(self, phrase: tuple[str, ...]) -> bool:
         if not self.negated:
             return False
-        self.left_out.append(" ".join(phrase))
+        self._note(f"no {' '.join(phrase)}", "drawn", "not there")
         self._clear()
         return True
 
@@ -322,21 +379,24 @@ class _Parser(msgspec.Struct):
         """Treat a colour without a noun as a thing, or as an unmatched word."""
         colour = self.colour
         if colour in grammar.COLOUR_AS_THING:
+            self._note(self._whole("").strip(), "drawn", grammar.COLOUR_AS_THING[colour])
             self._add(
                 Subject(
                     asset=grammar.COLOUR_AS_THING[colour],
                     words=colour,
-                    count=self.count or 1,
+                    count=min(self.count or 1, grammar.MAX_COUNT),
                     scale=self.scale,
                 )
             )
         elif colour is not None:
-            self.unmatched.append(colour)
+            self._note(colour, "left out")
         self.count, self.colour, self.scale = None, None, 1.0
+        self.modifiers.clear()
 
     def _clear(self) -> None:
         self.count, self.colour, self.scale, self.relation = None, None, 1.0, None
         self.negated, self.aloft = False, False
+        self.modifiers.clear()
 
 
 def _is_scene(phrase: tuple[str, ...]) -> bool:

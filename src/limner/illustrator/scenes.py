@@ -6,37 +6,38 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+# A phrase with ~ is only similar to what is drawn for it.
 PLACES = {
     "beach": "beach, seaside, seashore, shore, coast, sandy beach, tropical beach, sand, seafront",
     "sea": "sea, ocean, waves, open sea, high seas",
-    "lake": "lake, pond, river, lagoon, bay, fjord, waterside, lakeside, water",
-    "mountains": "mountain, mountains, alps, peak, peaks, mountainside, mountain range, summit, "
-    "snowy mountain, snow-capped mountain, snow capped mountains, cliff, valley",
-    "forest": "forest, woods, woodland, jungle, rainforest, rain forest, pine forest, trees",
-    "meadow": "meadow, field, grass, grassland, lawn, park, garden, farm, countryside, hill, "
-    "hills, hillside, prairie, pasture, backyard, yard, nature, outdoors, savanna, savannah, "
+    "lake": "lake, pond, ~river, ~lagoon, ~bay, ~fjord, waterside, lakeside, water",
+    "mountains": "mountain, mountains, alps, peak, peaks, mountainside, mountain range, ~summit, "
+    "snowy mountain, snow-capped mountain, snow capped mountains, ~cliff, ~valley",
+    "forest": "forest, woods, woodland, ~jungle, ~rainforest, ~rain forest, pine forest, trees",
+    "meadow": "meadow, field, grass, grassland, lawn, park, ~garden, ~farm, countryside, hill, "
+    "hills, hillside, ~prairie, pasture, ~backyard, ~yard, nature, outdoors, ~savanna, ~savannah, "
     "wildflowers, grassy field, grassy hill",
     "city": "city, skyline, cityscape, downtown, skyscrapers, skyscraper, city skyline, "
-    "metropolis, new york, tokyo, urban",
-    "street": "street, road, sidewalk, pavement, city street, highway, crosswalk",
+    "metropolis, ~new york, ~tokyo, urban",
+    "street": "street, road, sidewalk, pavement, city street, ~highway, crosswalk",
     "desert": "desert, dunes, sahara, sand dunes, sand dune, dune",
     "snow": "snow, snowy, winter, ice, icy, frozen, arctic, antarctica, antarctic, north pole, "
-    "south pole, iceberg, tundra, snowy field, snowy landscape, wintry, snowfield",
+    "south pole, ~iceberg, tundra, snowy field, snowy landscape, wintry, snowfield",
     "space": "space, outer space, galaxy, cosmos, universe, nebula, milky way, starfield, orbit, "
     "deep space",
     "moon": "on the moon, moon surface, lunar surface, surface of the moon",
     "sky": "sky, skies, blue sky, clouds, above the clouds, in the clouds, in the air, mid air, "
     "cloudy sky",
     "underwater": "underwater, under water, under the sea, under the ocean, seabed, ocean floor, "
-    "coral reef, reef, deep sea, sea floor, aquarium, beneath the waves",
-    "room": "room, interior, indoors, indoor, inside a house, wall, floor, living space, workshop",
+    "coral reef, reef, deep sea, sea floor, ~aquarium, beneath the waves",
+    "room": "room, interior, indoors, indoor, inside a house, wall, floor, living space, ~workshop",
     "bedroom": "bedroom, bed room",
     "living room": "living room, lounge, livingroom, parlor, parlour",
     "kitchen": "kitchen",
     "library": "library, bookshop, bookstore, study room",
-    "office": "office, workplace, laboratory, lab, home office",
+    "office": "office, workplace, ~laboratory, ~lab, home office",
     "classroom": "classroom, schoolroom",
-    "cafe": "cafe, café, coffee shop, coffeehouse, restaurant, diner, coffee house",
+    "cafe": "cafe, café, coffee shop, coffeehouse, ~restaurant, ~diner, coffee house",
 }
 HOURS = {
     "day": "daylight, daytime, sunny, noon, midday, afternoon, sunlit, sunny day, summer day",
@@ -47,7 +48,7 @@ HOURS = {
     "night sky, stars, dark night, stargazing, night time, nocturnal",
 }
 WEATHERS = {
-    "rain": "rain, rainy, raining, storm, stormy, thunderstorm, drizzle, rainstorm, rainy day",
+    "rain": "rain, rainy, raining, ~storm, ~stormy, ~thunderstorm, drizzle, rainstorm, rainy day",
     "snowfall": "snowing, snowfall, snowstorm, blizzard, falling snow, snowflakes",
     "fog": "fog, foggy, mist, misty, haze, hazy",
     "clouds": "cloudy, overcast",
@@ -131,7 +132,7 @@ HOUR_OF = {
 
 def _by_phrase(table: Mapping[str, str]) -> dict[tuple[str, ...], str]:
     return {
-        tuple(phrase.replace("-", " ").split()): key
+        tuple(phrase.strip("~").replace("-", " ").split()): key
         for key, listed in table.items()
         for phrase in listed.split(", ")
     }
@@ -140,6 +141,14 @@ def _by_phrase(table: Mapping[str, str]) -> dict[tuple[str, ...], str]:
 PLACE_PHRASES = _by_phrase(PLACES)
 HOUR_PHRASES = _by_phrase(HOURS)
 WEATHER_PHRASES = _by_phrase(WEATHERS)
+# What is drawn for these is only similar.
+NEAR_PHRASES = frozenset(
+    tuple(phrase.strip("~").replace("-", " ").split())
+    for table in (PLACES, HOURS, WEATHERS)
+    for listed in table.values()
+    for phrase in listed.split(", ")
+    if phrase.startswith("~")
+)
 
 
 class Scene(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,6 +165,11 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
         where = ", ".join(self.places) or "plain"
         when = "" if self.hour == "day" or where == "plain" else f", {self.hour}"
         return ", ".join((where + when, *sorted(self.weather)))
+
+    @property
+    def is_named(self) -> bool:
+        """Whether a prompt named a place, an hour, a weather or a colour of paper."""
+        return bool(self.places or self.hour or self.weather or self.paper)
 
     def has(self, *places: str) -> bool:
         """Whether one of these places is part of the scene."""

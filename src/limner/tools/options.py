@@ -117,7 +117,7 @@ class RenderOptions(CallHooks, total=False):
             is kept too.
     """
 
-    source_format: Literal["limner", "svg", "dot", "mermaid"] | None
+    source_format: Literal["limner", "svg", "dot", "mermaid", "vega-lite", "typst"] | None
     size: str | None
     output_path: str | Path | None
     overwrite: bool | None

@@ -117,6 +117,7 @@ async def test_every_answer_of_a_client_becomes_an_item_and_an_output(stage: Sta
             assert item["contentItems"] == (shown or item["contentItems"])
 
 
+@pytest.mark.invalid_answers
 async def test_an_invalid_answer_fails_with_a_text_that_shows_the_right_form(stage: Stage) -> None:
     async with stage.piped() as client:
         thread = await client.start(dynamicTools=[function("shot")])

@@ -29,12 +29,15 @@ EXAMPLE = """\
 examples:
   limner generate "a watercolor painting of a mountain lake at dawn"
   limner generate "a fox under the moon" --size 1024x1792 --quality hd --out fox.png
-  limner generate "a sticker of a robot" --background transparent --count 4
+  limner generate "a sticker of a robot" --count 4
   limner generate "a banner of hills" --size 16:9 --out banner.webp
   limner generate "a pie chart of votes: Ada 40, Grace 35, Alan 25"
   limner generate "a robot" --dry-run
   limner generate - < prompt.txt
   limner generate --svg poster.svg --out poster.png
+
+with a key:
+  limner generate "a sticker of a robot" --background transparent
 """
 # The format that the name of a file asks for.
 FORMATS: Mapping[str, OutputFormat] = {
@@ -228,8 +231,8 @@ def _drawn(drawn: PictureSet, elapsed_s: float, lim: Limner) -> CommandResult:
         notes.append(extras["note"])
     if "notice" in extras:
         notes.append(extras["notice"])
-    if extras.get("unmatched"):
-        notes.append(f"Not drawn: {', '.join(extras['unmatched'])}")
+    if extras.get("account"):
+        notes.append(extras["account"])
     notes += [f"{one['provider']} failed: {one['why']}" for one in extras.get("passed_over", ())]
     notes += [f"One is missing: {error.message}" for error in drawn.failures]
     paths = "\n".join(str(image.path) for image in drawn.images)
