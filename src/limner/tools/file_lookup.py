@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from limner.errors import InputInvalid, ReachDenied
 from limner.tools.base import ToolContext
@@ -89,6 +88,8 @@ def _path_of_url(url: str) -> str:
         parts = urlsplit(url)
     except ValueError:
         return url
+    from urllib.request import url2pathname  # noqa: PLC0415 - loads an HTTP client
+
     return url2pathname(parts.path) if parts.netloc in ("", "localhost") else url
 
 
