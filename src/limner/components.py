@@ -25,7 +25,7 @@ from msgspec.structs import replace
 from limner import illustrator
 from limner.dollars import usd_to_nano
 from limner.errors import InputInvalid, LimnerError
-from limner.money.ledger import Caps, Money
+from limner.money.caps import Caps
 from limner.net.per_loop import PerLoop
 from limner.settings import Settings, load
 from limner.settings.variables import Variables
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from limner.imaging.pool import Imaging
     from limner.models.base import Model
     from limner.models.registry import KnownModel, Registry
+    from limner.money.ledger import Money
     from limner.net.http import Http
     from limner.pictures.fitting import Fitting
     from limner.pictures.gc import GarbageCollector
@@ -161,6 +162,8 @@ class Components:
     @part
     def money(self) -> Money:
         """The ledger."""
+        from limner.money.ledger import Money
+
         return Money(
             self.store,
             caps=self._caps,

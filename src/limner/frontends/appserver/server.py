@@ -39,10 +39,10 @@ WARM_AFTER_S, CERTIFICATES_AFTER_S = 0.005, 0.05
 # between them, and answers those first.
 WARM_MODULES = (
     "limner.storage.database",
-    "limner.money.ledger",
     "limner.client",
     "limner.frontends.appserver.threads",
     "limner.frontends.appserver.thread_opener",
+    "limner.money.ledger",
     "limner.net.http",
     "limner.pictures.take",
     "limner.providers.specs",

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from limner.agent.events import Event, TurnEnded
 from limner.agent.leases import Lease
 from limner.agent.session import Session
 from limner.agent.session_options import SessionOptions
@@ -41,6 +40,7 @@ from limner.wires.items import Item
 
 if TYPE_CHECKING:
     from limner.agent.conversation import Conversation
+    from limner.agent.events import Event, TurnEnded
     from limner.frontends.appserver.inputs import ParsedInput
     from limner.frontends.appserver.notifications import TurnContext, TurnNotifications
     from limner.frontends.appserver.thread_history import HistoryContext
@@ -382,6 +382,8 @@ class LiveThread:
                 raise  # the turn has not started: the request that wants it gets the error
             # The outermost frame of a turn: the server goes on, and so may the thread.
             self._log(f"turn {turn_id} failed:\n{traceback.format_exc()}")
+            from limner.agent.events import TurnEnded  # noqa: PLC0415 - see above
+
             return TurnEnded(
                 turn_id=turn_id,
                 status="failed",
