@@ -26,7 +26,7 @@ from limner.rendering.elements import (
     Timeline,
 )
 from limner.rendering.layout import draw_page, fits, ground_colours, measure
-from limner.rendering.text import missing_characters
+from limner.rendering.text import missing_note
 
 # Text of this size fills about 38 x 38 lines and characters of a square picture.
 _TEXT_SHARE = 38.0
@@ -65,7 +65,7 @@ def parse_document(source: str) -> Document:
     except RecursionError as error:
         raise InputInvalid(_TOO_DEEP, field="source") from error
     except msgspec.DecodeError as error:
-        raise InputInvalid(_syntax_error(source), field="source") from error
+        raise InputInvalid(syntax_error(source), field="source") from error
 
 
 def draw_document(document: Document, size: tuple[int, int] | None = None) -> RenderedDocument:
@@ -103,8 +103,7 @@ def draw_document(document: Document, size: tuple[int, int] | None = None) -> Re
             *box.inset(edge), "none", stroke=color, stroke_width=f"{edge / 2:.1f}", rx=f"{edge:.1f}"
         )
     draw_page(page, brush, box)
-    if missing := missing_characters(texts):
-        brush.notes.append(f"No bundled font has these characters: {missing[:60]}")
+    brush.notes.extend(missing_note(texts))
     return RenderedDocument(
         svg=brush.canvas.document(), width=width, height=height, notes=tuple(brush.notes)
     )
@@ -207,7 +206,8 @@ def _explain(error: msgspec.ValidationError) -> InputInvalid:
     return InputInvalid(text, field="source", hint=hint)
 
 
-def _syntax_error(source: str) -> str:
+def syntax_error(source: str) -> str:
+    """What is wrong with a text that is not JSON, and in which line."""
     try:
         json.loads(source)
     except ValueError as error:

@@ -658,4 +658,4 @@ def test_doctor_starts_the_server_as_each_client_would(user: User, client: str) 
     user.install(client)
     done = user.doctor(client)
     assert done.status == 0, done.text
-    assert "answers with 9 tools" in done.text
+    assert "answers with 10 tools" in done.text
