@@ -138,7 +138,7 @@ def _from_prompt(prompt: str, width: int, height: int, seed: int | None) -> Illu
     # A prompt may contain lone surrogates, which a seed as text cannot.
     start = f"{prompt}\n{seed}".encode(errors="surrogatepass")
     random = Random(start)  # noqa: S311 - arranges pictures, the same way every time
-    document, scene = compose(parsed, width=width, height=height, random=random)
+    made = compose(parsed, width=width, height=height, random=random)
     matched = [
         {
             "words": thing.words,
@@ -148,10 +148,11 @@ def _from_prompt(prompt: str, width: int, height: int, seed: int | None) -> Illu
         }
         for thing in parsed.things
     ]
+    ready = [name for name in used_assets(made.document) if name not in made.drawings]
     return Illustration(
-        svg=document,
-        assets={name: assets.get(name) for name in used_assets(document)},
-        facts=_facts(matched=matched, background=scene.name, parsed=parsed),
+        svg=made.document,
+        assets={**made.drawings, **{name: assets.get(name) for name in ready}},
+        facts=_facts(matched=matched, background=made.scene.name, parsed=parsed),
     )
 
 
