@@ -109,6 +109,13 @@ def _on(part: Part, parent: Part, slot: Slot) -> Part:
     return _put(part, parent, size=size, foot=(x, y), nearer=1)
 
 
+def _on_shoulder(part: Part, parent: Part, slot: Slot) -> Part:
+    if parent.figure is None:
+        return _on(part, parent, slot)
+    size = min(part.size, parent.height * 0.34)
+    return _put(part, parent, size=size, foot=parent.point(0.98, 0.5), nearer=1)
+
+
 def _in(part: Part, parent: Part, slot: Slot) -> Part:
     if parent.info.name not in figures.CONTAINERS:
         return _in_front(part, parent, slot)
@@ -200,6 +207,7 @@ def _worn(part: Part, parent: Part, slot: Slot) -> Part:
 _PLACERS: Mapping[str, Callable[[Part, Part, Slot], Part]] = {
     "on": _on,
     "riding": _on,
+    "shoulder": _on_shoulder,
     "in": _in,
     "under": _under,
     "above": _above,

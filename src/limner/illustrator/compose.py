@@ -9,7 +9,7 @@ from random import Random
 import msgspec
 from msgspec.structs import replace
 
-from limner.illustrator import assets, figures, grammar
+from limner.illustrator import assets, figures, grammar, styles
 from limner.illustrator.assets import AssetInfo
 from limner.illustrator.attachments import Part
 from limner.illustrator.backdrop import draw_backdrop, draw_foreground
@@ -41,6 +41,8 @@ def compose(parsed: ParsedPrompt, *, width: int, height: int, random: Random) ->
     things = _with_sign(parsed)
     infos = [assets.info(thing.asset) for thing in things]
     scene = complete_scene(parsed.scene, things)
+    if parsed.style in styles.INKS:
+        scene = replace(scene, paper=styles.INKS[parsed.style][1], places=())
     if scene.has(*INDOORS):
         # The wall has a window.
         things = _without(things, "window")
@@ -55,6 +57,14 @@ def compose(parsed: ParsedPrompt, *, width: int, height: int, random: Random) ->
         if one.wet:
             _draw_foam(canvas, one)
     draw_foreground(canvas, scene)
+    if parsed.style in styles.INKS:
+        drawings = {name: styles.as_lines(one, parsed.style) for name, one in drawings.items()}
+    elif parsed.style in styles.MATRICES:
+        matrix = f'<feColorMatrix type="matrix" values="{styles.MATRICES[parsed.style]}"/>'
+        grading = canvas.define(
+            f'<filter id="{{id}}" x="0" y="0" width="1" height="1">{matrix}</filter>'
+        )
+        canvas.shapes = [f'<g filter="{grading}">{"".join(canvas.shapes)}</g>']
     return Composition(canvas.document(), scene, drawings)
 
 
@@ -95,7 +105,8 @@ def _with_table(things: list[Subject], scene: Scene) -> list[Subject]:
     loose = [
         place
         for place, thing in enumerate(things)
-        if thing.relation is None and figures.is_tabletop(assets.info(thing.asset))
+        if (thing.relation is None or thing.relation.kind == "between")
+        and figures.is_tabletop(assets.info(thing.asset))
     ]
     tables = [place for place, thing in enumerate(things) if thing.asset in _TABLES]
     if not loose or not scene.has(*INDOORS) or any(things[table].relation for table in tables):
@@ -121,6 +132,8 @@ def complete_scene(requested: Scene, things: list[Subject]) -> Scene:
         if found is None and (places or requested.hour or requested.weather or hours):
             found = "meadow"
         places = tuple(dict.fromkeys((*places, found))) if found else places
+    if "snowfall" in requested.weather and places and not set(places) & INDOORS:
+        places = tuple(dict.fromkeys((*places, "snow")))
     if any(thing.asset == "stone-bridge" for thing in things) and not set(places) & _WATERS:
         places = (*places, "lake")
     if hour == "dawn" and set(places) & INDOORS:

@@ -166,7 +166,7 @@ _IN_WATER = frozenset(
         "swan",
     }
 )
-_ON_THE_SEABED = word_set("coral spiral-shell crab lobster treasure-chest ship anchor")
+_ON_THE_SEABED = word_set("coral spiral-shell crab lobster treasure-chest anchor")
 _ON_THE_SHORE = frozenset({"crab", "seal", "spiral-shell"})
 _ORBS = frozenset(
     {"sun", "sun-with-face", "full-moon", "crescent-moon", "full-moon-face", "sun-behind-cloud"}

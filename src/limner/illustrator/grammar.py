@@ -116,6 +116,7 @@ RELATIONS = {
     "atop": "on",
     "upon": "on",
     "onto": "on",
+    "on the shoulder of": "shoulder",
     "sitting on": "on",
     "sits on": "on",
     "sleeping on": "on",

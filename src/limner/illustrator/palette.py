@@ -27,6 +27,7 @@ _DARK = 0.3
 PARTS: Mapping[str, Mapping[str, str]] = {
     "house": {"roof": "14 35", "door": "8 13", "chimney": "31 0 1 2 32", "window": "9 10 11 12"},
     # Parts without gradients are in the picture and stay as they are.
+    "birthday-cake": {"candle": ""},
     "castle": {"tower": "", "gate": "", "wall": "", "flag": ""},
 }
 

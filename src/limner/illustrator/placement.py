@@ -55,8 +55,12 @@ def place(
     if frame.afloat:
         low = [one for one in groups if figures.lies_on_seabed(one.parts[0].info)]
         floating = [one for one in groups if one not in low]
-        on_ground = field.in_rows(low, *frame.ground) if frame.ground[0] > 0.85 * height else []
-        return field.afloat(floating if on_ground else groups, frame) + on_ground
+        if not low or not floating or frame.ground[0] < 0.85 * height:
+            return field.afloat(groups, frame)
+        # Things on the ground must not hide what swims.
+        water, seabed = replace(field, width=width * 0.7), replace(field, left=width * 0.7)
+        seabed = replace(seabed, width=width * 0.3)
+        return water.afloat(floating, frame) + seabed.in_rows(low, *frame.ground)
     flying = [group for group in groups if group.aloft]
     grounded = [group for group in groups if not group.aloft]
     swimming = [group for group in grounded if frame.water and _swims(group)]

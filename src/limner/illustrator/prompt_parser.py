@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import msgspec
 from msgspec.structs import replace
 
-from limner.illustrator import assets, figures, grammar, people, scenes, vocabulary
+from limner.illustrator import assets, figures, grammar, people, scenes, styles, vocabulary
 from limner.illustrator.palette import PARTS
 from limner.illustrator.people import PEOPLE, Person
 from limner.illustrator.scenes import Scene
@@ -75,6 +75,7 @@ class ParsedPrompt(msgspec.Struct, frozen=True, kw_only=True):
     scene: Scene
     texts: tuple[str, ...]
     uses: tuple[WordUse, ...]
+    style: str = ""
 
     @property
     def is_known(self) -> bool:
@@ -122,6 +123,7 @@ def parse_prompt(prompt: str) -> ParsedPrompt:
         scene=parser.scene(),
         texts=texts,
         uses=(*parser.uses, *quoted),
+        style=parser.drawn_style,
     )
 
 
@@ -178,6 +180,7 @@ class _Parser(msgspec.Struct):
     hour: str | None = None
     paper: str | None = None
     alone: bool = False
+    drawn_style: str = ""
     count: int | None = None
     colour: str | None = None
     scale: float = 1.0
@@ -213,14 +216,17 @@ class _Parser(msgspec.Struct):
         for length in range(min(_longest(), len(self.words) - self.at), 0, -1):
             phrase = tuple(self.words[self.at : self.at + length])
             text = " ".join(phrase)
-            if text in grammar.STYLE_PHRASES:
+            if text in styles.STYLE_OF:
+                self.drawn_style = styles.STYLE_OF[text]
+                self._note(text, "drawn", self.drawn_style)
+            elif text in grammar.STYLE_PHRASES:
                 self._note(text, "left out")
             elif text in grammar.RELATIONS:
                 self._drop_modifiers()
                 self.relation, self.relation_words = grammar.RELATIONS[text], text
                 if phrase[0] == "sleeping":
                     self._sleep(text)
-                elif phrase[0] in grammar.ALOFT_WORDS and self.things:
+                elif phrase[0] in grammar.ALOFT_WORDS and self.relation == "above" and self.things:
                     self.things[-1] = replace(self.things[-1], aloft=True)
             elif text in grammar.OTHER_THINGS:
                 self._miss(text)

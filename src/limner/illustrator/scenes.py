@@ -41,7 +41,7 @@ PLACES = {
     "kitchen": "kitchen",
     "library": "library, bookshop, bookstore, study room",
     "office": "office, workplace, ~laboratory, ~lab, home office",
-    "classroom": "classroom, schoolroom",
+    "classroom": "classroom, schoolroom, blackboard, chalkboard",
     "cafe": "cafe, café, coffee shop, coffeehouse, ~restaurant, ~diner, coffee house",
 }
 HOURS = {
@@ -163,6 +163,8 @@ USUAL_PLACES: Mapping[str, str] = {
     "transport-water": "sea",
     "transport-ground": "street",
     "food-prepared": "room",
+    "food-sweet": "room",
+    "drink": "room",
     "household": "room",
     "cook": "kitchen",
     "teacher": "classroom",

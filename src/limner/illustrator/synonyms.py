@@ -198,7 +198,7 @@ SYNONYMS = {
     "teacup-without-handle": "tea, cup of tea, teacup, tea cup, green tea",
     "teapot": "kettle, tea pot",
     "tumbler-glass": "whisky, whiskey, glass of whisky, glass of water",
-    "wine-glass": "wine, glass of wine, red wine, glass",
+    "wine-glass": "wine, glass of wine, glass of red wine, glass of white wine, red wine, glass",
     "bottle-with-popping-cork": "champagne, bottle of champagne, bottle, wine bottle",
     "clinking-beer-mugs": "beers",
     "jack-o-lantern": "pumpkin, halloween pumpkin, carved pumpkin",
@@ -405,4 +405,6 @@ SYNONYMS = {
     "guitar": "~ukulele, ~cello, ~bass",
     "trumpet": "~flute, ~clarinet",
     "drum": "drums, drum kit, drum set",
+    "triangular-flag": "flag, red flag",
+    "leaf-fluttering-in-wind": "leaves, green leaf, foliage",
 }
