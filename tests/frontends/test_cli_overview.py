@@ -25,6 +25,7 @@ def test_only_commands_that_exist_are_listed() -> None:
         "generate",
         "edit",
         "render",
+        "transform",
         "inspect",
         "fit",
         "show",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from random import Random
 
 import msgspec
@@ -25,6 +25,7 @@ SIGN = "signboard"
 _TABLES = ("table", "laid-table")
 _WATERS = frozenset({"sea", "beach", "lake", *INDOORS})
 _FALLING = frozenset({"rain", "storm", "snowfall", "fog"})
+_MAX_SIGN_LINES = 6
 _ASSET_NAME = re.compile(r'<asset name="([^"]+)"')
 
 
@@ -53,7 +54,7 @@ def compose(parsed: ParsedPrompt, *, width: int, height: int, random: Random) ->
     placed = place(group(things), frame, width=width, height=height, random=random)
     drawings: dict[str, Asset] = {}
     for one in sorted(placed, key=lambda one: (one.grounded, one.y)):
-        _draw(canvas, one, drawings, text=parsed.texts[0] if parsed.texts else None)
+        _draw(canvas, one, drawings, texts=parsed.texts)
         if one.wet:
             _draw_foam(canvas, one)
     draw_foreground(canvas, scene)
@@ -146,7 +147,9 @@ def _needs_ground(places: tuple[str, ...], infos: list[AssetInfo]) -> bool:
     return places == ("sky",) and not all(figures.flies(info) for info in infos)
 
 
-def _draw(canvas: Canvas, placed: Placed, drawings: dict[str, Asset], *, text: str | None) -> None:
+def _draw(
+    canvas: Canvas, placed: Placed, drawings: dict[str, Asset], *, texts: Sequence[str]
+) -> None:
     if placed.grounded:
         left, _, right, bottom = placed.group.parts[0].drawn
         half = (right - left) / 2 * placed.scale
@@ -155,8 +158,8 @@ def _draw(canvas: Canvas, placed: Placed, drawings: dict[str, Asset], *, text: s
         canvas.ellipse(middle, placed.y + bottom * placed.scale, half * 1.08, half * 0.16, shadow)
     for part in placed.parts():
         _draw_part(canvas, part, drawings)
-        if part.info.name == SIGN and text:
-            _draw_lettering(canvas, part, text)
+        if part.info.name == SIGN and texts:
+            _draw_lettering(canvas, part, texts)
 
 
 def _draw_foam(canvas: Canvas, placed: Placed) -> None:
@@ -207,9 +210,9 @@ def _has_colour(part: Part, colour: str) -> bool:
     return basic in part.info.colours and basic != "black"
 
 
-def _draw_lettering(canvas: Canvas, part: Part, text: str) -> None:
-    """Text on the board of a sign, broken into short lines."""
-    lines = _lines(text)
+def _draw_lettering(canvas: Canvas, part: Part, texts: Sequence[str]) -> None:
+    """Texts on the board of a sign, broken into short lines."""
+    lines = [line for text in texts for line in _lines(text)][:_MAX_SIGN_LINES]
     longest = max(len(line) for line in lines)
     # Inter is about 0.62 of its size wide on average, in bold capitals a little more.
     size = min(part.size * 0.8 / (longest * 0.66), part.size * 0.36 / len(lines))
@@ -228,4 +231,4 @@ def _lines(text: str) -> list[str]:
             lines[-1] += f" {word}"
         else:
             lines.append(word)
-    return lines[:5]
+    return lines

@@ -21,6 +21,7 @@ COMMANDS = {
     "generate": "draw a picture from words",
     "edit": "change a picture, or draw from pictures",
     "render": "draw a chart, a diagram, a page or an SVG document exactly as written",
+    "transform": "crop, scale, mark, blur, cut out, convert or compress a picture, for free",
     "inspect": "ask a question about pictures",
     "fit": "make pictures ready for models, and say what it costs to send them",
     "show": "what a picture is, where it comes from and what was made from it",
