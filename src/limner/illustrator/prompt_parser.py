@@ -373,7 +373,8 @@ class _Parser(msgspec.Struct):
             self._note(thing.words, "left out")
             return
         if relation is not None and self.relation_words != "with":
-            self._note(self.relation_words, "drawn" if place else "left out")
+            near = "approximated" if relation == "facing" else "drawn"
+            self._note(self.relation_words, near if place else "left out")
         self.things.append(thing)
         if relation is None or relation in _LOOSE or place == 0:
             self.joined.append(place)
