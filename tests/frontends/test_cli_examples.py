@@ -32,14 +32,14 @@ PICTURES = (
     *("screenshot.png", "plan.png", "before.png", "after.png", "receipt.jpg", "sofa.jpg"),
     "docs/images/cat.png",
 )
-COSTS = "start_time,amount_value,amount_currency\n1794700800,0.5,usd\n"
+COSTS = "start_time,amount_value,amount_currency\n1794700800,0,usd\n"
 FILES = {
     "sales.json": '{"type": "bar", "labels": ["Q1", "Q2"], "values": [12, 18]}',
     "poster.svg": '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><circle r="5"/></svg>',
     "prompt.txt": "a fox",
     "request.txt": "draw a fox",
     "receipt.json": '{"type": "object"}',
-    "predictions.json": "[]",
+    "predictions.json": '[{"id": "p", "status": "canceled", "created_at": "2026-11-15T12:00Z"}]',
     "costs.csv": COSTS,
     "cost_2026-11-01_2026-11-30.csv": COSTS,
 }
@@ -94,8 +94,9 @@ class Workshop:
         self.ids["01a1dcb7"] = talk["session"]
         rollouts = folder / ".codex" / "sessions" / "2026" / "11" / "15"
         rollouts.mkdir(parents=True)
-        session = f"limner sessions export {talk['session']} --out {rollouts}/rollout-1.jsonl"
-        assert self.type(session).returncode == 0
+        other = json.loads(self.type("limner chat -p thanks --json").stdout)["session"]
+        to_file = f"limner sessions export {other} --out {rollouts}/rollout-1.jsonl"
+        assert self.type(f"{to_file} && limner sessions delete {other}").returncode == 0
 
     def type(self, command: str) -> subprocess.CompletedProcess[str]:
         """Run what a user types."""

@@ -321,6 +321,9 @@ def test_a_tool_of_another_program_is_called_if_the_user_names_it() -> None:
     assert next_step([user("take a shot")]) == said("take a shot")
     taken = [user("take a shot"), called("shot", "c"), answered("c", "The window:", PHOTO)]
     assert next_step(taken, offers) == f"The window:\n\n{IS_A_RULE}"
+    pictures = answered("c", {"images": [{"image": PHOTO}]}, PHOTO)
+    told = next_step([user("take a shot"), called("shot", "c"), pictures], offers)
+    assert told == f"shot is done and returned 1 picture.\n\n{IS_A_RULE}"
     look = [*taken, items.message("assistant", items.text_part("ok")), user("what is in it?")]
     assert next_step(look, offers)[0] == "inspect_image"
 

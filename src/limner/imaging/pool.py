@@ -19,7 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from limner.errors import CorruptImage, ImageError, LimnerError, MissingExtra
-from limner.imaging.evidence import Measurements, TextLine
+from limner.imaging.evidence import Measurements, PageReading
 from limner.imaging.evidence.record import INSTALL_OCR, has_ocr
 from limner.imaging.facts import Facts, MaskWay, Preview
 from limner.imaging.fit import FitRequest, Fitted, Region
@@ -197,8 +197,8 @@ class Imaging:
         """Whether OCR is installed and its worker is not running yet."""
         return has_ocr() and not self._ocr_workers.has_any
 
-    async def recognize_text(self, data: Source) -> tuple[TextLine, ...]:
-        """Run OCR over the picture and return its text in reading order, with the position.
+    async def read_page(self, data: Source) -> PageReading:
+        """Run OCR over the picture and return its text in reading order, with its layout.
 
         A separate worker runs the OCR models. It never sees the file, only its pixels. The first
         call starts it, in a second or two, and it stays.
@@ -212,7 +212,7 @@ class Imaging:
         page = await self._do("ocr_page", data)
         job = _RunningJob(self._ocr_workers, {**page.value, "op": "ocr"}, page.payload)
         reply = await self._run(job, self._ocr_threads)
-        return _decode(reply.payload, tuple[TextLine, ...])
+        return _decode(reply.payload, PageReading)
 
     async def read_manifest(self, data: Source, *, mime: str) -> Manifest:
         """Read the C2PA manifest of a picture, and check its signature.

@@ -84,10 +84,19 @@ def report(deed: PastAction, *, redrawn: bool, album: Album) -> str:
         return (
             f"Here it is again: picture {handle[:12]}{f' ({_dimensions(size)})' if size else ''}."
         )
+    return _passed_on(deed, album)
+
+
+def _passed_on(deed: PastAction, album: Album) -> str:
+    """What a tool answered in words."""
+    value = deed.value
     if deed.tool == SEARCH:
-        names = _names(deed.value, "names")
+        names = _names(value, "names")
         return f"Ready-made pictures: {', '.join(names)}." if names else "There is none for that."
-    text = deed.value.get("text", deed.value.get("help"))
+    if [*value] == ["images"]:
+        count = len(deed.pictures)
+        return f"{deed.tool} is done and returned {count} picture{'' if count == 1 else 's'}."
+    text = value.get("text", value.get("help"))
     if not isinstance(text, str):
         return deed.words or "The tool is done."
     return "\n\n".join([text, *_known_words(deed, album, text)])
