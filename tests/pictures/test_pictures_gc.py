@@ -169,6 +169,13 @@ async def test_a_picture_that_is_taken_in_again_is_young_again(lim: Limner) -> N
     assert await lim.pictures.original(picture) == data
 
 
+async def test_a_young_row_keeps_a_file_that_looks_old(lim: Limner) -> None:
+    picture = await take(lim, unique())
+    os.utime(lim.pictures.path(picture), (0, 0))
+    assert await lim.garbage.collect() == msgspec.structs.replace(NOTHING, young=1)
+    assert files(lim) == {picture.handle}
+
+
 async def test_a_young_picture_keeps_its_ancestors(lim: Limner) -> None:
     source = await take(lim, unique())
     await age(lim)
