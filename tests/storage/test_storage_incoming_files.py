@@ -124,8 +124,9 @@ def test_room_is_taken_until_the_bytes_are_synced(incoming: Incoming, tmp_path: 
 def test_too_many_bytes_are_refused(incoming: Incoming) -> None:
     with opened(incoming, max_bytes=10) as file:
         file.write(DATA[:10])
-        with pytest.raises(ImageTooLarge):
-            file.write(b"x")
+        for more in (b"x", DATA[:10]):
+            with pytest.raises(ImageTooLarge):
+                file.write(more)
         assert file.read_all() == DATA[:10]
 
 
