@@ -24,6 +24,7 @@ from benchmarks.processes import memory_mb
 
 CONNECTING_AT_ONCE = 50
 GUARD_S = 300.0
+DELTA, COMPLETED = "item/agentMessage/delta", "turn/completed"
 
 
 class Crowd(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,25 +76,25 @@ async def crowd(peer: Peer, *, threads: int, idle: int, rounds: int) -> Crowd:
 
 
 class Guest:
-    """One client of the crowd."""
+    """One client of the crowd. It reads all the time: every client hears of every thread."""
 
     _heads = msgspec.json.Decoder(Head)
 
     def __init__(self, socket: Any) -> None:
         self._socket = socket
         self._numbers = itertools.count(1)
+        self._answers: dict[int | str | None, asyncio.Future[Head]] = {}
+        self._heard: asyncio.Queue[Head] = asyncio.Queue()
+        self._reading = asyncio.ensure_future(self._read())
 
     async def greet(self) -> None:
         await self.request("initialize", HELLO)
         await self._socket.send('{"method":"initialized"}')
 
     async def request(self, method: str, params: dict[str, Any]) -> Any:
-        number = await self._ask(method, params)
-        while True:
-            head = self._heads.decode(await self._socket.recv(decode=False))
-            if head.method is None and head.id == number:
-                assert head.result, bytes(head.error)
-                return msgspec.json.decode(head.result)
+        head = await self._ask(method, params)
+        assert head.result, bytes(head.error)
+        return msgspec.json.decode(head.result)
 
     async def timed(self, method: str) -> float:
         started = time.perf_counter()
@@ -103,23 +104,30 @@ class Guest:
     async def turn(self, thread_id: str, words: str) -> float | None:
         """The seconds a turn took; None where it did not end with the words it should."""
         started, heard = time.perf_counter(), ""
-        await self._ask("turn/start", turn_params(thread_id, words))
-        while True:
-            head = self._heads.decode(await self._socket.recv(decode=False))
-            if head.error:
-                return None
-            if head.method == "item/agentMessage/delta":
-                heard += msgspec.json.decode(head.params)["delta"]
-            elif head.method == "turn/completed":
-                status = msgspec.json.decode(head.params)["turn"]["status"]
-                is_whole = (status, heard) == ("completed", words)
-                return time.perf_counter() - started if is_whole else None
+        if (await self._ask("turn/start", turn_params(thread_id, words))).error:
+            return None
+        while (head := await self._heard.get()).method == DELTA:
+            heard += msgspec.json.decode(head.params)["delta"]
+        status = msgspec.json.decode(head.params)["turn"]["status"]
+        is_whole = (status, heard) == ("completed", words)
+        return time.perf_counter() - started if is_whole else None
 
-    async def _ask(self, method: str, params: dict[str, Any]) -> int:
+    async def _ask(self, method: str, params: dict[str, Any]) -> Head:
         number = next(self._numbers)
+        self._answers[number] = answer = asyncio.get_running_loop().create_future()
         message = {"id": number, "method": method, "params": params}
         await self._socket.send(msgspec.json.encode(message), text=True)
-        return number
+        return await answer
+
+    async def _read(self) -> None:
+        async for message in self._socket:
+            head = self._heads.decode(message)
+            if head.method is None:
+                self._answers.pop(head.id).set_result(head)
+            elif head.method in (DELTA, COMPLETED):
+                self._heard.put_nowait(head)
+        for answer in self._answers.values():
+            answer.set_exception(ConnectionError("the server is gone"))
 
 
 class Guests:

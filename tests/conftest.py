@@ -8,6 +8,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 from tests.fuzz import IS_LONG
+from tests.servers.codex_messages import RECORDS, check_records, drop_records
+from tests.servers.message_record import record_messages
 
 pytest_plugins = ["tests.left_out"]
 
@@ -27,6 +29,19 @@ settings.load_profile("long" if IS_LONG else "day")
 # them the programs whose answer to Ctrl-C they examine.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+record_messages(RECORDS)
+
+
+@pytest.fixture(autouse=True)
+def messages_as_in_codex(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Every message that an app-server or a client of ours exchanges is one by Codex's schemas."""
+    yield
+    marked = {marker.name for marker in request.node.iter_markers()}
+    if "no_app_server" in marked:
+        drop_records()
+    else:
+        check_records(invalid_answers="invalid_answers" in marked)
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from PIL import Image
+from tests.servers.codex_messages import LIMNER
 from tests.servers.sd_webui_server import SdWebuiServer
 
 from limner import __version__
@@ -98,7 +98,7 @@ class Copy:
     def run(self, *words: str, status: int = 0, **env: str) -> Any:
         """What a command prints as JSON."""
         done = subprocess.run(
-            [sys.executable, "-m", "limner", *words, "--json"],
+            [*LIMNER, *words, "--json"],
             capture_output=True,
             text=True,
             cwd=self.folder,
@@ -113,7 +113,7 @@ class Copy:
     def serving(self, command: str, hello: Json, **env: str) -> Iterator[Conversation]:
         """A server on standard streams, after the handshake."""
         with subprocess.Popen(
-            [sys.executable, "-m", "limner", command],
+            [*LIMNER, command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

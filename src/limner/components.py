@@ -25,22 +25,15 @@ from msgspec.structs import replace
 from limner import illustrator
 from limner.dollars import usd_to_nano
 from limner.errors import InputInvalid, LimnerError
-from limner.imaging.pool import Imaging
-from limner.money.ledger import Caps, Money
-from limner.net.http import Http
+from limner.money.caps import Caps
 from limner.net.per_loop import PerLoop
-from limner.pictures.request import ImageRequest
-from limner.pictures.take import Pictures
-from limner.providers.base import Connection, Provider, ProviderSpec
 from limner.settings import Settings, load
 from limner.settings.variables import Variables
 from limner.storage.blobs import Blobs
 from limner.storage.home import Home
-from limner.storage.incoming_files import Incoming
 from limner.storage.keys import Keys
 from limner.storage.store import Store
 from limner.tools.base import ApprovalPolicy
-from limner.tools.handles import Handles
 from limner.tools.in_flight import InFlight
 
 if TYPE_CHECKING:
@@ -53,17 +46,27 @@ if TYPE_CHECKING:
     from limner.agent.session_import import SessionImporter
     from limner.agent.sessions import Sessions
     from limner.catalogue.images import Size
+    from limner.imaging.pool import Imaging
     from limner.models.base import Model
     from limner.models.registry import KnownModel, Registry
+    from limner.money.ledger import Money
+    from limner.net.http import Http
     from limner.pictures.fitting import Fitting
     from limner.pictures.gc import GarbageCollector
     from limner.pictures.repair import HomeRepairer
+    from limner.pictures.request import ImageRequest
+    from limner.pictures.take import Pictures
+    from limner.providers.base import Provider, ProviderSpec
     from limner.providers.choice import Choice
     from limner.rendering.sources import CompiledSource, SourceFormat
+    from limner.storage.incoming_files import Incoming
     from limner.tools.generation import ImageGenerator
+    from limner.tools.handles import Handles
     from limner.tools.inspection import Inspector
+    from limner.tools.output_target import OutputTargets
     from limner.tools.picture_info import PictureInfoReader
     from limner.tools.rendering import SourceRenderer
+    from limner.tools.transformation import PictureTransformer
 
 T = TypeVar("T")
 logger = logging.getLogger("limner")
@@ -99,8 +102,8 @@ class part(cached_property[T]):  # noqa: N801 - used as a decorator, as `propert
 
 
 # The components that pay, and those that open something or remember something.
-_PAYING = ("money", "drawing", "rendering", "looking", "conversations", "showing")
-_SHARED = ("store", "imaging", "sessions", "models")
+_PAYING = ("money", "drawing", "rendering", "transforming", "looking", "conversations", "showing")
+_SHARED = ("store", "imaging", "sessions", "models", "_http", "_incoming")
 
 
 class Components:
@@ -135,7 +138,7 @@ class Components:
         self.clock = clock
         self.home = Home(self.settings.home)
         self._caps = _caps(self.settings, budget_usd)
-        self._http = Http(observe=observe)
+        self._observe = observe
         concurrency = self.settings.images.concurrency
         self._slots = PerLoop(lambda: asyncio.Semaphore(concurrency))
         approval = self.settings.approval
@@ -145,7 +148,6 @@ class Components:
         self._in_flight = InFlight(self.home.path_locks)
         self._is_scope = False
         self.blobs = Blobs(self.home.blobs)
-        self._incoming = Incoming(self.home.incoming, self.blobs)
 
     # --- storage, money, pictures ---
 
@@ -162,6 +164,8 @@ class Components:
     @part
     def money(self) -> Money:
         """The ledger."""
+        from limner.money.ledger import Money
+
         return Money(
             self.store,
             caps=self._caps,
@@ -172,8 +176,23 @@ class Components:
         )
 
     @part
+    def _http(self) -> Http:
+        """The HTTP clients."""
+        from limner.net.http import Http
+
+        return Http(observe=self._observe)
+
+    @part
+    def _incoming(self) -> Incoming:
+        """The bytes of pictures that are not verified yet."""
+        from limner.storage.incoming_files import Incoming
+
+        return Incoming(self.home.incoming, self.blobs)
+
+    @part
     def imaging(self) -> Imaging:
         """The workers that decode and encode pictures."""
+        from limner.imaging.pool import Imaging
         from limner.rendering.sources import WORKER
 
         return Imaging(accept=self.settings.images.accept, program=WORKER)
@@ -181,6 +200,8 @@ class Components:
     @part
     def pictures(self) -> Pictures:
         """Takes pictures in and gives them out."""
+        from limner.pictures.take import Pictures
+
         return Pictures(blobs=self.blobs, store=self.store, imaging=self.imaging, clock=self.clock)
 
     @part
@@ -194,6 +215,8 @@ class Components:
     @part
     def handles(self) -> Handles:
         """Finds pictures by their handles."""
+        from limner.tools.handles import Handles
+
         return Handles(pictures=self.pictures, known=self._session_handles)
 
     @part
@@ -245,7 +268,7 @@ class Components:
                 specs=lambda: self.specs,
                 key_of=self.keys.get,
                 approval=self._approval,
-                generated=generated,
+                targets=self._targets,
             ),
             connect=self._connect,
             slot=self._slots.get,
@@ -260,6 +283,28 @@ class Components:
             in_flight=self._in_flight,
             session_id=self.session_id,
             clock=self.clock,
+        )
+
+    @part
+    def _targets(self) -> OutputTargets:
+        """Checks output paths."""
+        from limner.tools.output_target import OutputTargets
+
+        return OutputTargets(
+            pictures=self.pictures, approval=self._approval, generated=self.home.generated
+        )
+
+    @part
+    def transforming(self) -> PictureTransformer:
+        """Makes new pictures from stored ones."""
+        from limner.tools.transformation import PictureTransformer
+
+        drawing = self.drawing
+        return PictureTransformer(
+            sources=drawing.planner.sourcing,
+            targets=self._targets,
+            output=drawing.output,
+            in_flight=self._in_flight,
         )
 
     @part
@@ -453,6 +498,8 @@ class Components:
                         last.push_async_callback(_close_quietly, vars(self)[name])
 
     def _connect(self, choice: Choice) -> Provider:
+        from limner.providers.base import Connection
+
         spec = choice.spec
         base_url = self._variables.get(spec.base_url_env) if spec.base_url_env else ""
         found = {name: self._variables.get(name) for name in spec.variables}
@@ -508,7 +555,11 @@ class Components:
             seed=request.seed,
         )
         png = await self.imaging.render_svg(
-            drawing.svg, width=request.width, height=request.height, assets=drawing.assets
+            drawing.svg,
+            width=request.width,
+            height=request.height,
+            assets=drawing.assets,
+            squares=drawing.squares,
         )
         return png, drawing.facts
 

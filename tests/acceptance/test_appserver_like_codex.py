@@ -39,7 +39,11 @@ from tests.servers.scripted import says
 
 from limner.testing.servers.http_server import Gate
 
-pytestmark = [pytest.mark.slow, needs("openai_codex", "codex_cli_bin")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.invalid_answers,
+    needs("openai_codex", "codex_cli_bin"),
+]
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "app-server.md"
 

@@ -10,7 +10,7 @@ import pytest
 from tests.acceptance.appserver_script import Player, Scenes
 from tests.servers.appserver_side import TalkingServer, limner_side
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.invalid_answers]
 
 # Live they are taken when somebody is told, later from the store.
 TIMES = frozenset({"startedAtMs", "completedAtMs", "durationMs"})

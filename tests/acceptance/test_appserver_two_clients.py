@@ -96,7 +96,7 @@ async def play(kind: str, folder: Path) -> dict[str, list[Message]]:
         for name in CLIENTS:
             opening = connect(address, max_size=None, compression=None, proxy=None)
             socket = Socket(await stack.enter_async_context(opening))
-            clients[name] = Client(socket, is_limner=kind == "limner")
+            clients[name] = Client(socket)
             await clients[name].greet(name=name)
         pair = Pair(clients)
         await pair.play()

@@ -7,7 +7,6 @@ import os
 import pty
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -17,6 +16,7 @@ import pytest
 from tests.acceptance import hostile_repository
 from tests.acceptance.conftest import picture
 from tests.acceptance.hostile_repository import BIDI, ESCAPES, LINES
+from tests.servers.codex_messages import LIMNER as RECORDED
 
 from limner.frontends.cli.main import COMMANDS
 from limner.testing.servers.http_server import LocalServer, ReceivedRequest, Reply, json_reply
@@ -24,7 +24,7 @@ from limner.testing.servers.replicate_server import ReplicateServer
 
 pytestmark = pytest.mark.slow
 
-LIMNER = [sys.executable, "-P", "-m", "limner"]
+LIMNER = [RECORDED[0], "-P", *RECORDED[1:]]
 GUARD_S = 120.0
 PLANTED = {
     "AWS_SECRET_ACCESS_KEY": "plantedAWSsecret/abcdef0123",
@@ -190,6 +190,7 @@ WORDS: dict[str, list[tuple[list[str], bytes]]] = {
     ],
     "edit": [(["note.png", "make it blue", "--provider", "illustrator"], b"")],
     "render": [(["evil.svg"], b""), (["-"], b'digraph { a -> "\x1b[2J" }')],
+    "transform": [(["evil.svg", "--resize", "50%"], b""), ([ESCAPES, "--cut-out"], b"")],
     "inspect": [(["evil.svg", "What is it?"], b""), ([ESCAPES, LINES, BIDI, "What?"], b"")],
     "fit": [(["note.png", ESCAPES, BIDI], b"")],
     "show": [(["note.png"], b""), ([ESCAPES, "--json"], b"")],

@@ -16,6 +16,7 @@ import pytest
 from tests.acceptance.conftest import picture
 from tests.servers.appserver_listening import listening
 from tests.servers.appserver_side import Side, TalkingServer, side_of
+from tests.servers.codex_messages import RECORDS
 from tests.servers.codex_process import MODEL
 from tests.servers.components import needs, skipped_without
 from tests.servers.scripted import calls, says
@@ -131,4 +132,5 @@ async def test_the_program_on_its_page_runs(side: Side, model: TalkingServer) ->
 
 
 async def test_the_tests_of_the_package_pass() -> None:
-    await run_node("--test", "test/client.test.js", cwd=PACKAGE)
+    messages = {"MESSAGES": str(RECORDS)}
+    await run_node("--test", "test/client.test.js", cwd=PACKAGE, env=messages)

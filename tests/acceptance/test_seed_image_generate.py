@@ -203,6 +203,15 @@ async def test_provider_matrix_replicate_flux_does_every_size_for_a_flat_price(
     assert (answer["provider"], answer["cost_usd"]) == ("replicate-flux", 0.003)
 
 
+async def test_provider_matrix_replicate_flux_is_flux_schnell(
+    studio: Studio, replicate: ReplicateServer
+) -> None:
+    answer = value(await studio.connect(replicate).call(prompt="a fox", provider="replicate-flux"))
+    assert answer["model"] == "black-forest-labs/flux-schnell"
+    (request,) = replicate.sent("create")
+    assert request.path == "/v1/models/black-forest-labs/flux-schnell/predictions"
+
+
 async def test_provider_matrix_replicate_flux_ignores_quality(
     studio: Studio, replicate: ReplicateServer
 ) -> None:
@@ -237,10 +246,12 @@ async def test_dalle_3_pricing(
 # Auto-pick
 
 
+@pytest.mark.parametrize("given", [{}, {"provider": "auto"}], ids=["omitted", "auto"])
 async def test_auto_pick_takes_openai_dalle_first_while_it_lived(
-    studio: Studio, openai: OpenAIServer, replicate: ReplicateServer
+    studio: Studio, openai: OpenAIServer, replicate: ReplicateServer, given: dict[str, Any]
 ) -> None:
-    answer = value(await studio.connect(openai, replicate).call(at=SPRING, prompt="a fox"))
+    studio.connect(openai, replicate)
+    answer = value(await studio.call(at=SPRING, prompt="a fox", **given))
     assert answer["provider"] == "openai-dalle"
 
 
@@ -297,6 +308,17 @@ async def test_error_code_image_gen_quota_exceeded(studio: Studio, openai: OpenA
     openai.always("generate", error_reply(429, "No quota.", code="insufficient_quota"))
     result = await studio.connect(openai).call(at=SPRING, prompt="a fox")
     assert failure(result) == ("execution_failed", "IMAGE_GEN_QUOTA_EXCEEDED")
+
+
+async def test_error_code_image_gen_quota_exceeded_by_a_rate_limit(
+    studio: Studio, openai: OpenAIServer
+) -> None:
+    # The service asks for a pause that is longer than a call waits.
+    limited = error_reply(429, "Slow down.", code="rate_limit_exceeded")
+    openai.always("generate", replace(limited, headers={**limited.headers, "Retry-After": "3600"}))
+    result = await studio.connect(openai).call(at=SPRING, prompt="a fox")
+    assert failure(result) == ("execution_failed", "IMAGE_GEN_QUOTA_EXCEEDED")
+    assert (len(openai.requests), result.billed) == (1, False)
 
 
 async def test_error_code_image_gen_provider_unavailable(
@@ -434,6 +456,8 @@ async def test_an_output_path_that_is_none_is_refused_before_paying(
     result = await studio.connect(openai).call(at=SPRING, prompt="a fox", output_path=path)
     assert (result.code, result.field, openai.requests) == ("input_invalid", "output_path", [])
     assert problem in (result.error or "")
+    if "address" in problem:
+        assert result.hint == "Pictures are written to files: give the path of one."
 
 
 @pytest.mark.parametrize(

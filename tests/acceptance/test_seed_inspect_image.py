@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -28,7 +29,7 @@ from tests.acceptance.inspecting import (
 
 from limner import Text
 from limner.testing.servers.http_server import Gate
-from limner.testing.servers.model_server import ModelAnswer, StreamError, TokenCounts
+from limner.testing.servers.model_server import ModelAnswer, ServerEvent, StreamError, TokenCounts
 from limner.testing.servers.openai_server import error_reply
 from limner.testing.servers.responses_server import ResponsesServer
 from limner.tools.built_in.inspect_image import INSPECT_IMAGE
@@ -292,12 +293,27 @@ async def test_flow_11_an_error_of_the_model_is_the_tools_error(
     assert error(await call(desk)) == "The model fell over."
 
 
-async def test_flow_12_only_text_is_concatenated_and_trimmed(
-    desk: Studio, openai: ResponsesServer
-) -> None:
+class ThinkingServer(ResponsesServer):
+    """The Responses API; the model writes down its thoughts before it answers."""
+
+    def events(
+        self, answer: ModelAnswer, body: Any
+    ) -> tuple[Sequence[ServerEvent], Sequence[ServerEvent]]:
+        before, after = super().events(answer, body)
+        kind = "response.output_item.done"
+        thought = {"type": "reasoning_text", "text": "A cat?"}
+        item = {"type": "reasoning", "id": "rs_1", "summary": [], "content": [thought]}
+        thinking = ServerEvent(name=kind, data={"type": kind, "output_index": 0, "item": item})
+        return [*before[:2], thinking, *before[2:]], after
+
+
+async def test_flow_12_only_text_is_concatenated_and_trimmed(desk: Studio) -> None:
     put(desk)
-    openai.model_answer = ModelAnswer(pieces=("\n\n A", " fox \n"))
-    assert value(await call(desk))["text"] == "A fox"
+    with ThinkingServer() as openai:
+        desk.env["OPENAI_BASE_URL"] = openai.base_url
+        openai.model_answer = ModelAnswer(pieces=("\n\n A", " fox \n"))
+        result = await call(desk)
+    assert (value(result)["text"], result.content) == ("A fox", (Text("A fox"),))
 
 
 # Modes
@@ -375,6 +391,16 @@ async def test_side_effect_usage_and_cost_are_in_the_ledger(
         "gpt-5.5",
         "settled",
     )
+
+
+async def test_side_effect_a_cancel_while_the_picture_is_prepared_ends_the_call(
+    desk: Studio, openai: ResponsesServer
+) -> None:
+    put(desk, data=picture(2400, 1600))
+    cancel = asyncio.Event()
+    cancel.set()
+    result = await call(desk, replace(desk.context(), cancel=cancel))
+    assert (result.ok, openai.sent("ask")) == (False, [])
 
 
 # Limits & caps
@@ -458,6 +484,12 @@ async def test_error_a_time_out_is_not_an_abort(desk: Studio, openai: ResponsesS
     )
 
 
+async def test_error_a_failure_has_nothing_of_a_result(desk: Studio) -> None:
+    result = await call(desk, path="missing.png")
+    assert (result.ok, result.content) == (False, ())
+    assert "details" not in (result.value or "")
+
+
 async def test_a_file_that_is_not_there_is_said_to_be_missing(desk: Studio) -> None:
     result = await call(desk, path="missing.png")
     assert (result.domain_code, error(result)) == (
@@ -475,6 +507,7 @@ async def test_a_path_out_of_reach_is_denied(desk: Studio) -> None:
 
 
 async def test_note_other_inputs_are_ignored(desk: Studio) -> None:
+    assert INSPECT_IMAGE.schema.get("additionalProperties", True) is not False
     put(desk)
     assert (await call(desk, anything="else")).ok
 

@@ -13,6 +13,9 @@ from tests.wires.seed_schema import ROOT
 TESTS = Path(__file__).parents[1]
 GENERATE = "acceptance/test_seed_image_generate.py"
 INSPECT = "acceptance/test_seed_inspect_image.py"
+DEFECTS = "acceptance/test_upstream_defects.py"
+LOOP = "agent/test_agent_loop.py"
+HISTORIES = "acceptance/test_appserver_histories.py"
 LADDER = "imaging/test_imaging_fit_ladder.py"
 PREVIEW = "frontends/test_cli_rendering.py"
 TOOLS = "frontends/appserver/test_appserver_tools.py"
@@ -189,6 +192,64 @@ IMAGE_GENERATE = (
         "tools/test_tools_registry.py",
         "test_a_tool_that_may_not_run_does_not_run",
     ),
+    true(
+        "a factory makes the list of tools",
+        GENERATE,
+        "test_tool_surface_name_toolset_and_result_size",
+    ),
+    true(
+        "the value is a JSON string of at most 1,000 characters",
+        DEFECTS,
+        "test_p1_a_long_revised_prompt_breaks_neither_the_json_nor_the_cost",
+    ),
+    true(
+        "the limit of a result works together with the budget of the turn",
+        "tools/test_tools_registry.py",
+        "test_what_short_answers_leave_of_the_turn_goes_to_long_ones",
+    ),
+    ruled(
+        "provider is openai-dalle, replicate-flux or auto",
+        DEFECTS,
+        "test_p22_an_unknown_provider_is_bad_input_that_names_the_known_ones",
+        "There are more providers; a name that is none of them is refused.",
+    ),
+    true("512x512 is for Flux only", GENERATE, "test_error_code_invalid_size_for_provider"),
+    true("dimensions are those of the file", GENERATE, "test_parameter_size_is_sent_and_measured"),
+    true(
+        "the cost is added to the spend of the session",
+        LOOP,
+        "test_the_cost_of_a_turn_is_that_of_the_ledger",
+    ),
+    true(
+        "replicate-flux is Flux Schnell",
+        GENERATE,
+        "test_provider_matrix_replicate_flux_is_flux_schnell",
+    ),
+    true(
+        "a provider is available if its variable is set",
+        DEFECTS,
+        "test_p4_a_key_only_in_the_environment_is_enough",
+    ),
+    true(
+        "without provider it is auto",
+        GENERATE,
+        "test_auto_pick_takes_openai_dalle_first_while_it_lived",
+    ),
+    true(
+        "IMAGE_GEN_QUOTA_EXCEEDED for a rate limit",
+        GENERATE,
+        "test_error_code_image_gen_quota_exceeded_by_a_rate_limit",
+    ),
+    true(
+        "IMAGE_GEN_PROVIDER_UNAVAILABLE after 120 s",
+        "providers/test_providers_replicate_flux.py",
+        "test_after_two_minutes_the_job_is_left_running_and_can_be_recovered",
+    ),
+    true(
+        "toolset.yaml and fs_reach of a personality hold",
+        LOOP,
+        "test_a_personality_offers_its_toolset_and_writes_within_its_reach",
+    ),
 )
 
 INSPECT_IMAGE = (
@@ -227,6 +288,8 @@ INSPECT_IMAGE = (
         "test_the_collapsed_output_has_4_lines_and_says_how_many_more",
     ),
     true("16 lines expanded", PREVIEW, "test_the_expanded_output_has_16_lines"),
+    true("120 columns a line", PREVIEW, "test_each_line_is_at_most_120_columns_wide"),
+    true("model \u00b7 mimeType below", PREVIEW, "test_a_short_output_is_whole"),
     true("blockImages rejects first", INSPECT, "test_flow_1_block_images_rejects_immediately"),
     true("no registry", INSPECT, "test_flow_2_a_missing_registry_is_an_error"),
     true("no models", INSPECT, "test_flow_2_an_empty_registry_is_an_error"),
@@ -293,6 +356,17 @@ INSPECT_IMAGE = (
     ),
     true("the file is only read", INSPECT, "test_side_effect_the_file_is_read_and_never_changed"),
     true("the caller can abort", INSPECT, "test_side_effect_the_caller_can_abort_the_request"),
+    ruled(
+        "preparing a picture cannot be cancelled",
+        INSPECT,
+        "test_side_effect_a_cancel_while_the_picture_is_prepared_ends_the_call",
+        "A cancel ends the call at any time, and nothing is sent.",
+    ),
+    true("a failure is an error", INSPECT, "test_error_a_failure_has_nothing_of_a_result"),
+    true(
+        "imagePath is the resolved path", INSPECT, "test_outputs_one_text_block_and_three_details"
+    ),
+    true("model is provider/id", INSPECT, "test_flow_3_the_vision_role_comes_first"),
     true(
         "1568x1568, 500 KiB, quality 75",
         LADDER,
@@ -400,6 +474,22 @@ DYNAMIC_TOOLS = (
         "test_every_answer_of_a_client_becomes_an_item_and_an_output",
     ),
     true(
+        "an output is a string or an array",
+        "frontends/appserver/test_appserver_answers.py",
+        "test_an_answer_is_kept_as_sent_and_reaches_the_model",
+    ),
+    ruled(
+        "only text and pictures are supported",
+        "frontends/appserver/test_appserver_sounds.py",
+        "test_text_picture_and_sound_of_a_tool_reach_the_model_and_stay_as_sent",
+        "Sounds are accepted, too, as in today's Codex.",
+    ),
+    true(
+        "a picture whose data is not base64 becomes a text",
+        "frontends/appserver/test_appserver_answers.py",
+        "test_only_the_picture_that_does_not_decode_is_replaced",
+    ),
+    true(
         "the old shape is refused",
         TOOLS,
         "test_an_invalid_answer_fails_with_a_text_that_shows_the_right_form",
@@ -465,12 +555,36 @@ FROM_SCHEMA = (
     *(
         Statement(
             says=f"{name}: {word} reaches the model",
-            file="acceptance/test_appserver_histories.py",
+            file=HISTORIES,
             test="test_the_model_receives_what_it_receives_from_codex",
             ruling=NOT_SENT if (name, word) in UNREAD else None,
         )
         for name in IN_HISTORIES
         for word in alternatives(name)
+    ),
+    *(
+        true(
+            f"LocalShellAction.{member}",
+            HISTORIES,
+            "test_the_model_receives_what_it_receives_from_codex",
+        )
+        for form in ROOT["definitions"]["LocalShellAction"]["oneOf"]
+        for member in form["properties"]
+    ),
+    *(
+        true(
+            f"FunctionCallOutputBody: {form['type']}",
+            HISTORIES,
+            "test_the_model_receives_what_it_receives_from_codex",
+        )
+        for form in ROOT["definitions"]["FunctionCallOutputBody"]["anyOf"]
+    ),
+    *(
+        ruled(f"GhostCommit.{member}", SCHEMA, "test_a_history_comes_back_word_for_word", NOT_SENT)
+        for member in ROOT["definitions"]["GhostCommit"]["properties"]
+    ),
+    true(
+        "ThreadId is a string", RESUME, "test_a_path_goes_before_an_id_and_an_id_before_a_history"
     ),
     *(
         Statement(
@@ -500,7 +614,7 @@ FROM_SCHEMA = (
     ),
     true(
         "v1 and v2 send the same history",
-        "acceptance/test_appserver_histories.py",
+        HISTORIES,
         "test_the_first_version_of_the_protocol_is_the_same",
     ),
     true("a bad item refuses nothing else", SCHEMA, "test_one_bad_item_never_refuses_the_rest"),

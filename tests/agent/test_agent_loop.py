@@ -358,6 +358,24 @@ async def test_a_cap_of_five_cents_holds_when_forty_pictures_are_wanted_at_once(
     assert await lim.money.spent(session_id=agent.session_id) == ended.spent_nano
 
 
+async def test_a_personality_offers_its_toolset_and_writes_within_its_reach(openai: Talk) -> None:
+    painter = openai.home / "personalities" / "painter"
+    painter.mkdir(parents=True)
+    (painter / "SOUL.md").write_text("You paint.")
+    (painter / "toolset.yaml").write_text("- image_generate\n")
+    (painter / "config.toml").write_text('[fs_reach]\nwrite = ["${CWD}/out"]\n')
+    openai.script(calls(DRAW), says("Denied."))
+    events = await happened(openai.agent(personality="painter"), "Draw.")
+    offered = json.loads(openai.asked[0])["tools"]
+    assert [tool["name"] for tool in offered] == ["image_generate"]
+    (finished,) = of(ToolFinished, events)
+    assert (finished.result.code, finished.result.domain_code) == (
+        "execution_failed",
+        "OUTPUT_PATH_DENIED",
+    )
+    assert openai.drawer.requests == []
+
+
 async def test_the_price_of_a_users_tool_is_added_to_the_session(openai: Talk) -> None:
     async def good(arguments: Any, context: ToolContext) -> Outcome:
         return Outcome(value={"words": "x" * 5_000}, cost_nano=7_000_000, cost_source="provider")

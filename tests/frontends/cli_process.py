@@ -9,7 +9,6 @@ import pty
 import select
 import signal
 import subprocess
-import sys
 import termios
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -18,8 +17,8 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict
 
 from tests.acceptance.conftest import Studio
+from tests.servers.codex_messages import LIMNER
 
-LIMNER = [sys.executable, "-m", "limner"]
 CLEAR_LINE = "\r\x1b[2K"
 GUARD_S = 60.0
 

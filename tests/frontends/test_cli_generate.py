@@ -59,7 +59,7 @@ def test_a_picture_that_was_drawn_offline_says_so_and_what_it_left_out(cli: Comm
     assert (done.status, done.out) == (0, f"{cli.studio.files[0]}\n")
     assert timeless(done.err) == (
         "1024x1024 · illustrator (limner-illustrator) · $0.00 · N s\n"
-        f"{OFFLINE_NOTE}Not drawn: zorgblat\n"
+        f"{OFFLINE_NOTE}Left out: zorgblat.\n"
     )
 
 

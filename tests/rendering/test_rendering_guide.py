@@ -8,25 +8,34 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.servers.components import needs
 
 from limner import Limner
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "rendering.md"
 TEXT = GUIDE.read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```(json|mermaid|svg)\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)
-FORMATS = {"json": "limner", "mermaid": "mermaid", "svg": "svg"}
+BLOCKS = re.findall(r"^```([\w-]+)\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)
+OTHERS = ("console", "python")
+DOCUMENTS = [
+    pytest.param(kind, source, marks=[needs("typst", "vl_convert"), pytest.mark.slow])
+    if kind in ("typst", "vega-lite")
+    else (kind, source)
+    for kind, source in BLOCKS
+    if kind not in OTHERS
+]
 
 
-def test_the_guide_shows_documents_of_three_formats() -> None:
-    assert {kind for kind, _ in BLOCKS} == {*FORMATS}
+def test_the_guide_shows_documents_of_five_formats() -> None:
+    kinds = {kind for kind, _ in BLOCKS}
+    assert kinds == {"json", "mermaid", "svg", "typst", "vega-lite", *OTHERS}
 
 
-@pytest.mark.parametrize(("kind", "source"), BLOCKS)
+@pytest.mark.parametrize(("kind", "source"), DOCUMENTS)
 async def test_a_document_of_the_guide_is_rendered(kind: str, source: str, tmp_path: Path) -> None:
     async with Limner(env={"HOME": str(tmp_path)}, cwd=tmp_path) as lim:
         drawn = await lim.render(source)
     font = ["Georgia is not bundled; the text is set in Lora."] if kind == "svg" else []
-    assert drawn.extras == {"source_format": FORMATS[kind], "notes": font}
+    assert drawn.extras == {"source_format": "limner" if kind == "json" else kind, "notes": font}
 
 
 def test_the_python_of_the_guide_runs(tmp_path: Path) -> None:

@@ -1,120 +1,70 @@
-"""Documents that were written to hang or crash the renderer -> a picture or a refusal, soon."""
+"""A hostile source is refused, stopped or drawn without harm, and the next one is drawn."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from collections import Counter
+from collections.abc import Iterable
 
-import msgspec
 import pytest
+from tests.rendering.hostile_sources import DEFAULT_INSTALL, ENGINES, HostileSource, Verdict
+from tests.servers.components import needs
 
-from limner.errors import InputInvalid
-from limner.rendering.document import draw_document, parse_document
-from limner.rendering.sources import detect_format
+from limner.errors import ImageTooLarge, InputInvalid, UnsafeSvg
+from limner.imaging.limits import WorkerLimits
+from limner.imaging.pool import Imaging
+from limner.imaging.process import WorkerProcess
+from limner.rendering.sources import WORKER, compile_source
 
-LONG_WORD = "W" * 3_990
-
-
-def nested(depth: int, kind: str = "column", children: int = 1) -> str:
-    """Containers in each other."""
-    inner = '{"type":"text","text":"x"}'
-    for _ in range(depth):
-        inner = f'{{"type":"{kind}","children":[{",".join([inner] * children)}]}}'
-    return inner
+LIMITS = WorkerLimits(cpu_s=2, timeout_s=120)
+AT_A_LIMIT = ("took more than", "needs more than")
 
 
-def as_json(document: object) -> str:
-    return msgspec.json.encode(document).decode()
+async def verdict_on(hostile: HostileSource, imaging: Imaging) -> Verdict:
+    try:
+        drawn = await compile_source(
+            hostile.source, kind=hostile.format, size=None, imaging=imaging
+        )
+        await imaging.render_svg(drawn.svg, width=drawn.width, height=drawn.height, assets={})
+    except (InputInvalid, UnsafeSvg):
+        return "refused"
+    except ImageTooLarge as error:
+        return "stopped" if any(words in error.message for words in AT_A_LIMIT) else "refused"
+    return "drawn"
 
 
-@pytest.mark.parametrize(
-    ("source", "message"),
-    [
-        pytest.param(
-            '{"type":"column","children":[' * 30_000,
-            "rows, columns and cards are more than 24 deep",
-            id="deeper than the parser can go",
-        ),
-        pytest.param(
-            nested(26), "rows, columns and cards are more than 24 deep", id="too deep to read"
-        ),
-        pytest.param(
-            nested(10, children=2), "the document has more than 2,000 elements", id="a tree"
-        ),
-        pytest.param(
-            as_json({"type": "table", "rows": [[LONG_WORD]] * 100}),
-            "the document has more than 100,000 characters of text",
-            id="a book",
-        ),
-        pytest.param(
-            '{"type":"bar","values":[1e308,-1e308]}',
-            "Expected `float` <= 1e+100 - at `$.values[0]`",
-            id="a span that is no number",
-        ),
-        pytest.param(
-            '{"type":"bar","values":[1' + "0" * 400 + "]}",
-            "Expected `int` <= 1000000000000000000 - at `$.values[0]`",
-            id="a huge integer",
-        ),
-    ],
-)
-def test_a_document_that_no_picture_can_hold_is_refused(source: str, message: str) -> None:
-    with pytest.raises(InputInvalid) as caught:
-        draw_document(parse_document(source))
-    assert (caught.value.field, caught.value.message) == ("source", message)
+async def verdicts_on(sources: Iterable[HostileSource]) -> dict[str, Verdict]:
+    async with Imaging(workers=1, limits=LIMITS, program=WORKER) as imaging:
+        found: dict[str, Verdict] = {
+            str(hostile): await verdict_on(hostile, imaging) for hostile in sources
+        }
+        harmless = await compile_source(
+            '{"type": "bar", "values": {"a": 1}}', kind=None, size=None, imaging=imaging
+        )
+        assert harmless.format == "limner"
+    return found
 
 
-@pytest.mark.parametrize(
-    "document",
-    [
-        pytest.param(nested(24, "row"), id="rows in rows"),
-        pytest.param(nested(24, "card"), id="cards in cards"),
-        pytest.param(nested(8, "row", 2), id="a tree of rows"),
-        pytest.param(
-            as_json({"type": "page", "children": [{"type": "text", "text": LONG_WORD}] * 20}),
-            id="words without a blank",
-        ),
-        pytest.param(
-            as_json({"type": "bar", "labels": ["ab " * 1_000] * 20, "values": [1] * 20}),
-            id="labels that are texts",
-        ),
-        pytest.param(
-            as_json({"type": "table", "columns": ["c"] * 40, "rows": [[1] * 40] * 100}),
-            id="a large table",
-        ),
-        pytest.param(
-            as_json(
-                {
-                    "type": "page",
-                    "children": [{"type": "text", "text": LONG_WORD, "width": 0.0001}] * 2,
-                }
-            ),
-            id="a column without width",
-        ),
-    ],
-)
-def test_a_document_at_the_limits_is_drawn(document: str) -> None:
-    drawn = draw_document(parse_document(document))
-    assert drawn.svg.startswith("<svg")
-    assert max(drawn.width, drawn.height) <= 4096
+async def test_hostile_sources_of_the_default_install_do_no_harm() -> None:
+    expected = {str(hostile): hostile.verdict for hostile in DEFAULT_INSTALL}
+    assert await verdicts_on(DEFAULT_INSTALL) == expected
+    assert Counter(expected.values()) == {"refused": 18, "drawn": 3}
 
 
-@pytest.mark.parametrize(
-    "source",
-    ["\n" * 1_000_000, "strict " * 100_000, "#\n" * 500_000],
-    ids=["line ends", "a word again and again", "comments"],
-)
-def test_a_long_source_of_no_format_is_refused(source: str) -> None:
-    with pytest.raises(InputInvalid) as caught:
-        detect_format(source)
-    assert caught.value.field == "source"
+@pytest.mark.slow
+@needs("typst", "vl_convert")
+async def test_hostile_sources_of_the_engines_do_no_harm() -> None:
+    expected = {str(hostile): hostile.verdict for hostile in ENGINES}
+    assert await verdicts_on(ENGINES) == expected
+    assert Counter(expected.values()) == {"refused": 14, "stopped": 8, "drawn": 2}
 
 
-def test_a_list_of_tools_loads_no_module_that_draws_documents() -> None:
-    code = "import limner.rendering.sources, sys; print(*sorted(sys.modules))"
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, text=True
-    ).stdout.split()
-    assert [name for name in loaded if name.startswith("limner.rendering.")] == [
-        "limner.rendering.sources"
-    ]
+@pytest.mark.slow
+@needs("typst", "vl_convert")
+@pytest.mark.parametrize("program", ["limner.rendering.typst", "limner.rendering.vega_lite"])
+def test_an_engine_runs_in_the_sandbox(program: str) -> None:
+    plain, engine = WorkerProcess(LIMITS), WorkerProcess(LIMITS, program)
+    try:
+        assert engine.protections == plain.protections
+    finally:
+        plain.close()
+        engine.close()

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tests.frontends.cli_process import LIMNER
-from tests.servers.codex_messages import Judge
 from tests.servers.scripted import Line, scripted
 from websockets.asyncio.client import ClientConnection, connect
 
@@ -82,8 +81,8 @@ class Client:
         heard: every notification so far, and every request of the server.
     """
 
-    def __init__(self, wire: Wire, *, is_limner: bool = True) -> None:
-        self._wire, self._judge = wire, Judge(is_limner=is_limner)
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
         self._numbers = itertools.count(1)
         self._unread: list[Message] = []
         self.heard: list[Message] = []
@@ -97,7 +96,6 @@ class Client:
         return answer
 
     def send(self, message: Message) -> None:
-        self._judge.send(message)
         self._wire.send(json.dumps(message))
 
     def ask_at_once(self, *requests: tuple[str, Message]) -> list[int]:
@@ -107,8 +105,6 @@ class Client:
             {"id": number, "method": method, "params": params}
             for number, (method, params) in zip(numbers, requests, strict=True)
         ]
-        for message in messages:
-            self._judge.send(message)
         self._wire.send("\n".join(map(json.dumps, messages)))
         return numbers
 
@@ -202,9 +198,7 @@ class Client:
 
     async def _receive(self) -> Message:
         async with asyncio.timeout(GUARD_S):
-            message = json.loads(await self._wire.receive())
-        self._judge.receive(message)
-        return message
+            return json.loads(await self._wire.receive())
 
 
 class Stage:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from tests.servers.codex_messages import Judge
+from tests.servers.codex_messages import LIMNER
 from tests.servers.codex_process import MODEL, Codex, codex_program
 from tests.servers.samples import KEY
 
@@ -89,7 +88,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
             cwd=self.cwd,
             limit=MAX_LINE_BYTES,
         )
-        talk = Talk(process, Judge(is_limner=self.kind == "limner"))
+        talk = Talk(process)
         try:
             async with asyncio.timeout(GUARD_S):
                 if greeted:
@@ -108,7 +107,7 @@ def limner_side(folder: Path, server: ResponsesServer) -> Side:
     home, cwd = folder / "limner-home", folder / "project"
     cwd.mkdir(parents=True)
     program = folder / "limner"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m limner "$@"\n')
+    program.write_text(f'#!/bin/sh\nexec {" ".join(LIMNER)} "$@"\n')
     program.chmod(0o755)
     env = {
         "PATH": os.environ["PATH"],
@@ -142,11 +141,10 @@ class Talk:
     ``received`` is everything so far in the order it came, whether anybody waited for it or not.
     """
 
-    def __init__(self, process: Process, judge: Judge) -> None:
+    def __init__(self, process: Process) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
-        self._judge = judge
         self.process = process
         self.received: list[dict[str, Any]] = []
         self._to, self._from = process.stdin, process.stdout
@@ -162,7 +160,6 @@ class Talk:
         return answer
 
     def send(self, message: Mapping[str, Any]) -> None:
-        self._judge.send(message)
         self._to.write(json.dumps(message).encode() + b"\n")
 
     async def sent(self, message: Mapping[str, Any]) -> None:
@@ -245,7 +242,6 @@ class Talk:
         line = await self._from.readline()
         assert line.endswith(b"\n"), f"the server ended: {self.errors}"
         message = json.loads(line)
-        self._judge.receive(message)
         self.received.append(message)
         return message
 

@@ -1,7 +1,9 @@
 /** A server's request for approval -> a question for the user, and the server's response. */
 
 const decision = (allowed) => ({ decision: allowed ? "accept" : "decline" });
-const review = (allowed) => ({ decision: allowed ? "approved" : "denied" });
+// Earlier releases of Codex had the word `denied`. They read another form as a denial, too.
+const denied = { denied: { rejection: "The user said no." } };
+const review = (allowed) => ({ decision: allowed ? "approved" : denied });
 const permissions = (allowed, { permissions }) => ({
   permissions: allowed ? permissions : {},
   scope: "turn",

@@ -1,8 +1,24 @@
-/** A scripted app-server for the tests: requests on standard input -> scripted messages. */
+/**
+ * A scripted app-server for the tests: requests on standard input -> scripted messages.
+ *
+ * It records the messages in the folder MESSAGES, if there is one, to check them against schemas.
+ */
 
+import { appendFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 
-const send = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
+function record(direction, line) {
+  const file = `${process.env.MESSAGES}/${process.pid}-0.client`;
+  if (process.env.MESSAGES)
+    appendFileSync(file, `${direction}${Buffer.byteLength(line)}\n${line}\n`);
+}
+
+function send(message) {
+  const line = JSON.stringify(message);
+  record(">", line);
+  process.stdout.write(`${line}\n`);
+}
+
 const threadId = "thread-1";
 let turns = 0;
 let asked = 0;
@@ -73,6 +89,7 @@ const methods = {
 };
 
 createInterface({ input: process.stdin }).on("line", (line) => {
+  record("<", line);
   const { id, method, params, result, error } = JSON.parse(line);
   if (method === undefined) waiting.get(id)({ result, error });
   else if (method in methods) send({ id, result: methods[method](params) });

@@ -120,7 +120,9 @@ def _whole_score(name: str, wholes: set[str]) -> int:
     if name.replace("-", " ") in wholes:
         return _FULL_NAME
     synonyms = SYNONYMS.get(name)
-    return _SYNONYM if synonyms and not wholes.isdisjoint(synonyms.split(", ")) else 0
+    return (
+        _SYNONYM if synonyms and not wholes.isdisjoint(synonyms.replace("~", "").split(", ")) else 0
+    )
 
 
 def _score(info: AssetInfo, forms: set[str]) -> int:

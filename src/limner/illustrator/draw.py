@@ -1,7 +1,7 @@
 """A prompt, or an SVG document that names pictures -> a drawing that can be rendered, and facts.
 
-No model is used. Known words become ready-made pictures in a drawn scene. If too few words of a
-prompt are known, it is refused, since the drawing would show something else.
+No model is used. Known words become ready-made pictures in a drawn scene, and the facts account
+for every word. A prompt of which nothing is known becomes a card with its words.
 """
 
 from __future__ import annotations
@@ -14,16 +14,18 @@ import msgspec
 from msgspec.structs import replace
 
 from limner.display_text import clean_line
-from limner.errors import InputInvalid, NoProvider
+from limner.errors import InputInvalid
 from limner.illustrator import assets
 from limner.illustrator.backdrop import draw_backdrop, draw_foreground
 from limner.illustrator.compose import complete_scene, compose, used_assets
 from limner.illustrator.grammar import named_genres
-from limner.illustrator.prompt_parser import ParsedPrompt, parse_prompt
+from limner.illustrator.other_backdrops import draw_plain_paper
+from limner.illustrator.prompt_parser import STATES, ParsedPrompt, parse_prompt
 from limner.illustrator.scenes import HOURS, PLACES, Scene
+from limner.illustrator.styles import SQUARES
 from limner.illustrator.vocabulary import find_asset
 from limner.imaging.svg import Asset, mentioned_assets, mentioned_scenes, scene_key
-from limner.rendering.canvas import Canvas
+from limner.rendering.canvas import Canvas, number
 
 MIN_EDGE, MAX_EDGE = 16, 4096
 MAX_ASSETS = 200
@@ -32,15 +34,22 @@ NOTE = (
     "Drawn offline by limner's illustrator from ready-made vector pictures. "
     "For a model that paints anything, set OPENAI_API_KEY."
 )
+_NOTHING_KNOWN = (
+    "The illustrator knows nothing of this prompt; the picture is a card with its words."
+)
 _MAX_LISTED_WORDS = 12
 
 
 class Illustration(msgspec.Struct, frozen=True, kw_only=True):
-    """An SVG document, the pictures its ``asset`` elements name, and facts about it in JSON."""
+    """An SVG document, the pictures its ``asset`` elements name, and facts about it in JSON.
+
+    ``squares`` is the number of squares along the shorter side of pixel art.
+    """
 
     svg: str
     assets: Mapping[str, Asset]
     facts: Mapping[str, Any]
+    squares: int | None = None
 
 
 def draw(
@@ -51,8 +60,7 @@ def draw(
     The same arguments give the same drawing; another seed gives another arrangement.
 
     Raises:
-        InputInvalid: the size is out of range, or ``svg`` names a picture that does not exist.
-        NoProvider: too few words of the prompt are known.
+        InputInvalid: the size is out of range, or ``svg`` names too many pictures.
     """
     if not (MIN_EDGE <= width <= MAX_EDGE and MIN_EDGE <= height <= MAX_EDGE):
         raise InputInvalid(
@@ -130,12 +138,12 @@ def _from_prompt(prompt: str, width: int, height: int, seed: int | None) -> Illu
     if any(named_genres(prompt)) and (made := _from_genre(prompt, width, height)):
         return made
     parsed = parse_prompt(prompt)
-    if not parsed.is_enough:
-        raise _refusal(parsed)
+    if not parsed.is_known:
+        return _card(prompt, parsed, width, height)
     # A prompt may contain lone surrogates, which a seed as text cannot.
     start = f"{prompt}\n{seed}".encode(errors="surrogatepass")
     random = Random(start)  # noqa: S311 - arranges pictures, the same way every time
-    document, scene = compose(parsed, width=width, height=height, random=random)
+    made = compose(parsed, width=width, height=height, random=random)
     matched = [
         {
             "words": thing.words,
@@ -145,10 +153,12 @@ def _from_prompt(prompt: str, width: int, height: int, seed: int | None) -> Illu
         }
         for thing in parsed.things
     ]
+    ready = [name for name in used_assets(made.document) if name not in made.drawings]
     return Illustration(
-        svg=document,
-        assets={name: assets.get(name) for name in used_assets(document)},
-        facts=_facts(matched=matched, background=scene.name, parsed=parsed),
+        svg=made.document,
+        assets={**made.drawings, **{name: assets.get(name) for name in ready}},
+        facts=_facts(matched=matched, background=made.scene.name, parsed=parsed),
+        squares=SQUARES if parsed.style == "pixel" else None,
     )
 
 
@@ -161,14 +171,39 @@ def _from_genre(prompt: str, width: int, height: int) -> Illustration | None:
     genre = find_genre(prompt, width=width, height=height)
     if genre is None:
         return None
-    drawn = draw_document(genre.document, (width, height))
-    names = sorted(mentioned_assets(drawn.svg))
+    svg, notes = genre.document, ()
+    if not isinstance(svg, str):
+        drawn = draw_document(svg, (width, height), largest_text=genre.largest_text)
+        svg, notes = drawn.svg, drawn.notes
+    names = sorted(mentioned_assets(svg))
     matched = [{"words": name, "asset": name, "count": None, "colour": None} for name in names]
     facts = _facts(matched=matched, background=None)
     return Illustration(
-        svg=drawn.svg,
+        svg=svg,
         assets={name: assets.get(name) for name in names},
-        facts={**facts, "genre": genre.name, "notes": list(drawn.notes)},
+        facts={**facts, "genre": genre.name, "notes": list(notes)},
+    )
+
+
+def _card(prompt: str, parsed: ParsedPrompt, width: int, height: int) -> Illustration:
+    """A prompt of which nothing is known, as a card that says so."""
+    from limner.rendering.text import wrap  # noqa: PLC0415 - loaded on first use
+
+    canvas = Canvas(width, height)
+    unit = canvas.unit
+    draw_plain_paper(canvas, "#eef1f6")
+    edge = {"stroke": "#c3cad8", "stroke_width": number(max(unit * 0.004, 0.5))}
+    canvas.rect(width * 0.08, height * 0.2, width * 0.84, height * 0.6, "#ffffff", **edge)
+    title = wrap(clean_line(prompt)[:160], unit * 0.06, width * 0.74).lines[:5]
+    top = height * 0.47 - (len(title) - 1) * unit * 0.04
+    for row, line in enumerate(title):
+        canvas.text(width / 2, top + row * unit * 0.08, unit * 0.06, "#2b3550", line)
+    foot = "no picture is known for these words"
+    canvas.text(width / 2, height * 0.75, unit * 0.028, "#7d879b", foot, bold=False)
+    return Illustration(
+        svg=canvas.document(),
+        assets={},
+        facts=_facts(matched=[], background="card", parsed=parsed),
     )
 
 
@@ -176,33 +211,10 @@ def _facts(
     *, matched: list[dict[str, Any]], background: str | None, parsed: ParsedPrompt | None = None
 ) -> dict[str, Any]:
     return {
+        "account": parsed.account if parsed else "",
         "matched": matched,
-        "unmatched": list(parsed.unmatched) if parsed else [],
+        **{state.replace(" ", "_"): parsed.words(state) if parsed else [] for state in STATES},
         "background": background,
-        "style_ignored": list(parsed.style) if parsed else [],
-        "left_out": list(parsed.left_out) if parsed else [],
         "text": list(parsed.texts) if parsed else [],
         "note": NOTE,
     }
-
-
-def _refusal(parsed: ParsedPrompt) -> NoProvider:
-    known = [thing.words for thing in parsed.things]
-    known += [*parsed.scene.places, *sorted(parsed.scene.weather)]
-    known += [parsed.scene.hour] if parsed.scene.hour else []
-    return NoProvider(
-        "The embedded illustrator knows too little of this prompt "
-        f"(knows: {_join(known)}; does not know: {_join(parsed.unmatched)}).",
-        hint=(
-            "Set OPENAI_API_KEY or REPLICATE_API_TOKEN for a model that paints anything, or pass "
-            'svg=… with <asset name="…"/> pictures (`limner assets search WORD` lists them).'
-        ),
-        extras={"matched": known, "unmatched": list(parsed.unmatched)},
-    )
-
-
-def _join(words: list[str] | tuple[str, ...]) -> str:
-    if not words:
-        return "nothing"
-    more = len(words) - _MAX_LISTED_WORDS
-    return ", ".join(words[:_MAX_LISTED_WORDS]) + (f" and {more} more" if more > 0 else "")

@@ -116,7 +116,11 @@ RELATIONS = {
     "atop": "on",
     "upon": "on",
     "onto": "on",
+    "on the shoulder of": "shoulder",
     "sitting on": "on",
+    "sits on": "on",
+    "sleeping on": "on",
+    "sleeping under": "under",
     "standing on": "on",
     "riding": "riding",
     "riding on": "riding",
@@ -151,9 +155,22 @@ RELATIONS = {
     "reading": "holding",
     "reads": "holding",
     "eating": "holding",
+    "planting": "holding",
+    "flying a": "holding",
+    "hitting": "playing",
+    "fighting": "facing",
+    "chasing": "facing",
+    "looking at": "facing",
+    "watching": "facing",
+    "talking to": "facing",
+    "crossing": "on",
+    "leaning against": "beside",
     "eats": "holding",
     "drinking": "holding",
-    "playing": "holding",
+    "playing": "playing",
+    "playing with": "playing",
+    "plays with": "playing",
+    "plays": "playing",
     "using": "holding",
     "wearing": "wearing",
     "wears": "wearing",
@@ -171,7 +188,8 @@ STOP_WORDS = word_set(
     containing contains full view please draw make create generate give me i want need can you us we
     side left right top bottom middle center centre foreground background front back edge
     distance horizon day time o s t d et al him them they he she what how both only own same
-    called named says saying reads written text words word ing
+    called named says saying reads written text words word ing feeling concept idea symbol after
+    stack pile outside showing
     """
 )
 
@@ -194,8 +212,32 @@ LIGHT_VERBS = word_set(
     """
 )
 
+# Verbs that the scene shows if it has one of these words.
+_WATER = word_set("water lake pond river sea ocean pool underwater")
+SHOWN_BY_SCENE = {
+    "swimming": _WATER,
+    "swims": _WATER,
+    "sailing": _WATER,
+    "sails": _WATER,
+    "reflected": _WATER,
+    "reflection": _WATER,
+    "launching": frozenset({"rocket"}),
+}
+
 # Words that put a thing in the air.
-ALOFT_WORDS = frozenset({"flying", "flies", "soaring", "soars", "hovering", "hovers", "floating"})
+ALOFT_WORDS = frozenset(
+    {
+        "launching",
+        "launches",
+        "flying",
+        "flies",
+        "soaring",
+        "soars",
+        "hovering",
+        "hovers",
+        "floating",
+    }
+)
 
 # A colour word that is a thing if no noun follows it.
 COLOUR_AS_THING = {"orange": "tangerine"}
@@ -239,9 +281,9 @@ STYLE_WORDS = word_set(
 OTHER_THINGS = word_set(
     """
     ant man, bat man, bird cage, black widow, book worm, car wash, cat fish, cat woman, chess board,
-    coffee machine, coffee table, cow boy, cow girl, dog house, dragon fly, dragon fruit,
-    fire place, gold fish, green house, guinea fowl, ice rink, iron man, killer bee, light house,
-    mountain lion, mouse pad, pool table, prairie dog, red panda, sea horse, sea lion, sea urchin,
+    coffee machine, coffee table, cow girl, dog house, dragon fly, dragon fruit,
+    gold fish, green house, guinea fowl, ice rink, iron man, killer bee,
+    mountain lion, mouse pad, pool table, prairie dog, sea horse, sea urchin,
     shoe box, snow globe, spider man, star fish, star fruit, star wars, sun dial, sword fish,
     tree house, water fall, wind mill, wonder woman
     """,
@@ -263,34 +305,54 @@ GENRES: Sequence[tuple[str, str]] = (
     ("qr", r"\bqr[- ]?codes?\b"),
     ("scatter", r"\bscatter ?(?:plot|chart|graph|diagram)\b"),
     ("pie", r"\b(?:pie|donut|doughnut) ?(?:chart|graph|diagram)\b"),
-    ("stacked", r"\bstacked (?:bar|column)"),
+    ("stacked", r"\bstacked (?:bar|column)(?: ?(?:chart|graph|diagram))?"),
     ("bar", r"\b(?:bar|column) ?(?:chart|graph|diagram)\b|\bhistogram\b"),
     ("area", r"\barea ?(?:chart|graph)\b"),
     ("line", r"\bline ?(?:chart|graph|plot)\b"),
-    ("table", r"\btable\b.*\bcolumns?\b"),
+    ("table", r"\btable\b(?=.*\b(?:columns?|headers?)\b)"),
+    ("schedule", r"\btime ?table\b|\b(?:schedule|agenda|programme)\b"),
     ("sequence", r"\bsequence diagram\b"),
     ("organisation", r"\borg(?:ani[sz]ation(?:al)?)?[- ]?chart\b|\bhierarchy\b|\bfamily tree\b"),
-    ("timeline", r"\btimeline\b"),
-    ("flow", r"\bflow ?(?:chart|diagram)\b|\bstate (?:machine|diagram)\b|\bdiagram\b|->|→"),
-    ("steps", r"\binfographic\b|\bsteps:"),
-    ("formula", r"\b(?:formula|equation)\b"),
-    ("quote", r"\bquot(?:e|ation)\b"),
-    ("screen", r"\bmock-?ups?\b|\bwireframe\b|\b(?:app|login|sign-?up|mobile|settings) screen\b"),
+    ("mind map", r"\bmind ?map\b|\bconcept map\b"),
+    ("timeline", r"\btimeline\b|\broad ?map\b"),
+    (
+        "flow",
+        r"\b(?:\w+ )?flow ?(?:chart|diagram)\b|\bstate (?:machine|diagram)\b|\bdecision tree\b"
+        r"|\b(?:\w+ )?diagram\b|->|→",
+    ),
+    ("chart", r"\b(?:chart|graph)\b(?= (?:of|show|about|for|compar)|:)"),
+    ("infographic", r"\binfographics?\b|\bsteps:"),
+    ("formula", r"\b(?:formula|equation)s?\b"),
+    ("quote", r"\bquot(?:e|ation)\b(?: card| poster)?"),
+    (
+        "screen",
+        r"\bmock-?ups?\b|\bwireframe\b|\bdashboard\b|\b(?:app|login|log-in|sign-?up|sign-?in|mobile"
+        r"|settings|checkout|payment|profile|chat|weather|music|welcome|onboarding|registration)"
+        r"(?: \w+)? (?:screen|page)\b|\blanding page\b|\buser interface\b",
+    ),
     ("logo", r"\blogo\b"),
     ("icon", r"\bicon\b"),
-    ("badge", r"\bbadge\b|\bemblem\b"),
-    ("pattern", r"\b(?:seamless )?pattern of\b|\bwallpaper of\b"),
-    ("card", r"\b(?:[\w-]+ )?card\b|\binvitation\b"),
+    ("sticker", r"\bsticker\b"),
+    ("badge", r"\bbadge\b|\bemblem\b|\bmedal with\b"),
+    ("pattern", r"\b(?:seamless )?pattern (?:of|with)\b|\bwallpaper of\b"),
+    (
+        "card",
+        r"\b(?:[\w-]+ )?card\b|\binvitation\b|\bcertificate\b|\bticket\b|\bmenu for\b|\bvoucher\b",
+    ),
     ("poster", r"\bposter\b|\bflyer\b|\bbanner\b|\b(?:book|album|magazine) cover\b"),
 )
 
 
 def named_genres(prompt: str) -> Iterator[tuple[str, re.Match[str]]]:
-    """Each genre that a prompt names, and where in the prompt on one line."""
+    """Each genre that a prompt names, in the order of the prompt, and where in it on one line."""
     plain = " ".join(prompt.split())
     # A longer prompt is no chart, and patterns take long on hostile words.
     if len(plain) > MAX_GENRE_CHARS:
         return
-    for name, pattern in GENRES:
-        if found := re.search(pattern, plain, re.IGNORECASE):
-            yield name, found
+    named = [
+        (found.start(), place, name, found)
+        for place, (name, pattern) in enumerate(GENRES)
+        if (found := re.search(pattern, plain, re.IGNORECASE))
+    ]
+    for _, _, name, found in sorted(named, key=lambda one: one[:2]):
+        yield name, found

@@ -51,8 +51,19 @@ def phrases() -> dict[tuple[str, ...], str]:
             found[words] = info.name
     for name, synonyms in SYNONYMS.items():
         for phrase in synonyms.split(", "):
-            found[tuple(phrase.replace("-", " ").split())] = name
+            found[tuple(phrase.strip("~").replace("-", " ").split())] = name
     return found
+
+
+@cache
+def _approximate() -> frozenset[tuple[str, ...]]:
+    listed = (phrase for synonyms in SYNONYMS.values() for phrase in synonyms.split(", "))
+    return frozenset(tuple(one[1:].split()) for one in listed if one.startswith("~"))
+
+
+def is_approximate(phrase: tuple[str, ...]) -> bool:
+    """Whether the picture for a phrase only comes near it: a poodle is drawn as a dog."""
+    return phrase in _approximate() or (*phrase[:-1], singular(phrase[-1])) in _approximate()
 
 
 @cache

@@ -26,6 +26,7 @@ from limner.imaging.orientation import (
     upright_size,
 )
 
+_SQUARE_COLOURS = 48
 _BELOW_HALF = [255] * 128 + [0] * 128
 _HALF_AND_MORE = [0] * 128 + [255] * 128
 
@@ -108,10 +109,15 @@ def convert(
     if cover is not None and cover != picture.size:
         check_pixels(cover, max_pixels=limits.max_pixels)
         picture = ImageOps.fit(picture, cover, Image.Resampling.LANCZOS)
-    return _encode(picture, to)
+    return encode(picture, to)
 
 
-def _encode(picture: Image.Image, to: OutputFormat) -> bytes:
+def encode(picture: Image.Image, to: OutputFormat) -> bytes:
+    """Encode a picture in a format, without metadata.
+
+    Raises:
+        ImageTooLarge: an edge is too long for the format.
+    """
     # Pillow would write the original's comments, and its profile, which is no longer right.
     picture.info.clear()
     if to == "png":
@@ -177,4 +183,14 @@ def _encode_mask(marked: Image.Image, way: MaskWay) -> bytes:
         opaque = Image.new("RGBA", marked.size, "black")
         opaque.putalpha(ImageChops.invert(marked))
         opaque.save(out, "PNG")
+    return out.getvalue()
+
+
+def enlarge_squares(png: bytes, size: tuple[int, int]) -> bytes:
+    """A small drawing of our own with few colours, each pixel enlarged to a square."""
+    with Image.open(BytesIO(png), formats=["PNG"]) as drawn:
+        few = drawn.convert("RGB").quantize(_SQUARE_COLOURS, dither=Image.Dither.NONE)
+        large = few.convert("RGB").resize(size, Image.Resampling.NEAREST)
+    out = BytesIO()
+    large.save(out, "PNG")
     return out.getvalue()

@@ -19,7 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from limner.errors import CorruptImage, ImageError, LimnerError, MissingExtra
-from limner.imaging.evidence import Measurements, TextLine
+from limner.imaging.evidence import Measurements, PageReading
 from limner.imaging.evidence.record import INSTALL_OCR, has_ocr
 from limner.imaging.facts import Facts, MaskWay, Preview
 from limner.imaging.fit import FitRequest, Fitted, Region
@@ -37,6 +37,7 @@ from limner.imaging.process import (
 )
 from limner.imaging.provenance import INSTALL_C2PA, Manifest, has_c2pa
 from limner.imaging.svg import Asset
+from limner.imaging.transform import Transformed, TransformRequest
 from limner.thread_pool import ThreadPool
 
 T = TypeVar("T")
@@ -57,7 +58,7 @@ class Imaging:
 
     PNG, JPEG, GIF and WebP are always accepted; ``accept`` names further formats, as the setting
     ``images.accept`` spells them. ``program`` is the module that a worker runs: `worker`, or one
-    that does its jobs and more, which `run` names.
+    that does its jobs and more.
     """
 
     def __init__(
@@ -68,17 +69,23 @@ class Imaging:
         accept: Collection[str] = ALWAYS_ACCEPTED,
         program: str = WORKER,
     ) -> None:
-        self._workers = _Workers(replace(limits, accept=accepted_formats(accept)), program)
+        self._limits = replace(limits, accept=accepted_formats(accept))
+        self._workers = _Workers(self._limits, program)
         self._max_pixels = limits.max_pixels
         self._threads = ThreadPool(workers, name="limner-imaging")
         # One OCR worker is enough: it uses several processors by itself, and its models are large.
         self._ocr_workers = _Workers(OCR_LIMITS, OCR_WORKER)
         self._ocr_threads = ThreadPool(1, name="limner-ocr")
         self._c2pa_workers = _Workers(limits, C2PA_WORKER)
+        self._lock = threading.Lock()
+        self._by_program = {
+            program: self._workers,
+            OCR_WORKER: self._ocr_workers,
+            C2PA_WORKER: self._c2pa_workers,
+        }
         # Also runs when the pool is garbage-collected and at exit, so no process stays behind.
-        workers_of_all = (self._workers, self._ocr_workers, self._c2pa_workers)
         threads_of_all = (self._threads, self._ocr_threads)
-        self._close = weakref.finalize(self, _close, workers_of_all, threads_of_all)
+        self._close = weakref.finalize(self, _close, self._by_program, threads_of_all)
 
     async def ready(self) -> None:
         """Start a worker unless one is idle, before a picture is paid for.
@@ -142,6 +149,17 @@ class Imaging:
             reply = await self._run(job, self._threads)
         return _value(reply, Fitted), reply.payload
 
+    async def transform(self, data: Source, request: TransformRequest) -> tuple[Transformed, bytes]:
+        """Crop, turn, scale, mark or compress the picture, as the request says.
+
+        Raises:
+            ImageError: as `verify`; or the background that is to be cut out is not flat.
+            InputInvalid: a part lies outside the picture.
+            ImageTooLarge: the result is over a limit, or does not fit into its bytes.
+        """
+        reply = await self._do("transform", data, request=msgspec.to_builtins(request))
+        return _value(reply, Transformed), reply.payload
+
     async def mask(self, data: Source, *, size: tuple[int, int], way: MaskWay) -> bytes:
         """Turn a drawn mask into a PNG of that size, which marks pixels the way a service expects.
 
@@ -179,8 +197,8 @@ class Imaging:
         """Whether OCR is installed and its worker is not running yet."""
         return has_ocr() and not self._ocr_workers.has_any
 
-    async def recognize_text(self, data: Source) -> tuple[TextLine, ...]:
-        """Run OCR over the picture and return its text in reading order, with the position.
+    async def read_page(self, data: Source) -> PageReading:
+        """Run OCR over the picture and return its text in reading order, with its layout.
 
         A separate worker runs the OCR models. It never sees the file, only its pixels. The first
         call starts it, in a second or two, and it stays.
@@ -194,7 +212,7 @@ class Imaging:
         page = await self._do("ocr_page", data)
         job = _RunningJob(self._ocr_workers, {**page.value, "op": "ocr"}, page.payload)
         reply = await self._run(job, self._ocr_threads)
-        return _decode(reply.payload, tuple[TextLine, ...])
+        return _decode(reply.payload, PageReading)
 
     async def read_manifest(self, data: Source, *, mime: str) -> Manifest:
         """Read the C2PA manifest of a picture, and check its signature.
@@ -212,11 +230,18 @@ class Imaging:
         return _decode((await self._run(job, self._threads)).payload, Manifest)
 
     async def render_svg(
-        self, document: str, *, width: int, height: int, assets: Mapping[str, Asset]
+        self,
+        document: str,
+        *,
+        width: int,
+        height: int,
+        assets: Mapping[str, Asset],
+        squares: int | None = None,
     ) -> bytes:
         """Draw an SVG document as a PNG of exactly that size.
 
-        ``assets`` are all that the document and the scenes in it name.
+        ``assets`` are all that the document and the scenes in it name. ``squares`` is the number of
+        squares along the shorter side, if the picture consists of visible ones (pixel art).
 
         Raises:
             UnsafeSvg: the document contains something that is not allowed; the message says what to
@@ -227,19 +252,24 @@ class Imaging:
         drawing = {"document": document, "assets": msgspec.to_builtins(dict(assets))}
         payload = json.dumps(drawing).encode()
         try:
-            return (await self._do("render_svg", payload, width=width, height=height)).payload
+            size = {"width": width, "height": height, "squares": squares}
+            return (await self._do("render_svg", payload, **size)).payload
         except ImageError as error:
             error.untrusted = False  # the caller wrote the document that the message quotes
             raise
 
-    async def run(self, op: str, payload: bytes, **arguments: Any) -> bytes:
-        """Run a job that only the program of this pool knows, and return its reply.
+    async def run(self, program: str, op: str, payload: bytes, **arguments: Any) -> bytes:
+        """Run a job of a program that another package declares, and return its reply.
 
         Raises:
             ImageError: as `verify`.
             InputInvalid: the job says so.
         """
-        return (await self._do(op, payload, **arguments)).payload
+        with self._lock:
+            self._workers.check_open()
+            workers = self._by_program.setdefault(program, _Workers(self._limits, program))
+        job = _RunningJob(workers, {"op": op, **arguments}, payload)
+        return (await self._run(job, self._threads)).payload
 
     async def aclose(self) -> None:
         """End the workers; calls in progress fail with RuntimeError."""
@@ -419,10 +449,10 @@ class _RunningJob:
                 self._worker.kill()
 
 
-def _close(workers_of_all: tuple[_Workers, ...], threads_of_all: tuple[ThreadPool, ...]) -> None:
+def _close(by_program: Mapping[str, _Workers], threads_of_all: tuple[ThreadPool, ...]) -> None:
     for threads in threads_of_all:
         threads.shutdown(wait=False)
-    for workers in workers_of_all:
+    for workers in tuple(by_program.values()):
         workers.close()
 
 

@@ -45,7 +45,9 @@ _START_TIMEOUT_S = 60.0
 _EXIT_TIMEOUT_S = 5.0
 _PIPE_BYTES = 1 << 20
 _CPU_TIME_SPENT = -signal.SIGXCPU if hasattr(signal, "SIGXCPU") else None
-_ABORTED = -signal.SIGABRT
+# Rust and C++ abort if memory runs out, and V8 ends itself by a breakpoint.
+_ABORTS = {"SIGABRT", "SIGTRAP", "SIGILL"}
+_ABORTED = tuple(-number for number in signal.Signals if number.name in _ABORTS)
 # The kernel out of memory, or a person, but never a picture.
 _KILLED = (-9, -15)
 
@@ -196,8 +198,8 @@ class WorkerProcess:
         too_much = f"{subject} needs more than {limits.memory_bytes >> 20} MiB of memory"
         if status == pipe.EXIT_OUT_OF_MEMORY:
             return ImageTooLarge(too_much)
-        if status == _ABORTED:
-            # Rust and C++ abort if memory runs out, but also on a bug of their own.
+        if status in _ABORTED:
+            # They also do this on a bug of their own.
             return ImageTooLarge(f"the decoder gave up, most likely because {too_much}")
         if status in _KILLED:
             return WorkerDied(

@@ -43,11 +43,15 @@ class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
     ``calls`` are the system calls that it needs from its first job on, measured with strace over
     every format. It reads Python, the packages it has loaded, and also ``packages`` and
     ``readable``. Without `seccomp.READING` it reads these only until its first job.
+
+    ``reserves_addresses``: its engine reserves many times the memory that it uses, so its limit
+    counts private memory instead of addresses.
     """
 
     calls: Mapping[str, seccomp.CallNumbers]
     packages: tuple[str, ...] = ()
     readable: tuple[str, ...] = ()
+    reserves_addresses: bool = False
 
 
 # Most workers never look for a code or draw one, so these are loaded late, with the libraries that
@@ -60,6 +64,12 @@ DECODER = SandboxPolicy(
 # onnxruntime chooses its code by the processor.
 OCR = SandboxPolicy(calls=seccomp.COMPUTING, readable=("/proc/cpuinfo", "/sys/devices/system/cpu"))
 C2PA = SandboxPolicy(calls=seccomp.COMPUTING)
+# Fonts are read when a letter needs them.
+TYPST = SandboxPolicy(calls={**seccomp.COMPUTING, **seccomp.READING})
+# V8 runs compiled JavaScript, and its event loop waits for events.
+VEGA_LITE = SandboxPolicy(
+    calls={**seccomp.COMPUTING, **seccomp.READING, **seccomp.EVENTS}, reserves_addresses=True
+)
 
 
 def restrict_files(policy: SandboxPolicy) -> int:
@@ -113,16 +123,17 @@ def enter_sandbox(
     limits: WorkerLimits, policy: SandboxPolicy | None, *, landlock_abi: int
 ) -> Protections:
     """Limit memory and open files, and forbid all system calls but those of the policy."""
-    limited = _limit_resources(limits)
+    limited = _limit_resources(limits, policy)
     filtered = policy is not None and seccomp.allow_only(policy.calls)
     return Protections(landlock_abi=landlock_abi, seccomp=filtered, memory_limit=limited)
 
 
-def _limit_resources(limits: WorkerLimits) -> bool:
+def _limit_resources(limits: WorkerLimits, policy: SandboxPolicy | None) -> bool:
     """Limit memory, files, core dumps and children; whether the memory limit is enforced."""
     if resource is None:
         return False
-    _lower(resource.RLIMIT_AS, limits.memory_bytes)
+    reserves = policy is not None and policy.reserves_addresses
+    _lower(resource.RLIMIT_DATA if reserves else resource.RLIMIT_AS, limits.memory_bytes)
     _lower(resource.RLIMIT_CORE, 0)
     _lower(resource.RLIMIT_FSIZE, 0)
     _lower(resource.RLIMIT_NOFILE, _MAX_OPEN_FILES)

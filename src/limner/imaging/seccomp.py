@@ -85,6 +85,15 @@ READING: Mapping[str, CallNumbers] = {
 }
 
 
+# Waiting for several events, and protecting the memory of compiled code.
+EVENTS: Mapping[str, CallNumbers] = {
+    "epoll_ctl": (233, 21),
+    "epoll_pwait": (281, 22),
+    "epoll_wait": (232, None),
+    "pkey_mprotect": (329, 288),
+}
+
+
 class Processor(msgspec.Struct, frozen=True, kw_only=True):
     """A processor: its place in `CallNumbers`, the kernel's name for it, the call that filters."""
 

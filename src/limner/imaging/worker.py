@@ -36,6 +36,8 @@ from limner.imaging.sandbox import (
 )
 from limner.imaging.svg import Asset
 from limner.imaging.svg.renderer import render
+from limner.imaging.transform import TransformRequest
+from limner.imaging.transform.steps import transform
 
 _MAX_MESSAGE_CHARS = 300
 
@@ -162,10 +164,13 @@ def _preview(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobRe
 def _render_svg(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:
     drawing = json.loads(payload)
     assets = {name: Asset(**asset) for name, asset in drawing["assets"].items()}
-    png = render(
-        drawing["document"], width=job["width"], height=job["height"], assets=assets, limits=limits
-    )
-    return {}, png
+    width, height = size = job["width"], job["height"]
+    squares = job.get("squares")
+    if squares:
+        scale = min(1.0, squares / min(size))
+        width, height = (max(round(side * scale), 1) for side in size)
+    png = render(drawing["document"], width=width, height=height, assets=assets, limits=limits)
+    return {}, pixels.enlarge_squares(png, size) if squares else png
 
 
 def _fit(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:
@@ -175,6 +180,12 @@ def _fit(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:
     engine = Engine(thread=_encoder_thread, limits=limits)
     fitted, data = engine.fit(payload, FitRequest(**fields), opened=_pixel_cache.take(payload))
     return {"value": msgspec.to_builtins(fitted)}, data
+
+
+def _transform(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:
+    request = msgspec.convert(job["request"], TransformRequest)
+    made, data = transform(payload, request, limits=limits)
+    return {"value": msgspec.to_builtins(made)}, data
 
 
 def _mask(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:
@@ -201,6 +212,7 @@ JOBS: JobTable = {
     "preview": _preview,
     "render_svg": _render_svg,
     "fit": _fit,
+    "transform": _transform,
     "mask": _mask,
     "measure": _measure,
     "ocr_page": _ocr_page,

@@ -26,7 +26,7 @@ from limner.rendering.elements import (
     Timeline,
 )
 from limner.rendering.layout import draw_page, fits, ground_colours, measure
-from limner.rendering.text import missing_characters
+from limner.rendering.text import missing_note
 
 # Text of this size fills about 38 x 38 lines and characters of a square picture.
 _TEXT_SHARE = 38.0
@@ -65,11 +65,15 @@ def parse_document(source: str) -> Document:
     except RecursionError as error:
         raise InputInvalid(_TOO_DEEP, field="source") from error
     except msgspec.DecodeError as error:
-        raise InputInvalid(_syntax_error(source), field="source") from error
+        raise InputInvalid(syntax_error(source), field="source") from error
 
 
-def draw_document(document: Document, size: tuple[int, int] | None = None) -> RenderedDocument:
+def draw_document(
+    document: Document, size: tuple[int, int] | None = None, *, largest_text: float = 1.0
+) -> RenderedDocument:
     """Draw a document. Its own size counts if none is given.
+
+    A document with little content may have larger text than usual, up to ``largest_text`` times.
 
     Raises:
         InputInvalid: it is too much for one picture, or an element of it is wrong.
@@ -92,7 +96,7 @@ def draw_document(document: Document, size: tuple[int, int] | None = None) -> Re
         )
     style = Style(theme=theme, base=1.0, font=page.font, ink=ink)
     width, height = size or _own_size(page, style)
-    brush = _fitting_brush(page, style, width, height)
+    brush = _fitting_brush(page, style, width, height, largest_text)
     box = Rect(0, 0, width, height)
     fill = brush.canvas.fade(*colors) if len(colors) > 1 else colors[0]
     brush.canvas.rect(*box, fill)
@@ -103,8 +107,7 @@ def draw_document(document: Document, size: tuple[int, int] | None = None) -> Re
             *box.inset(edge), "none", stroke=color, stroke_width=f"{edge / 2:.1f}", rx=f"{edge:.1f}"
         )
     draw_page(page, brush, box)
-    if missing := missing_characters(texts):
-        brush.notes.append(f"No bundled font has these characters: {missing[:60]}")
+    brush.notes.extend(missing_note(texts))
     return RenderedDocument(
         svg=brush.canvas.document(), width=width, height=height, notes=tuple(brush.notes)
     )
@@ -141,11 +144,11 @@ def _within(edge: int) -> int:
     return max(64, min(edge, MAX_EDGE))
 
 
-def _fitting_brush(page: Page, style: Style, width: int, height: int) -> Brush:
+def _fitting_brush(page: Page, style: Style, width: int, height: int, largest: float) -> Brush:
     """A brush whose text is as large as the page has room for."""
     canvas, notes = Canvas(width, height), list[str]()
     box = Rect(0, 0, width, height)
-    base = math.sqrt(width * height) / _TEXT_SHARE
+    base = math.sqrt(width * height) / _TEXT_SHARE * largest
 
     def brush_for(scale: float) -> Brush:
         sized = msgspec.structs.replace(style, base=base * scale)
@@ -207,7 +210,8 @@ def _explain(error: msgspec.ValidationError) -> InputInvalid:
     return InputInvalid(text, field="source", hint=hint)
 
 
-def _syntax_error(source: str) -> str:
+def syntax_error(source: str) -> str:
+    """What is wrong with a text that is not JSON, and in which line."""
     try:
         json.loads(source)
     except ValueError as error:

@@ -11,6 +11,7 @@ import msgspec
 
 from limner.rendering import elements
 from limner.rendering.elements import Chart, Container, DocumentElement
+from limner.rendering.sources import FORMATS
 
 _EXAMPLES: Mapping[str, str] = {
     "charts": '{"type": "bar", "title": "Clean power", "unit": "TWh", "stacked": true, '
@@ -35,11 +36,6 @@ shadow="true", opacity, transform and filter.
 height. Places: beach, sea, lake, mountains, forest, meadow, city, street, desert, snow, space, \
 moon, sky, underwater, room, bedroom, living room, kitchen, library, office, classroom, cafe. \
 Hours: day, dawn, sunset, dusk, night. Weather: rain, snowfall, fog, clouds, aurora, autumn."""
-FORMATS_HELP = """\
-svg: starts with <. limner: JSON that starts with {"type": …}. dot: a diagram of Graphviz, as \
-digraph { a -> b }. mermaid: starts with flowchart, sequenceDiagram, classDiagram or \
-stateDiagram. The format is seen from the start \
-of the source; `source_format` says it otherwise."""
 
 
 def help_text(topic: str) -> str:
@@ -47,14 +43,25 @@ def help_text(topic: str) -> str:
     if topic == "svg":
         return SVG_HELP
     if topic == "formats":
-        return FORMATS_HELP
+        return _formats_help()
     kinds = [kind for kind in _kinds() if _topic(kind) == topic]
     parts = [f"{_tag(kind)}: {inspect.getdoc(kind)} Fields: {_fields(kind)}." for kind in kinds]
     if topic == "diagrams":
         parts.append(f"A node: {_fields(elements.DiagramNode)}.")
         parts.append(f"An edge: {_fields(elements.DiagramEdge)}; or a list: from, to, label.")
         parts.append(f"A message: {_fields(elements.SequenceMessage)}; or a list: from, to, text.")
-    return "\n".join([*parts, f"Example: {_EXAMPLES[topic]}"])
+    others = [spec.help for spec in FORMATS.values() if spec.topic == topic]
+    return "\n".join([*parts, *others, f"Example: {_EXAMPLES[topic]}"])
+
+
+def _formats_help() -> str:
+    lines = [
+        f"{name}: starts with {spec.starts}"
+        + (f"; needs limner[{spec.extra}]." if spec.extra else ".")
+        for name, spec in FORMATS.items()
+    ]
+    said = "The start of the source decides the format; `source_format` says it otherwise."
+    return "\n".join([*lines, said])
 
 
 def _kinds() -> tuple[type[DocumentElement], ...]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
+
 from limner.rendering.brush import Brush, Rect
 from limner.rendering.charts import draw_chart
 from limner.rendering.colours import parse_colour, readable_on
@@ -12,6 +14,7 @@ from limner.rendering.elements import (
     AreaChart,
     AssetPicture,
     BarChart,
+    Button,
     Card,
     Chart,
     ColumnBox,
@@ -26,6 +29,7 @@ from limner.rendering.elements import (
     ScatterPlot,
     SequenceDiagram,
     Spacer,
+    TextBlock,
     Timeline,
 )
 from limner.rendering.sequences import draw_sequence, measure_sequence
@@ -130,7 +134,10 @@ def _on_ground(container: Container, brush: Brush, box: Rect) -> Brush:
             base * (0.6 if is_card else 0.3) if container.radius is None else container.radius
         )
         brush.panel(box, fill, radius=round_by, stroke=border)
-        brush = brush.with_style(ink=readable_on(colors[-1], dark=theme.ink, light="#ffffff"))
+        ink = readable_on(colors[-1], dark=theme.ink, light="#ffffff")
+        if container.background is not None:
+            theme = msgspec.structs.replace(theme, background=colors[-1])
+        brush = brush.with_style(ink=ink, theme=theme)
     return brush.with_style(ink=parse_colour(container.color)) if container.color else brush
 
 
@@ -143,6 +150,8 @@ def ground_colours(container: Container) -> list[str]:
 
 def _draw_children(container: Container, brush: Brush, box: Rect, *, justify: str) -> None:
     children = container.children
+    if container.align is not None:
+        brush = brush.with_style(align=container.align)
     gap = _gap(container, brush)
     heights = [_least_height(child, brush, box.width) for child in children]
     spare = box.height - sum(heights) - gap * max(len(children) - 1, 0)
@@ -177,6 +186,10 @@ def _weight(child: DocumentElement) -> float:
         return child.grow
     if child.height is not None or (isinstance(child, AssetPicture) and child.size is not None):
         return 0.0
+    if isinstance(child, RowBox):
+        # The shares of its children are shares of its width.
+        below = (msgspec.structs.replace(one, grow=None) for one in child.children)
+        return 1.0 if any(map(_weight, below)) else 0.0
     if isinstance(child, Container):
         return 1.0 if any(_weight(below) for below in child.children) else 0.0
     return 1.0 if _drawing(child).flexible else 0.0
@@ -187,7 +200,7 @@ def _row_widths(row: RowBox, brush: Brush, width: float) -> list[float]:
     room = width - _gap(row, brush) * max(len(row.children) - 1, 0)
     fixed: list[float | None] = []
     for child in row.children:
-        keeps = child.width is not None or (_is_compact(child) and child.grow is None)
+        keeps = child.width is not None or (_keeps_own_width(child, row) and child.grow is None)
         fixed.append(measure(child, brush, room)[0] if keeps else None)
     if None not in fixed and any(isinstance(child, Spacer) for child in row.children):
         fixed = [
@@ -195,6 +208,7 @@ def _row_widths(row: RowBox, brush: Brush, width: float) -> list[float]:
             for child, wide in zip(row.children, fixed, strict=True)
         ]
     left = max(room - sum(wide or 0 for wide in fixed), 1.0)
+    fixed = _widths_of_texts(row, brush, fixed, left)
     shares = [
         (child.grow or 1.0) if wide is None else 0.0
         for child, wide in zip(row.children, fixed, strict=True)
@@ -203,6 +217,38 @@ def _row_widths(row: RowBox, brush: Brush, width: float) -> list[float]:
         left * share / sum(shares) if wide is None else wide
         for wide, share in zip(fixed, shares, strict=True)
     ]
+
+
+def _widths_of_texts(
+    row: RowBox, brush: Brush, fixed: list[float | None], left: float
+) -> list[float | None]:
+    """Give each text the width of its words, if one is wider than an equal share of the room."""
+    pairs = list(zip(row.children, fixed, strict=True))
+    texts = [child for child, wide in pairs if wide is None and child.grow is None]
+    if not all(isinstance(child, TextBlock) for child in texts) or fixed.count(None) != len(texts):
+        return fixed
+    needs = [measure(child, brush, left)[0] for child in texts]
+    if not texts or max(needs) <= left / len(texts):
+        return fixed
+    # If not all have room, one word cannot be broken, and several can.
+    words = [isinstance(one, TextBlock) and " " not in one.text.strip() for one in texts]
+    keeps = [True] * len(texts) if sum(needs) <= left else words
+    spare = left - sum(need for need, keep in zip(needs, keeps, strict=True) if keep)
+    if spare <= 0 or not any(keeps):
+        return fixed
+    share = spare / (len(texts) if all(keeps) else keeps.count(False))
+    widths = iter(
+        (need + (share if all(keeps) else 0.0)) if keep else share
+        for need, keep in zip(needs, keeps, strict=True)
+    )
+    return [next(widths) if wide is None else wide for wide in fixed]
+
+
+def _keeps_own_width(child: DocumentElement, row: RowBox) -> bool:
+    """Whether an element keeps its width; buttons beside other things do, buttons alone share."""
+    if isinstance(child, Button):
+        return not all(isinstance(one, Button) for one in row.children)
+    return _is_compact(child)
 
 
 def _is_compact(child: DocumentElement) -> bool:
@@ -231,7 +277,11 @@ def _draw_row(row: RowBox, brush: Brush, box: Rect) -> None:
     share = {"start": 0.0, "center": 0.5, "end": 1.0}[row.align or "start"]
     x = inner.x + max(inner.width - used, 0) * share
     for child, wide in zip(row.children, widths, strict=True):
-        draw(child, brush, Rect(x, inner.y, wide, inner.height))
+        spare = inner.height - _least_height(child, brush, wide)
+        # A column that does not fill the row is placed in it as the row is aligned.
+        is_placed = row.align is not None and type(child) is ColumnBox and not _weight(child)
+        down = max(spare, 0) * share if is_placed else 0.0
+        draw(child, brush, Rect(x, inner.y + down, wide, inner.height - down))
         x += wide + _gap(row, brush)
 
 

@@ -1,18 +1,19 @@
 """The text of a source, in any format that limner renders -> an SVG document with its size.
 
 The host only chooses the format. A worker process parses the source and draws it, because a
-hostile source can keep a process busy for minutes.
+hostile source can keep a process busy for minutes. `FORMATS` is the table of all formats.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Literal
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from limner.errors import CorruptImage, ImageError, ImageTooLarge, InputInvalid
+from limner.errors import CorruptImage, ImageError, ImageTooLarge, InputInvalid, MissingExtra
 from limner.imaging.limits import WorkerLimits
 
 # Every list of tools loads this module, and few programs render anything.
@@ -21,10 +22,8 @@ if TYPE_CHECKING:
     from limner.rendering.document import RenderedDocument
     from limner.rendering.elements import Document
 
-SourceFormat = Literal["limner", "svg", "dot", "mermaid"]
+SourceFormat = Literal["limner", "svg", "dot", "mermaid", "vega-lite", "typst"]
 Size = tuple[int, int]
-Compiler = Callable[[str, Size | None, WorkerLimits], "RenderedDocument"]
-"""Turns a source into SVG, at a size or at its own. It runs in a worker."""
 
 WORKER = "limner.rendering.worker"
 MAX_SOURCE_BYTES = 1_000_000
@@ -32,7 +31,10 @@ _MERMAID = re.compile(
     r"(?:---|flowchart|graph|sequenceDiagram|classDiagram|stateDiagram|pie|timeline|mindmap)\b"
 )
 _COMMENTS = ("//", "#", "%%")
-_FORMATS = 'SVG, DOT, Mermaid, or the JSON of limner with a "type"'
+_TYPST = re.compile(
+    r"#(?:set|show|let|import|align|table|grid|text|heading|figure|rect|block|box|stack|place)\b"
+    r"|={1,6} |\$ "
+)
 _DOT = re.compile(
     r"(?:strict\s{1,9})?(?:di)?graph\b\s{0,9}(?:\w{1,99}|\"[^\"\n]{0,99}\")?\s{0,9}\{",
     re.IGNORECASE,
@@ -49,6 +51,26 @@ class CompiledSource(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
+class FormatSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """A format that limner renders.
+
+    ``starts`` tells an author how a source starts, and ``looks`` tells whether a text does.
+    ``compile`` turns a source into SVG, at a size or at its own; it runs in the worker ``program``.
+    ``package`` is the library that the extra ``extra`` installs. ``help`` is a part of the help on
+    ``topic``.
+    """
+
+    title: str
+    starts: str
+    looks: Callable[[str], bool]
+    compile: Callable[[str, Size | None, WorkerLimits], RenderedDocument]
+    program: str = WORKER
+    extra: str | None = None
+    package: str = "limner"
+    topic: str = "formats"
+    help: str = ""
+
+
 async def compile_source(
     source: str, *, kind: SourceFormat | None, size: Size | None, imaging: Imaging
 ) -> CompiledSource:
@@ -56,16 +78,20 @@ async def compile_source(
 
     Raises:
         InputInvalid: the source is too large, or not what its format says; the message says where.
+        MissingExtra: the format needs a package that is not installed; the hint is the command.
         ImageError: it is SVG that cannot be drawn, or the worker was stopped.
     """
     payload = source.encode(errors="surrogatepass")
     if len(payload) > MAX_SOURCE_BYTES:
         raise InputInvalid(f"source has more than {MAX_SOURCE_BYTES:,} bytes", field="source")
     kind = kind or detect_format(source)
+    spec = FORMATS[kind]
+    if find_spec(spec.package) is None:
+        install = f"pip install 'limner[{spec.extra}]'"
+        raise MissingExtra(f"rendering {spec.title} needs limner[{spec.extra}]", hint=install)
+    arguments = {"format": kind, "size": size, "subject": "the document"}
     try:
-        reply = await imaging.run(
-            "compile", payload, format=kind, size=size, subject="the document"
-        )
+        reply = await imaging.run(spec.program, "compile", payload, **arguments)
         return msgspec.json.decode(reply, type=CompiledSource)
     except msgspec.DecodeError:
         raise CorruptImage("the document confused its compiler") from None
@@ -83,19 +109,14 @@ def detect_format(source: str) -> SourceFormat:
         InputInvalid: it starts like none of them.
     """
     text = source.lstrip("\ufeff \t\r\n")
-    if text.startswith("<"):
-        return "svg"
-    if text.startswith("{"):
-        return "limner"
-    start = _after_comments(text)
-    if _DOT.match(text, start):
-        return "dot"
-    if _MERMAID.match(text, start):
-        return "mermaid"
+    for name, spec in FORMATS.items():
+        if spec.looks(text):
+            return name
+    listed = "; ".join(f"{spec.title}: {spec.starts}" for spec in FORMATS.values())
     raise InputInvalid(
         f"the source starts with {text[:40]!r}, which is no format that limner renders",
         field="source",
-        hint=f"Write {_FORMATS}; or say which format it is.",
+        hint=f"Start it as one of these, or say its format. {listed}.",
     )
 
 
@@ -108,6 +129,31 @@ def _after_comments(text: str) -> int:
             return start + line.index(plain)
         start += len(line)
     return start
+
+
+class _Keys(msgspec.Struct, rename={"schema": "$schema"}):
+    """The keys of a JSON document that tell its format."""
+
+    schema: Any = None
+    type: Any = None
+    mark: Any = None
+    encoding: Any = None
+    layer: Any = None
+
+
+_decoder = msgspec.json.Decoder(_Keys)
+
+
+def _looks_like_vega_lite(text: str) -> bool:
+    if not text.startswith("{"):
+        return False
+    try:
+        keys = _decoder.decode(text)
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        return False
+    if keys.type is not None:
+        return False
+    return "vega-lite" in str(keys.schema) or bool(keys.mark and keys.encoding) or bool(keys.layer)
 
 
 def _compile_json(source: str, size: Size | None, _: WorkerLimits) -> RenderedDocument:
@@ -134,6 +180,18 @@ def _compile_mermaid(source: str, size: Size | None, _: WorkerLimits) -> Rendere
     return _draw_parsed(*parse_mermaid(source), size)
 
 
+def _compile_vega_lite(source: str, size: Size | None, limits: WorkerLimits) -> RenderedDocument:
+    from limner.rendering.vega_lite import compile_spec  # noqa: PLC0415 - loaded on first use
+
+    return compile_spec(source, size, limits)
+
+
+def _compile_typst(source: str, size: Size | None, limits: WorkerLimits) -> RenderedDocument:
+    from limner.rendering.typst import compile_page  # noqa: PLC0415 - loaded on first use
+
+    return compile_page(source, size, limits)
+
+
 def _draw_parsed(document: Document, notes: list[str], size: Size | None) -> RenderedDocument:
     from limner.rendering.document import draw_document  # noqa: PLC0415 - loaded on first use
 
@@ -141,9 +199,61 @@ def _draw_parsed(document: Document, notes: list[str], size: Size | None) -> Ren
     return msgspec.structs.replace(drawn, notes=(*notes, *drawn.notes))
 
 
-COMPILERS: Mapping[SourceFormat, Compiler] = {
-    "limner": _compile_json,
-    "svg": _compile_svg,
-    "dot": _compile_dot,
-    "mermaid": _compile_mermaid,
+# In the order in which a source is compared with them.
+FORMATS: Mapping[SourceFormat, FormatSpec] = {
+    "svg": FormatSpec(
+        title="SVG",
+        starts="<svg …>",
+        looks=lambda text: text.startswith("<"),
+        compile=_compile_svg,
+    ),
+    "vega-lite": FormatSpec(
+        title="Vega-Lite",
+        starts='{"$schema": "…vega-lite…", …} or {"mark": …, "encoding": …}',
+        looks=_looks_like_vega_lite,
+        compile=_compile_vega_lite,
+        program="limner.rendering.vega_lite",
+        extra="charts",
+        package="vl_convert",
+        topic="charts",
+        help='Any other chart: a Vega-Lite specification with its rows inline, as {"data": '
+        '{"values": [{"a": 1, "b": 2}]}, "mark": "point", "encoding": {"x": {"field": "a", '
+        '"type": "quantitative"}, "y": {"field": "b", "type": "quantitative"}}}. No url.',
+    ),
+    "limner": FormatSpec(
+        title="limner's JSON",
+        starts='{"type": …}',
+        looks=lambda text: text.startswith("{"),
+        compile=_compile_json,
+    ),
+    "typst": FormatSpec(
+        title="Typst",
+        starts="#set …, #show …, #table(…) or = Heading",
+        looks=lambda text: _TYPST.match(text) is not None,
+        compile=_compile_typst,
+        program="limner.rendering.typst",
+        extra="typst",
+        package="typst",
+        topic="pages",
+        help="A document may also be Typst: = Heading, *bold*, $ x^2 $, #table(columns: 2, [a], "
+        "[b]), #set page(width: 12cm, height: 8cm, fill: aqua), #text(size: 30pt, fill: "
+        'red)[Sale], #align(center)[…]. Fonts: "Inter", "Lora", "JetBrains Mono", "Caveat". No '
+        "files, no packages.",
+    ),
+    "dot": FormatSpec(
+        title="DOT",
+        starts="digraph { a -> b }",
+        looks=lambda text: _DOT.match(text, _after_comments(text)) is not None,
+        compile=_compile_dot,
+        topic="diagrams",
+        help='A diagram may also be DOT of Graphviz: digraph { a -> b [label="yes"] }.',
+    ),
+    "mermaid": FormatSpec(
+        title="Mermaid",
+        starts="flowchart, sequenceDiagram, classDiagram or stateDiagram",
+        looks=lambda text: _MERMAID.match(text, _after_comments(text)) is not None,
+        compile=_compile_mermaid,
+        topic="diagrams",
+        help="Or Mermaid: flowchart, sequenceDiagram, classDiagram, stateDiagram.",
+    ),
 }

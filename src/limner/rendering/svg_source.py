@@ -8,21 +8,22 @@ from limner.imaging.fonts import FONTS, replaced_family, style_for
 from limner.imaging.limits import WorkerLimits
 from limner.imaging.svg.renderer import SvgFacts, measure_svg
 from limner.rendering.document import RenderedDocument
-from limner.rendering.text import missing_characters
+from limner.rendering.text import missing_note
 
 _MAX_LISTED = 12
 
 
 def measure_source(
-    source: str, size: tuple[int, int] | None, limits: WorkerLimits
+    source: str, size: tuple[int, int] | None, limits: WorkerLimits, *, min_edge: int = 1
 ) -> RenderedDocument:
-    """Measure a document. Its own size counts if none is given.
+    """Measure a document. Without a size its own counts, enlarged to ``min_edge``.
 
     Raises:
         ImageError: it cannot be drawn.
     """
     facts = measure_svg(source, limits)
-    width, height = size or (facts.width, facts.height)
+    scale = max(1.0, min_edge / max(facts.width, facts.height))
+    width, height = size or (round(facts.width * scale), round(facts.height * scale))
     return RenderedDocument(
         svg=source, width=width, height=height, notes=tuple(dict.fromkeys(_font_notes(facts)))
     )
@@ -34,6 +35,4 @@ def _font_notes(facts: SvgFacts) -> list[str]:
         for families in facts.families[:_MAX_LISTED]
         if (name := replaced_family(families))
     ]
-    if missing := missing_characters(re.sub(r"\s", "", facts.text)):
-        notes.append(f"No bundled font has these characters: {missing[:60]}")
-    return notes
+    return notes + missing_note(re.sub(r"\s", "", facts.text))

@@ -87,6 +87,12 @@ def missing_characters(text: str) -> str:
     )
 
 
+def missing_note(text: str) -> list[str]:
+    """What the author of a text should know about characters that cannot be drawn, if any."""
+    missing = missing_characters(text)
+    return [f"No bundled font has these characters: {missing[:60]}"] if missing else []
+
+
 def wrap(
     text: str, size: float, max_width: float, style: FontStyle = "sans", *, bold: bool = False
 ) -> TextLines:

@@ -15,7 +15,7 @@ from limner.imaging import worker
 from limner.imaging.decode import load_decoders
 from limner.imaging.limits import WorkerLimits
 from limner.imaging.sandbox import DECODER
-from limner.rendering.sources import COMPILERS, CompiledSource
+from limner.rendering.sources import FORMATS, CompiledSource
 
 
 def main() -> None:
@@ -33,7 +33,7 @@ def compile_job(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> wo
     source = payload.decode(errors="surrogatepass")
     size = tuple(job["size"]) if job["size"] else None
     try:
-        drawn = COMPILERS[job["format"]](source, size, limits)
+        drawn = FORMATS[job["format"]].compile(source, size, limits)
     except RecursionError:
         raise InputInvalid("the document nests too deep", field="source") from None
     compiled = CompiledSource(format=job["format"], **msgspec.structs.asdict(drawn))

@@ -8,7 +8,6 @@ import queue
 import re
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -17,11 +16,10 @@ from typing import Any
 
 from tests.frontends.appserver import probe_server
 from tests.frontends.cli_process import LIMNER
-from tests.servers.codex_messages import Judge
 from websockets.sync.client import ClientConnection, connect, unix_connect
 
 GUARD_S = 60.0
-PROBE = [sys.executable, "-W", "error", probe_server.__file__]
+PROBE = [LIMNER[0], "-W", "error", *LIMNER[1:], probe_server.__file__]
 GREETING = {"clientInfo": {"name": "probe", "version": "0.0.1"}}
 
 
@@ -80,9 +78,6 @@ class Process:
 class Client:
     """What every client can do, however it is connected."""
 
-    def __init__(self) -> None:
-        self._judge = Judge()
-
     def send_raw(self, data: bytes) -> None:
         raise NotImplementedError
 
@@ -90,13 +85,10 @@ class Client:
         raise NotImplementedError
 
     def send(self, message: object) -> None:
-        self._judge.send(message)
         self.send_raw(json.dumps(message).encode())
 
     def receive(self) -> dict[str, Any]:
-        message = json.loads(self.receive_raw())
-        self._judge.receive(message)
-        return message
+        return json.loads(self.receive_raw())
 
     def call(self, number: int | str, method: str, params: object = None) -> dict[str, Any]:
         """Send a request and return the next message."""
@@ -114,7 +106,6 @@ class PipeClient(Client):
     """The client that started the server."""
 
     def __init__(self, server: Process) -> None:
-        super().__init__()
         assert server.process.stdin is not None
         assert server.process.stdout is not None
         self._to, self._from = server.process.stdin, server.process.stdout
@@ -140,7 +131,6 @@ class SocketClient(Client):
     """A client that came over a web socket."""
 
     def __init__(self, socket: ClientConnection) -> None:
-        super().__init__()
         self.socket = socket
 
     def send_raw(self, data: bytes) -> None:

@@ -84,6 +84,7 @@ NOES = {
 }
 
 
+@pytest.mark.invalid_answers
 async def test_whatever_is_no_yes_is_a_no(stage: Stage) -> None:
     with drawer(stage) as service:
         async with stage.piped() as client:

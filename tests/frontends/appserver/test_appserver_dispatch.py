@@ -15,6 +15,8 @@ from limner.frontends.appserver.dispatch import Dispatcher, RpcCall, RpcHandler
 from limner.net.jsonrpc import MAX_VALUES, MessageHead, RpcError
 from limner.net.jsonrpc_peer import MAX_UNSENT_BYTES, PendingRequests
 
+pytestmark = pytest.mark.no_app_server
+
 Params = dict[str, Any]
 
 

@@ -22,6 +22,8 @@ from limner.frontends.connection_guard import LIMITS, ServerLimits
 from limner.frontends.server_token import TokenOptions
 from limner.net.jsonrpc_peer import PendingRequests
 
+pytestmark = pytest.mark.no_app_server
+
 GUARD_S = 60.0
 SMALL = ServerLimits(
     newcomers=3, connections=2, head_s=3600, request_s=3600, opening_bytes=1_000, held_bytes=100_000

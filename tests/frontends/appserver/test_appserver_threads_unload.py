@@ -32,7 +32,9 @@ async def test_a_client_that_is_shown_a_thread_misses_nothing_meanwhile(studio: 
     hall = Hall(studio)
     thread = await hall.threads.create(ThreadState())
     hall.threads.subscribe(thread, hall.client)
-    with thread.subscribers.requested(hall.pending.open("item/tool/call", {})):
+    ids = {"threadId": thread.id, "turnId": "t", "callId": "c"}
+    call = hall.pending.open("item/tool/call", {**ids, "tool": "shot", "arguments": {}})
+    with thread.subscribers.requested(call):
         thread.subscribers.notify(WarningNotification(message="meanwhile"))
         await rest()
         assert hall.wire.messages == []

@@ -372,6 +372,7 @@ ARGUMENTS = '{"prompt":"a fox","provider":"replicate-flux"}'
 
 
 @pytest.mark.slow
+@pytest.mark.invalid_answers
 async def test_paying_is_asked_in_the_old_words_and_answered_in_them(
     stage: Stage, painter: ReplicateServer
 ) -> None:

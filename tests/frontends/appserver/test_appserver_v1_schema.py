@@ -235,6 +235,15 @@ async def test_a_history_comes_back_word_for_word(stage: Stage) -> None:
             "content": [text("A door.", "output_text")],
             "phase": "final_answer",
         },
+        {
+            "type": "ghost_snapshot",
+            "ghost_commit": {
+                "id": "5d0c",
+                "parent": "1f2e",
+                "preexisting_untracked_dirs": ["/d"],
+                "preexisting_untracked_files": ["/f"],
+            },
+        },
     ]
     async with stage.piped() as client:
         result = await client.request("resumeConversation", history=history)
@@ -254,4 +263,5 @@ async def test_a_history_comes_back_word_for_word(stage: Stage) -> None:
         {"type": "raw_response_item", "item": call},
         {"type": "raw_response_item", "item": {**output, "success": False}},
         {"type": "agent_message", "message": "A door.", "phase": "final_answer"},
+        {"type": "raw_response_item", "item": history[-1]},
     ]

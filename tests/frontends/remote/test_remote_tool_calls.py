@@ -347,7 +347,7 @@ ASKING: list[tuple[str, dict[str, Any], Any, str, Any, Any]] = [
         "command",
         "Run ['ls']?",
         {"decision": "approved"},
-        {"decision": "denied"},
+        {"decision": {"denied": {"rejection": "The user said no."}}},
     ),
     (
         "applyPatchApproval",
@@ -355,7 +355,7 @@ ASKING: list[tuple[str, dict[str, Any], Any, str, Any, Any]] = [
         "file_change",
         "Change files?",
         {"decision": "approved"},
-        {"decision": "denied"},
+        {"decision": {"denied": {"rejection": "The user said no."}}},
     ),
 ]
 

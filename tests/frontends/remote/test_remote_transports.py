@@ -149,7 +149,8 @@ async def test_a_server_that_stays_away_is_tried_for_half_a_minute(
     await connection.open()
     try:
         program.unlink()
-        await connection.request("turn/start", {"input": [{"text": "die"}]})
+        die = {"threadId": "t", "input": [{"type": "text", "text": "die"}]}
+        await connection.request("turn/start", die)
         error = await owner.lost
         with pytest.raises(LimnerError) as gone:
             await connection.request("thread/start", {})

@@ -16,6 +16,7 @@ from limner.tools.base import Question
 
 ApprovalKind = Literal["command", "file_change", "permissions", "elicitation", "tool"]
 
+_REJECTION = "The user said no."
 _SHOWN_CHARS = 2_000
 
 
@@ -107,7 +108,8 @@ def _decision(allowed: bool, _: Params) -> dict[str, Any]:
 
 
 def _review(allowed: bool, _: Params) -> dict[str, Any]:
-    return {"decision": "approved" if allowed else "denied"}
+    # Earlier releases of Codex had the word `denied`. They read another form as a denial, too.
+    return {"decision": "approved" if allowed else {"denied": {"rejection": _REJECTION}}}
 
 
 def _permissions(allowed: bool, params: Params) -> dict[str, Any]:

@@ -31,6 +31,7 @@ _PIXEL_LENGTH = re.compile(r"\s*\+?(\d+(?:\.\d*)?|\.\d+)(?:px)?\s*")
 
 _FONT_FILES = [path for font in FONTS.values() for path in font.paths]
 _SANS = FONTS["sans"].family
+_MAX_STRETCH = 0.005
 _FAMILY_RULE = re.compile(r"font-family\s*:\s*([^;}]+)", re.IGNORECASE)
 _FONT_RULE = re.compile(r"(?<![\w-])font\s*:\s*([^;}]+)", re.IGNORECASE)
 _FONT_SIZE = re.compile(r"[\d.]+[a-z%]+|(?:xx?-)?(?:small|large)|medium", re.IGNORECASE)
@@ -188,12 +189,22 @@ def _set_size(root: Element, *, width: int, height: int) -> None:
         down = _PIXEL_LENGTH.fullmatch(own.get("height", ""))
         if across and down:
             own["viewBox"] = f"0 0 {across[1]} {down[1]}"
+    if (box := _view_box(root)) and _fills(box, width=width, height=height):
+        own.setdefault("preserveAspectRatio", "none")
     root.attributes = {
         "xmlns": SVG_NAMESPACE,
         **own,
         "width": str(width),
         "height": str(height),
     }
+
+
+def _fills(box: tuple[float, float], *, width: int, height: int) -> bool:
+    """Whether a drawing has the shape of the picture, but for what rounding has changed.
+
+    Scaled in proportion, it would leave a transparent seam at two edges.
+    """
+    return abs(width * box[1] / (height * box[0]) - 1) < _MAX_STRETCH
 
 
 def _draw(text: str) -> bytes:

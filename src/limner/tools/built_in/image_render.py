@@ -30,9 +30,9 @@ class RenderAnswer(msgspec.Struct, frozen=True, kw_only=True):
 IMAGE_RENDER = ToolDeclaration(
     name=RenderArguments.tool,
     title="Render a chart, diagram or page",
-    description="Turn a source text into an exact picture, offline and free: use it for anything "
+    description="Draw a source as an exact picture, offline and free, for anything "
     "with exact words or numbers. The source is SVG (also <asset name=…/> and <scene name=…/>), "
-    "DOT, Mermaid, or JSON such as "
+    "DOT, Mermaid, Vega-Lite, Typst, or JSON such as "
     '{"type":"bar","title":"Sales","labels":["Q1","Q2"],"values":[12,18]}. Types: bar '
     "(stacked, horizontal), line, area, pie, scatter (points [[x,y]]), with "
     '"series":[{"name":"A","values":[1,2]}] for more rows; table (columns, rows); diagram '
@@ -40,9 +40,9 @@ IMAGE_RENDER = ToolDeclaration(
     '[["1969","Moon landing"]]); steps; qr (data, caption). A page is '
     '{"type":"page","size":"1024x1024","theme":"light|dark|warm|forest|blueprint",'
     '"background":"#123456","children":[…]} '
-    "of these and of text (text, size small|body|heading|title|huge, align), asset (name of a "
-    "ready-made picture), row, column, card (title, children), button, field, checkbox, "
-    "toggle, metric (label, value), list (items), badge, divider. `help` returns the details.",
+    "of these and of text (text, size small|body|heading|title|huge, align), asset (its "
+    "name), row, column, card (title, children), button, field, checkbox, "
+    "toggle, metric (label, value), list (items), badge, divider. `help` has the details.",
     arguments=RenderArguments,
     answer=RenderAnswer,
     hints=ToolHints(read_only=False, destructive=True, idempotent=False, open_world=False),
