@@ -106,6 +106,7 @@ def short(question: str, page: PageReading = SHOP) -> str | None:
         ("How many orders are shipped?", "2"),
         ("What is the value for March?", "30"),
         ("Is the checkbox for news ticked?", "No, “Send me news” is not ticked."),
+        ("How many buttons are disabled?", "1"),
         ("Is Wi-Fi on?", "Yes, “Wi-Fi” is on."),
         ("Which room is selected?", "Double room"),
         ("Which button is disabled?", "Archive"),
@@ -130,6 +131,7 @@ def test_a_question_is_matched_to_the_evidence(question: str, expected: str) -> 
         "What is the total of order 2000?",
         "When does the bus leave?",
         "Is the radio on?",
+        "Does the train arrive?",
     ],
 )
 def test_a_question_about_something_else_is_not_answered(question: str) -> None:

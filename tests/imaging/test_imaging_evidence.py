@@ -82,6 +82,7 @@ def test_a_colour_of_css_has_the_word_people_use(css: str, word: str) -> None:
         ("000080", "navy"),
         ("808000", "olive"),
         ("1f2a44", "navy"),
+        ("1d4ed8", "blue"),
         ("e5ddd5", "beige"),
     ],
 )

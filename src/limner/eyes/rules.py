@@ -29,6 +29,8 @@ _ABOUT_THE_PICTURE = (
     *("main", "dominant", "overall", "mostly", "mainly", "contain", "contains", "exist"),
 )
 
+_YES_OR_NO = re.compile(r"(?:is|are|was|were|does|do|did|has|have|can|will)\b")
+
 Answerer = Callable[[EyesQuestion], Finding | None]
 
 
@@ -63,6 +65,7 @@ def _rule(
 
 # Questions about things in the picture. The first rule with an answer wins.
 THINGS = (
+    _rule("number", r"how many|number of|count", appearance.number_of),
     _rule("state", appearance.STATE.pattern, appearance.state),
     _rule(
         "contrast",
@@ -75,7 +78,6 @@ THINGS = (
         appearance.colour_of,
     ),
     _rule("buttons", r"buttons?", appearance.buttons),
-    _rule("number", r"how many|number of|count", appearance.number_of),
     _rule(
         "problem",
         r"errors?|wrong|problems?|fail(?:s|ed|ing|ure)?|issues?|warnings?",
@@ -243,7 +245,8 @@ def _about_a_thing(query: EyesQuestion) -> Finding | None:
     for rule in THINGS:
         if rule.words.search(question) and (found := rule.answer(query)) is not None:
             return found
-    return lookup.answer_from_text(query) if things else None
+    # A line of text that shares words with a yes-or-no question says neither yes nor no.
+    return lookup.answer_from_text(query) if things and not _YES_OR_NO.match(question) else None
 
 
 def normalize(question: str) -> str:
