@@ -302,6 +302,7 @@ def test_what_no_rule_knows_is_answered_with_what_to_type(words: str) -> None:
         "- render",
         "- look",
         "- compare",
+        "- transform",
         "- edit a file, with a service that can",
         "- show again",
         "- find ready-made pictures",
