@@ -45,7 +45,6 @@ from limner.tools.drawing_arguments import (
     DrawingArguments,
     DrawingDefaults,
     Order,
-    OutputOptions,
     order_for,
 )
 from limner.tools.file_lookup import find_file
@@ -339,11 +338,9 @@ class Limner:
 
         text = source if isinstance(source, str) else msgspec.json.encode(source).decode()
         given = {"source": text, **options}
-        _refuse_unknown("render", given, RenderArguments, OutputOptions)
+        _refuse_unknown("render", given, RenderArguments)
         return await self.rendering.render(
-            _read(RenderArguments, given),
-            self.person(**_hooks(given)),
-            output_format=_read(OutputOptions, given).output_format,
+            _read(RenderArguments, given), self.person(**_hooks(given))
         )
 
     async def inspect(

@@ -26,6 +26,7 @@ from limner import illustrator
 from limner.dollars import usd_to_nano
 from limner.errors import InputInvalid, LimnerError
 from limner.imaging.pool import Imaging
+from limner.imaging.process import RENDERING_WORKER
 from limner.money.ledger import Caps, Money
 from limner.net.http import Http
 from limner.net.per_loop import PerLoop
@@ -174,9 +175,7 @@ class Components:
     @part
     def imaging(self) -> Imaging:
         """The workers that decode and encode pictures."""
-        from limner.rendering.sources import WORKER
-
-        return Imaging(accept=self.settings.images.accept, program=WORKER)
+        return Imaging(accept=self.settings.images.accept, program=RENDERING_WORKER)
 
     @part
     def pictures(self) -> Pictures:
@@ -267,7 +266,7 @@ class Components:
         """Renders sources as pictures."""
         from limner.tools.rendering import SourceRenderer
 
-        return SourceRenderer(compile=self._compile, generator=self.drawing)
+        return SourceRenderer(compile=self._compile, resolve=self._resolve, generator=self.drawing)
 
     @part
     def models(self) -> Registry:
@@ -511,6 +510,13 @@ class Components:
             drawing.svg, width=request.width, height=request.height, assets=drawing.assets
         )
         return png, drawing.facts
+
+    async def _resolve(self, source: CompiledSource) -> bytes:
+        size = {"width": source.width, "height": source.height}
+        drawing = await asyncio.to_thread(
+            illustrator.illustrate, prompt="", svg=source.svg, seed=None, **size
+        )
+        return await self.imaging.render_svg(drawing.svg, assets=drawing.assets, to="svg", **size)
 
 
 def _caps(settings: Settings, budget_usd: Decimal | float | str | None) -> Caps:

@@ -13,7 +13,7 @@ import threading
 import weakref
 from collections.abc import Callable, Collection, Mapping
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -218,9 +218,15 @@ class Imaging:
         return _decode((await self._run(job, self._threads)).payload, Manifest)
 
     async def render_svg(
-        self, document: str, *, width: int, height: int, assets: Mapping[str, Asset]
+        self,
+        document: str,
+        *,
+        width: int,
+        height: int,
+        assets: Mapping[str, Asset],
+        to: Literal["png", "svg"] = "png",
     ) -> bytes:
-        """Draw an SVG document as a PNG of exactly that size.
+        """Draw an SVG document as a PNG of exactly that size, or make an SVG that has no assets.
 
         ``assets`` are all that the document and the scenes in it name.
 
@@ -233,7 +239,8 @@ class Imaging:
         drawing = {"document": document, "assets": msgspec.to_builtins(dict(assets))}
         payload = json.dumps(drawing).encode()
         try:
-            return (await self._do("render_svg", payload, width=width, height=height)).payload
+            reply = await self._do("render_svg", payload, width=width, height=height, to=to)
+            return reply.payload
         except ImageError as error:
             error.untrusted = False  # the caller wrote the document that the message quotes
             raise

@@ -35,7 +35,7 @@ from limner.imaging.sandbox import (
     wait_for_job,
 )
 from limner.imaging.svg import Asset
-from limner.imaging.svg.renderer import render
+from limner.imaging.svg.renderer import render, resolve
 
 _MAX_MESSAGE_CHARS = 300
 
@@ -162,10 +162,10 @@ def _preview(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobRe
 def _render_svg(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:
     drawing = json.loads(payload)
     assets = {name: Asset(**asset) for name, asset in drawing["assets"].items()}
-    png = render(
-        drawing["document"], width=job["width"], height=job["height"], assets=assets, limits=limits
-    )
-    return {}, png
+    size = {"width": job["width"], "height": job["height"]}
+    if job["to"] == "svg":
+        return {}, resolve(drawing["document"], **size, assets=assets, limits=limits).encode()
+    return {}, render(drawing["document"], **size, assets=assets, limits=limits)
 
 
 def _fit(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:

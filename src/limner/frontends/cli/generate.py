@@ -22,6 +22,7 @@ from limner.imaging.formats import BY_MIME, OutputFormat
 from limner.tools.built_in.image_generate import GenerateArguments
 from limner.tools.drawing_arguments import NO_OPTIONS, CallerOptions, DrawingArguments
 from limner.tools.generation_tool import as_value
+from limner.tools.output_file import FORMAT_OF_SUFFIX
 from limner.tools.picture_set import PictureSet
 from limner.tools.planning import Plan
 
@@ -36,13 +37,6 @@ examples:
   limner generate - < prompt.txt
   limner generate --svg poster.svg --out poster.png
 """
-# The format that the name of a file asks for.
-FORMATS: Mapping[str, OutputFormat] = {
-    ".png": "png",
-    ".jpg": "jpeg",
-    ".jpeg": "jpeg",
-    ".webp": "webp",
-}
 # Formats that people name and that limner does not write.
 UNWRITABLE = frozenset(
     {".gif", ".bmp", ".tif", ".tiff", ".avif", ".heic", ".heif", ".ico", ".jxl", ".svg", ".pdf"}
@@ -128,7 +122,7 @@ def format_of(out: str) -> OutputFormat | None:
             f"limner does not write {suffix[1:].upper()} files",
             hint="Give the file a name with .png, .jpg or .webp at its end.",
         )
-    return FORMATS.get(suffix)
+    return FORMAT_OF_SUFFIX.get(suffix)
 
 
 def draw(
