@@ -89,7 +89,7 @@ faults: $(LOCAL) ## Let every system call of a paid call fail once, then try sma
 	$(BIN)/python -m tests.faults.sweep --answered $(ARGS)
 	$(BIN)/python -m tests.faults.limits
 
-ecosystem: $(DEV) ## Run limner in every agent framework, each in its own environment (ARGS="langchain crewai" runs two)
+ecosystem: $(DEV) ## Run limner in every agent and framework, with four releases of the MCP SDK and the conformance suite (ARGS="langchain crewai" runs two)
 	$(BIN)/python -m tests.ecosystem $(ARGS)
 
 clean: ## Remove what make made

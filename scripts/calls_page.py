@@ -23,6 +23,7 @@ from limner.tools.built_in import declarations
 from limner.tools.built_in.image_edit import EditArguments
 from limner.tools.built_in.image_generate import GenerateArguments
 from limner.tools.built_in.image_render import RenderAnswer
+from limner.tools.built_in.image_transform import TransformAnswer
 from limner.tools.built_in.inspect_image import InspectionAnswer
 from limner.tools.declaration import arguments_of
 from limner.tools.drawing_arguments import CallerOptions
@@ -30,6 +31,7 @@ from limner.tools.generation_tool import DrawingAnswer
 from limner.tools.image_fit import FitAnswer, FitArguments
 from limner.tools.inspection import InspectRequest
 from limner.tools.rendering import RenderArguments
+from limner.tools.transformation import TransformArguments, TransformedImage
 
 Lines = Iterator[str]
 NONE = ""
@@ -100,6 +102,15 @@ CALLS = (
         kinds=(RenderArguments,),
         words=("source",),
         reasons={"help": "`--help-on` of the command; for a program there is the guide"},
+    ),
+    Call(
+        python="transform",
+        functions=(Limner.transform,),
+        keywords=options.TransformOptions,
+        tool="image_transform",
+        command="transform",
+        kinds=(TransformArguments,),
+        words=("image",),
     ),
     Call(
         python="inspect",
@@ -216,6 +227,15 @@ RESULTS = (
             "extras": "in JSON its members follow the others",
             "help": "a text instead of a picture",
             "prompt_used": "how the source starts",
+            "untrusted": TRUST,
+        },
+    ),
+    Result(
+        call="transform",
+        python=TransformedImage,
+        json=TransformAnswer.__struct_fields__,
+        reasons={
+            **dict.fromkeys(("dimensions", "bytes"), "in Python in `image`"),
             "untrusted": TRUST,
         },
     ),

@@ -16,12 +16,13 @@ from limner.tools.drawing_arguments import CallerOptions
 from limner.tools.inspection import InspectRequest
 from limner.tools.regions import RegionArgument
 from limner.tools.rendering import RenderArguments
+from limner.tools.transformation import TransformArguments
 
 FILE = Path(__file__).parent.parent / "src" / "limner" / "tools" / "options.py"
 WIDTH = 100
 
 HEAD = '''\
-"""The keywords of `generate`, `edit`, `render` and `inspect`, for type checkers.
+"""The keywords of `generate`, `edit`, `render`, `transform` and `inspect`, for type checkers.
 
 Made by scripts/reference.py from the Structs of arguments: run `make format` after a change.
 """
@@ -34,6 +35,7 @@ from typing import Literal, TypedDict
 
 from limner.imaging.fit import Region
 from limner.pictures.request import Progress
+from limner.rendering.marks import Mark
 from limner.tools.base import Question
 from limner.tools.image_input import ImageInput
 
@@ -55,6 +57,7 @@ CLASSES: Mapping[str, tuple[str, tuple[type[msgspec.Struct], ...], set[str]]] = 
     "GenerateOptions": ("generate", (GenerateArguments, CallerOptions), {"prompt", "n"}),
     "EditOptions": ("edit", (EditArguments, CallerOptions), {"image", "prompt", "n"}),
     "RenderOptions": ("render", (RenderArguments,), {"source", "help"}),
+    "TransformOptions": ("transform", (TransformArguments,), {"image"}),
     "InspectOptions": ("inspect", (InspectRequest,), {"path", "question"}),
 }
 

@@ -48,6 +48,7 @@ PROMISED = [
     "LimnerError",
     "Lineage",
     "Manifest",
+    "Mark",
     "Picture",
     "PictureInfo",
     "PictureRecord",
@@ -86,6 +87,8 @@ PROMISED = [
     "ToolRegistry",
     "ToolResult",
     "ToolStarted",
+    "TransformOptions",
+    "TransformedImage",
     "TurnEnded",
     "TurnOptions",
     "TurnResult",
@@ -105,6 +108,7 @@ PROMISED = [
     "spend",
     "take",
     "tool",
+    "transform",
 ]
 
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         render,
         spend,
         take,
+        transform,
     )
     from limner.catalogue.images import ImageModel
     from limner.catalogue.prices import FlatPrice, Quote
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from limner.pictures.request import ImageRequest, Progress, Receipt
     from limner.providers.base import Connection, ProviderSpec
     from limner.providers.choice import Choice
+    from limner.rendering.marks import Mark
     from limner.settings import Settings
     from limner.storage.reach import Reach
     from limner.tools.base import ApprovalPolicy, Question, Tool, ToolCall, ToolContext, ToolResult
@@ -71,11 +73,13 @@ if TYPE_CHECKING:
         GenerateOptions,
         InspectOptions,
         RenderOptions,
+        TransformOptions,
     )
     from limner.tools.output_file import GeneratedImage
     from limner.tools.picture_info import PictureInfo, Provenance
     from limner.tools.planning import Plan
     from limner.tools.registry import ToolRegistry
+    from limner.tools.transformation import TransformedImage
     from limner.wires.base import Usage
 
 __version__ = "0.1.0"
@@ -115,6 +119,7 @@ _HOMES = {
     "LimnerError": "limner.errors",
     "Lineage": "limner.pictures.lineage",
     "Manifest": "limner.imaging.provenance",
+    "Mark": "limner.rendering.marks",
     "Picture": "limner.content",
     "PictureInfo": "limner.tools.picture_info",
     "PictureRecord": "limner.pictures.lineage",
@@ -128,10 +133,10 @@ _HOMES = {
     "RawNotification": "limner.frontends.remote.events",
     "Reach": "limner.storage.reach",
     "Receipt": "limner.pictures.request",
-    "RenderOptions": "limner.tools.options",
     "Reconnected": "limner.frontends.remote.events",
     "Region": "limner.imaging.fit",
     "RemoteEvent": "limner.frontends.remote.events",
+    "RenderOptions": "limner.tools.options",
     "Retrying": "limner.agent.events",
     "Settings": "limner.settings",
     "Size": "limner.catalogue.sizes",
@@ -153,6 +158,8 @@ _HOMES = {
     "ToolRegistry": "limner.tools.registry",
     "ToolResult": "limner.tools.base",
     "ToolStarted": "limner.agent.events",
+    "TransformOptions": "limner.tools.options",
+    "TransformedImage": "limner.tools.transformation",
     "TurnEnded": "limner.agent.events",
     "TurnOptions": "limner.frontends.remote.threads",
     "TurnResult": "limner.frontends.remote.events",
@@ -172,6 +179,7 @@ _HOMES = {
     "spend": "limner.blocking",
     "take": "limner.blocking",
     "tool": "limner.client",
+    "transform": "limner.blocking",
 }
 
 __all__ = [
@@ -209,6 +217,7 @@ __all__ = [
     "LimnerError",
     "Lineage",
     "Manifest",
+    "Mark",
     "Picture",
     "PictureInfo",
     "PictureRecord",
@@ -247,6 +256,8 @@ __all__ = [
     "ToolRegistry",
     "ToolResult",
     "ToolStarted",
+    "TransformOptions",
+    "TransformedImage",
     "TurnEnded",
     "TurnOptions",
     "TurnResult",
@@ -266,6 +277,7 @@ __all__ = [
     "spend",
     "take",
     "tool",
+    "transform",
 ]
 
 

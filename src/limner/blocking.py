@@ -191,6 +191,7 @@ def edit(
 quote = _blocking(Limner.quote)
 inspect = _blocking(Limner.inspect)
 fit = _blocking(Limner.fit)
+transform = _blocking(Limner.transform)
 take = _blocking(Limner.take)
 spend = _blocking(Limner.spend)
 

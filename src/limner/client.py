@@ -69,9 +69,11 @@ if TYPE_CHECKING:
         GenerateOptions,
         InspectOptions,
         RenderOptions,
+        TransformOptions,
     )
     from limner.tools.picture_info import PictureInfo
     from limner.tools.registry import ToolRegistry
+    from limner.tools.transformation import TransformedImage
     from limner.wires.items import Shown
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -179,6 +181,7 @@ class Limner:
     conversations = _forward(Components.conversations)
     drawing = _forward(Components.drawing)
     rendering = _forward(Components.rendering)
+    transforming = _forward(Components.transforming)
     exporting = _forward(Components.exporting)
     fitting = _forward(Components.fitting)
     garbage = _forward(Components.garbage)
@@ -343,6 +346,26 @@ class Limner:
             _read(RenderArguments, given), self.person(**_hooks(given))
         )
 
+    async def transform(
+        self, image: ImageInput, **options: Unpack[TransformOptions]
+    ) -> TransformedImage:
+        """Crop, scale, turn, mark, blur, cut out or compress a picture, free of charge.
+
+        Takes the arguments of the tool `image_transform`.
+
+        Raises:
+            LimnerError: the picture cannot be read, changed or saved.
+            TypeError: there is no such option.
+        """
+        from limner.tools.transformation import TransformArguments
+
+        given = {"image": image, **options}
+        _refuse_unknown("transform", given, TransformArguments)
+        named = await self._with_names(TransformArguments, given)
+        return await self.transforming.transform(
+            _read(TransformArguments, named), self.person(**_hooks(given))
+        )
+
     async def inspect(
         self, path: ImageInput, question: str, **options: Unpack[InspectOptions]
     ) -> Inspection:
@@ -489,6 +512,7 @@ class Limner:
             generator=self.drawing,
             inspector=self.looking,
             renderer=self.rendering,
+            transformer=self.transforming,
             defaults=self._drawing_defaults(),
             pictures=self.pictures,
             handles=self.handles,

@@ -63,8 +63,10 @@ if TYPE_CHECKING:
     from limner.rendering.sources import CompiledSource, SourceFormat
     from limner.tools.generation import ImageGenerator
     from limner.tools.inspection import Inspector
+    from limner.tools.output_target import OutputTargets
     from limner.tools.picture_info import PictureInfoReader
     from limner.tools.rendering import SourceRenderer
+    from limner.tools.transformation import PictureTransformer
 
 T = TypeVar("T")
 logger = logging.getLogger("limner")
@@ -100,7 +102,7 @@ class part(cached_property[T]):  # noqa: N801 - used as a decorator, as `propert
 
 
 # The components that pay, and those that open something or remember something.
-_PAYING = ("money", "drawing", "rendering", "looking", "conversations", "showing")
+_PAYING = ("money", "drawing", "rendering", "transforming", "looking", "conversations", "showing")
 _SHARED = ("store", "imaging", "sessions", "models")
 
 
@@ -244,7 +246,7 @@ class Components:
                 specs=lambda: self.specs,
                 key_of=self.keys.get,
                 approval=self._approval,
-                generated=generated,
+                targets=self._targets,
             ),
             connect=self._connect,
             slot=self._slots.get,
@@ -259,6 +261,28 @@ class Components:
             in_flight=self._in_flight,
             session_id=self.session_id,
             clock=self.clock,
+        )
+
+    @part
+    def _targets(self) -> OutputTargets:
+        """Checks output paths."""
+        from limner.tools.output_target import OutputTargets
+
+        return OutputTargets(
+            pictures=self.pictures, approval=self._approval, generated=self.home.generated
+        )
+
+    @part
+    def transforming(self) -> PictureTransformer:
+        """Makes new pictures from stored ones."""
+        from limner.tools.transformation import PictureTransformer
+
+        drawing = self.drawing
+        return PictureTransformer(
+            sources=drawing.planner.sourcing,
+            targets=self._targets,
+            output=drawing.output,
+            in_flight=self._in_flight,
         )
 
     @part

@@ -190,6 +190,7 @@ WORDS: dict[str, list[tuple[list[str], bytes]]] = {
     ],
     "edit": [(["note.png", "make it blue", "--provider", "illustrator"], b"")],
     "render": [(["evil.svg"], b""), (["-"], b'digraph { a -> "\x1b[2J" }')],
+    "transform": [(["evil.svg", "--resize", "50%"], b""), ([ESCAPES, "--cut-out"], b"")],
     "inspect": [(["evil.svg", "What is it?"], b""), ([ESCAPES, LINES, BIDI, "What?"], b"")],
     "fit": [(["note.png", ESCAPES, BIDI], b"")],
     "show": [(["note.png"], b""), ([ESCAPES, "--json"], b"")],

@@ -27,6 +27,7 @@ TOOLS = [
     "image_generate",
     "image_edit",
     "image_render",
+    "image_transform",
     "inspect_image",
     "asset_search",
     "image_fit",

@@ -52,7 +52,14 @@ SCHEMA = {
     },
     "required": [],
 }
-OURS = ["image_generate", "image_edit", "image_render", "inspect_image", "asset_search"]
+OURS = [
+    "image_generate",
+    "image_edit",
+    "image_render",
+    "image_transform",
+    "inspect_image",
+    "asset_search",
+]
 
 
 def install(folder: Path) -> dict[str, str]:

@@ -1,17 +1,16 @@
-"""A real agent -> how it is installed, told of limner and of the scripted model, and run once."""
+"""A real agent -> how it is set up for limner and the scripted model, and run once."""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
+from tests.ecosystem.environments import PATH, PROGRAMS
 
 PROMPT = "Draw a red fox under the moon."
-TOOLS = ("image_generate", "image_edit", "inspect_image", "image_job")
 
 
 class Agent(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,7 +20,7 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
         name: its name in the table.
         package: its package on npm.
         program: its command.
-        client: the name for ``limner mcp install``; None if the settings below do it.
+        client: its name for ``limner mcp install``.
         settings: writes its settings into the home folder, for a model at an address.
         arguments: of the command.
         variables: more environment, as a function of the home and the address.
@@ -30,31 +29,60 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     package: str
     program: str
-    client: str | None
-    settings: Callable[[Path, str, Path], None]
+    client: str
+    settings: Callable[[Path, str], None]
     arguments: tuple[str, ...]
     variables: Callable[[Path, str], Mapping[str, str]] = lambda home, address: {}
 
-    def run(self, programs: Path, limner: Path, home: Path, env: Mapping[str, str], address: str):
-        """Set the agent up in a home folder and run it."""
-        env = {**env, **self.variables(home, address), "PATH": f"{programs}:{os.environ['PATH']}"}
-        self.settings(home, address, limner)
-        shared = {"cwd": home, "env": env, "text": True}
+    def set_up(self, limner: Path, home: Path, env: Mapping[str, str], address: str) -> AgentSetup:
+        """Set the agent up in a home folder."""
+        env = {**env, **self.variables(home, address), "PATH": PATH}
+        self.settings(home, address)
         # Some agents keep the keys of their environment from MCP servers.
-        key = [str(limner), "keys", "set", "OPENAI_API_KEY"]
-        subprocess.run(key, input=env["OPENAI_API_KEY"], check=True, capture_output=True, **shared)
-        shared["stdin"] = subprocess.DEVNULL
-        if self.client is not None:
-            install = [str(limner), "mcp", "install", self.client]
-            subprocess.run(install, check=True, capture_output=True, **shared)
-        command = [str(programs / self.program), *self.arguments]
-        return subprocess.run(
-            command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **shared
+        for words in (["keys", "set", "OPENAI_API_KEY"], ["mcp", "install", self.client]):
+            subprocess.run(
+                [str(limner), *words],
+                input=env["OPENAI_API_KEY"],
+                check=True,
+                capture_output=True,
+                cwd=home,
+                env=env,
+                text=True,
+            )
+        return AgentSetup(agent=self, home=home, env=env)
+
+
+class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
+    """An agent that has a home folder and limner's server."""
+
+    agent: Agent
+    home: Path
+    env: Mapping[str, str]
+
+    def run(self) -> str:
+        """Let the agent draw; returns what it printed."""
+        return self._run(self.agent.arguments)
+
+    def lists_limner(self) -> bool:
+        """Whether limner is among the servers that the agent itself lists."""
+        return "limner" in self._run(("mcp", "list"))
+
+    def _run(self, arguments: tuple[str, ...]) -> str:
+        done = subprocess.run(
+            [str(PROGRAMS / self.agent.program), *arguments],
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            cwd=self.home,
+            env=dict(self.env),
+            text=True,
         )
+        return done.stdout
 
 
-def _codex(model: str) -> Callable[[Path, str, Path], None]:
-    def write(home: Path, address: str, limner: Path) -> None:
+def _codex(model: str) -> Callable[[Path, str], None]:
+    def write(home: Path, address: str) -> None:
         (home / "codex").mkdir()
         (home / "codex" / "config.toml").write_text(
             f'model = "{model}"\nmodel_provider = "scripted"\n'
@@ -65,18 +93,18 @@ def _codex(model: str) -> Callable[[Path, str, Path], None]:
     return write
 
 
-def _claude(home: Path, address: str, limner: Path) -> None:
+def _claude(home: Path, address: str) -> None:
     (home / "claude").mkdir()
 
 
-def _gemini(home: Path, address: str, limner: Path) -> None:
+def _gemini(home: Path, address: str) -> None:
     folder = home / ".gemini"
     folder.mkdir()
     auth = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
     (folder / "settings.json").write_text(json.dumps(auth))
 
 
-def _opencode(home: Path, address: str, limner: Path) -> None:
+def _opencode(home: Path, address: str) -> None:
     model = {
         "attachment": True,
         "modalities": {"input": ["text", "image"], "output": ["text"]},
@@ -87,8 +115,7 @@ def _opencode(home: Path, address: str, limner: Path) -> None:
         "options": {"baseURL": f"{address}/v1", "apiKey": "x"},
         "models": {"m": model},
     }
-    server = {"type": "local", "command": [str(limner), "mcp"], "enabled": True}
-    settings = {"provider": {"scripted": provider}, "mcp": {"limner": server}}
+    settings = {"provider": {"scripted": provider}}
     (home / "opencode.json").write_text(json.dumps(settings))
 
 
@@ -121,7 +148,7 @@ AGENTS = (
         program="claude",
         client="claude-code",
         settings=_claude,
-        arguments=("-p", PROMPT, "--allowedTools", " ".join(f"mcp__limner__{t}" for t in TOOLS)),
+        arguments=("-p", PROMPT, "--allowedTools", "mcp__limner"),
         variables=lambda home, address: {"CLAUDE_CONFIG_DIR": str(home / "claude")},
     ),
     Agent(
@@ -141,7 +168,7 @@ AGENTS = (
         name="opencode",
         package="opencode-ai",
         program="opencode",
-        client=None,
+        client="opencode",
         settings=_opencode,
         arguments=("run", "-m", "scripted/m", PROMPT),
     ),

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from PIL import Image
-from tests.ecosystem.pages import ROOT
+from tests.ecosystem.pages import ROOT, Program
 from tests.ecosystem.scripted_model import ScriptedModel
 
 LIMIT_S = 300
@@ -18,6 +18,8 @@ SCRIPT = [
     ("image_generate", {"prompt": "a red fox under the moon", "size": "huge"}),
     ("image_generate", {"prompt": "a red fox under the moon", "quality": "standard"}),
 ]
+# limner then asks before each call that costs something.
+ASKING = {"LIMNER_APPROVAL_ABOVE_USD": "0"}
 
 
 @cache
@@ -50,16 +52,41 @@ def variables(model: ScriptedModel, home: Path) -> dict[str, str]:
     }
 
 
-def run_program(program: str, *, python: Path, model: ScriptedModel, folder: Path) -> str:
-    """Run a program of a page; returns what it printed."""
+def run_program(
+    program: Program,
+    *,
+    python: Path,
+    model: ScriptedModel,
+    folder: Path,
+    user_says: str | None = None,
+) -> str:
+    """Run a program of a page; returns what it printed.
+
+    Args:
+        program: the program.
+        python: the Python of its environment.
+        model: plays every service.
+        folder: its home and its current folder.
+        user_says: what the user answers to each question, of limner or of the program.
+    """
     file = folder / "program.py"
-    file.write_text(program, encoding="utf-8")
+    file.write_text(program.code, encoding="utf-8")
+    env = variables(model, folder)
+    env["PATH"] = f"{python.parent}:{env['PATH']}"
+    # A command line asks by the framework's own option.
+    if user_says is not None and not program.is_shell:
+        env |= ASKING
+    command = ["sh", "-c", program.code] if program.is_shell else [str(python), str(file)]
+    if program.is_shell and user_says is not None:
+        # It asks at a terminal alone.
+        command = ["script", "-qefc", program.code, "/dev/null"]
     try:
         done = subprocess.run(
-            [str(python), str(file)],
+            command,
             cwd=folder,
-            env=variables(model, folder),
-            stdin=subprocess.DEVNULL,
+            env=env,
+            input=None if user_says is None else f"{user_says}\n" * 9,
+            stdin=subprocess.DEVNULL if user_says is None else None,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -13,7 +13,7 @@ import itertools
 import json
 import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -40,6 +40,8 @@ ANNOUNCED = re.compile(r"mcp__\w*limner\w*")
 # However many times the JSON was quoted.
 JOB = re.compile(r'"job\\*": ?\\*"(\w[\w-]*)\\*", ?\\*"status\\*": ?\\*"(?:running|queued)')
 COST = re.compile(r'"cost_usd\\*": ?([\d.]+)')
+# How often the model waits for a server that is not ready.
+MAX_WAITS = 3
 RESULTS = {"function_call_output", "custom_tool_call_output", "tool_result"}
 
 
@@ -87,6 +89,15 @@ class SeenRequest(msgspec.Struct, frozen=True, kw_only=True):
     job: str | None = None
     cost_usd: float = 0
 
+    def tools_of(self, offered: Collection[str]) -> set[str]:
+        """The tools among those offered that the model knows; clients add a prefix to names."""
+        known = (*self.tools, *self.announced)
+        return {
+            name
+            for name in offered
+            if any(re.search(rf"(?:^|[^a-z]){name}$", one) for one in known)
+        }
+
 
 class ScriptedModel(LocalServer):
     """Calls the tools of a script one after the other, then says that it is done.
@@ -118,7 +129,7 @@ class ScriptedModel(LocalServer):
         }
         self._histories: dict[str, list[Any]] = {}
         self._step, self._has_searched = 0, False
-        self._ids = itertools.count(1)
+        self._ids, self._waits = itertools.count(1), itertools.count()
 
     def answer(self, seen: ReceivedRequest) -> Reply:
         """Answer as the service of the path."""
@@ -180,6 +191,8 @@ class ScriptedModel(LocalServer):
         if "ToolSearch" in request.tools and announced:  # Claude Code
             self._has_searched = True
             return self._call("ToolSearch", {"query": f"select:{announced[0]}"})
+        if "WaitForMcpServers" in request.tools and next(self._waits) < MAX_WAITS:  # Claude Code
+            return self._call("WaitForMcpServers", {})
         return self._say(f"There is no tool {wanted}.", request)
 
     def _run_code(

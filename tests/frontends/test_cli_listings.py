@@ -168,6 +168,11 @@ def test_the_doctor_finds_a_fresh_machine_healthy(cli: CommandLine) -> None:
     )
 
 
+def test_the_doctor_starts_with_what_works_now(cli: CommandLine) -> None:
+    first = cli.run("doctor").out.splitlines()[0]
+    assert first == "works now: illustrator draws, limner/eyes looks, limner/offline talks"
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is no sandbox")
 def test_the_doctor_says_which_protections_hold(cli: CommandLine) -> None:
     version = ctypes.CDLL(None).syscall(LANDLOCK_CREATE_RULESET, None, 0, 1)

@@ -25,6 +25,7 @@ def test_only_commands_that_exist_are_listed() -> None:
         "generate",
         "edit",
         "render",
+        "transform",
         "inspect",
         "fit",
         "show",
@@ -55,7 +56,7 @@ def test_every_command_has_a_help_text_with_an_example(cli: CommandLine) -> None
         assert usage.startswith(f"usage: limner {command} [-h] ")
         assert re.fullmatch(r"[A-Z].*\.", description, re.DOTALL)
         assert "--json" in done.out
-        assert f"\nexamples:\n  limner {command}" in done.out
+        assert re.search(rf"\n(?:examples|with a key):\n  limner {command}", done.out)
     assert not cli.studio.home.exists()
 
 
@@ -101,4 +102,19 @@ def test_an_option_cannot_be_abbreviated(cli: CommandLine) -> None:
     assert cli.run("models", "--js") == Done(
         status=2,
         err="limner: unrecognized arguments: --js\n  See: limner models --help\n",
+    )
+
+
+def test_a_command_without_its_words_shows_an_example(cli: CommandLine) -> None:
+    assert cli.run("keys") == Done(
+        status=2,
+        err="limner: say what to do: set, list, remove\n"
+        "  For example: limner keys set OPENAI_API_KEY\n"
+        "  See: limner keys --help\n",
+    )
+    assert cli.run("inspect", "photo.png") == Done(
+        status=2,
+        err="limner: the following arguments are required: QUESTION\n"
+        '  For example: limner inspect screenshot.png "What does the error say?"\n'
+        "  See: limner inspect --help\n",
     )

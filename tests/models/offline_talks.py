@@ -7,17 +7,25 @@ from typing import Any
 import msgspec
 
 from limner.models.offline.model import answer
-from limner.models.offline.router import OfflineCall
+from limner.tools.built_in.asset_search import ASSET_SEARCH
 from limner.tools.built_in.image_edit import IMAGE_EDIT
 from limner.tools.built_in.image_generate import IMAGE_GENERATE
 from limner.tools.built_in.image_recall import IMAGE_RECALL
+from limner.tools.built_in.image_render import IMAGE_RENDER
 from limner.tools.built_in.inspect_image import INSPECT_IMAGE
 from limner.wires import items
 from limner.wires.base import Prompt, ToolOffer
 
 ROBOT, CAT, PHOTO = "ab" * 32, "cd" * 32, "ef" * 32
 
-TOOLS = (IMAGE_GENERATE, IMAGE_EDIT, INSPECT_IMAGE, IMAGE_RECALL)
+TOOLS = (
+    IMAGE_GENERATE,
+    IMAGE_EDIT,
+    IMAGE_RENDER,
+    INSPECT_IMAGE,
+    IMAGE_RECALL,
+    ASSET_SEARCH,
+)
 OFFERS = [ToolOffer(name=tool.name, description="", schema=tool.schema) for tool in TOOLS]
 
 Step = tuple[str, dict[str, Any]] | str
@@ -73,8 +81,8 @@ TWO = [*ONE, *turn("a blue cat with a hat", CAT, dimensions=WIDE)]
 
 def next_step(history: list[dict[str, Any]], offers: list[ToolOffer] | None = None) -> Step:
     """What the rules do next: a tool and its arguments, or words."""
-    step = answer(Prompt(items=history, tools=OFFERS if offers is None else offers))
-    return (step.tool, dict(step.arguments)) if isinstance(step, OfflineCall) else step.words
+    found = answer(Prompt(items=history, tools=OFFERS if offers is None else offers))
+    return found.words if found.call is None else (found.call.tool, dict(found.call.arguments))
 
 
 def said(words: str, *handles: str, after: list[dict[str, Any]] | None = None) -> Step:

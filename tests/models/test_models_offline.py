@@ -17,6 +17,7 @@ from tests.models.offline_talks import (
     TWO,
     answered,
     called,
+    drawn,
     next_step,
     said,
     turn,
@@ -25,8 +26,20 @@ from tests.models.offline_talks import (
 
 from limner.errors import InputInvalid, UserError
 from limner.models.offline import OfflineModel
-from limner.models.offline.intents import NEEDS_TWO, NO_WEB, NOTHING_YET, WELCOME
-from limner.models.offline.replies import IS_A_RULE
+from limner.models.offline.message import split_steps
+from limner.models.offline.replies import A_REAL_MODEL, IS_A_RULE
+from limner.models.offline.table import (
+    ASSETS,
+    GO_ON,
+    NEEDS_TWO,
+    NO_WEB,
+    NOTHING_YET,
+    ONLY_PICTURES,
+    READ_IT_YOURSELF,
+    SAY_WHAT_TO_CHANGE,
+    TO_LEAVE,
+    WELCOME,
+)
 from limner.tools.arguments import conform
 from limner.wires import items
 from limner.wires.base import Answer, Prompt, ToolOffer, Usage
@@ -51,6 +64,15 @@ DRAW: list[tuple[str, dict[str, Any]]] = [
     ("draw someone as a pirate", {"prompt": "someone as a pirate"}),
     ("draw a cat, then a dog", {"prompt": "a cat, then a dog"}),
     ("draw a clock showing 10:30", {"prompt": "a clock showing 10:30"}),
+    # a thing alone is an idea for a picture
+    ("a cat on a red bicycle", {"prompt": "a cat on a red bicycle"}),
+    ("sunset over the sea", {"prompt": "sunset over the sea"}),
+    ("logo for a bakery", {"prompt": "logo for a bakery"}),
+    ("bar chart of sales: Q1 12, Q2 18", {"prompt": "bar chart of sales: Q1 12, Q2 18"}),
+    ("a table of prices: tea 3, coffee 4", {"prompt": "a table of prices: tea 3, coffee 4"}),
+    ("qr code for https://example.com", {"prompt": "qr code for https://example.com"}),
+    ("surprise me", {"prompt": "a fox under the moon"}),
+    ("zeichne eine Katze", {"prompt": "eine Katze"}),
     # shapes are said of pictures, not of what is in them
     ("Make a wide picture of a beach", {"prompt": "a beach", "size": "16:9"}),
     ("make a picture of a tall tree", {"prompt": "a tall tree"}),
@@ -118,6 +140,8 @@ CHANGE: list[tuple[str, dict[str, Any]]] = [
     ("make it a watercolour", {"prompt": "a watercolour of a red robot"}),
     ("make it wider and add a dog", {"prompt": "a red robot with a dog", "size": "16:9"}),
     ("another one", {"prompt": "a red robot", "seed": 1}),
+    ("three variations", {"prompt": "a red robot", "seed": 1, "n": 3}),
+    ("make a poster of it", {"prompt": "a poster of a red robot"}),
     ("save it as robot.png", {"prompt": "a red robot", "output_path": "robot.png"}),
     (
         "make it tall and save it as /tmp/tall.png",
@@ -215,6 +239,16 @@ def test_a_picture_in_the_message_is_what_the_message_is_about() -> None:
         ("compare them", NEEDS_TWO),
         ("what is on https://example.com/a.png?", NO_WEB),
         ("thanks!", WELCOME),
+        ("ok", GO_ON),
+        ("exit", TO_LEAVE),
+        ("undo", NOTHING_YET),
+        ("delete it", NOTHING_YET),
+        ("list my pictures", NOTHING_YET),
+        ("it's ugly", SAY_WHAT_TO_CHANGE),
+        ("write a poem", ONLY_PICTURES),
+        ("use gpt-5 please", A_REAL_MODEL),
+        ("which icons do you have?", ASSETS),
+        ("render sales.json", READ_IT_YOURSELF.format(file="sales.json")),
     ],
 )
 def test_what_cannot_be_done_is_said(words: str, told: str) -> None:
@@ -223,12 +257,19 @@ def test_what_cannot_be_done_is_said(words: str, told: str) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    ["write a poem", "make a list of fruits", "what is the capital of France?", "i like trains"],
+    ["make a list of fruits", "what is the capital of France?", "i like trains", "drwa a cat"],
 )
-def test_what_no_rule_knows_is_told_with_what_the_rules_know(words: str) -> None:
+def test_what_no_rule_knows_is_answered_with_what_to_type(words: str) -> None:
     told = said(words)
     assert isinstance(told, str)
     first, *abilities, last = told.splitlines()
+    ideas = {
+        "make a list of fruits": "To draw it, type: draw a list of fruits",
+        "i like trains": "To draw it, type: draw i like trains",
+        "drwa a cat": 'Did you mean "draw a cat"?',
+    }
+    if words in ideas:
+        assert abilities.pop(0) == ideas[words]
     assert first == (
         "I am limner/offline, a set of rules and not a language model, and no rule of mine fits "
         "that."
@@ -237,10 +278,13 @@ def test_what_no_rule_knows_is_told_with_what_the_rules_know(words: str) -> None
         "I can",
         "- draw",
         "- draw it again, changed",
+        "- chart",
+        "- render",
         "- look",
         "- compare",
         "- edit a file, with a service that can",
         "- show again",
+        "- find ready-made pictures",
     ]
     assert last == (
         "For a model that understands, set OPENAI_API_KEY, or store it: limner keys set "
@@ -277,14 +321,113 @@ def test_a_tool_of_another_program_is_called_if_the_user_names_it() -> None:
     assert next_step([user("take a shot")]) == said("take a shot")
     taken = [user("take a shot"), called("shot", "c"), answered("c", "The window:", PHOTO)]
     assert next_step(taken, offers) == f"The window:\n\n{IS_A_RULE}"
+    pictures = answered("c", {"images": [{"image": PHOTO}]}, PHOTO)
+    told = next_step([user("take a shot"), called("shot", "c"), pictures], offers)
+    assert told == f"shot is done and returned 1 picture.\n\n{IS_A_RULE}"
     look = [*taken, items.message("assistant", items.text_part("ok")), user("what is in it?")]
     assert next_step(look, offers)[0] == "inspect_image"
 
 
 def test_where_a_picture_is_and_what_it_cost_needs_no_tool() -> None:
-    told = "The picture is /g/ab.png (1024 x 1024, free)."
-    for words in ("where is it?", "where did you save it?", "how much did that cost?"):
+    for words in ("where is it?", "where did you save it?"):
+        assert said(words, after=ONE) == "The picture is /g/ab.png (1024 x 1024, free)."
+    free = "What I draw and measure without a key is free. `limner spend` lists every call."
+    for words in ("how much did that cost?", "what have I spent so far?", "was it free?", "cost?"):
+        told = f"It was free. The pictures of this conversation cost $0.00. {free}"
         assert said(words, after=ONE) == told
+    paid = turn("a cat", CAT, provider="openai-image", cost_usd=0.04)
+    assert said("what did it cost?", after=[*ONE, *paid]) == (
+        f"The last picture cost $0.04. The pictures of this conversation cost $0.04. {free}"
+    )
+    receipt = "how much does the burger cost?"
+    assert said(receipt, PHOTO) == ("inspect_image", {"path": PHOTO, "question": receipt})
+
+
+BAR = '{"type":"bar","labels":["a","b"],"values":[1,2]}'
+SVG = '<svg viewBox="0 0 10 10"><circle r="3"/></svg>'
+RENDER: list[tuple[str, dict[str, Any]]] = [
+    (BAR, {"source": BAR}),
+    (
+        f"render {BAR} at 800x600 and save it as bar.png",
+        {"source": BAR, "size": "800x600", "output_path": "bar.png"},
+    ),
+    (f"please draw this: {SVG}", {"source": SVG}),
+    ("digraph { a -> b -> c }", {"source": "digraph { a -> b -> c }"}),
+    ("sequenceDiagram\n  A->>B: hi", {"source": "sequenceDiagram\n  A->>B: hi"}),
+    (
+        "Here is a diagram:\n```mermaid\ngraph TD\nA-->B\n```",
+        {"source": "graph TD\nA-->B\n", "source_format": "mermaid"},
+    ),
+    ('{"type": "bar", "values": [1, 2', {"source": '{"type": "bar", "values": [1, 2'}),
+    ("how do I write a chart?", {"help": "charts"}),
+]
+
+
+@pytest.mark.parametrize(("words", "arguments"), RENDER)
+def test_a_document_in_the_message_is_rendered(words: str, arguments: dict[str, Any]) -> None:
+    assert said(words) == ("image_render", arguments)
+
+
+def test_a_long_document_is_rendered_whole() -> None:
+    long = f'<svg viewBox="0 0 9 9">{"<circle/>" * 5_000}</svg>'
+    assert said(f"draw {long}") == ("image_render", {"source": long})
+
+
+def test_ready_made_pictures_are_searched_for() -> None:
+    words = "which icons do you have for coffee?"
+    assert said(words) == ("asset_search", {"words": "coffee"})
+    call = called("asset_search", "c2", words="coffee")
+    history = [*ONE, user(words), call, answered("c2", {"names": ["coffee", "teapot"]})]
+    assert next_step(history) == "Ready-made pictures: coffee, teapot."
+
+
+def test_pictures_are_listed_undone_and_kept() -> None:
+    assert said("list my pictures", after=TWO) == (
+        "The pictures of this conversation:\n"
+        "1. /g/ab.png (1024 x 1024, free).\n"
+        "2. /g/cd.png (1360 x 768, free)."
+    )
+    assert said("undo", after=TWO) == ("image_recall", {"handle": ROBOT})
+    assert said("delete it", after=ONE) == (
+        "I delete no files. The picture is /g/ab.png (1024 x 1024, free). "
+        "Delete it as any other file."
+    )
+
+
+def test_the_arguments_of_a_named_tool_come_from_the_message() -> None:
+    number, text = {"type": "number"}, {"type": "string"}
+    shapes: dict[str, dict[str, Any]] = {
+        "chart": {"values": {"type": "array", "items": number}},
+        "get_weather": {"city": text},
+        "set_volume": {"level": {"type": "integer"}},
+        "pick": {"colour": {"type": "string", "enum": ["red", "blue"]}},
+    }
+    offers = [
+        *OFFERS,
+        *(
+            ToolOffer(
+                name=name,
+                description="",
+                schema={"type": "object", "properties": shape, "required": [*shape]},
+            )
+            for name, shape in shapes.items()
+        ),
+    ]
+    for words, step in {
+        "Chart 3, 1, 4 and say which is tallest.": ("chart", {"values": [3, 1, 4]}),
+        "use get_weather for Paris": ("get_weather", {"city": "Paris"}),
+        'call get_weather with {"city": "Rome"}': ("get_weather", {"city": "Rome"}),
+        "please call set_volume with level=7": ("set_volume", {"level": 7}),
+        "set the volume to 7": ("set_volume", {"level": 7}),
+        "use pick, the blue one": ("pick", {"colour": "blue"}),
+        "draw a chart of tea 3, coffee 5": (
+            "image_generate",
+            {"prompt": "a chart of tea 3, coffee 5"},
+        ),
+    }.items():
+        assert next_step([user(words)], offers) == step
+    told = next_step([user("help")], offers)
+    assert "- call a tool that you name: chart, get_weather, pick, set_volume\n" in told
 
 
 # --- as a model ---
@@ -332,7 +475,8 @@ async def test_an_answer_by_a_schema_takes_a_model_that_understands_it() -> None
 
 SCRAPS = (
     "draw make it the a picture of wider and then compare show again cat.png /x save as remove with"
-    " blue \" ' ? , . 10x10 16:9 the first one https://a.b/c.png please no into"
+    " blue \" ' ? , . 10x10 16:9 the first one https://a.b/c.png please no into cost undo three"
+    ' variations render {"type":"bar"} { } <svg </svg> ``` digraph{a} graph thanks use shot'
 )
 WORDS = st.lists(st.sampled_from(SCRAPS.split())).map(" ".join)
 
@@ -355,3 +499,23 @@ async def test_property_any_text_has_a_valid_answer(
     except InputInvalid as problem:
         pytest.fail(f"{item['name']} would refuse {arguments}: {problem}")
     assert all(value for value in arguments.values())
+
+
+@given(st.lists(st.text() | WORDS, min_size=1, max_size=4), st.lists(st.booleans()))
+async def test_property_no_messages_make_it_go_on_for_ever(
+    messages: list[str], succeeds: list[bool]
+) -> None:
+    shape = {"type": "object", "properties": {}}
+    offers = [*OFFERS, ToolOffer(name="shot", description="", schema=shape)]
+    history: list[Any] = [user(words) for words in messages]
+    most = sum(len(split_steps(words)) for words in messages)
+    for number in range(most + 1):
+        answer = await OfflineModel().ask(Prompt(items=history, tools=offers))
+        history.extend(answer.items)
+        last = answer.items[-1]
+        if last["type"] == "message":
+            assert answer.text
+            return
+        value = drawn("a robot", ROBOT) if not succeeds or succeeds[number % len(succeeds)] else {}
+        history.append(answered(last["call_id"], value, success=bool(value)))
+    pytest.fail(f"{most} steps were not enough for {messages}")

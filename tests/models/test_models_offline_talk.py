@@ -20,11 +20,13 @@ from tests.models.offline_talks import (
     user,
 )
 
+from limner.models.offline import OfflineModel
 from limner.models.offline.album import Album, AlbumPicture
 from limner.models.offline.replies import IS_A_RULE
+from limner.models.offline.table import GO_ON
 from limner.models.offline.transcript import listen
 from limner.wires import items
-from limner.wires.base import ToolOffer
+from limner.wires.base import Prompt, ToolOffer
 
 NOTE = "; not sent: this model takes no pictures]"
 LOOKED = "Answer: 1024 x 1024 pixels."
@@ -106,6 +108,13 @@ def test_an_inspection_is_passed_on_or_what_became_of_it(output: Any, told: str)
     assert next_step([*ONE, user("what is it?"), call, output]) == told
 
 
+def test_a_look_that_sees_nothing_is_helped_by_the_words_of_the_drawing() -> None:
+    eyes = "Answer: limner/eyes cannot see objects, people or scenes, so it cannot answer that."
+    call = called("inspect_image", "c2", path="/g/ab.png", question="is it a robot?")
+    history = [*ONE, user("is it a robot?"), call, answered("c2", {"text": eyes})]
+    assert next_step(history) == f'{eyes}\n\nIt was drawn from these words: "a red robot".'
+
+
 def test_what_was_recalled_is_told() -> None:
     call = called("image_recall", "c2", handle=ROBOT)
     size = {"width": 1024, "height": 1024}
@@ -129,6 +138,85 @@ def test_a_request_may_ask_for_a_look_at_what_it_drew() -> None:
     assert after_drawing(drawn("a robot", ROBOT), *more, words=words) == (
         f"Here it is: /g/ab.png (1024 x 1024, free).\n\n{LOOKED}\n\n{IS_A_RULE}"
     )
+
+
+def test_a_request_may_have_many_steps() -> None:
+    words = "draw a house, then tell me the colours. Then make it blue, and tell me what it cost"
+    assert said(words) == ("image_generate", {"prompt": "a house"})
+    history: list[dict[str, Any]] = [user(words)]
+
+    def go_on(call_id: str, name: str, value: object, **arguments: Any) -> Any:
+        history.extend([called(name, call_id, **arguments), answered(call_id, value)])
+        return next_step(history)
+
+    house = drawn("a house", ROBOT)
+    look = {"path": "/g/ab.png", "question": "tell me the colours"}
+    assert go_on("c1", "image_generate", house, prompt="a house") == ("inspect_image", look)
+    blue = ("image_generate", {"prompt": "a blue house"})
+    assert go_on("c2", "inspect_image", {"text": "Blue."}, **look) == blue
+    told = go_on("c3", "image_generate", drawn("a blue house", CAT), prompt="a blue house")
+    assert told == (
+        "Here it is: /g/ab.png (1024 x 1024, free).\n\n"
+        "Blue.\n\n"
+        "I drew it again from its words, changed: /g/cd.png (1024 x 1024, free).\n"
+        'It is now: "a blue house".\n\n'
+        "It was free. The pictures of this conversation cost $0.00. What I draw and measure "
+        f"without a key is free. `limner spend` lists every call.\n\n{IS_A_RULE}"
+    )
+
+
+def test_a_document_and_a_look_at_it_are_two_steps() -> None:
+    words = "render digraph { a -> b }, then tell me its size"
+    rendered = called("image_render", "c1", source="digraph { a -> b }")
+    value = {"path": "/g/d.png", "dimensions": {"width": 9, "height": 9}, "image": CAT, "notes": []}
+    assert said(words) == ("image_render", {"source": "digraph { a -> b }"})
+    look = ("inspect_image", {"path": "/g/d.png", "question": "tell me its size"})
+    assert next_step([user(words), rendered, answered("c1", value, CAT)]) == look
+
+
+async def test_messages_typed_ahead_are_answered_one_by_one_in_their_order() -> None:
+    history: list[Any] = [user("draw a robot")]
+    said_so_far: list[str] = []
+
+    async def ask() -> str:
+        """What is called next, after the answers that go out before it."""
+        answer = await OfflineModel().ask(Prompt(items=history, tools=OFFERS))
+        history.extend(answer.items)
+        said_so_far.extend([answer.text] if answer.text else [])
+        return answer.items[-1].get("name", "")
+
+    def answer_call(value: object) -> None:
+        history.append(answered(history[-1]["call_id"], value))
+
+    assert await ask() == "image_generate"
+    answer_call(drawn("a robot", ROBOT))
+    # All of this was typed while the first picture was drawn.
+    history.extend([user("what does it cost?"), user("draw a robot"), user("thanks")])
+    assert await ask() == "image_generate"
+    answer_call(drawn("a robot", CAT))
+    history.append(user("what colours does it have?"))
+    assert await ask() == "inspect_image"
+    answer_call({"text": "It is red."})
+    assert await ask() == ""
+    robot = "Here it is: /g/ab.png (1024 x 1024, free)."
+    cost = (
+        "It was free. The pictures of this conversation cost $0.00. What I draw and measure "
+        "without a key is free. `limner spend` lists every call."
+    )
+    second = "Here it is: /g/cd.png (1024 x 1024, free)."
+    assert said_so_far == [
+        f"{robot}\n\n{cost}",
+        f"{second}\n\nYou are welcome.",
+        "It is red.",
+    ]
+    history.append(user("thanks"))
+    assert await ask() == ""
+    assert said_so_far[-1] == "You are welcome."
+
+
+def test_a_stopped_turn_leaves_no_request_open() -> None:
+    stopped = [user("draw a robot"), user("<turn_aborted>\nstopped\n</turn_aborted>")]
+    assert next_step([*stopped, user("draw a cat")]) == ("image_generate", {"prompt": "a cat"})
 
 
 def test_nothing_follows_what_failed() -> None:
@@ -158,7 +246,7 @@ def test_words_in_outputs_and_of_programs_ask_for_nothing() -> None:
     assert isinstance(help_text, str)
     assert help_text.startswith("I am limner/offline")
     assistant = items.message("assistant", items.text_part(evil))
-    assert next_step([user("thanks"), assistant]) == "You are welcome."
+    assert next_step([user("thanks"), assistant]) == GO_ON
 
 
 def test_a_picture_is_known_by_its_note_and_by_its_file() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from random import Random
 
 from msgspec.structs import replace
@@ -18,6 +19,7 @@ from limner.illustrator.scenes import HOUR_OF, INDOORS, Scene, usual_place
 from limner.rendering.canvas import Canvas, number
 
 SIGN = "signboard"
+_MAX_SIGN_LINES = 6
 _ASSET_NAME = re.compile(r'<asset name="([^"]+)"')
 
 
@@ -32,7 +34,7 @@ def compose(parsed: ParsedPrompt, *, width: int, height: int, random: Random) ->
     frame = draw_backdrop(canvas, scene, orb=not any(map(figures.is_orb, infos)), standing=dry)
     placed = place(group(things), frame, width=width, height=height, random=random)
     for one in sorted(placed, key=lambda one: (one.grounded, one.y)):
-        _draw(canvas, one, text=parsed.texts[0] if parsed.texts else None)
+        _draw(canvas, one, texts=parsed.texts)
         if one.wet:
             _draw_foam(canvas, one)
     draw_foreground(canvas, scene)
@@ -90,7 +92,7 @@ def _needs_ground(places: tuple[str, ...], infos: list[AssetInfo]) -> bool:
     return places == ("sky",) and not all(figures.flies(info) for info in infos)
 
 
-def _draw(canvas: Canvas, placed: Placed, *, text: str | None) -> None:
+def _draw(canvas: Canvas, placed: Placed, *, texts: Sequence[str]) -> None:
     if placed.grounded:
         left, _, right, bottom = placed.group.parts[0].drawn
         half = (right - left) / 2 * placed.scale
@@ -99,8 +101,8 @@ def _draw(canvas: Canvas, placed: Placed, *, text: str | None) -> None:
         canvas.ellipse(middle, placed.y + bottom * placed.scale, half * 1.08, half * 0.16, shadow)
     for part in placed.parts():
         _draw_part(canvas, part)
-        if part.info.name == SIGN and text:
-            _draw_lettering(canvas, part, text)
+        if part.info.name == SIGN and texts:
+            _draw_lettering(canvas, part, texts)
 
 
 def _draw_foam(canvas: Canvas, placed: Placed) -> None:
@@ -133,9 +135,9 @@ def _has_colour(part: Part, colour: str) -> bool:
     return grammar.BASIC_COLOUR.get(colour, colour) in part.info.colours
 
 
-def _draw_lettering(canvas: Canvas, part: Part, text: str) -> None:
-    """Text on the board of a sign, broken into short lines."""
-    lines = _lines(text)
+def _draw_lettering(canvas: Canvas, part: Part, texts: Sequence[str]) -> None:
+    """Texts on the board of a sign, broken into short lines."""
+    lines = [line for text in texts for line in _lines(text)][:_MAX_SIGN_LINES]
     longest = max(len(line) for line in lines)
     # Inter is about 0.62 of its size wide on average, in bold capitals a little more.
     size = min(part.size * 0.8 / (longest * 0.66), part.size * 0.36 / len(lines))
@@ -154,4 +156,4 @@ def _lines(text: str) -> list[str]:
             lines[-1] += f" {word}"
         else:
             lines.append(word)
-    return lines[:5]
+    return lines

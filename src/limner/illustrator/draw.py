@@ -164,14 +164,17 @@ def _from_genre(prompt: str, width: int, height: int) -> Illustration | None:
     genre = find_genre(prompt, width=width, height=height)
     if genre is None:
         return None
-    drawn = draw_document(genre.document, (width, height))
-    names = sorted(mentioned_assets(drawn.svg))
+    svg, notes = genre.document, ()
+    if not isinstance(svg, str):
+        drawn = draw_document(svg, (width, height), largest_text=genre.largest_text)
+        svg, notes = drawn.svg, drawn.notes
+    names = sorted(mentioned_assets(svg))
     matched = [{"words": name, "asset": name, "count": None, "colour": None} for name in names]
     facts = _facts(matched=matched, background=None)
     return Illustration(
-        svg=drawn.svg,
+        svg=svg,
         assets={name: assets.get(name) for name in names},
-        facts={**facts, "genre": genre.name, "notes": list(drawn.notes)},
+        facts={**facts, "genre": genre.name, "notes": list(notes)},
     )
 
 

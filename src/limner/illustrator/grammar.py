@@ -263,34 +263,54 @@ GENRES: Sequence[tuple[str, str]] = (
     ("qr", r"\bqr[- ]?codes?\b"),
     ("scatter", r"\bscatter ?(?:plot|chart|graph|diagram)\b"),
     ("pie", r"\b(?:pie|donut|doughnut) ?(?:chart|graph|diagram)\b"),
-    ("stacked", r"\bstacked (?:bar|column)"),
+    ("stacked", r"\bstacked (?:bar|column)(?: ?(?:chart|graph|diagram))?"),
     ("bar", r"\b(?:bar|column) ?(?:chart|graph|diagram)\b|\bhistogram\b"),
     ("area", r"\barea ?(?:chart|graph)\b"),
     ("line", r"\bline ?(?:chart|graph|plot)\b"),
-    ("table", r"\btable\b.*\bcolumns?\b"),
+    ("table", r"\btable\b(?=.*\b(?:columns?|headers?)\b)"),
+    ("schedule", r"\btime ?table\b|\b(?:schedule|agenda|programme)\b"),
     ("sequence", r"\bsequence diagram\b"),
     ("organisation", r"\borg(?:ani[sz]ation(?:al)?)?[- ]?chart\b|\bhierarchy\b|\bfamily tree\b"),
-    ("timeline", r"\btimeline\b"),
-    ("flow", r"\bflow ?(?:chart|diagram)\b|\bstate (?:machine|diagram)\b|\bdiagram\b|->|→"),
-    ("steps", r"\binfographic\b|\bsteps:"),
-    ("formula", r"\b(?:formula|equation)\b"),
-    ("quote", r"\bquot(?:e|ation)\b"),
-    ("screen", r"\bmock-?ups?\b|\bwireframe\b|\b(?:app|login|sign-?up|mobile|settings) screen\b"),
+    ("mind map", r"\bmind ?map\b|\bconcept map\b"),
+    ("timeline", r"\btimeline\b|\broad ?map\b"),
+    (
+        "flow",
+        r"\b(?:\w+ )?flow ?(?:chart|diagram)\b|\bstate (?:machine|diagram)\b|\bdecision tree\b"
+        r"|\b(?:\w+ )?diagram\b|->|→",
+    ),
+    ("chart", r"\b(?:chart|graph)\b(?= (?:of|show|about|for|compar)|:)"),
+    ("infographic", r"\binfographics?\b|\bsteps:"),
+    ("formula", r"\b(?:formula|equation)s?\b"),
+    ("quote", r"\bquot(?:e|ation)\b(?: card| poster)?"),
+    (
+        "screen",
+        r"\bmock-?ups?\b|\bwireframe\b|\bdashboard\b|\b(?:app|login|log-in|sign-?up|sign-?in|mobile"
+        r"|settings|checkout|payment|profile|chat|weather|music|welcome|onboarding|registration)"
+        r"(?: \w+)? (?:screen|page)\b|\blanding page\b|\buser interface\b",
+    ),
     ("logo", r"\blogo\b"),
     ("icon", r"\bicon\b"),
-    ("badge", r"\bbadge\b|\bemblem\b"),
-    ("pattern", r"\b(?:seamless )?pattern of\b|\bwallpaper of\b"),
-    ("card", r"\b(?:[\w-]+ )?card\b|\binvitation\b"),
+    ("sticker", r"\bsticker\b"),
+    ("badge", r"\bbadge\b|\bemblem\b|\bmedal with\b"),
+    ("pattern", r"\b(?:seamless )?pattern (?:of|with)\b|\bwallpaper of\b"),
+    (
+        "card",
+        r"\b(?:[\w-]+ )?card\b|\binvitation\b|\bcertificate\b|\bticket\b|\bmenu for\b|\bvoucher\b",
+    ),
     ("poster", r"\bposter\b|\bflyer\b|\bbanner\b|\b(?:book|album|magazine) cover\b"),
 )
 
 
 def named_genres(prompt: str) -> Iterator[tuple[str, re.Match[str]]]:
-    """Each genre that a prompt names, and where in the prompt on one line."""
+    """Each genre that a prompt names, in the order of the prompt, and where in it on one line."""
     plain = " ".join(prompt.split())
     # A longer prompt is no chart, and patterns take long on hostile words.
     if len(plain) > MAX_GENRE_CHARS:
         return
-    for name, pattern in GENRES:
-        if found := re.search(pattern, plain, re.IGNORECASE):
-            yield name, found
+    named = [
+        (found.start(), place, name, found)
+        for place, (name, pattern) in enumerate(GENRES)
+        if (found := re.search(pattern, plain, re.IGNORECASE))
+    ]
+    for _, _, name, found in sorted(named, key=lambda one: one[:2]):
+        yield name, found

@@ -103,11 +103,8 @@ def parse_prompt(prompt: str) -> ParsedPrompt:
     parts = split(prompt)
     parser = _Parser(words=parts.words)
     parser.run()
-    texts, rest = parts.quoted[:1], parts.quoted[1:]
-    quoted = [
-        *(WordUse(words=text, state="drawn", shown="a sign") for text in texts),
-        *(WordUse(words=text, state="left out") for text in rest),
-    ]
+    texts = parts.quoted
+    quoted = [WordUse(words=text, state="drawn", shown="a sign") for text in texts]
     return ParsedPrompt(
         things=tuple(parser.things),
         scene=parser.scene(),
@@ -156,6 +153,9 @@ class _Parser(msgspec.Struct):
         while self.at < len(self.words):
             self.at += self._take_phrase() or self._take_word()
         self._drop_modifiers()
+        if self.relation == "on" and self.words[-1] == "top" and len(self.things) > 1:
+            # "a sign with a bird on top"
+            self.things[-1] = replace(self.things[-1], relation=Relation("on", 0))
 
     def scene(self) -> Scene:
         """The scene, as far as the prompt names it."""

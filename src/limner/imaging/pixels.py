@@ -108,10 +108,15 @@ def convert(
     if cover is not None and cover != picture.size:
         check_pixels(cover, max_pixels=limits.max_pixels)
         picture = ImageOps.fit(picture, cover, Image.Resampling.LANCZOS)
-    return _encode(picture, to)
+    return encode(picture, to)
 
 
-def _encode(picture: Image.Image, to: OutputFormat) -> bytes:
+def encode(picture: Image.Image, to: OutputFormat) -> bytes:
+    """Encode a picture in a format, without metadata.
+
+    Raises:
+        ImageTooLarge: an edge is too long for the format.
+    """
     # Pillow would write the original's comments, and its profile, which is no longer right.
     picture.info.clear()
     if to == "png":

@@ -37,6 +37,7 @@ from limner.imaging.process import (
 )
 from limner.imaging.provenance import INSTALL_C2PA, Manifest, has_c2pa
 from limner.imaging.svg import Asset
+from limner.imaging.transform import Transformed, TransformRequest
 from limner.thread_pool import ThreadPool
 
 T = TypeVar("T")
@@ -147,6 +148,17 @@ class Imaging:
             job = _RunningJob(self._workers, header, data, without_worker=without_worker)
             reply = await self._run(job, self._threads)
         return _value(reply, Fitted), reply.payload
+
+    async def transform(self, data: Source, request: TransformRequest) -> tuple[Transformed, bytes]:
+        """Crop, turn, scale, mark or compress the picture, as the request says.
+
+        Raises:
+            ImageError: as `verify`; or the background that is to be cut out is not flat.
+            InputInvalid: a part lies outside the picture.
+            ImageTooLarge: the result is over a limit, or does not fit into its bytes.
+        """
+        reply = await self._do("transform", data, request=msgspec.to_builtins(request))
+        return _value(reply, Transformed), reply.payload
 
     async def mask(self, data: Source, *, size: tuple[int, int], way: MaskWay) -> bytes:
         """Turn a drawn mask into a PNG of that size, which marks pixels the way a service expects.

@@ -36,6 +36,8 @@ from limner.imaging.sandbox import (
 )
 from limner.imaging.svg import Asset
 from limner.imaging.svg.renderer import render, resolve
+from limner.imaging.transform import TransformRequest
+from limner.imaging.transform.steps import transform
 
 _MAX_MESSAGE_CHARS = 300
 
@@ -177,6 +179,12 @@ def _fit(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:
     return {"value": msgspec.to_builtins(fitted)}, data
 
 
+def _transform(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:
+    request = msgspec.convert(job["request"], TransformRequest)
+    made, data = transform(payload, request, limits=limits)
+    return {"value": msgspec.to_builtins(made)}, data
+
+
 def _mask(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:
     size, way = tuple(job["size"]), job["way"]
     if job["region"] is None:
@@ -201,6 +209,7 @@ JOBS: JobTable = {
     "preview": _preview,
     "render_svg": _render_svg,
     "fit": _fit,
+    "transform": _transform,
     "mask": _mask,
     "measure": _measure,
     "ocr_page": _ocr_page,

@@ -87,6 +87,8 @@ def is_drawn_here(tx: Transaction, handle: str) -> bool:
         record = _record(row)
         if record.is_drawn_from_words:
             return True
+        if record.lineage.get("untrusted"):
+            return False
         wanted = record.parent
     return False
 

@@ -24,6 +24,7 @@ from limner.imaging.facts import MaskWay
 from limner.imaging.fit import FIT_VERSION, FitRequest, Fitted, Region
 from limner.imaging.formats import BY_NAME, OutputFormat
 from limner.imaging.pool import Imaging
+from limner.imaging.transform import TransformRequest
 from limner.pictures.labels import own_handle
 from limner.pictures.lineage import (
     Lineage,
@@ -158,6 +159,27 @@ class Pictures:
             sink.write(data)
             made = {"made": to if cover is None else "cover"}
             return await self.take(sink, lineage=made, parent=picture)
+
+    async def transform(
+        self, picture: Picture, request: TransformRequest, *, untrusted: bool
+    ) -> tuple[Picture, tuple[str, ...]]:
+        """Make a new picture from one, and say what the caller should know about it.
+
+        It is ``untrusted`` if the request may repeat content from outside.
+
+        Raises:
+            ImageError: the request is impossible.
+            InputInvalid: a part lies outside the picture.
+            StorageError: the picture's bytes are missing, or the new ones cannot be stored.
+        """
+        made, data = await self._imaging.transform(
+            lambda: self._blobs.read(picture.handle), request
+        )
+        with self.sink() as sink:
+            sink.write(data)
+            lineage = {"made": "transform", **({"untrusted": True} if untrusted else {})}
+            new = await self.take(sink, lineage=lineage, parent=picture)
+        return new, made.notes
 
     async def give(self, picture: Picture, request: FitRequest) -> tuple[Fitted, bytes]:
         """Fit a picture for a model: what was changed, and the bytes to send.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -20,6 +21,8 @@ SIZES: dict[TextSize, float] = {
     "title": 2.1,
     "huge": 3.2,
 }
+_CURRENCIES = tuple("$€£¥₹")
+_SHORT_UNITS = ("", "%", "k", "K", "M", "B", "bn", "°", "°C", "°F")
 # The baseline of a line, in parts of the font size from its top.
 _BASELINE = 0.93
 _ANCHORS: dict[Align, tuple[Literal["start", "middle", "end"], float]] = {
@@ -184,13 +187,23 @@ class Brush(msgspec.Struct, frozen=True, kw_only=True):
         return box.below(lines.height + self.style.base * 0.5)
 
 
-def format_number(value: float | None, unit: str = "") -> str:
-    """A number as people write it: whole numbers without a point, currency before, % after."""
+def format_number(value: float | None, unit: str = "", *, thousands: bool = False) -> str:
+    """A number as people write it: a currency before it ($3), a short unit after it (3%, 3M)."""
     if value is None:
         return ""
     text = f"{value:.10g}" if abs(value) < 1e15 else f"{value:.3e}"
     if "e" in text and abs(value) < 1e15:
         text = f"{value:.6f}".rstrip("0").rstrip(".") if abs(value) < 1 else f"{value:.0f}"
-    if unit in ("$", "€", "£", "¥", "₹"):
-        return f"-{unit}{text[1:]}" if text.startswith("-") else f"{unit}{text}"
-    return f"{text}%" if unit == "%" else text
+    if thousands and re.fullmatch(r"-?\d{4,}(?:\.\d+)?", text):
+        whole, point, rest = text.partition(".")
+        text = f"{int(whole):,}{point}{rest}"
+    if not is_attached(unit):
+        return text
+    sign, after = (unit[0], unit[1:]) if unit[0] in _CURRENCIES else ("", unit)
+    return f"-{sign}{text[1:]}{after}" if text.startswith("-") else f"{sign}{text}{after}"
+
+
+def is_attached(unit: str) -> bool:
+    """Whether a unit is written at each number, and not beside the axis."""
+    after = unit[1:] if unit[:1] in _CURRENCIES else unit
+    return bool(unit) and after in _SHORT_UNITS

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from limner.errors import InputInvalid
-from limner.rendering.brush import Brush, Rect, format_number
+from limner.rendering.brush import Brush, Rect, format_number, is_attached
 from limner.rendering.canvas import closed, mix, number
 from limner.rendering.colours import parse_colour, readable_on
 from limner.rendering.elements import (
@@ -21,7 +21,6 @@ from limner.rendering.elements import (
     ScatterPlot,
 )
 
-_ATTACHED_UNITS = ("$", "€", "£", "¥", "₹", "%")
 _MAX_LABELLED_POINTS = 40
 _STEPS = (1, 2, 2.5, 5, 10)
 
@@ -200,7 +199,7 @@ def _value_scale(chart: Chart, data: ChartData, *, stacked: bool) -> Scale:
 
 def _plot_area(chart: Chart, data: ChartData, brush: Brush, box: Rect, scale: Scale) -> Rect:
     base = brush.style.base
-    ticks = [format_number(tick, chart.unit) for tick in scale.ticks]
+    ticks = [_text(chart, tick) for tick in scale.ticks]
     left = max(brush.width(tick, "small") for tick in ticks) + base * 0.8
     left += base * 1.4 if _y_title(chart) else 0
     band = (box.width - left) / max(len(data.labels), 1)
@@ -231,9 +230,18 @@ def _plot_area(chart: Chart, data: ChartData, brush: Brush, box: Rect, scale: Sc
 
 
 def _y_title(chart: Chart) -> str:
-    if not chart.unit or chart.unit in _ATTACHED_UNITS:
+    if not chart.unit or is_attached(chart.unit):
         return chart.y_label
     return f"{chart.y_label} ({chart.unit})" if chart.y_label else chart.unit
+
+
+def _text(chart: Chart, value: float | None) -> str:
+    return format_number(value, chart.unit, thousands=chart.thousands)
+
+
+def _is_sketch(chart: Chart) -> bool:
+    """Whether a chart shows no numbers: it only stands for a chart, as on the draft of a screen."""
+    return not chart.show_values and bool(chart.labels) and not any(chart.labels)
 
 
 def _draw_grid(chart: Chart, brush: Brush, plot: Rect, scale: Scale) -> None:
@@ -242,14 +250,15 @@ def _draw_grid(chart: Chart, brush: Brush, plot: Rect, scale: Scale) -> None:
         brush.canvas.line(
             f"M{number(plot.x)} {number(y)}H{number(plot.right)}", brush.style.theme.line, 1
         )
-        brush.line(
-            plot.x - brush.style.base * 0.5,
-            y,
-            format_number(tick, chart.unit),
-            "small",
-            align="end",
-            color=brush.style.theme.muted,
-        )
+        if not _is_sketch(chart):
+            brush.line(
+                plot.x - brush.style.base * 0.5,
+                y,
+                _text(chart, tick),
+                "small",
+                align="end",
+                color=brush.style.theme.muted,
+            )
 
 
 def _category_height(labels: Sequence[str], brush: Brush, band: float) -> float:
@@ -304,7 +313,7 @@ def _bars(
             top, bottom = sorted((_y(plot, scale, start), _y(plot, scale, end)))
             color = colors[place % len(colors)] if colors else row.color
             wide = share if stacked else share * 0.92
-            yield Rect(x, top, wide, bottom - top), format_number(value, chart.unit), color
+            yield Rect(x, top, wide, bottom - top), _text(chart, value), color
 
 
 def _label_bar(brush: Brush, bar: Rect, text: str, color: str, *, inside: bool) -> None:
@@ -344,7 +353,7 @@ def _draw_lines(chart: Chart, data: ChartData, brush: Brush, plot: Rect, scale: 
                 ]
                 is_low = bool(near) and all(y > other + base * 0.2 for other in near)
                 at = y + base * 0.95 if is_low else y - base * 0.95
-                brush.line(x, at, format_number(value, chart.unit), "small", bold=True)
+                brush.line(x, at, _text(chart, value), "small", bold=True)
 
 
 def _draw_horizontal(chart: BarChart, data: ChartData, brush: Brush, box: Rect) -> None:
@@ -362,7 +371,7 @@ def _draw_horizontal(chart: BarChart, data: ChartData, brush: Brush, box: Rect) 
         brush.canvas.line(
             f"M{number(x)} {number(plot.y)}V{number(plot.bottom)}", brush.style.theme.line, 1
         )
-        text = format_number(tick, chart.unit)
+        text = _text(chart, tick)
         brush.line(x, plot.bottom + base * 0.9, text, "small", color=brush.style.theme.muted)
     band = plot.height / len(data.labels)
     share = band * 0.72 / (1 if chart.stacked else len(data.rows))
@@ -385,7 +394,7 @@ def _draw_horizontal(chart: BarChart, data: ChartData, brush: Brush, box: Rect) 
                 share if chart.stacked else share * 0.92,
             )
             brush.panel(bar, row.color, radius=0 if chart.stacked else base * 0.15)
-            text = format_number(value, chart.unit)
+            text = _text(chart, value)
             if chart.show_values and chart.stacked:
                 brush.line(*bar.middle, text, "small", bold=True, color=readable_on(row.color))
             elif chart.show_values:
@@ -417,7 +426,7 @@ def _draw_scatter(chart: ScatterPlot, data: ChartData, brush: Brush, box: Rect) 
             y = _y(plot, scale, y_value)
             brush.canvas.ellipse(x, y, base * 0.42, base * 0.42, row.color, fill_opacity="0.85")
             if labelled:
-                text = f"{format_number(x_value)}, {format_number(y_value, chart.unit)}"
+                text = f"{format_number(x_value)}, {_text(chart, y_value)}"
                 end = x + base + brush.width(text, "small") > box.right
                 side: tuple[float, str] = (-0.7, "end") if end else (0.7, "start")
                 brush.line(
@@ -443,8 +452,7 @@ def _draw_pie(chart: PieChart, data: ChartData, brush: Brush, box: Rect) -> None
     colors = [parse_colour(color, field="colors") for color in chart.colors]
     colors = colors or list(brush.style.theme.series)
     texts = [
-        f"{label}  {format_number(value, chart.unit)}"
-        for label, value in zip(data.labels, values, strict=False)
+        f"{label}  {_text(chart, value)}" for label, value in zip(data.labels, values, strict=False)
     ]
     legend = min(max(brush.width(text, "body") for text in texts) + base * 2.2, box.width * 0.5)
     radius = max(min((box.width - legend) / 2, box.height / 2) - base * 0.5, base)

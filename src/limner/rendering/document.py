@@ -68,8 +68,12 @@ def parse_document(source: str) -> Document:
         raise InputInvalid(syntax_error(source), field="source") from error
 
 
-def draw_document(document: Document, size: tuple[int, int] | None = None) -> RenderedDocument:
+def draw_document(
+    document: Document, size: tuple[int, int] | None = None, *, largest_text: float = 1.0
+) -> RenderedDocument:
     """Draw a document. Its own size counts if none is given.
+
+    A document with little content may have larger text than usual, up to ``largest_text`` times.
 
     Raises:
         InputInvalid: it is too much for one picture, or an element of it is wrong.
@@ -92,7 +96,7 @@ def draw_document(document: Document, size: tuple[int, int] | None = None) -> Re
         )
     style = Style(theme=theme, base=1.0, font=page.font, ink=ink)
     width, height = size or _own_size(page, style)
-    brush = _fitting_brush(page, style, width, height)
+    brush = _fitting_brush(page, style, width, height, largest_text)
     box = Rect(0, 0, width, height)
     fill = brush.canvas.fade(*colors) if len(colors) > 1 else colors[0]
     brush.canvas.rect(*box, fill)
@@ -140,11 +144,11 @@ def _within(edge: int) -> int:
     return max(64, min(edge, MAX_EDGE))
 
 
-def _fitting_brush(page: Page, style: Style, width: int, height: int) -> Brush:
+def _fitting_brush(page: Page, style: Style, width: int, height: int, largest: float) -> Brush:
     """A brush whose text is as large as the page has room for."""
     canvas, notes = Canvas(width, height), list[str]()
     box = Rect(0, 0, width, height)
-    base = math.sqrt(width * height) / _TEXT_SHARE
+    base = math.sqrt(width * height) / _TEXT_SHARE * largest
 
     def brush_for(scale: float) -> Brush:
         sized = msgspec.structs.replace(style, base=base * scale)

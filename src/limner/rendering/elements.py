@@ -170,6 +170,7 @@ class Chart(DocumentElement, frozen=True, kw_only=True):
     x_label: Words = ""
     y_label: Words = ""
     show_values: bool = True
+    thousands: bool = False
     colors: Annotated[list[Colour], Meta(max_length=40)] = []
 
 

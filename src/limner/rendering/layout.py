@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
+
 from limner.rendering.brush import Brush, Rect
 from limner.rendering.charts import draw_chart
 from limner.rendering.colours import parse_colour, readable_on
@@ -26,6 +28,7 @@ from limner.rendering.elements import (
     ScatterPlot,
     SequenceDiagram,
     Spacer,
+    TextBlock,
     Timeline,
 )
 from limner.rendering.sequences import draw_sequence, measure_sequence
@@ -130,7 +133,10 @@ def _on_ground(container: Container, brush: Brush, box: Rect) -> Brush:
             base * (0.6 if is_card else 0.3) if container.radius is None else container.radius
         )
         brush.panel(box, fill, radius=round_by, stroke=border)
-        brush = brush.with_style(ink=readable_on(colors[-1], dark=theme.ink, light="#ffffff"))
+        ink = readable_on(colors[-1], dark=theme.ink, light="#ffffff")
+        if container.background is not None:
+            theme = msgspec.structs.replace(theme, background=colors[-1])
+        brush = brush.with_style(ink=ink, theme=theme)
     return brush.with_style(ink=parse_colour(container.color)) if container.color else brush
 
 
@@ -177,6 +183,10 @@ def _weight(child: DocumentElement) -> float:
         return child.grow
     if child.height is not None or (isinstance(child, AssetPicture) and child.size is not None):
         return 0.0
+    if isinstance(child, RowBox):
+        # The shares of its children are shares of its width.
+        below = (msgspec.structs.replace(one, grow=None) for one in child.children)
+        return 1.0 if any(map(_weight, below)) else 0.0
     if isinstance(child, Container):
         return 1.0 if any(_weight(below) for below in child.children) else 0.0
     return 1.0 if _drawing(child).flexible else 0.0
@@ -195,6 +205,7 @@ def _row_widths(row: RowBox, brush: Brush, width: float) -> list[float]:
             for child, wide in zip(row.children, fixed, strict=True)
         ]
     left = max(room - sum(wide or 0 for wide in fixed), 1.0)
+    fixed = _widths_of_texts(row, brush, fixed, left)
     shares = [
         (child.grow or 1.0) if wide is None else 0.0
         for child, wide in zip(row.children, fixed, strict=True)
@@ -203,6 +214,22 @@ def _row_widths(row: RowBox, brush: Brush, width: float) -> list[float]:
         left * share / sum(shares) if wide is None else wide
         for wide, share in zip(fixed, shares, strict=True)
     ]
+
+
+def _widths_of_texts(
+    row: RowBox, brush: Brush, fixed: list[float | None], left: float
+) -> list[float | None]:
+    """Give each text the width of its words, if one is wider than an equal share of the room."""
+    pairs = list(zip(row.children, fixed, strict=True))
+    texts = [child for child, wide in pairs if wide is None and child.grow is None]
+    if not all(isinstance(child, TextBlock) for child in texts) or fixed.count(None) != len(texts):
+        return fixed
+    needs = [measure(child, brush, left)[0] for child in texts]
+    spare = left - sum(needs)
+    if not texts or spare < 0 or max(needs) <= left / len(texts):
+        return fixed
+    widths = iter(need + spare / len(texts) for need in needs)
+    return [next(widths) if wide is None else wide for wide in fixed]
 
 
 def _is_compact(child: DocumentElement) -> bool:

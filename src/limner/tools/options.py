@@ -1,4 +1,4 @@
-"""The keywords of `generate`, `edit`, `render` and `inspect`, for type checkers.
+"""The keywords of `generate`, `edit`, `render`, `transform` and `inspect`, for type checkers.
 
 Made by scripts/reference.py from the Structs of arguments: run `make format` after a change.
 """
@@ -11,6 +11,7 @@ from typing import Literal, TypedDict
 
 from limner.imaging.fit import Region
 from limner.pictures.request import Progress
+from limner.rendering.marks import Mark
 from limner.tools.base import Question
 from limner.tools.image_input import ImageInput
 
@@ -120,6 +121,40 @@ class RenderOptions(CallHooks, total=False):
     size: str | None
     output_path: str | Path | None
     output_format: Literal["png", "jpeg", "webp", "svg"] | None
+    overwrite: bool | None
+
+
+class TransformOptions(CallHooks, total=False):
+    """The keywords of `transform`.
+
+    Attributes:
+        crop: The part to keep, in pixels of the original.
+        rotate: Degrees clockwise.
+        flip: horizontal or vertical.
+        resize: WIDTHxHEIGHT; WIDTHx or xHEIGHT in proportion; or 50%.
+        pad: Pixels to add on each side, or the WIDTHxHEIGHT to pad to.
+        background: The colour of what is added. Default: transparent.
+        cut_out: Make a flat or checkered background transparent.
+        blur: Parts to make unreadable, in pixels of the original.
+        marks: Boxes, arrows and numbered points to draw over it.
+        max_bytes: Compress to at most this size, as 200kB or 1.5MB.
+        format: png, jpeg or webp. Default: by output_path, else as the original.
+        output_path: File path to save it. Default: a new file in limner's folder.
+        overwrite: Replace an existing file at output_path.
+    """
+
+    crop: Region | None
+    rotate: float | None
+    flip: Literal["horizontal", "vertical"] | None
+    resize: str | None
+    pad: str | None
+    background: str | None
+    cut_out: bool | None
+    blur: Sequence[Region] | None
+    marks: Sequence[Mark] | None
+    max_bytes: str | None
+    format: Literal["png", "jpeg", "webp"] | None
+    output_path: str | Path | None
     overwrite: bool | None
 
 

@@ -30,7 +30,6 @@ from limner.errors import (
     ReachDenied,
     StorageError,
 )
-from limner.imaging.formats import OutputFormat
 from limner.imaging.provenance import has_manifest
 from limner.money.paid_call import PaidCall
 from limner.pictures.labels import Label, is_copy, labelled
@@ -41,17 +40,11 @@ from limner.providers.specs import ILLUSTRATOR
 from limner.storage.files import write_new, write_numbered
 from limner.storage.incoming_files import IncomingFile
 from limner.storage.os_errors import disk_errors
-from limner.storage.temp_file import Source
+from limner.storage.temp_file import Source, Spliced
 from limner.tools.planning import Plan
 
 PNG = "image/png"
 SUFFIXES = {PNG: ".png", "image/jpeg": ".jpg", "image/webp": ".webp"}
-FORMAT_OF_SUFFIX: Mapping[str, OutputFormat] = {
-    ".png": "png",
-    ".jpg": "jpeg",
-    ".jpeg": "jpeg",
-    ".webp": "webp",
-}
 
 
 class OutputBytes(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +58,17 @@ class OutputBytes(msgspec.Struct, frozen=True, kw_only=True):
     def suffix(self) -> str:
         """The suffix of the file."""
         return ".svg" if self.is_svg else SUFFIXES[self.picture.mime]
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of the file; with a label it is larger than the picture."""
+        match self.source:
+            case bytes():
+                return len(self.source)
+            case Spliced():
+                return self.picture.size_bytes + len(self.source.inserted)
+            case _:
+                return self.picture.size_bytes
 
 
 Write = Callable[[OutputBytes], Path]
@@ -202,6 +206,29 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
         )
         with disk_errors(doing="read", path=path):
             return OutputBytes(picture=picture, source=labelled(path, label, picture.mime))
+
+    async def derived_bytes(self, picture: Picture) -> OutputBytes:
+        """The bytes to write to the file of a picture that was made from another.
+
+        If a provider drew that one, the file still says so.
+
+        Raises:
+            StorageError: the bytes of the picture are gone or damaged.
+        """
+        family = await self.pictures.family(picture.handle)
+        origin: Mapping[str, object] = {} if family is None else family.master.lineage
+        path = await asyncio.to_thread(self.pictures.checked_path, picture)
+        if not self.metadata or "provider" not in origin:
+            return OutputBytes(picture=picture, source=path)
+        service, prompt, model = (str(origin.get(key)) for key in ("provider", "prompt", "model"))
+        is_illustrated = service == ILLUSTRATOR.name
+        label = Label(
+            prompt=prompt,
+            model=f"{service}/{model}",
+            handle=picture.handle,
+            source_type="algorithmicMedia" if is_illustrated else "trainedAlgorithmicMedia",
+        )
+        return OutputBytes(picture=picture, source=labelled(path, label, picture.mime))
 
     def write(
         self,

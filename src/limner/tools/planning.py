@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -16,21 +15,18 @@ from msgspec.structs import replace
 from limner.catalogue.images import ImageModel, Needs, Size
 from limner.catalogue.prices import Quote
 from limner.content import Picture
-from limner.errors import NANO_PER_USD, InputInvalid, NotFound, OutputExists, ReachDenied
+from limner.errors import NANO_PER_USD, InputInvalid
 from limner.imaging.formats import OutputFormat
 from limner.imaging.limits import DEFAULT_LIMITS
 from limner.pictures.request import MAX_SEED, ImageRequest
 from limner.providers.base import ProviderSpec
 from limner.providers.choice import Choice, DrawingNeeds, choose
-from limner.storage.files import check_new
 from limner.tools.base import ApprovalPolicy, ToolContext
-from limner.tools.consent import approve_write
 from limner.tools.drawing_arguments import Order
-from limner.tools.file_lookup import plain_path
+from limner.tools.output_target import OutputTargets
 from limner.tools.sources import SourceLoader
 
 DEFAULT_SIZE = Size(1024, 1024)
-SOME_NAME = "new.png"
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,7 +80,7 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
     specs: Callable[[], Mapping[str, ProviderSpec]]
     key_of: Callable[[str], str | None]
     approval: ApprovalPolicy
-    generated: Path
+    targets: OutputTargets
 
     async def plan(self, order: Order, context: ToolContext, *, today: date) -> Plan:
         """Decide, and check everything that can be checked for free.
@@ -114,8 +110,9 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
                 f"{model.title} takes {model.max_prompt_chars:,}",
                 field="prompt",
             )
-        target = await self._target(order, context)
-        replaces = await self._replaced(target, order, context)
+        output = await self.targets.check(
+            arguments.output_path, context, overwrite=arguments.overwrite
+        )
         request = _request(order, model, model.nearest_size(needs.size))
         if model.edit is not None and sources:
             fitted = await self.sourcing.fit(sources, model.edit)
@@ -127,9 +124,9 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
             request=request,
             choice=choice,
             quote=quote_of(request, model),
-            target=target,
-            overwrite=arguments.overwrite and (context.reach.by_person or replaces is not None),
-            replaces=replaces,
+            target=output.path,
+            overwrite=output.overwrite,
+            replaces=output.replaces,
             n=arguments.n,
             parents=tuple(source.handle for source in sources),
             output_format=order.output_format,
@@ -137,63 +134,6 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
             untrusted=not await self.sourcing.are_drawn_here(sources, mask),
             after_untrusted=context.has_read_untrusted,
         )
-
-    async def _target(self, order: Order, context: ToolContext) -> Path | None:
-        arguments = order.arguments
-        if arguments.output_path is None:
-            # The name is chosen when the picture is there. Check now that one can be written.
-            await asyncio.to_thread(check_new, self._some_name(context), overwrite=True)
-            return None
-        text = plain_path(arguments.output_path, field="output_path")
-        path = await approve_write(text, context, self.approval, generated=self.generated)
-        if path.is_dir():
-            await asyncio.to_thread(check_new, path / SOME_NAME, overwrite=True)
-            return path
-        if text.endswith(("/", os.sep)):
-            raise InputInvalid(
-                f"there is no folder {text!r}",
-                field="output_path",
-                hint="Make the folder, or leave out the slash at the end.",
-            )
-        await asyncio.to_thread(check_new, path, overwrite=arguments.overwrite)
-        return path
-
-    async def _replaced(
-        self, target: Path | None, order: Order, context: ToolContext
-    ) -> str | None:
-        """The picture that a model replaces: it may replace only what limner drew.
-
-        Raises:
-            OutputExists: the file is something else.
-        """
-        if target is None or not order.arguments.overwrite or context.reach.by_person:
-            return None
-        if target.is_dir():  # the file gets a new name
-            return None
-        try:
-            replaced = await self.sourcing.pictures.find_made(target)
-        except NotFound:
-            return None
-        if replaced is None:
-            raise OutputExists(
-                f"{str(target)!r} is already there, and limner did not draw it. A model may "
-                "replace only pictures that limner drew.",
-                hint="Choose another path. The user can replace the file.",
-            )
-        return replaced
-
-    def _some_name(self, context: ToolContext) -> Path:
-        """A name in the folder of generated pictures, if the caller may write there."""
-        try:
-            return context.reach.resolve_write(self.generated / SOME_NAME, cwd=context.cwd)
-        except ReachDenied as denied:
-            if not context.reach.read_only:
-                denied.message = (
-                    "output_path is required: this agent may not write in the folder of "
-                    "generated pictures."
-                )
-                denied.args = (denied.message,)
-            raise
 
 
 def quote_of(request: ImageRequest, model: ImageModel) -> Quote:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from pathlib import PurePath
 from typing import Annotated, ClassVar, Literal
 
@@ -20,7 +20,8 @@ from limner.tools.built_in.image_generate import GenerateArguments
 from limner.tools.declaration import PathText
 from limner.tools.drawing_arguments import DrawingDefaults, order_for
 from limner.tools.generation import ImageGenerator
-from limner.tools.output_file import FORMAT_OF_SUFFIX, GeneratedImage
+from limner.tools.output_file import GeneratedImage
+from limner.tools.output_target import format_of
 
 Compile = Callable[[str, SourceFormat | None, Size | None], Awaitable[CompiledSource]]
 """Compiles the text of a source, in a format or the one it looks like, at a size or its own."""
@@ -29,7 +30,6 @@ Resolve = Callable[[CompiledSource], Awaitable[bytes]]
 """Makes an SVG file of a compiled source, with the ready-made pictures in it."""
 
 FileFormat = Literal["png", "jpeg", "webp", "svg"]
-FILE_FORMATS: Mapping[str, FileFormat] = {**FORMAT_OF_SUFFIX, ".svg": "svg"}
 HelpTopic = Literal["charts", "diagrams", "pages", "svg", "formats"]
 _MAX_DESCRIBED_CHARS = 200
 
@@ -130,7 +130,7 @@ class SourceRenderer(msgspec.Struct, frozen=True, kw_only=True):
 def _file_format(arguments: RenderArguments) -> FileFormat:
     """The format that is asked for, or else the one that the file's name ends with."""
     path = PurePath(arguments.output_path or "")
-    named = FILE_FORMATS.get(path.suffix.lower())
+    named: FileFormat | None = "svg" if path.suffix.lower() == ".svg" else format_of(str(path))
     chosen = arguments.output_format
     if chosen and named and chosen != named:
         raise InputInvalid(

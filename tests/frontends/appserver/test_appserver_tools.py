@@ -192,7 +192,14 @@ async def test_the_model_is_offered_tools_of_both_forms_and_not_the_hidden_ones(
     async with stage.piped() as client:
         await client.turn(await client.start(dynamicTools=legacy), "hi")
     names = [tool["name"] for tool in stage.bodies[0]["tools"]]
-    ours = ["image_generate", "image_edit", "image_render", "inspect_image", "asset_search"]
+    ours = [
+        "image_generate",
+        "image_edit",
+        "image_render",
+        "image_transform",
+        "inspect_image",
+        "asset_search",
+    ]
     ours.append("image_recall")
     assert names == [*ours, "plain", "ui__shown", "tool_search"]
     plain = stage.bodies[0]["tools"][len(ours)]
@@ -371,7 +378,13 @@ async def test_tools_can_be_changed_and_ours_turned_off(stage: Stage) -> None:
         await client.turn(thread, "three")
         await client.request("thread/resume", threadId=thread, dynamicTools=[function("newer")])
         await client.turn(thread, "four")
-    ours = ["image_generate", "image_render", "inspect_image", "asset_search"]
+    ours = [
+        "image_generate",
+        "image_render",
+        "image_transform",
+        "inspect_image",
+        "asset_search",
+    ]
     offered = [[tool["name"] for tool in body["tools"]] for body in stage.bodies]
     assert offered == [[*ours, "old"], [*ours, "new"], [*ours, "new"], [*ours, "newer"]]
     assert (changed, told) == ({}, [{"threadId": thread, "names": ["new"]}])

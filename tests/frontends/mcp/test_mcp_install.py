@@ -623,9 +623,20 @@ def test_an_entry_can_be_printed_for_any_client(user: User) -> None:
     assert json.loads(printed) == {
         "mcpServers": {"limner": {"command": json.loads(LIMNER), "args": ["mcp"]}}
     }
-    goose = user.install("goose", "--print")
-    assert goose.text.startswith("extensions:\n  limner:\n    type: stdio\n")
+    goose = user.install("goose", "--print", "--name", "pictures")
+    assert goose.text.startswith("extensions:\n  pictures:\n    type: stdio\n    name: pictures\n")
     assert _names(user.home) == ["site"]
+
+
+def test_an_installation_in_the_cache_of_uvx_is_started_by_uvx(
+    user: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "CACHEDIR.TAG").touch()
+    monkeypatch.setenv("UV", "/usr/bin/uv")
+    assert json.loads(user.install("--print").text)["mcpServers"]["limner"]["args"] == ["mcp"]
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "archive-v0" / "x"))
+    printed = json.loads(user.install("--print").text)
+    assert printed["mcpServers"]["limner"] == {"command": "/usr/bin/uvx", "args": ["limner", "mcp"]}
 
 
 @pytest.mark.parametrize(
@@ -646,16 +657,30 @@ def test_doctor_says_what_is_wrong_with_an_entry(
 
 
 def test_doctor_says_that_a_file_is_broken_or_that_there_is_no_entry(user: User) -> None:
-    assert (user.doctor().status, "run limner mcp install" in user.doctor().text) == (1, True)
+    none = user.doctor()
+    assert (none.status, none.text) == (1, "No client has limner. Run limner mcp install CLIENT.")
+    assert user.doctor("zed").text == "Zed has no limner. Run limner mcp install zed."
     user.has(".cursor/mcp.json", "{")
     broken = user.doctor("cursor")
     assert (broken.status, broken.value["checks"][0]["ok"]) == (1, False)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("client", ["claude-code", "codex", "opencode", "goose"])
-def test_doctor_starts_the_server_as_each_client_would(user: User, client: str) -> None:
-    user.install(client)
-    done = user.doctor(client)
-    assert done.status == 0, done.text
-    assert "answers with 9 tools" in done.text
+def test_doctor_says_that_no_call_works_with_these_settings(user: User) -> None:
+    user.install("codex")
+    user.has(".limner/config.toml", '[budget]\nday_usd = "much"\n')
+    done = user.doctor("codex")
+    assert done.status == 1
+    assert "no call works" in done.text
+    assert "budget.day_usd must be an amount in dollars" in done.text
+
+
+def test_doctor_finds_limner_under_every_name(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The project's file is the user's own there.
+    monkeypatch.chdir(user.home)
+    gone = {"command": "/no/such/limner", "args": ["mcp"]}
+    other = {"command": "npx", "args": ["other"]}
+    servers = {"pictures": gone, "drawings": gone, "other": other}
+    user.has(".cursor/mcp.json", json.dumps({"mcpServers": servers}))
+    details = [one["detail"] for one in user.doctor().value["checks"]]
+    assert ["'pictures'" in details[0], "'drawings'" in details[1], len(details)] == [True, True, 2]

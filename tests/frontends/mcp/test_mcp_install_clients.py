@@ -11,13 +11,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from tests.ecosystem.agents import AGENTS
 from tests.servers.components import needs
 
 import limner
 from limner.frontends.mcp import install
 from limner.frontends.mcp.clients import AS_MODULE, CLIENTS, ClientSetup
+from limner.frontends.mcp.offers import compiled
 
 ROOT = Path(limner.__file__).parents[2]
+PAGES = ROOT / "docs" / "guides" / "clients"
 HOME, CWD = Path("/home/ada"), Path("/srv/site")
 COMMAND = "/usr/local/bin/limner"
 
@@ -149,19 +152,56 @@ def test_variables_are_named_but_not_the_folder_that_is_given() -> None:
     ]
 
 
+def _console(name: str) -> list[str]:
+    page = (PAGES / f"{name}.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```console\n(.*?)```", page, re.DOTALL)
+    return [line.removeprefix("$ ") for line in block.splitlines()]
+
+
 @pytest.mark.parametrize("name", CLIENTS)
-def test_the_guide_shows_what_install_writes(name: str) -> None:
+def test_the_page_of_a_client_shows_what_install_writes(name: str) -> None:
     client = CLIENTS[name]
-    page = (ROOT / "docs" / "guides" / "mcp-clients.md").read_text(encoding="utf-8")
-    section = page.split(f"## {client.title}\n")[1].split("\n## ")[0]
-    assert f"$ limner mcp install {name}\n" in section
-    (shown,) = re.findall(r"```(?:json|toml|yaml)\n(.*?)```", section, re.DOTALL)
+    page = (PAGES / f"{name}.md").read_text(encoding="utf-8")
+    assert page.startswith(f"# {client.title}\n")
+    install, doctor, *own = _console(name)
+    assert (install, doctor) == (f"limner mcp install {name}", f"limner mcp doctor {name}")
+    # `make ecosystem` runs the list of each agent that it can install.
+    assert own == [f"{agent.program} mcp list" for agent in AGENTS if agent.client == name][:1]
+    (shown,) = re.findall(r"```(?:json|toml|yaml)\n(.*?)```", page, re.DOTALL)
     assert shown == client.snippet("limner", client.entry([COMMAND]))
+
+
+def test_every_client_has_a_page_and_the_index_names_it() -> None:
+    index = (PAGES / "index.md").read_text(encoding="utf-8")
+    assert {path.stem for path in PAGES.glob("*.md")} == {"index", *CLIENTS}
+    rows = re.findall(r"^\| \[(.*?)\]\((.*?)\.md\) \| `limner mcp install (.*?)` \|$", index, re.M)
+    assert rows == [(client.title, name, name) for name, client in CLIENTS.items()]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CLIENTS)
+def test_the_commands_of_a_page_set_the_client_up(name: str, tmp_path: Path) -> None:
+    env = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "HOME": str(tmp_path)}
+    place = ClientSetup(system=sys.platform, env=env, home=tmp_path, cwd=tmp_path)
+    printed: list[str] = []
+    for words in map(str.split, _console(name)[:2]):
+        command = [sys.executable, *AS_MODULE, *words[1:]]
+        done = subprocess.run(
+            command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        printed.append(done.stdout)
+    file = str(CLIENTS[name].files["user"](place))
+    assert [file in text for text in printed] == [True, True]
+    assert f"answers with {len(compiled().tools)} tools" in printed[1]
 
 
 def test_the_registry_s_description_is_of_this_version() -> None:
     described = json.loads((ROOT / "server.json").read_text(encoding="utf-8"))
     version = limner.__version__
+    assert re.fullmatch(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+", described["name"])
+    # The registry reads from the package's own page that the name belongs to it.
+    assert f"<!-- mcp-name: {described['name']} -->" in (ROOT / "README.md").read_text("utf-8")
     assert len(described["description"]) <= 100
     assert described["version"] == version
     assert described["packages"] == [

@@ -21,6 +21,7 @@ HINTS = {
     "image_generate": (False, True, False, True),
     "image_edit": (False, True, False, True),
     "image_render": (False, True, False, False),
+    "image_transform": (False, True, False, False),
     "inspect_image": (True, False, False, True),
     "asset_search": (False, False, False, False),
     "image_fit": (True, False, True, False),

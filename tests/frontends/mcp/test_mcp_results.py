@@ -7,7 +7,7 @@ import io
 import json
 import random
 from collections.abc import AsyncGenerator
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from PIL import Image
@@ -17,6 +17,7 @@ from limner import Limner
 from limner.content import Picture
 from limner.frontends.mcp.protocol import SESSION_REVISIONS, STATELESS, ConnectedClient
 from limner.frontends.mcp.results import MAX_BYTES, MAX_EDGE, Results
+from limner.settings.values import PictureForm
 from limner.tools.base import ToolResult
 
 
@@ -26,7 +27,7 @@ async def lim(studio: Studio) -> AsyncGenerator[Limner]:
         yield lim
 
 
-def results(lim: Limner, form: Literal["inline", "path", "none"] | None = None) -> Results:
+def results(lim: Limner, form: PictureForm | None = None) -> Results:
     return Results(pictures=lim.pictures, block_images=False, form=form)
 
 
@@ -179,15 +180,19 @@ async def test_where_pictures_are_kept_from_models_the_words_say_so(lim: Limner)
     assert "images.block_images" in result["content"][1]["text"]
 
 
-@pytest.mark.parametrize("form", ["path", "none"])
-async def test_pictures_can_be_left_out_of_results(
-    lim: Limner, form: Literal["path", "none"]
-) -> None:
+async def test_pictures_can_be_left_out_of_results(lim: Limner) -> None:
     picture = await taken(lim, encoded(Image.new("RGB", (64, 64), "red")))
-    result = await results(lim, form=form).write(answer(picture, path="a.png"), ANY)
-    file = {"type": "text", "text": f"The picture is in the file {lim.pictures.path(picture)}"}
-    value = {"type": "text", "text": '{"path": "a.png"}'}
-    assert result["content"] == ([value, file] if form == "path" else [value])
+    file = f"The picture is in the file {lim.pictures.path(picture)}"
+    cases: list[tuple[PictureForm, dict[str, str]]] = [
+        ("none", {"image": picture.handle}),
+        ("path", {"path": "a.png"}),
+        ("path", {"image": picture.handle}),
+    ]
+    found: list[list[str]] = []
+    for form, value in cases:
+        result = await results(lim, form=form).write(answer(picture, **value), ANY)
+        found.append([block["text"] for block in result["content"][1:]])
+    assert found == [[], [], [file]]
 
 
 @pytest.mark.parametrize("revision", [*SESSION_REVISIONS, STATELESS])

@@ -114,8 +114,8 @@ async def test_a_result_has_only_what_the_revision_has(studio: Studio, revision:
     ("message", "code"),
     [
         ({"method": "tools/list"}, -32600),
-        ({"method": "server/discover"}, -32601),
-        ({"method": "tasks/get", "params": {"taskId": "x"}}, -32601),
+        ({"method": "server/discover"}, -32602),
+        ({"method": "tasks/get", "params": {"taskId": "x"}}, -32602),
         ({"method": "nothing"}, -32601),
         ({"method": "initialize", "params": {"protocolVersion": "2025-11-25"}}, -32602),
         ({"method": "initialize", "params": [1]}, -32602),
@@ -148,6 +148,16 @@ async def test_a_request_that_stands_alone_needs_no_session(studio: Studio) -> N
     about = (listed["resultType"], listed["ttlMs"], listed["cacheScope"])
     assert about == ("complete", 3_600_000, "public")
     assert listed["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "limner"
+
+
+async def test_a_request_that_stands_alone_learns_which_field_it_lacks(studio: Studio) -> None:
+    async with talking(studio) as talk:
+        alone = await talk.ask("server/discover")
+        await talk.greet(SESSION_REVISIONS[-1])
+        in_session = await talk.ask("server/discover")
+    lacks = f"params._meta lacks {' and '.join(ALONE)}"
+    assert alone["error"] == {"code": -32602, "message": lacks}
+    assert in_session["error"]["code"] == -32601
 
 
 async def test_one_revision_may_send_several_messages_in_an_array(studio: Studio) -> None:

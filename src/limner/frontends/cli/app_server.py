@@ -17,7 +17,7 @@ from limner.frontends.cli.output import CommandResult
 EXAMPLE = """\
 examples:
   limner app-server
-  limner app-server --listen ws://127.0.0.1:4500          with /healthz and /readyz
+  limner app-server --listen ws://127.0.0.1:4500          needs limner[websocket]
   limner app-server --listen unix://                      a socket in limner's folder
   limner --config budget.day_usd=5 app-server             --config may stand in front, as in Codex
   limner app-server generate-json-schema --out schemas    the messages, for code generators

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar, get_origin
+from typing import Any, TypeVar, get_args, get_origin
 
 import msgspec
 
@@ -114,12 +114,13 @@ def _action(argument: Argument, parse: Callable[[str], Any] | None) -> dict[str,
         # Not as `choices` of argparse: the words are read with the other arguments of the call.
         return {"metavar": f"{{{','.join(argument.choices)}}}"}
     how: dict[str, Any] = {"metavar": argument.extra.get("metavar", argument.name.upper())}
+    is_list = get_origin(argument.plain) is tuple and "separator" not in argument.extra
+    if is_list:
+        how |= {"action": "append", "default": []}
     if parse is not None:
         return how | {"type": parse}
-    if argument.plain is RegionArgument:
-        return {"metavar": "X,Y,WIDTH,HEIGHT", "type": region}
-    if get_origin(argument.plain) is tuple and "separator" not in argument.extra:
-        return how | {"action": "append", "default": []}
+    if RegionArgument in (argument.plain, *(get_args(argument.plain) if is_list else ())):
+        return how | {"metavar": "X,Y,WIDTH,HEIGHT", "type": region}
     return how
 
 

@@ -23,7 +23,7 @@ from limner.storage.backup import write_backup
 EXAMPLE = """\
 examples:
   limner backup limner-2026-11-16.tar
-  limner backup /mnt/disk/limner.tar --overwrite --json
+  limner backup ~/limner.tar --overwrite --json
 """
 
 

@@ -16,6 +16,7 @@ import shutil
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -27,8 +28,10 @@ from limner.frontends.cli.output import CommandResult
 from limner.frontends.cli.terminal import Waiting, wait_for
 from limner.illustrator import assets
 from limner.imaging.limits import Protections
+from limner.models.registry import EYES
 from limner.pictures.repair import SAMPLE, HomeRepair, Tell
 from limner.pictures.request import Progress
+from limner.providers.base import ProviderSpec
 from limner.providers.specs import load_provider_plugins
 from limner.settings import load_with_sources
 from limner.settings.trust import PROJECT_FILE
@@ -54,6 +57,7 @@ EXTRAS = {
     "c2pa": "c2pa",
     "telemetry": "opentelemetry",
 }
+READ_TEXT = "pip install 'limner[eyes]'"
 LISTED = 20
 _WORDS = {True: "ok  ", False: "FAIL", None: "none"}
 PR_GET_DUMPABLE = 3
@@ -111,6 +115,7 @@ async def _examine(args: Namespace) -> CommandResult:
     except SettingsError as error:
         return _result([*findings, _failed("settings", error)], extras)
     async with lim, waiting.shown():
+        usable = _usable(lim)
         if args.repair:
             extras["repair"] = await lim.repairer.repair(tell=tell)
         for name, check in CHECKS.items():
@@ -120,7 +125,27 @@ async def _examine(args: Namespace) -> CommandResult:
         # Without the database the pictures are not known, and its own check says why.
         if all(one.ok for one in findings if one.name == "database"):
             findings.append(await _checked("pictures", _pictures(lim, args, tell, extras)))
-    return _result(findings, extras)
+    return _result(findings, extras, usable=usable)
+
+
+def _usable(lim: Limner) -> str:
+    """Who draws, looks and talks here now, in one line; empty if that cannot be found out."""
+    with suppress(LimnerError):
+        draws = [spec.name for spec in _services(lim) if spec.key(lim.keys.get) is not None]
+        looks = lim.looking.find_model().model.name
+        talks = lim.models.resolve_conversation_model().model.name
+        return f"works now: {draws[0]} draws, {looks} looks, {talks} talks" if draws else ""
+    return ""
+
+
+def _services(lim: Limner) -> list[ProviderSpec]:
+    """The providers that `auto` may choose if they have their key."""
+    today = lim.clock().date()
+    return [
+        spec
+        for spec in lim.specs.values()
+        if not spec.named_only and any(not model.is_retired(today) for model in spec.models)
+    ]
 
 
 class _Missing(Exception):
@@ -136,9 +161,12 @@ async def _checked(name: str, check: Awaitable[str]) -> HealthCheck:
         return _failed(name, error)
 
 
-def _result(findings: list[HealthCheck], extras: Mapping[str, Any]) -> CommandResult:
+def _result(
+    findings: list[HealthCheck], extras: Mapping[str, Any], *, usable: str = ""
+) -> CommandResult:
     healthy = all(finding.ok is not False for finding in findings)
-    lines = [f"{_WORDS[finding.ok]}  {finding.name:10}  {finding.detail}" for finding in findings]
+    lines = [usable] if usable else []
+    lines += [f"{_WORDS[finding.ok]}  {finding.name:10}  {finding.detail}" for finding in findings]
     if (repair := extras.get("repair")) is not None:
         lines = [*_repair_lines(repair), *lines]
     lines += [
@@ -279,12 +307,7 @@ async def _assets(_: Limner) -> str:
 
 
 async def _providers(lim: Limner) -> str:
-    today = lim.clock().date()
-    current = [
-        spec
-        for spec in lim.specs.values()
-        if not spec.named_only and any(not model.is_retired(today) for model in spec.models)
-    ]
+    current = _services(lim)
     usable = [spec.name for spec in current if spec.key(lim.keys.get) is not None]
     keys = [spec.key_env for spec in current if spec.name not in usable and spec.key_env]
     missing = " or ".join(dict.fromkeys(keys))
@@ -298,7 +321,9 @@ async def _vision(lim: Limner) -> str:
     if unknown:
         hint = "`limner models --vision` lists the models."
         raise UserError(" ".join(map(str, unknown)), code="NO_MODEL", hint=hint)
-    return f"{lim.looking.find_model().model.name} looks at pictures"
+    name = lim.looking.find_model().model.name
+    no_text = name == EYES and find_spec(EXTRAS["eyes"]) is None
+    return f"{name} looks at pictures" + ("; to read text: " + READ_TEXT if no_text else "")
 
 
 async def _plugins(_: Limner) -> str:

@@ -10,7 +10,7 @@ from limner.frontends.cli.output import CommandResult
 from limner.tools.built_in.image_edit import EditArguments
 
 EXAMPLE = """\
-examples:
+with a key:
   limner edit photo.jpg "make it dusk, keep the people as they are"
   limner edit room.png "a red sofa" --region 400,300,500,260 --out red.png
   limner edit shirt.png "put the logo on it" --reference logo.png --reference style.png

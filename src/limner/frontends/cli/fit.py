@@ -16,7 +16,6 @@ from limner.display_text import clean_line
 from limner.dollars import format_usd
 from limner.errors import LimnerError, UserError
 from limner.frontends.cli.arguments import add_flags, flags_of
-from limner.frontends.cli.generate import format_of
 from limner.frontends.cli.output import CommandResult, failure
 from limner.frontends.cli.terminal import Waiting, wait_for
 from limner.pictures.fitting import FittedImage
@@ -24,6 +23,7 @@ from limner.pictures.request import Progress
 from limner.storage.files import write_new
 from limner.tools.declaration import arguments_of
 from limner.tools.image_fit import FitArguments
+from limner.tools.output_target import format_of
 
 EXAMPLE = """\
 examples:

@@ -22,7 +22,7 @@ from limner.imaging.formats import BY_MIME, OutputFormat
 from limner.tools.built_in.image_generate import GenerateArguments
 from limner.tools.drawing_arguments import NO_OPTIONS, CallerOptions, DrawingArguments
 from limner.tools.generation_tool import as_value
-from limner.tools.output_file import FORMAT_OF_SUFFIX
+from limner.tools.output_target import format_of
 from limner.tools.picture_set import PictureSet
 from limner.tools.planning import Plan
 
@@ -30,19 +30,16 @@ EXAMPLE = """\
 examples:
   limner generate "a watercolor painting of a mountain lake at dawn"
   limner generate "a fox under the moon" --size 1024x1792 --quality hd --out fox.png
-  limner generate "a sticker of a robot" --background transparent --count 4
+  limner generate "a sticker of a robot" --count 4
   limner generate "a banner of hills" --size 16:9 --out banner.webp
   limner generate "a pie chart of votes: Ada 40, Grace 35, Alan 25"
   limner generate "a robot" --dry-run
   limner generate - < prompt.txt
   limner generate --svg poster.svg --out poster.png
+
+with a key:
+  limner generate "a sticker of a robot" --background transparent
 """
-# Formats that people name and that limner does not write.
-UNWRITABLE = frozenset(
-    {".gif", ".bmp", ".tif", ".tiff", ".avif", ".heic", ".heif", ".ico", ".jxl", ".svg", ".pdf"}
-)
-
-
 HELPS = {
     "output_path": "where to save the picture; default: a new file in limner's folder",
     "overwrite": "replace an existing file",
@@ -105,24 +102,6 @@ def output_format_of(out: str | None, chosen: OutputFormat | None) -> OutputForm
             hint="Leave out --format, or give the file another name.",
         )
     return chosen or named or "png"
-
-
-def format_of(out: str) -> OutputFormat | None:
-    """The format that the name of a file asks for; None if it asks for none, or is a folder's.
-
-    Raises:
-        UserError: limner does not write that format.
-    """
-    path = Path(out)
-    suffix = path.suffix.lower()
-    if out.endswith(("/", os.sep)) or path.is_dir():
-        return None
-    if suffix in UNWRITABLE:
-        raise UserError(
-            f"limner does not write {suffix[1:].upper()} files",
-            hint="Give the file a name with .png, .jpg or .webp at its end.",
-        )
-    return FORMAT_OF_SUFFIX.get(suffix)
 
 
 def draw(

@@ -21,6 +21,8 @@ examples:
   limner inspect screenshot.png "What does the error say?"
   limner inspect before.png after.png "What has changed?"
   limner inspect plan.png --region 2400,100,800,600 "Which rooms are these?"
+
+with a key:
   limner inspect receipt.jpg --schema receipt.json "Read the receipt." --json
   limner inspect photo.jpg --model anthropic/claude-sonnet-5-5 "Where was this taken?"
 """

@@ -21,6 +21,7 @@ COMMANDS = {
     "generate": "draw a picture from words",
     "edit": "change a picture, or draw from pictures",
     "render": "draw a chart, a diagram, a page or an SVG document exactly as written",
+    "transform": "crop, scale, mark, blur, cut out, convert or compress a picture, for free",
     "inspect": "ask a question about pictures",
     "fit": "make pictures ready for models, and say what it costs to send them",
     "show": "what a picture is, where it comes from and what was made from it",
@@ -83,8 +84,14 @@ class Parser(ArgumentParser):
         self._as_json = "--json" in words
 
     def error(self, message: str) -> NoReturn:
-        """Exit with status 2, and print what is wrong."""
-        self.fail(message, f"See: {self.prog} --help")
+        """Exit with status 2, and print what is wrong; if something is missing, an example too."""
+        lines = (self.epilog or "").splitlines()
+        example = next((line.strip() for line in lines if line.startswith(f"  {self.prog}")), None)
+        if example is None or not message.startswith("the following arguments are required"):
+            self.fail(message, f"See: {self.prog} --help")
+        choices = [str(one) for action in self._actions for one in action.choices or ()]
+        what = f"say what to do: {', '.join(choices)}" if " action" in message else message
+        self.fail(what, f"For example: {example.split('   ')[0]}\n  See: {self.prog} --help")
 
     def fail(self, message: str, hint: str) -> NoReturn:
         """Exit with status 2, and print what is wrong and what to do."""

@@ -8,7 +8,7 @@ from typing import get_args
 from limner.client import Limner
 from limner.errors import UserError
 from limner.frontends.cli.arguments import add_flags, read_flags
-from limner.frontends.cli.generate import HELPS, decode_text, format_of, read_file
+from limner.frontends.cli.generate import HELPS, decode_text, read_file
 from limner.frontends.cli.output import CommandResult
 from limner.frontends.cli.preview import show, shows_pictures
 from limner.frontends.cli.terminal import Waiting, ask, wait_for
@@ -46,8 +46,6 @@ def run(args: Namespace) -> CommandResult:
         raise UserError("give a document", hint="For example: limner render sales.json")
     text = decode_text(read_file(args.source), "the document")
     arguments = read_flags(RenderArguments, args, source=text)
-    if arguments.output_path and not arguments.output_path.lower().endswith(".svg"):
-        format_of(arguments.output_path)  # refuses a name that asks for another format
 
     async def work() -> CommandResult:
         waiting = Waiting()

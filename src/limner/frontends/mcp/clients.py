@@ -71,7 +71,7 @@ class ClientSetup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """How a client starts the server: the words of the command, and variables.
+    """How a client starts the server: the words of the command, variables, and its name there.
 
     The client sets the variables of ``env``, and passes on those that ``passed_on`` names.
     """
@@ -79,6 +79,7 @@ class Launch:
     words: Sequence[str]
     env: Mapping[str, str]
     passed_on: Collection[str] = ()
+    name: str = "limner"
 
 
 def _usual(launch: Launch, **more: Any) -> dict[str, Any]:
@@ -118,7 +119,7 @@ def _goose(launch: Launch) -> dict[str, Any]:
     program, *arguments = launch.words
     return {
         "type": "stdio",
-        "name": "limner",
+        "name": launch.name,
         "description": "Draw, edit and look at pictures",
         "cmd": program,
         "args": arguments,
@@ -166,6 +167,7 @@ class McpClient:
         *,
         home: Path | None = None,
         variables: Collection[str] = (),
+        name: str = "limner",
     ) -> dict[str, Any]:
         """Return the entry that makes the client start limner's server.
 
@@ -173,11 +175,13 @@ class McpClient:
             command: the command line that starts limner.
             home: limner's home folder, if it is not the default.
             variables: the environment variables that the client passes on to the server.
+            name: the name of the server.
         """
         env = {} if home is None else {HOME: str(home)}
         if self.waits:
             env[ANSWER] = str(ANSWER_S)
-        return self.shape(Launch(words=[*command, "mcp"], env=env, passed_on=variables))
+        words = [*command, "mcp"]
+        return self.shape(Launch(words=words, env=env, passed_on=variables, name=name))
 
     def snippet(self, name: str, entry: Mapping[str, Any]) -> str:
         """Return a complete configuration that contains only this entry."""

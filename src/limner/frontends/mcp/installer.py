@@ -34,6 +34,7 @@ T = TypeVar("T")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _SHOWN_COLUMNS = 200
 ADD_TIMEOUT_S = 60.0
+CACHE_TAG = "CACHEDIR.TAG"
 KEYS_HINT = (
     "The client may not pass on keys of your shell: limner keys set OPENAI_API_KEY stores one."
 )
@@ -129,6 +130,7 @@ class _Task:
                 variables=(
                     _passed_on(place.env) if with_variables and client.hides_variables else ()
                 ),
+                name=args.name,
             ),
             dry_run=args.dry_run,
         )
@@ -208,7 +210,7 @@ def _printed(args: Namespace) -> CommandResult:
     # Most other clients take the entry of Claude Desktop.
     client = CLIENTS[args.client or "claude-desktop"]
     place = ClientSetup.here()
-    entry = client.entry(_launcher(), home=place.variable(HOME))
+    entry = client.entry(_launcher(), home=place.variable(HOME), name=args.name)
     snippet = client.snippet(args.name, entry)
     return CommandResult(value={"entry": entry, "snippet": snippet}, text=snippet.rstrip("\n"))
 
@@ -220,6 +222,10 @@ def _passed_on(environment: Mapping[str, str]) -> set[str]:
 
 def _launcher() -> list[str]:
     """Return the command line that starts this installation of limner from any folder."""
+    uv = os.environ.get("UV")
+    if uv and any((folder / CACHE_TAG).is_file() for folder in Path(sys.prefix).parents):
+        # uvx made this environment in its cache, and may delete it.
+        return [str(Path(uv).with_name("uvx")), "limner"]
     try:
         files = distribution("limner").files or []
     except PackageNotFoundError:

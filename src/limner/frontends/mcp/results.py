@@ -70,9 +70,11 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
         if form == "none":
             return []
         if form == "path":
-            paths = [str(self.pictures.path(one)) for one in shown]
+            # The text of a tool that wrote a file has its path.
+            unnamed: Sequence[Picture] = () if '"path":' in result.value else shown
             return [
-                {"type": "text", "text": f"The picture is in the file {path}"} for path in paths
+                {"type": "text", "text": f"The picture is in the file {self.pictures.path(one)}"}
+                for one in unnamed
             ]
         encoded: dict[str, ModelPicture] = {}
         omitted: dict[str, str] = {}

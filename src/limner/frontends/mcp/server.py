@@ -200,7 +200,8 @@ class McpServer:
         if method == "initialize" and session.takes_initialize:
             session.client = protocol.opening_client(params)
             return _greeting(session.client)
-        is_stateless = protocol.is_stateless(params)
+        is_new = session.client is None and method in _ONLY_STATELESS
+        is_stateless = is_new or protocol.is_stateless(params)
         client = protocol.stateless_client(params) if is_stateless else session.client
         serve = (_STATELESS_METHODS if is_stateless else _SESSION_METHODS).get(method)
         if serve is None:
@@ -348,3 +349,4 @@ _STATELESS_METHODS: Mapping[str, _Serve] = {
     "tasks/update": _task,
     **_BOTH,
 }
+_ONLY_STATELESS = _STATELESS_METHODS.keys() - _SESSION_METHODS.keys()

@@ -74,7 +74,7 @@ class AlbumPicture(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def called(name: str) -> AlbumPicture:
-    """The picture of a name that somebody wrote: a handle or a path."""
+    """The picture of a name in a message: a handle or a path."""
     bare = name.removeprefix(HANDLE_URL)
     if _HANDLE.fullmatch(bare):
         return AlbumPicture(handle=bare)
@@ -111,11 +111,11 @@ class Album(msgspec.Struct, frozen=True, kw_only=True):
         return self.pictures[self.by_mention[-1]] if self.by_mention else None
 
     def newest_two(self) -> tuple[AlbumPicture, ...]:
-        """The last two, in the order they came; fewer where there are no two."""
+        """The last two, in the order they came; fewer if there are no two."""
         return tuple(self.pictures[number] for number in sorted(self.by_mention[-2:]))
 
     def at(self, number: int) -> AlbumPicture | None:
-        """By its place, from 0, or from the end where that is negative."""
+        """By its place, from 0, or from the end if that is negative."""
         is_there = -len(self.pictures) <= number < len(self.pictures)
         return self.pictures[number] if is_there else None
 

@@ -1,6 +1,6 @@
 """A conversation that must be summarized -> the requests of the user and the pictures.
 
-The notes about pictures are those that `hearing` reads again, so that a conversation that was
+The notes about pictures are those that `transcript` reads again, so that a conversation that was
 summed up goes on with its pictures.
 """
 

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
-
-import msgspec
 
 from limner.models.offline import phrases
 
-
-class DrawIntent(msgspec.Struct, frozen=True, kw_only=True):
-    """A picture is to be drawn; an empty prompt means that nobody said of what.
-
-    ``options`` are further arguments, for a tool that takes them.
-    """
-
-    prompt: str
-    options: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
+Drawing = tuple[str, dict[str, Any]]
+"""A prompt, empty if nothing says of what, and further arguments for a tool that takes them."""
 
 
-def read_draw(words: str) -> DrawIntent | None:
-    """What is to be drawn, or None where nothing is."""
+def read_draw(words: str) -> Drawing | None:
+    """What is to be drawn, or None if the words do not ask for a picture."""
     strong = phrases.STRONG.match(words)
     weak = None if strong else phrases.WEAK.match(words)
     opening = strong or weak
@@ -35,17 +26,30 @@ def read_draw(words: str) -> DrawIntent | None:
         options |= _manner(frame["manner"].lower()) | _count(frame["count"])
         rest = rest[frame.end() :]
     prompt, more = _without_options(rest)
-    return DrawIntent(prompt=prompt, options=options | more)
+    return prompt, options | more
+
+
+def read_idea(words: str) -> Drawing | None:
+    """The same for words that only name a thing, as "a cat on a bicycle" or "logo for a bakery"."""
+    names = (phrases.STARTS_GENRE, phrases.STARTS_SCENE)
+    is_idea = _is_drawable(words) or any(name.match(words) for name in names)
+    return _without_options(words) if is_idea else None
+
+
+def drawn_size(words: str) -> dict[str, Any]:
+    """What is said of the size of a document."""
+    size = phrases.SIZE.search(words)
+    return {} if size is None else {"size": f"{size['width']}x{size['height']}"}
 
 
 def without_place(words: str) -> tuple[str, str | None]:
-    """The words without where to save a picture, and that place."""
+    """The words without the file for the picture, and that file."""
     rest, saved = _cut(phrases.SAVE, words, _is_place)
     return rest.strip(" ,;."), None if saved is None else _path(saved["path"])
 
 
 def _is_drawable(words: str) -> bool:
-    """Whether what somebody wants made is likely a picture."""
+    """Whether the thing is likely one for a picture."""
     thing = phrases.STARTS_THING.match(words)
     if thing is None:
         return False
@@ -64,13 +68,11 @@ def _manner(manner: str) -> dict[str, Any]:
 
 
 def _count(word: str | None) -> dict[str, Any]:
-    if word is None:
-        return {}
-    count = phrases.NUMBERS.get(word.lower()) or (int(word) if word.isdecimal() else 1)
+    count = phrases.count_of(word)
     return {"n": count} if count > 1 else {}
 
 
-def _without_options(words: str) -> tuple[str, dict[str, Any]]:
+def _without_options(words: str) -> Drawing:
     """The prompt alone, and what was said of the size and the quality."""
     options: dict[str, Any] = {}
     words, size = _cut(phrases.SIZE, words)

@@ -1,9 +1,9 @@
-"""The prompt of a picture and a change to it -> the prompt of the changed picture."""
+"""The prompt or the size of a picture and a change to it -> that of the changed picture."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from limner.models.offline import phrases
 
@@ -50,13 +50,20 @@ _MAKE_IT = re.compile(
     r"(?:again\s+|look\s+|be\s+|but\s+)*(?P<rest>.+)",
     re.IGNORECASE,
 )
+_KIND_OF_IT = re.compile(
+    rf"(?:make|draw|create|do|design)\s+(?P<kind>an?\s+.+?)\s+(?:of|from|out of)\s+{_IT}",
+    re.IGNORECASE,
+)
 _LEADS = r"(?:,?\s*\b(?:with|and|wearing|holding|beside|near|next to|in|on|under)\s+)?"
 _COLOUR_WORD = rf"(?:{'|'.join(sorted(phrases.COLOURS))})"
 
 
 def adapt(prompt: str, change: str) -> str | None:
-    """The prompt after a change; None where what is to go cannot be found in it."""
-    wanted = _IN_IT.sub("", change.strip(" .!,;"))
+    """The prompt after a change; None if the thing to remove is not in it."""
+    whole = change.strip(" .!,;")
+    if (kind := _KIND_OF_IT.fullmatch(whole)) is not None:
+        return f"{kind['kind']} of {prompt}"
+    wanted = _IN_IT.sub("", whole)
     for pattern, rewrite in _REWRITES:
         if (found := pattern.fullmatch(wanted)) is not None:
             adapted = rewrite(prompt, found)
@@ -65,7 +72,7 @@ def adapt(prompt: str, change: str) -> str | None:
     return f"{prompt}, {wanted}"
 
 
-# Each of these gives back None where it is not the one to do it, and nothing where none can.
+# Each returns None if another one may know the change, and an empty text if none can make it.
 
 
 def _recolour(prompt: str, found: re.Match[str]) -> str | None:
@@ -141,3 +148,41 @@ _REWRITES: Sequence[tuple[re.Pattern[str], Callable[[str, re.Match[str]], str | 
     (_MAKE_IT, _make_it),
     (_ADD, _add),
 )
+
+MAX_EDGE = 4_096
+MIN_EDGE = 64
+
+
+def resized(size: tuple[int, int] | None, shape: Mapping[str, str]) -> dict[str, str]:
+    """The size that the words of `phrases.SHAPING` ask for, from the size that a picture has."""
+    width, height = size or (1024, 1024)
+    match [*shape.items()]:
+        case [("shape", word)]:
+            return {"size": phrases.SHAPES[word]}
+        case [("step", word)]:
+            return {"size": _further(width / max(height, 1), phrases.STEPS[word])}
+        case [("scale", word)]:
+            return {"size": _scaled(width, height, phrases.SCALES[word])}
+        case [("size", said)]:
+            digits = "".join(c if c.isdecimal() else " " for c in said).split()
+            return {"size": "x".join(digits)}
+        case [("ratio", said)]:
+            return {"size": said}
+        case _:
+            return {}
+
+
+def _further(ratio: float, step: int) -> str:
+    """The next shape in a direction from the one that is nearest."""
+
+    def distance(number: int) -> float:
+        across, down = map(int, phrases.LADDER[number].split(":"))
+        return abs(across / down - ratio) / (across / down)
+
+    nearest = min(range(len(phrases.LADDER)), key=distance)
+    return phrases.LADDER[min(max(nearest + step, 0), len(phrases.LADDER) - 1)]
+
+
+def _scaled(width: int, height: int, scale: float) -> str:
+    scale = min(scale, MAX_EDGE / max(width, height, 1))
+    return f"{max(MIN_EDGE, round(width * scale))}x{max(MIN_EDGE, round(height * scale))}"

@@ -1,4 +1,4 @@
-"""The words for drawing, looking and changing, as data -> the patterns made of them.
+"""The words that people use for what the rules can do, as data -> the patterns made of them.
 
 Repetitions are bounded, so that no message takes long to read, whatever is in it.
 """
@@ -56,9 +56,14 @@ COLOURS = _set(
     "silver turquoise teal cyan magenta beige navy lime"
 )
 NOT_PICTURES = _set(
-    "list table plan file folder function script program code class test app website page poem "
-    "story song sentence paragraph text summary essay letter email joke recipe report document "
-    "note reminder call sense sure choice decision guess copy backup commit session"
+    "list plan file folder function script program code class test app website poem story song "
+    "sentence paragraph text summary essay letter email joke recipe report document note reminder "
+    "call sense sure choice decision guess copy backup commit session help question thing"
+)
+# What a mistyped first word is compared with.
+VERBS = _set(
+    "draw paint sketch make render generate create show compare describe read check crop rotate "
+    "resize remove add replace save"
 )
 
 
@@ -114,13 +119,46 @@ CLOSING = re.compile(
     re.IGNORECASE,
 )
 THANKS = re.compile(
-    r"(?:ok,? )?(?:many )?(?:thanks|thank you|thx|great|perfect|nice|cool)\b[\s\w,]{0,20}[.!]{0,4}"
+    r"(?:ok,? )?(?:many )?(?:thanks|thank you|thx|great|perfect|nice|cool|wow|awesome|lovely)\b"
+    r"[\s\w,]{0,20}[.!]{0,4}"
 )
+YES_OR_NO = re.compile(r"(?:ok|okay|yes|yep|yeah|no|nope|sure|fine|done|next|go on|continue)[.!]*$")
+LEAVE = re.compile(r"(?:exit|quit|bye|goodbye|good night|leave|stop|q|:q|logout)[.!]*$")
 HELP = re.compile(
-    r"(?:help|(?:what|who) are you\b.{0,30}|what (?:can|do) (?:you|i) (?:do|draw|make|ask|say)\b"
-    r".{0,30}|what is limner|how (?:do|does|can) (?:i|this|it|you|limner) (?:use |work).{0,20}"
-    r"|are you (?:an? )?(?:ai|llm|bot|human|real|language model|robot|model|person)\b.{0,20}"
-    r"|which model (?:are you|is this|do you use|am i).{0,20})[?!.]*"
+    r"(?:help\b.{0,20}|(?:hello|hi|hey|good (?:morning|evening|day)|please|test|limner)\b"
+    r"[\s\w,]{0,20}"
+    r"|(?:what|who) are you\b.{0,30}|what (?:can|do) (?:you|i) (?:do|draw|make|ask|say|type)\b"
+    r".{0,30}|what is limner|how (?:do|does|can) (?:i|this|it|you|limner) (?:use |work|start)"
+    r".{0,20}"
+    r"|are you (?:an? )?(?:ai|llm|bot|human|real|language model|robot|model|person|chatgpt|gpt)\b"
+    r".{0,20}|which model (?:are you|is this|do you use|am i).{0,20})?[?!.]*$"
+)
+ABOUT_KEYS = re.compile(
+    r"(?:how|where|can|could|do|i have|use|set|add|connect|what)\b.{0,60}\b(?:api keys?|openai|"
+    r"chat ?gpt|gpt\b.{0,8}|claude|gemini|(?:language|real|better) model)\b.{0,60}$"
+)
+HOW_TO_WRITE = re.compile(
+    r"how (?:do|can|should|to)(?: i| we| you)? (?:write|make|draw|describe|define) (?:an? )?"
+    r"(?:chart|diagram|page|svg|document|json)s?\b.{0,30}$"
+)
+ASSETS = re.compile(
+    r"(?:search|find|list|look up|look for|which|what|show)(?: me)?(?: for)?(?: all| the| any)? ?"
+    r"(?:assets?|ready-made pictures?|icons?|clip ?art|emojis?)\b"
+    r"(?: (?:of|for|named|called|about|do you have|are there)){0,2}\s?(?P<query>.{0,80})$"
+)
+OPINION = re.compile(r"(?:(?:it|this|that)(?:'s| is| looks?)|i (?:don't|do not|hate)|no,)\b")
+SURPRISE = re.compile(
+    r"(?:surprise me|(?:draw|paint|make|show)(?: me)? (?:something|anything|whatever)(?: \w+)?)$"
+)
+SURPRISES = (
+    "a fox under the moon",
+    "two penguins and a snowman beside a christmas tree",
+    "a mountain lake at dawn",
+    "a cat on a red bicycle on a beach at sunset",
+)
+NOT_ABOUT_PICTURES = re.compile(
+    r"(?:write|compose|translate|code|program|explain|calculate|compute|solve|search|google|play|"
+    r"sing|remind|email|send|call|buy|order|book|install|download|open|run|execute|tell me a)\b"
 )
 
 IT = (
@@ -133,20 +171,41 @@ ORDINAL = re.compile(
 LAST_TWO = re.compile(r"\b(?:(?:the )?(?:last|newest|latest) two|both|these two|the two)\b")
 
 WHERE = re.compile(
-    rf"where (?:is|are) (?:{IT}|they|the files?)(?: saved| stored| now)?[?.]*"
-    r"|where did you (?:save|put|store) .{0,40}"
-    r"|(?:how much|what) (?:did|does|has|was|is|have) .{0,40}\b(?:cost|spent|spend|paid)\b.{0,20}"
+    rf"where (?:is|are) (?:{IT}|they|the files?)(?: saved| stored| now)?[?.]*$"
+    r"|where did you (?:save|put|store) .{0,40}$"
 )
+_PAID = r"(?:cost|costs|spent|spend|paid|pay)"
+COST = re.compile(
+    rf"(?:tell me |say )?(?:how much|what) (?:did|does|do|has|have|was|were|is|will|would) "
+    rf"(?:{IT}|i|we|you|they|all (?:this|that)|everything|drawing|the (?:session|conversation))\b"
+    rf".{{0,30}}\b{_PAID}\b.{{0,20}}$"
+    r"|(?:what(?:'s| is| was) )?(?:the )?(?:total )?(?:costs?|spend|bill)(?: so far| of .{0,40})?$"
+    r"|(?:tell me|show me|show|say) (?:the |what )?(?:it |that |i |we )?(?:have )?"
+    rf"{_PAID}\b.{{0,20}}$"
+    r"|(?:is|was) (?:it|this|that) (?:free|expensive)$|how expensive .{0,40}$"
+)
+LIST = re.compile(
+    r"(?:list|show|which|what)(?: me)?(?: all)?(?: of)?(?: my| the| our)? "
+    r"(?:pictures|images|drawings|files)(?: (?:do|are|have|so|of|did).{0,30})?$"
+)
+DELETE = re.compile(
+    r"(?:delete|erase|trash|remove) (?:it|this|that|them|the (?:picture|image|file)s?"
+    r"|all(?: of them)?|everything)$"
+)
+UNDO = re.compile(r"(?:undo|go back|revert|back)(?: (?:it|that|to the previous one))?$")
 COMPARE = re.compile(
     r"(?:compare|contrast|diff|spot the differences?|(?:what|where) (?:is|are|'s) (?:the )?"
     r"differen|what's (?:the )?differen|how (?:do|does|is|are) .{0,80}\bdiffer"
     r"|(?:are|is|do) (?:they|these|the two|both) .{0,40}\b(?:same|equal|identical|alike)"
     r"|is there (?:a|any) difference)"
 )
-WHICH = re.compile(r"which (?:one|of|is|picture|image|version|do|looks?|has)\b")
+COMPARE_ANY = re.compile(
+    rf"{COMPARE.pattern}|which (?:one|of|is|picture|image|version|do|looks?|has)\b"
+)
 SHOW = re.compile(
-    rf"(?:show|recall|bring back|display|open|pull up|view)(?: me| us)? {IT}(?: (?:once )?again)?"
-    rf"|let me see {IT}(?: again)?|(?:see|look at) {IT} again"
+    rf"(?:(?:show|recall|bring back|display|open|pull up|view)(?: me| us)? {IT}"
+    r"(?: (?:once )?again)?"
+    rf"|let me see {IT}(?: again)?|(?:see|look at) {IT} again)$"
 )
 LOOK = re.compile(
     r"(?:describe|read|look|inspect|examine|analy[sz]e|tell me|transcribe|count|check|caption|"
@@ -161,7 +220,13 @@ QUESTION = re.compile(
 AGAIN = re.compile(
     rf"(?:(?:draw|paint|make|do|try|generate|create|give me|sketch) )?(?:{IT} )?"
     r"(?:again|once more|another(?: one)?|one more|a different one|something else|redo|retry"
-    rf"|redraw {IT}|redo {IT}|try again)(?: differently)?"
+    rf"|redraw {IT}|redo {IT}|try again)(?: differently)?$"
+)
+VARIANTS = re.compile(
+    r"(?:(?:give|make|draw|show|create|generate|do)(?: me| us)? )?"
+    rf"(?:(?P<count>{_COUNT}|some|a few) )?(?:more |other |different )?"
+    r"(?:variant|variation|version|option|alternative)s?"
+    r"(?: of (?:it|this|that|the \w+))?$"
 )
 PIXELS = re.compile(
     r"(?:crop|rotate|flip|mirror|blur|sharpen|brighten|darken|lighten|retouch|upscale|cut out|"
@@ -169,6 +234,7 @@ PIXELS = re.compile(
 )
 CHANGE = re.compile(
     rf"(?:(?:make|draw|do|paint|render|generate|create|turn|have|put) {IT}\b"
+    rf"|(?:make|draw|create|do|design) an? .{{1,60}} (?:of|from|out of) {IT}$"
     rf"|(?:put|place|draw|paint|stick) .{{1,80}} {_PLACE} (?:it|him|her|them)$"
     r"|(?:(?:what|how) about |(?:draw|make|paint|do|try)(?: me)? )?an? \w+ one$"
     r"|(?:it|the .{1,60}) (?:should|must|needs to|has to|could) (?:be|have|get)\b"
@@ -192,8 +258,9 @@ SHAPING = re.compile(
 )
 
 STRONG = re.compile(
-    r"(?:draw|paint|sketch|illustrate|depict|doodle|render|design|imagine|visuali[sz]e)\b"
-    r"(?: (?:me|us))?(?: up)?[\s:,\u2013\u2014-]*",
+    r"(?:(?:draw|paint|sketch|illustrate|depict|doodle|render|design|imagine|visuali[sz]e|plot|"
+    r"zeichne|male|dessine|dibuja|disegna|desenhe|нарисуй)\b|画|畫|描いて)"
+    r"(?:[ -](?:me|us|mir|uns|moi|nous))?(?: up)?[\s:,\u2013\u2014-]*",
     re.IGNORECASE,
 )
 WEAK = re.compile(
@@ -211,7 +278,21 @@ FRAME = re.compile(
     re.IGNORECASE,
 )
 PICTURE_NOUN = re.compile(rf"\b(?:{_PLAIN_NOUN}|{_KIND_NOUN})\b", re.IGNORECASE)
-STARTS_THING = re.compile(rf"(?:an?|another|some|my|our|{_COUNT})\s+(?P<thing>\S.*)", re.IGNORECASE)
+STARTS_THING = re.compile(
+    rf"(?:an?|another|some|my|our|the|{_COUNT})\s+(?P<thing>[^\W\d_].*)", re.IGNORECASE
+)
+# A thing and its place, as in "sunset over the sea".
+STARTS_SCENE = re.compile(
+    r"(?!(?:i|i'm|it|you|we|he|she|they|this|that|there|let|go|tell|give|work|turn|put|come)\b)"
+    r"(?:[^\W\d_'-]{2,30} ){1,3}(?:in|on|at|over|under|with|by|near|beside|behind|above) \S",
+    re.IGNORECASE,
+)
+STARTS_GENRE = re.compile(
+    r"(?:[\w-]{1,30}\s){0,3}(?:chart|graph|plot|diagram|flowchart|timeline|table|poster|logo|icon|badge|"
+    r"sticker|banner|pattern|infographic|qr code|business card|card|wallpaper|mockup|screen)s?\b"
+    r"(?=\s*(?:of|for|with|showing|about|from|saying|that|:|,|$))",
+    re.IGNORECASE,
+)
 
 _JOINT = r"[\s,;.]{0,4}(?:\band\s+)?"
 SAVE = re.compile(
@@ -241,8 +322,23 @@ HD = re.compile(
     r"(?:\s+(?:quality|resolution))?",
     re.IGNORECASE,
 )
+# After "and" only these begin another step: "a cat and a dog" is one picture.
+_NEXT_VERB = (
+    r"(?:describe|tell me|look at|read|inspect|check|compare|show|say|make it|turn it|rotate|crop|"
+    r"resize|draw|paint|render)\b"
+)
 FOLLOW_UP = re.compile(
-    r"[\s,;.!]{0,4}\b(?:and then|then"
-    r"|and(?= (?:describe|tell me|look at|read|inspect|check|compare)\b)) |(?<=[.!;]) ",
+    rf"[\s,;.!]{{0,4}}\b(?:and then|then|after that,?|and(?= {_NEXT_VERB}))[\s,]{{1,4}}"
+    r"|(?<=[.!;?]) ",
     re.IGNORECASE,
 )
+
+
+def count_of(word: str | None) -> int:
+    """The number that a word means; 1 if it is none."""
+    if word is None:
+        return 1
+    few = {"some": 3, "a few": 3}
+    return (
+        NUMBERS.get(word.lower()) or few.get(word.lower()) or (int(word) if word.isdecimal() else 1)
+    )

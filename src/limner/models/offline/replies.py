@@ -7,13 +7,16 @@ from typing import Any, cast
 
 from limner.dollars import format_usd
 from limner.errors import NANO_PER_USD
-from limner.models.offline.album import AlbumPicture
+from limner.models.offline.album import Album, AlbumPicture
 from limner.models.offline.transcript import (
     ABORTED,
     EDIT,
     GENERATE,
     INSPECT,
+    OWN_TOOLS,
     RECALL,
+    RENDER,
+    SEARCH,
     PastAction,
     drawn_in,
 )
@@ -21,6 +24,9 @@ from limner.models.offline.transcript import (
 NAME = "limner/offline"
 IS_A_RULE = f"(This is {NAME}: rules, not a language model.)"
 KEY = "OPENAI_API_KEY"
+MAX_LISTED_TOOLS = 12
+CANNOT_SEE = "limner/eyes cannot see objects"
+TO_CROP = "To cut a part out of a file, type: limner fit FILE --region X,Y,WIDTH,HEIGHT --out PART"
 A_REAL_MODEL = f"For a model that understands, set {KEY}, or store it: limner keys set {KEY}"
 
 # What each tool is good for, with an example.
@@ -28,24 +34,31 @@ _ABILITIES: Mapping[str, Sequence[str]] = {
     GENERATE: (
         'draw: "draw a red robot with a hat, wide, save it as robot.png"',
         'draw it again, changed: "make it wider", "make the robot blue", "add a dog"',
+        'chart: "a bar chart of sales: Q1 12, Q2 18, Q3 9"',
     ),
+    RENDER: ("render: paste SVG, DOT, Mermaid or the JSON of a chart",),
     INSPECT: (
-        'look: "what does it say?", "describe photo.png"',
+        'look: "what does it say?", "which colours are in photo.png?"',
         'compare: "compare a.png and b.png"',
     ),
     EDIT: ('edit a file, with a service that can: "remove the background of photo.png"',),
     RECALL: ('show again: "show the first one again"',),
+    SEARCH: ('find ready-made pictures: "search icons for coffee"',),
 }
 
 
-def introduction(tools: Collection[str], *, lost: bool) -> str:
-    """What this is and can do; ``lost`` where nothing of that was asked for."""
+def introduction(tools: Collection[str], *, instead: str | None = None) -> str:
+    """What this is and can do; ``instead`` is what to type if no rule knows the message."""
     able = [
         example for tool, examples in _ABILITIES.items() if tool in tools for example in examples
     ]
+    others = sorted(set(tools) - OWN_TOOLS)[:MAX_LISTED_TOOLS]
+    if others:
+        able.append(f"call a tool that you name: {', '.join(others)}")
     lines = [
         f"I am {NAME}, a set of rules and not a language model"
-        + (", and no rule of mine fits that." if lost else "."),
+        + ("." if instead is None else ", and no rule of mine fits that."),
+        *([instead] if instead else []),
         *(["I can:", *(f"- {example}" for example in able)] if able else []),
         A_REAL_MODEL,
     ]
@@ -60,25 +73,42 @@ def whereabouts(picture: AlbumPicture) -> str:
     return f"The picture is {picture.name}{known}."
 
 
-def report(deeds: Sequence[PastAction], *, redrawn: bool) -> str:
-    """What was done, in the order it was done."""
-    return "\n\n".join(
-        _told(deed, redrawn=redrawn and not number) for number, deed in enumerate(deeds)
-    )
-
-
-def _told(deed: PastAction, *, redrawn: bool) -> str:
+def report(deed: PastAction, *, redrawn: bool, album: Album) -> str:
+    """What a tool did; ``redrawn`` if the picture is another version of an earlier one."""
     if not deed.ok:
         return _failure(deed)
-    if deed.tool in (GENERATE, EDIT):
-        return _drawn(deed, redrawn=redrawn)
+    if deed.tool in (GENERATE, EDIT, RENDER) and "path" in deed.value:
+        return _drawn(deed, redrawn=redrawn and deed.tool == GENERATE)
     if deed.tool == RECALL:
         handle, size = str(deed.value.get("image", "")), _size(deed.value)
         return (
             f"Here it is again: picture {handle[:12]}{f' ({_dimensions(size)})' if size else ''}."
         )
-    text = deed.value.get("text")
-    return text if isinstance(text, str) else deed.words or "The tool is done."
+    return _passed_on(deed, album)
+
+
+def _passed_on(deed: PastAction, album: Album) -> str:
+    """What a tool answered in words."""
+    value = deed.value
+    if deed.tool == SEARCH:
+        names = _names(value, "names")
+        return f"Ready-made pictures: {', '.join(names)}." if names else "There is none for that."
+    if [*value] == ["images"]:
+        count = len(deed.pictures)
+        return f"{deed.tool} is done and returned {count} picture{'' if count == 1 else 's'}."
+    text = value.get("text", value.get("help"))
+    if not isinstance(text, str):
+        return deed.words or "The tool is done."
+    return "\n\n".join([text, *_known_words(deed, album, text)])
+
+
+def _known_words(deed: PastAction, album: Album, text: str) -> list[str]:
+    """The words that a picture was drawn from, if the look at it did not say what it shows."""
+    orders = [album.find(picture).order or {} for picture in deed.pictures]
+    prompts = [str(order["prompt"]) for order in orders if "prompt" in order]
+    if deed.tool != INSPECT or CANNOT_SEE not in text or not prompts:
+        return []
+    return [f'It was drawn from these words: "{prompts[0]}".']
 
 
 def _failure(deed: PastAction) -> str:
@@ -93,6 +123,8 @@ def _failure(deed: PastAction) -> str:
         sentences.append(_sentence(told["hint"]))
     if told.get("billed"):
         sentences.append(f"It cost {_cost(told.get('cost_usd'))}.")
+    if deed.tool == EDIT and "crop" in str(deed.arguments.get("prompt", "")).lower():
+        sentences.append(TO_CROP)
     return " ".join(sentences)
 
 
@@ -107,6 +139,7 @@ def _drawn(deed: PastAction, *, redrawn: bool) -> str:
         lines.append(f'It is now: "{value.get("prompt_used", "")}".')
     if value.get("account"):
         lines.append(str(value["account"]))
+    lines += _names(value, "notes") if deed.tool == RENDER else []
     failed = value.get("failed")
     if isinstance(failed, list) and failed:
         lines.append(f"{len(cast('list[object]', failed))} could not be drawn.")
@@ -115,7 +148,8 @@ def _drawn(deed: PastAction, *, redrawn: bool) -> str:
 
 def _picture(value: Mapping[str, Any]) -> str:
     size = _size(value)
-    facts = ([_dimensions(size)] if size else []) + [_cost(value.get("cost_usd"))]
+    # A document is always free, and its value has no price.
+    facts = ([_dimensions(size)] if size else []) + [_cost(value.get("cost_usd", 0))]
     return f"{value.get('path')} ({', '.join(facts)})"
 
 
@@ -125,6 +159,11 @@ def _size(value: Mapping[str, Any]) -> tuple[int, int] | None:
         return None
     sides = cast("dict[str, Any]", found)
     return (sides["width"], sides["height"]) if {"width", "height"} <= sides.keys() else None
+
+
+def _names(value: Mapping[str, Any], member: str) -> list[str]:
+    found = value.get(member)
+    return [str(one) for one in cast("list[object]", found)] if isinstance(found, list) else []
 
 
 def _dimensions(size: tuple[int, int]) -> str:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from limner.errors import InputInvalid
 from limner.models.offline.album import Album, AlbumPicture, called
+from limner.models.offline.sources import Document, take_document
 from limner.wires.item_views import (
     ContentPart,
     FunctionCall,
@@ -27,10 +28,15 @@ from limner.wires.item_views import (
 )
 
 GENERATE, EDIT, INSPECT, RECALL = "image_generate", "image_edit", "inspect_image", "image_recall"
+RENDER, SEARCH = "image_render", "asset_search"
+OWN_TOOLS = frozenset({GENERATE, EDIT, INSPECT, RECALL, RENDER, SEARCH})
 ILLUSTRATOR = "illustrator"
 """The provider that draws from words and cannot change a picture."""
 
 ABORTED = "aborted"
+COMMENTARY = "commentary"
+"""The phase of a message that answers some of the open requests, and not the last."""
+
 # No rule needs more than this, and a message may be a whole book.
 MAX_WORDS_CHARS = 8_000
 
@@ -48,7 +54,8 @@ _FENCED = re.compile(r"<(data-[0-9a-f]+)>\n(.*)\n</\1>", re.DOTALL)
 class PastAction(msgspec.Struct, frozen=True, kw_only=True):
     """A tool that was called, and what it answered.
 
-    ``value`` is the JSON object in its words, empty where these are no JSON.
+    ``value`` is the JSON object in its words, empty if these are no JSON. ``pictures`` are those
+    that it made or was asked about.
     """
 
     tool: str
@@ -56,13 +63,26 @@ class PastAction(msgspec.Struct, frozen=True, kw_only=True):
     words: str
     value: Mapping[str, Any]
     ok: bool
+    pictures: tuple[AlbumPicture, ...] = ()
 
 
 class UserRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What the user wants: their words, and the pictures in the same message."""
+    """A message of the user: the words, the pictures and the document in it."""
 
     words: str
     attached: tuple[AlbumPicture, ...] = ()
+    document: Document | None = None
+
+
+class OpenRequest(msgspec.Struct, kw_only=True):
+    """A request that is not answered yet, and what was done about it.
+
+    ``is_told`` if its answer went out already, before a call for a later request.
+    """
+
+    request: UserRequest
+    deeds: list[PastAction] = msgspec.field(default_factory=list[PastAction])
+    is_told: bool = False
 
 
 class Transcript(msgspec.Struct, kw_only=True):
@@ -70,17 +90,25 @@ class Transcript(msgspec.Struct, kw_only=True):
 
     Attributes:
         requests: everything the user asked for, oldest first.
+        open: the requests since the last answer, oldest first: a user may type ahead.
         album: the pictures there are.
-        album_then: the pictures there were when the last request was made.
-        deeds: what was done since then.
+        album_before: the pictures there were before the first open request.
         has_spoken: whether the model has said anything yet.
     """
 
     requests: list[UserRequest] = msgspec.field(default_factory=list[UserRequest])
+    open: list[OpenRequest] = msgspec.field(default_factory=list[OpenRequest])
     album: Album = msgspec.field(default_factory=Album)
-    album_then: Album = msgspec.field(default_factory=Album)
-    deeds: list[PastAction] = msgspec.field(default_factory=list[PastAction])
+    album_before: Album = msgspec.field(default_factory=Album)
     has_spoken: bool = False
+
+
+def call_id_of(number: int, digest: str) -> str:
+    """The id of a call for an open request, so that its output is known to belong to that."""
+    return f"call_{number}_{digest}"
+
+
+_CALL_ID = re.compile(r"call_(\d{1,4})_[0-9a-f]{24}")
 
 
 def listen(items: Iterable[Item]) -> Transcript:
@@ -91,10 +119,14 @@ def listen(items: Iterable[Item]) -> Transcript:
             match view(item):
                 case Message(role="user") as message:
                     _ask(talk, message.parts)
-                case Message(role="assistant"):
+                case Message(role="assistant") as message:
                     talk.has_spoken = True
+                    if message.phase != COMMENTARY:
+                        _close(talk)
                 case FunctionCall() as call:
                     calls[call.call_id] = call
+                    for earlier in talk.open[: _number_of(call.call_id, talk)]:
+                        earlier.is_told = True
                 case FunctionCallOutput() as output:
                     _do(talk, calls.get(output.call_id), output)
                 case _:
@@ -104,19 +136,34 @@ def listen(items: Iterable[Item]) -> Transcript:
     return talk
 
 
+def _number_of(call_id: str, talk: Transcript) -> int:
+    """The open request that a call is for; that of another model is for the last one."""
+    found = _CALL_ID.fullmatch(call_id)
+    last = max(len(talk.open) - 1, 0)
+    return last if found is None else min(int(found[1]), last)
+
+
+def _close(talk: Transcript) -> None:
+    """Nothing is open any more: all was answered, or the user stopped it."""
+    talk.open.clear()
+    talk.album_before = talk.album
+
+
 def _ask(talk: Transcript, parts: Sequence[ContentPart]) -> None:
-    words, attached = _read(parts)
-    words = words[:MAX_WORDS_CHARS]
-    if words.startswith("<"):
+    text, attached = _read(parts)
+    if text.startswith("<") and not text.startswith("<svg"):
         # A program speaks in the user's name, as in a summary: its pictures count, its words not.
-        noted = map(_noted, _NOTE.finditer(words))
+        noted = map(_noted, _NOTE.finditer(text[:MAX_WORDS_CHARS]))
         talk.album = talk.album.with_mentioned((*attached, *noted))
+        _close(talk)
         return
-    if not words and not attached:
+    words, document = take_document(text)
+    if not words.strip() and not attached:
         return
-    talk.album = talk.album_then = talk.album.with_mentioned(attached)
-    talk.requests.append(UserRequest(words=words, attached=attached))
-    talk.deeds.clear()
+    talk.album = talk.album.with_mentioned(attached)
+    request = UserRequest(words=words[:MAX_WORDS_CHARS], attached=attached, document=document)
+    talk.requests.append(request)
+    talk.open.append(OpenRequest(request=request))
 
 
 def _do(talk: Transcript, call: FunctionCall | None, output: FunctionCallOutput) -> None:
@@ -129,9 +176,11 @@ def _do(talk: Transcript, call: FunctionCall | None, output: FunctionCallOutput)
         value=value,
         ok=output.succeeded is not False and "error" not in value and words != ABORTED,
     )
-    talk.deeds.append(deed)
     if deed.ok:
-        talk.album = talk.album.with_mentioned(_shown(deed) or pictures)
+        deed = replace(deed, pictures=_shown(deed) or pictures)
+        talk.album = talk.album.with_mentioned(deed.pictures)
+    if talk.open:
+        talk.open[_number_of(output.call_id, talk)].deeds.append(deed)
 
 
 def _shown(deed: PastAction) -> tuple[AlbumPicture, ...]:
@@ -140,14 +189,14 @@ def _shown(deed: PastAction) -> tuple[AlbumPicture, ...]:
         others: object = deed.arguments.get("paths")
         names = [deed.arguments.get("path"), *_list(others)]
         return tuple(called(name) for name in names if isinstance(name, str) and name)
-    if deed.tool not in (GENERATE, EDIT, RECALL):
+    if deed.tool not in (GENERATE, EDIT, RECALL, RENDER):
         return ()
     made = (_made(one, deed) for one in drawn_in(deed.value))
     return tuple(picture for picture in made if picture.source)
 
 
 def drawn_in(value: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """What a tool says of each picture it made, also where that is only one."""
+    """What a tool says of each picture it made, even if it made only one."""
     several = _list(value.get("pictures"))
     each = [cast("dict[str, Any]", one) for one in several if isinstance(one, dict)]
     return [*each] or [value]
@@ -157,13 +206,14 @@ def _made(one: Mapping[str, Any], deed: PastAction) -> AlbumPicture:
     size: object = one.get("dimensions")
     sides = cast("dict[str, object]", size) if isinstance(size, dict) else {}
     width, height = sides.get("width"), sides.get("height")
-    cost = one.get("cost_usd")
+    cost = one.get("cost_usd", 0.0 if deed.tool == RENDER else None)
     return AlbumPicture(
         handle=_string(one.get("image")),
         path=_string(one.get("path")),
         size=(width, height) if isinstance(width, int) and isinstance(height, int) else None,
         order=deed.arguments if deed.tool == GENERATE else None,
         provider=_string(deed.value.get("provider")),
+        # A document is always free, and its value has no price.
         cost_usd=float(cost) if isinstance(cost, int | float) else None,
     )
 

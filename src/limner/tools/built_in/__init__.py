@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from limner.tools.handles import Handles
     from limner.tools.inspection import Inspector
     from limner.tools.rendering import SourceRenderer
+    from limner.tools.transformation import PictureTransformer
 
 # The main tools come first, the others by name.
-_FIRST = ("image_generate", "image_edit", "image_render", "inspect_image")
+_FIRST = ("image_generate", "image_edit", "image_render", "image_transform", "inspect_image")
 
 
 class ToolParts(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,6 +35,7 @@ class ToolParts(msgspec.Struct, frozen=True, kw_only=True):
     generator: ImageGenerator
     inspector: Inspector
     renderer: SourceRenderer
+    transformer: PictureTransformer
     defaults: DrawingDefaults
     pictures: Pictures
     handles: Handles
