@@ -34,8 +34,8 @@ from pathlib import Path
 from typing import Literal, TypedDict
 
 from limner.imaging.fit import Region
+from limner.imaging.transform import Mark
 from limner.pictures.request import Progress
-from limner.rendering.marks import Mark
 from limner.tools.base import Question
 from limner.tools.image_input import ImageInput
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests.servers.codex_messages import RECORDING
 
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
 DAILY = {"draw", "look_and_measure"}
@@ -39,9 +41,13 @@ def without_others(tmp_path: Path) -> Path:
 def test_the_example_runs_and_makes_a_picture(
     example: Path, tmp_path: Path, without_others: Path
 ) -> None:
+    env = {"HOME": str(tmp_path), "PATH": "", "PYTHONPATH": str(without_others)}
+    if "app-server" in example.read_text():
+        folders = (RECORDING["PYTHONPATH"], str(without_others))
+        env |= {**RECORDING, "PYTHONPATH": os.pathsep.join(folders)}
     done = subprocess.run(
         [sys.executable, "-W", "error", str(example)],
-        env={"HOME": str(tmp_path), "PATH": "", "PYTHONPATH": str(without_others)},
+        env=env,
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from limner.imaging.fit.request import Fitted
     from limner.imaging.png_chunks import PngText
     from limner.imaging.provenance import Ingredient, Manifest
+    from limner.imaging.transform import Mark
     from limner.money.records import LedgerRow, Spend, SpendLine, SpendSums
     from limner.pictures.fitting import FittedImage
     from limner.pictures.gc import FreedSpace
@@ -61,7 +62,6 @@ if TYPE_CHECKING:
     from limner.pictures.request import ImageRequest, Progress, Receipt
     from limner.providers.base import Connection, ProviderSpec
     from limner.providers.choice import Choice
-    from limner.rendering.marks import Mark
     from limner.settings import Settings
     from limner.storage.reach import Reach
     from limner.tools.base import ApprovalPolicy, Question, Tool, ToolCall, ToolContext, ToolResult
@@ -119,7 +119,7 @@ _HOMES = {
     "LimnerError": "limner.errors",
     "Lineage": "limner.pictures.lineage",
     "Manifest": "limner.imaging.provenance",
-    "Mark": "limner.rendering.marks",
+    "Mark": "limner.imaging.transform",
     "Picture": "limner.content",
     "PictureInfo": "limner.tools.picture_info",
     "PictureRecord": "limner.pictures.lineage",

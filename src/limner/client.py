@@ -36,23 +36,6 @@ from limner.settings import Settings
 from limner.storage.blobs import parse_handle
 from limner.storage.reach import Reach
 from limner.tools.base import Question, Tool, ToolContext, answer_no, ignore_progress
-from limner.tools.built_in.image_edit import EditArguments
-from limner.tools.built_in.image_generate import GenerateArguments
-from limner.tools.declaration import arguments_of, read_arguments
-from limner.tools.drawing_arguments import (
-    NO_OPTIONS,
-    CallerOptions,
-    DrawingArguments,
-    DrawingDefaults,
-    Order,
-    order_for,
-)
-from limner.tools.file_lookup import find_file
-from limner.tools.generation_tool import failures_value
-from limner.tools.image_input import ImageInput, describe_image, resolve_image
-from limner.tools.output_file import GeneratedImage
-from limner.tools.picture_set import PictureSet, draw_all
-from limner.tools.planning import Plan
 from limner.wires.base import HANDLE_URL
 
 if TYPE_CHECKING:
@@ -62,7 +45,14 @@ if TYPE_CHECKING:
     from limner.money.records import JobRow, Spend
     from limner.pictures.fitting import FittedImage
     from limner.pictures.gc import FreedSpace
+    from limner.tools.drawing_arguments import (
+        CallerOptions,
+        DrawingArguments,
+        DrawingDefaults,
+        Order,
+    )
     from limner.tools.function_tools import FunctionTool, ToolOptions
+    from limner.tools.image_input import ImageInput
     from limner.tools.inspection import Inspection
     from limner.tools.options import (
         EditOptions,
@@ -71,7 +61,10 @@ if TYPE_CHECKING:
         RenderOptions,
         TransformOptions,
     )
+    from limner.tools.output_file import GeneratedImage
     from limner.tools.picture_info import PictureInfo
+    from limner.tools.picture_set import PictureSet
+    from limner.tools.planning import Plan
     from limner.tools.registry import ToolRegistry
     from limner.tools.transformation import TransformedImage
     from limner.wires.items import Shown
@@ -225,6 +218,8 @@ class Limner:
             LimnerError: nothing was drawn; it has code, retryable, billed and cost.
             TypeError: there is no such option.
         """
+        from limner.tools.built_in.image_generate import GenerateArguments
+
         given = {"prompt": prompt, "n": n, **options}
         return await self._draw("generate", GenerateArguments, given)
 
@@ -254,13 +249,15 @@ class Limner:
             LimnerError: nothing was drawn; it has code, retryable, billed and cost.
             TypeError: there is no such option.
         """
+        from limner.tools.built_in.image_edit import EditArguments
+
         given = {"image": image, "prompt": prompt, "n": n, **options}
         return await self._draw("edit", EditArguments, given)
 
     async def draw(
         self,
         arguments: DrawingArguments,
-        options: CallerOptions = NO_OPTIONS,
+        options: CallerOptions | None = None,
         *,
         progress: Callable[[Progress], None] = ignore_progress,
         ask: Callable[[Question], Awaitable[bool]] = answer_no,
@@ -270,6 +267,8 @@ class Limner:
         Raises:
             LimnerError: nothing was drawn.
         """
+        from limner.tools.picture_set import draw_all
+
         order = self._order(arguments, options)
         return await draw_all(order, self.drawing, self.person(progress=progress, ask=ask))
 
@@ -284,11 +283,14 @@ class Limner:
             LimnerError: `generate` would raise it before paying.
             TypeError: there is no such option.
         """
+        from limner.tools.built_in.image_generate import GenerateArguments
+        from limner.tools.drawing_arguments import CallerOptions
+
         given = {"prompt": prompt, "n": n, **options}
         _refuse_unknown("quote", given, GenerateArguments, CallerOptions)
         return await self.plan(_read(GenerateArguments, given), _read(CallerOptions, given))
 
-    async def plan(self, arguments: DrawingArguments, options: CallerOptions = NO_OPTIONS) -> Plan:
+    async def plan(self, arguments: DrawingArguments, options: CallerOptions | None = None) -> Plan:
         """What `draw` would do with the same arguments, and what that costs."""
         order = self._order(arguments, options)
         return await self.drawing.planner.plan(order, self.person(), today=self.clock().date())
@@ -418,6 +420,8 @@ class Limner:
         Raises:
             LimnerError: as `fit`.
         """
+        from limner.tools.file_lookup import find_file
+
         found = await self._resolve(image)
         if isinstance(found, str):
             known = await self.handles.find(found, session_id=None)
@@ -620,6 +624,9 @@ class Limner:
     async def _draw(
         self, function: str, kind: type[DrawingArguments], given: Mapping[str, Any]
     ) -> GeneratedImage | list[GeneratedImage]:
+        from limner.tools.drawing_arguments import CallerOptions
+        from limner.tools.generation_tool import failures_value
+
         _refuse_unknown(function, given, kind, CallerOptions)
         arguments = _read(kind, await self._with_names(kind, given))
         drawn = await self.draw(arguments, _read(CallerOptions, given), **_hooks(given))
@@ -632,6 +639,8 @@ class Limner:
         self, kind: type[msgspec.Struct], given: Mapping[str, Any]
     ) -> dict[str, Any]:
         """The keywords of a call, with each picture as the path or the handle that tools take."""
+        from limner.tools.declaration import arguments_of
+
         named = dict(_with_lists(kind, given))
         for name, argument in arguments_of(kind).items():
             if "image" not in argument.extra or named.get(name) is None:
@@ -647,6 +656,8 @@ class Limner:
         return found if isinstance(found, str) else found.handle
 
     async def _resolve(self, image: ImageInput) -> Picture | str:
+        from limner.tools.image_input import describe_image, resolve_image
+
         try:
             return await resolve_image(image, pictures=self.pictures, source="user")
         except ImageError as error:
@@ -655,11 +666,15 @@ class Limner:
             raise
 
     def _drawing_defaults(self) -> DrawingDefaults:
+        from limner.tools.drawing_arguments import DrawingDefaults
+
         images = self.settings.images
         return DrawingDefaults(provider=images.provider, fallback=images.fallback)
 
-    def _order(self, arguments: DrawingArguments, options: CallerOptions) -> Order:
-        return order_for(arguments, self._drawing_defaults(), options)
+    def _order(self, arguments: DrawingArguments, options: CallerOptions | None) -> Order:
+        from limner.tools.drawing_arguments import NO_OPTIONS, order_for
+
+        return order_for(arguments, self._drawing_defaults(), options or NO_OPTIONS)
 
 
 def handle_of(picture: str | Picture | GeneratedImage) -> str:
@@ -668,6 +683,8 @@ def handle_of(picture: str | Picture | GeneratedImage) -> str:
     Raises:
         InputInvalid: the text is not a handle.
     """
+    from limner.tools.output_file import GeneratedImage
+
     if isinstance(picture, GeneratedImage):
         picture = picture.image
     if isinstance(picture, Picture):
@@ -689,6 +706,8 @@ def _read(kind: type[S], given: Mapping[str, Any]) -> S:
     Raises:
         InputInvalid: one is missing or wrong.
     """
+    from limner.tools.declaration import read_arguments
+
     given = _with_lists(kind, given)
     own = {name: given[name] for name in kind.__struct_fields__ if given.get(name) is not None}
     plain = msgspec.to_builtins(
@@ -699,6 +718,9 @@ def _read(kind: type[S], given: Mapping[str, Any]) -> S:
 
 def _with_lists(kind: type[msgspec.Struct], given: Mapping[str, Any]) -> Mapping[str, Any]:
     """The keywords, with one name or picture as a list of one if the argument is a list."""
+    from limner.tools.declaration import arguments_of
+    from limner.tools.output_file import GeneratedImage
+
     single = (str, bytes, bytearray, memoryview, os.PathLike, Picture, GeneratedImage)
     lists = {
         name: [given[name]]

@@ -25,23 +25,15 @@ from msgspec.structs import replace
 from limner import illustrator
 from limner.dollars import usd_to_nano
 from limner.errors import InputInvalid, LimnerError
-from limner.imaging.pool import Imaging
-from limner.imaging.process import RENDERING_WORKER
-from limner.money.ledger import Caps, Money
-from limner.net.http import Http
+from limner.money.caps import Caps
 from limner.net.per_loop import PerLoop
-from limner.pictures.request import ImageRequest
-from limner.pictures.take import Pictures
-from limner.providers.base import Connection, Provider, ProviderSpec
 from limner.settings import Settings, load
 from limner.settings.variables import Variables
 from limner.storage.blobs import Blobs
 from limner.storage.home import Home
-from limner.storage.incoming_files import Incoming
 from limner.storage.keys import Keys
 from limner.storage.store import Store
 from limner.tools.base import ApprovalPolicy
-from limner.tools.handles import Handles
 from limner.tools.in_flight import InFlight
 
 if TYPE_CHECKING:
@@ -54,14 +46,22 @@ if TYPE_CHECKING:
     from limner.agent.session_import import SessionImporter
     from limner.agent.sessions import Sessions
     from limner.catalogue.images import Size
+    from limner.imaging.pool import Imaging
     from limner.models.base import Model
     from limner.models.registry import KnownModel, Registry
+    from limner.money.ledger import Money
+    from limner.net.http import Http
     from limner.pictures.fitting import Fitting
     from limner.pictures.gc import GarbageCollector
     from limner.pictures.repair import HomeRepairer
+    from limner.pictures.request import ImageRequest
+    from limner.pictures.take import Pictures
+    from limner.providers.base import Provider, ProviderSpec
     from limner.providers.choice import Choice
     from limner.rendering.sources import CompiledSource, SourceFormat
+    from limner.storage.incoming_files import Incoming
     from limner.tools.generation import ImageGenerator
+    from limner.tools.handles import Handles
     from limner.tools.inspection import Inspector
     from limner.tools.output_target import OutputTargets
     from limner.tools.picture_info import PictureInfoReader
@@ -103,7 +103,7 @@ class part(cached_property[T]):  # noqa: N801 - used as a decorator, as `propert
 
 # The components that pay, and those that open something or remember something.
 _PAYING = ("money", "drawing", "rendering", "transforming", "looking", "conversations", "showing")
-_SHARED = ("store", "imaging", "sessions", "models")
+_SHARED = ("store", "imaging", "sessions", "models", "_http", "_incoming")
 
 
 class Components:
@@ -138,7 +138,7 @@ class Components:
         self.clock = clock
         self.home = Home(self.settings.home)
         self._caps = _caps(self.settings, budget_usd)
-        self._http = Http(observe=observe)
+        self._observe = observe
         concurrency = self.settings.images.concurrency
         self._slots = PerLoop(lambda: asyncio.Semaphore(concurrency))
         approval = self.settings.approval
@@ -148,7 +148,6 @@ class Components:
         self._in_flight = InFlight(self.home.path_locks)
         self._is_scope = False
         self.blobs = Blobs(self.home.blobs)
-        self._incoming = Incoming(self.home.incoming, self.blobs)
 
     # --- storage, money, pictures ---
 
@@ -165,6 +164,8 @@ class Components:
     @part
     def money(self) -> Money:
         """The ledger."""
+        from limner.money.ledger import Money
+
         return Money(
             self.store,
             caps=self._caps,
@@ -175,13 +176,32 @@ class Components:
         )
 
     @part
+    def _http(self) -> Http:
+        """The HTTP clients."""
+        from limner.net.http import Http
+
+        return Http(observe=self._observe)
+
+    @part
+    def _incoming(self) -> Incoming:
+        """The bytes of pictures that are not verified yet."""
+        from limner.storage.incoming_files import Incoming
+
+        return Incoming(self.home.incoming, self.blobs)
+
+    @part
     def imaging(self) -> Imaging:
         """The workers that decode and encode pictures."""
+        from limner.imaging.pool import Imaging
+        from limner.imaging.process import RENDERING_WORKER
+
         return Imaging(accept=self.settings.images.accept, program=RENDERING_WORKER)
 
     @part
     def pictures(self) -> Pictures:
         """Takes pictures in and gives them out."""
+        from limner.pictures.take import Pictures
+
         return Pictures(blobs=self.blobs, store=self.store, imaging=self.imaging, clock=self.clock)
 
     @part
@@ -195,6 +215,8 @@ class Components:
     @part
     def handles(self) -> Handles:
         """Finds pictures by their handles."""
+        from limner.tools.handles import Handles
+
         return Handles(pictures=self.pictures, known=self._session_handles)
 
     @part
@@ -476,6 +498,8 @@ class Components:
                         last.push_async_callback(_close_quietly, vars(self)[name])
 
     def _connect(self, choice: Choice) -> Provider:
+        from limner.providers.base import Connection
+
         spec = choice.spec
         base_url = self._variables.get(spec.base_url_env) if spec.base_url_env else ""
         found = {name: self._variables.get(name) for name in spec.variables}
@@ -531,7 +555,11 @@ class Components:
             seed=request.seed,
         )
         png = await self.imaging.render_svg(
-            drawing.svg, width=request.width, height=request.height, assets=drawing.assets
+            drawing.svg,
+            width=request.width,
+            height=request.height,
+            assets=drawing.assets,
+            squares=drawing.squares,
         )
         return png, drawing.facts
 
@@ -540,7 +568,7 @@ class Components:
         drawing = await asyncio.to_thread(
             illustrator.illustrate, prompt="", svg=source.svg, seed=None, **size
         )
-        return await self.imaging.render_svg(drawing.svg, assets=drawing.assets, to="svg", **size)
+        return await self.imaging.resolve_svg(drawing.svg, assets=drawing.assets, **size)
 
 
 def _caps(settings: Settings, budget_usd: Decimal | float | str | None) -> Caps:

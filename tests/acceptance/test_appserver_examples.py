@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 from tests.servers.appserver_side import Side, TalkingServer, limner_side
+from tests.servers.codex_messages import RECORDING
 from tests.servers.codex_process import MODEL
 from tests.servers.components import skipped_without
 from tests.servers.scripted import calls, says
@@ -49,7 +50,7 @@ def run(client: list[str | Path], side: Side, **env: str) -> str:
     path = os.pathsep.join([str(side.program.parent), os.environ["PATH"]])
     done = subprocess.run(
         client,
-        env={**side.env, "PATH": path, **env},
+        env={**side.env, **RECORDING, "PATH": path, **env},
         cwd=side.cwd,
         capture_output=True,
         text=True,

@@ -456,6 +456,8 @@ async def test_an_output_path_that_is_none_is_refused_before_paying(
     result = await studio.connect(openai).call(at=SPRING, prompt="a fox", output_path=path)
     assert (result.code, result.field, openai.requests) == ("input_invalid", "output_path", [])
     assert problem in (result.error or "")
+    if "address" in problem:
+        assert result.hint == "Pictures are written to files: give the path of one."
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import pytest
 from tests.acceptance.conftest import Studio, data_url, picture
 from tests.acceptance.hardship import LIMNER
 from tests.servers.appserver_side import TalkingServer, codex_side, limner_side
+from tests.servers.codex_messages import RECORDING
 from tests.servers.codex_process import MODEL
 from tests.servers.components import needs
 from tests.servers.scripted import calls, says
@@ -104,7 +105,8 @@ def test_a_function_of_the_client_shows_the_model_a_picture(
     side = limner_side(tmp_path, model)
     (side.cwd / "editor.png").write_bytes(picture(64, 64))
     will_say(model, calls(("screenshot", '{"window":"editor"}')), says("An editor."))
-    said = run([sys.executable, "-c", RUN], env=side.env, cwd=side.cwd, given=client)
+    env = {**side.env, **RECORDING}
+    said = run([sys.executable, "-c", RUN], env=env, cwd=side.cwd, given=client)
     assert said == "An editor.\n"
     assert data_url(picture(64, 64)) in model.requests[-1].body.decode()
 

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from limner.eyes.evidence import Evidence
-from limner.imaging.evidence import Box, Colour, Measurements, TextLine, Texture
+from limner.imaging.evidence import Box, Colour, Measurements, PageReading, TextLine, Texture
 
 WHITE = Colour(name="white", hex="#ffffff", percent=70)
 BLUE = Colour(name="blue", hex="#0969da", percent=25)
@@ -50,5 +50,7 @@ def evidence(
     *, lines: tuple[TextLine, ...] = LINES, no_text_reason: str | None = None, **measured: Any
 ) -> Evidence:
     return Evidence(
-        measured=replace(DIALOG, **measured), lines=lines, no_text_reason=no_text_reason
+        measured=replace(DIALOG, **measured),
+        page=PageReading(lines=lines),
+        no_text_reason=no_text_reason,
     )

@@ -26,7 +26,7 @@ async def main():
     picture = sys.stdin.buffer.read()
     async with Imaging(workers=1) as imaging:
         try:
-            await imaging.recognize_text(picture)
+            await imaging.read_page(picture)
         except MissingExtra as error:
             refusal = error.as_json()
         eyes = Eyes(imaging)

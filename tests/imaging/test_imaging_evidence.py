@@ -21,7 +21,13 @@ from limner.imaging.evidence import (
     Origin,
     Texture,
 )
-from limner.imaging.evidence.palette import EXAMPLES, basic_name, oklab
+from limner.imaging.evidence.colour_names import (
+    BASIC,
+    basic_word,
+    colour_name,
+    matches_word,
+    oklab,
+)
 from limner.imaging.pool import Imaging
 
 WORDS = {
@@ -63,17 +69,36 @@ shades = st.tuples(bytes_of_colour, bytes_of_colour, bytes_of_colour)
 @pytest.mark.parametrize(("css", "word"), WORDS.items())
 def test_a_colour_of_css_has_the_word_people_use(css: str, word: str) -> None:
     red, green, blue, *_ = ImageColor.getrgb(css)
-    assert basic_name((red, green, blue)) == word
+    assert basic_word(colour_name((red, green, blue))) == word
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        ("075e54", "teal"),
+        ("f3e3cd", "beige"),
+        ("a96b7a", "mauve"),
+        ("e6e6fa", "lavender"),
+        ("000080", "navy"),
+        ("808000", "olive"),
+        ("1f2a44", "navy"),
+        ("e5ddd5", "beige"),
+    ],
+)
+def test_a_shade_has_the_name_of_the_nearest_example(code: str, name: str) -> None:
+    red, green, blue = bytes.fromhex(code)
+    assert colour_name((red, green, blue)) == name
+    assert matches_word(name, basic_word(name))
 
 
 @given(shades)
 def test_every_shade_has_one_basic_word(shade: tuple[int, int, int]) -> None:
-    assert basic_name(shade) in EXAMPLES
+    assert basic_word(colour_name(shade)) in BASIC
 
 
 @given(st.integers(0, 255))
 def test_shades_without_a_hue_are_black_grey_or_white(level: int) -> None:
-    assert basic_name((level, level, level)) in {"black", "grey", "white"}
+    assert basic_word(colour_name((level, level, level))) in {"black", "grey", "white"}
 
 
 @given(shades)
@@ -102,7 +127,7 @@ async def test_a_drawn_picture_is_measured_in_full(imaging: Imaging) -> None:
             Colour(name="blue", hex="#0000ff", percent=25),
         ),
         background=Colour(name="white", hex="#ffffff", percent=100),
-        texture=Texture(equal=99, sharp=1, two_colours=100, grey=75),
+        texture=Texture(equal=99, sharp=1, two_colours=100, grey=75, focus=100),
         origin=None,
         codes=(),
     )

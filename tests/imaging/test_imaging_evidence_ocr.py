@@ -14,16 +14,14 @@ from PIL import Image, ImageDraw, ImageFont
 from limner.errors import ImageTooLarge
 from limner.imaging import limits
 from limner.imaging.evidence import Box, TextLine
-from limner.imaging.evidence.measure import (
-    ENLARGED_PIXELS,
-    MAX_ENLARGEMENT,
-    MAX_OCR_PIXELS,
-    ocr_size,
-)
+from limner.imaging.evidence.measure import MAX_OCR_PIXELS, ocr_size
 from limner.imaging.evidence.ocr import (
     BAND_PIXELS,
+    ENLARGED_PIXELS,
+    MAX_ENLARGEMENT,
     OVERLAP_ROWS,
     bands,
+    enlargement,
     is_credible,
     sort_into_rows,
 )
@@ -93,11 +91,11 @@ def test_bands_keep_every_row_once_and_stay_within_memory(width: int, height: in
 @given(st.integers(1, 30_000), st.integers(1, 30_000))
 def test_ocr_gets_a_picture_that_is_neither_tiny_nor_huge(width: int, height: int) -> None:
     wide, high = ocr_size(width, height)
-    pixels = width * height
     assert wide * high <= max(MAX_OCR_PIXELS, width, height)
-    assert wide <= MAX_ENLARGEMENT * width
-    if ENLARGED_PIXELS <= pixels <= MAX_OCR_PIXELS:
+    if width * height <= MAX_OCR_PIXELS:
         assert (wide, high) == (width, height)
+    assert 1 <= enlargement(width, height) <= MAX_ENLARGEMENT
+    assert width * height < ENLARGED_PIXELS or enlargement(width, height) == 1
 
 
 @pytest.mark.parametrize(
@@ -119,7 +117,7 @@ def test_only_text_with_enough_confidence_is_repeated(
 
 
 async def test_text_has_its_position_in_the_original(imaging: Imaging) -> None:
-    first, second = await imaging.recognize_text(page("Total $199.99", "Paid in full"))
+    first, second = (await imaging.read_page(page("Total $199.99", "Paid in full"))).lines
     assert (first.text, first.row) == ("Total $199.99", 0)
     assert (second.text, second.row) == ("Paid in full", 1)
     assert 30 <= first.box.x <= 45
@@ -133,14 +131,14 @@ async def test_ocr_sees_a_sideways_photo_upright(imaging: Imaging) -> None:
     upright = Image.new("RGB", (400, 300), "white")
     ImageDraw.Draw(upright).text((40, 100), "This way up", "black", ImageFont.load_default(32))
     stored = upright.transpose(Image.Transpose.ROTATE_90)
-    (line,) = await imaging.recognize_text(encoded(stored, "JPEG", exif=exif, quality=95))
+    (line,) = (await imaging.read_page(encoded(stored, "JPEG", exif=exif, quality=95))).lines
     assert line.text == "This way up"
 
 
 async def test_ocr_sees_transparency_as_white(imaging: Imaging) -> None:
     image = Image.new("RGBA", (400, 120), (0, 0, 0, 0))
     ImageDraw.Draw(image).text((30, 40), "See through", "black", ImageFont.load_default(28))
-    (line,) = await imaging.recognize_text(encoded(image, "PNG"))
+    (line,) = (await imaging.read_page(encoded(image, "PNG"))).lines
     assert line.text == "See through"
 
 
@@ -148,9 +146,9 @@ async def test_ocr_sees_transparency_as_white(imaging: Imaging) -> None:
 async def test_the_ocr_worker_stays_warm_and_ends_with_its_pool() -> None:
     pool = Imaging(workers=1)
     before = _ocr_workers()
-    await pool.recognize_text(page("one"))
+    await pool.read_page(page("one"))
     (worker,) = _ocr_workers() - before
-    await pool.recognize_text(page("two"))
+    await pool.read_page(page("two"))
     assert _ocr_workers() - before == {worker}
     await pool.aclose()
     assert _ocr_workers() == before

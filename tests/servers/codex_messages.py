@@ -35,6 +35,12 @@ atexit.register(shutil.rmtree, RECORDS, ignore_errors=True)
 # The words that start limner; its app-server and its clients record their messages.
 LIMNER = [sys.executable, message_record.__file__, str(RECORDS)]
 
+# With this environment any Python program records its messages, and those that it starts.
+RECORDING = {
+    "PYTHONPATH": str(Path(message_record.__file__).with_name("recording")),
+    "MESSAGES": str(RECORDS),
+}
+
 # The messages that Codex does not have, and why limner has them.
 OURS: Mapping[str, str] = {
     "thread/spend/updated": "what a turn has cost; a client gets it if it asks for it",

@@ -14,7 +14,7 @@ from limner.agent.leases import Lease
 from limner.agent.loop import Turn, TurnParts
 from limner.agent.model_call import PromptCount
 from limner.agent.session import Session
-from limner.agent.session_options import SessionOptions, parse_options
+from limner.agent.session_options import OPTIONS_KEY, SessionOptions, parse_options
 from limner.agent.sessions import Sessions
 from limner.agent.turn_config import TurnConfigBuilder
 from limner.errors import UserError
@@ -148,9 +148,6 @@ class Conversation:
         finally:
             self.turn, self._prompt_count = None, turn.prompt_count
 
-
-OPTIONS_KEY = "terms"
-"""The key of a session's settings that contains its options."""
 
 Tools = Callable[[], ToolRegistry]
 

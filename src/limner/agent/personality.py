@@ -216,7 +216,7 @@ def _parse(text: str, path: Path) -> object:
     if path.suffix == ".toml":
         return parse_toml(text, path=path)
 
-    from limner.settings.documents import parse_yaml  # noqa: PLC0415 - only YAML files need it
+    from limner.settings.yaml_documents import parse_yaml  # noqa: PLC0415 - few files are YAML
 
     return parse_yaml(text, path=path)
 

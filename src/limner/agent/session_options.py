@@ -12,6 +12,9 @@ from limner.dollars import usd_to_nano
 from limner.errors import InputInvalid
 from limner.settings import Policy, Sandbox
 
+OPTIONS_KEY = "terms"
+"""The key of a session's settings that contains its options."""
+
 
 class SessionOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a caller asked for when it started or continued a session; None is not asked for.

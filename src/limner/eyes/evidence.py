@@ -7,15 +7,23 @@ from typing import Literal
 
 import msgspec
 
-from limner.imaging.evidence import Measurements, TextLine
+from limner.imaging.evidence import Measurements, PageReading, TextLine
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """Measurements and text; ``no_text_reason`` says why OCR did not run or failed."""
+    """Everything that limner measured and read in a picture.
+
+    ``no_text_reason`` says why OCR did not run or failed; ``page`` is empty then.
+    """
 
     measured: Measurements
-    lines: tuple[TextLine, ...] = ()
+    page: PageReading = PageReading()
     no_text_reason: str | None = None
+
+    @property
+    def lines(self) -> tuple[TextLine, ...]:
+        """The pieces of text in reading order."""
+        return self.page.lines
 
     @property
     def rows(self) -> tuple[str, ...]:

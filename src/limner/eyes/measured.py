@@ -7,7 +7,9 @@ import re
 
 from limner.eyes.evidence import Evidence, EyesQuestion, Finding, kind
 from limner.eyes.quotes import QUOTED_IS_DATA, quoted
+from limner.eyes.words import tokens
 from limner.imaging.evidence import Colour, Origin
+from limner.imaging.evidence.colour_names import COLOUR_WORDS, basic_word, matches_word
 from limner.imaging.formats import BY_MIME
 
 # Well-known ratios; others are given as a number.
@@ -16,26 +18,10 @@ _RATIO_TOLERANCE = 0.01
 # From the first brightness on a picture is light, and below the second it is dark.
 _LIGHT_PERCENT, _DARK_PERCENT = 60, 40
 
-# Other words for a basic colour, or for a shade of it.
-_SYNONYMS = {
-    "gray": "grey",
-    "silver": "grey",
-    "violet": "purple",
-    "magenta": "pink",
-    "fuchsia": "pink",
-    "turquoise": "cyan",
-    "teal": "cyan",
-    "aqua": "cyan",
-    "navy": "blue",
-    "lime": "green",
-    "olive": "green",
-    "maroon": "red",
-    "gold": "yellow",
-}
-_BASIC = "black grey white red orange yellow green cyan blue purple pink brown"
-COLOUR_WORDS = frozenset((*_BASIC.split(), *_SYNONYMS))
-
 _NO_OBJECTS = "limner/eyes cannot tell which object has which colour."
+_ASKS_FOR_SHAPE = re.compile(r"\b(?:orientation|portrait|landscape)\b")
+# Below this the edges of a picture become steeper if it is made smaller, so they were soft.
+_SHARP_FOCUS = 65
 _ASKS_FOR_PLACE = re.compile(r"\b(?:where|gps|location|coordinates?|place)\b")
 
 
@@ -75,8 +61,7 @@ def colours(query: EyesQuestion) -> Finding:
 
 def named_colours(query: EyesQuestion) -> Finding:
     """Whether the picture has the colours that the question names."""
-    words = re.findall(r"[a-z]+", query.question)
-    names = dict.fromkeys(_SYNONYMS.get(word, word) for word in words if word in COLOUR_WORDS)
+    names = dict.fromkeys(word for word in tokens(query.question) if word in COLOUR_WORDS)
     return Finding(
         answer=" ".join(_has(query.picture, name) for name in names),
         evidence=(f"All colours: {list_colours(query.picture.measured.colours)}.",),
@@ -117,12 +102,36 @@ def what_kind(query: EyesQuestion) -> Finding:
 
 
 def orientation(query: EyesQuestion) -> Finding:
-    """Landscape or portrait, and whether the file needs EXIF to be shown upright."""
-    measured = query.picture.measured
+    """Whether the text is turned, landscape or portrait, and whether the file relies on EXIF."""
+    picture, measured = query.picture, query.picture.measured
     stored = "stored rotated, with the orientation in EXIF" if measured.turned else "stored upright"
+    shown = f"It is {shape(picture)} ({measured.width} x {measured.height}), {stored}."
+    turned = picture.page.turned
+    if turned:
+        way = "upside down" if turned == 180 else "sideways"
+        answer = f"Yes, the text is {way}: turned by {turned} degrees clockwise."
+        return Finding(answer=answer, evidence=(shown, "OCR reads it only in that direction."))
+    if picture.lines and not _ASKS_FOR_SHAPE.search(query.question):
+        return Finding(answer="No, the text is upright.", evidence=(shown,))
     return Finding(
-        answer=f"It is {shape(query.picture)} ({measured.width} x {measured.height}), {stored}.",
-        caveats=("limner/eyes cannot tell whether the content is upside down.",),
+        answer=shown,
+        caveats=("Only text tells whether the content is upside down.",)
+        if not picture.lines
+        else (),
+    )
+
+
+def focus(query: EyesQuestion) -> Finding | None:
+    """Whether the picture is sharp."""
+    ratio = query.picture.measured.texture.focus
+    if not ratio:
+        return None
+    word = "sharp" if ratio >= _SHARP_FOCUS else "blurred"
+    asked_blurred = re.search(r"blur|out of focus", query.question) is not None
+    yes = "Yes" if (word == "blurred") == asked_blurred else "No"
+    return Finding(
+        answer=f"{yes}, the picture is {word}.",
+        evidence=(f"Its edges have {ratio} % of the steepness that they have at half its size.",),
     )
 
 
@@ -160,7 +169,13 @@ def list_colours(found: tuple[Colour, ...]) -> str:
     """A list of colours with shade and share: white #ffffff 89 %."""
     if not found:
         return "none: all of it is transparent"
-    return ", ".join(f"{colour.name} {colour.hex} {colour.percent} %" for colour in found)
+    return ", ".join(f"{name_colour(colour)} {colour.hex} {colour.percent} %" for colour in found)
+
+
+def name_colour(colour: Colour) -> str:
+    """The name of a colour, with the basic word if the name does not have it: navy (blue)."""
+    basic = basic_word(colour.name)
+    return colour.name if basic in colour.name else f"{colour.name} ({basic})"
 
 
 def format_name(evidence: Evidence) -> str:
@@ -197,7 +212,8 @@ def aspect_ratio(evidence: Evidence) -> str:
 
 
 def _has(evidence: Evidence, name: str) -> str:
-    share = next((c.percent for c in evidence.measured.colours if c.name == name), 0)
+    colours = evidence.measured.colours
+    share = sum(colour.percent for colour in colours if matches_word(colour.name, name))
     if share:
         return f"Yes, {share} % of the picture is {name}."
     return f"No, less than 1 % of the picture is {name}."
@@ -214,7 +230,7 @@ def _without_background(evidence: Evidence) -> list[Colour]:
     found = evidence.measured.background
     if found is None:
         return []
-    return [colour for colour in evidence.measured.colours if colour.name != found.name]
+    return [colour for colour in evidence.measured.colours if colour.hex != found.hex]
 
 
 def _article(name: str) -> str:

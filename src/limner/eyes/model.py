@@ -6,15 +6,19 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 
 from limner.errors import ImageError, MissingExtra, ModelTimeout, UserError
+from limner.eyes.differences import ASKS, answer_difference
 from limner.eyes.evidence import Evidence, Finding
-from limner.eyes.report import KEYS, report
-from limner.eyes.rules import findings, needs_text
+from limner.eyes.quotes import MARK
+from limner.eyes.report import CANNOT_TELL, KEYS, report
+from limner.eyes.rules import findings, needs_text, normalize
 from limner.imaging.pool import Imaging, Source
 from limner.wires.base import Answer, Prompt
 
 WHO_ANSWERS = "Answered by limner/eyes from measurements, not by a model that sees."
 
 NAME = "limner/eyes"
+MAX_SHORT_CHARS = 200
+_ANSWER = "Answer: "
 
 
 def _ignore(text: str) -> None:
@@ -75,7 +79,7 @@ class Eyes:
         Raises:
             ImageError: one of the pictures cannot be decoded.
         """
-        ocr = needs_text(question)
+        ocr = needs_text(question) or len(sources) > 1
         gathered = (self.gather(source, ocr=ocr) for source in sources)
         return look(await asyncio.gather(*gathered), question)
 
@@ -89,7 +93,7 @@ class Eyes:
         if not ocr:
             return Evidence(measured=measured, no_text_reason="it was not asked for")
         try:
-            return Evidence(measured=measured, lines=await self._imaging.recognize_text(source))
+            return Evidence(measured=measured, page=await self._imaging.read_page(source))
         except MissingExtra as error:
             return Evidence(measured=measured, no_text_reason=f"{error.message}; run: {error.hint}")
         except ImageError as error:
@@ -99,7 +103,12 @@ class Eyes:
 
 def look(pictures: Sequence[Evidence], question: str) -> str:
     """Answer a question about one or more pictures, or say why that is impossible."""
-    answered = [findings(evidence, question) or [report(evidence)] for evidence in pictures]
+    normal = normalize(question)
+    if len(pictures) == 2 and ASKS.search(normal):
+        before, after = pictures
+        answered = [[answer_difference(before, after, normal)]]
+    else:
+        answered = [findings(evidence, question) or [report(evidence)] for evidence in pictures]
     parts = [_format(found) for found in answered]
     if len(parts) > 1:
         parts = [f"Picture {number}\n{part}" for number, part in enumerate(parts, start=1)]
@@ -107,10 +116,20 @@ def look(pictures: Sequence[Evidence], question: str) -> str:
     return "\n\n".join([*parts, _format_list("Caveats", [*dict.fromkeys(caveats), WHO_ANSWERS])])
 
 
+def short_answer(text: str) -> str | None:
+    """The answer itself, of at most 200 characters; None if there is none, or one a picture."""
+    head = text.partition("\n\n")[0]
+    if not head.startswith(_ANSWER) or head.startswith(f"{_ANSWER}{CANNOT_TELL}"):
+        return None
+    first, *lines = head.removeprefix(_ANSWER).split("\n")
+    said = " ".join(line.removeprefix(MARK) for line in lines) if lines else first
+    return said if len(said) <= MAX_SHORT_CHARS else f"{said[: MAX_SHORT_CHARS - 1]}…"
+
+
 def _format(found: Sequence[Finding]) -> str:
     answer = "\n".join(finding.answer for finding in found)
     evidence = list(dict.fromkeys(line for finding in found for line in finding.evidence))
-    body = f"Answer: {answer}"
+    body = f"{_ANSWER}{answer}"
     return f"{body}\n\n{_format_list('Key evidence', evidence)}" if evidence else body
 
 

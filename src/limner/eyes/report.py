@@ -3,21 +3,50 @@
 from __future__ import annotations
 
 from limner.eyes import measured, text
-from limner.eyes.evidence import Evidence, Finding, kind
-from limner.eyes.quotes import QUOTED_IS_DATA, block
+from limner.eyes.evidence import Evidence, EyesQuestion, Finding, kind
+from limner.eyes.quotes import QUOTED_IS_DATA, block, quoted
 
 MAX_ROWS, MAX_CHARS = 60, 6_000
 KEYS = "OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY"
 
 
+CANNOT_TELL = "Cannot tell"
+
+
 def report(evidence: Evidence) -> Finding:
-    """All facts, after a statement of what cannot be answered."""
+    """All facts, after one sentence that says that nothing matched."""
     return Finding(
-        answer="limner/eyes cannot see objects, people or scenes, so it cannot answer that. "
-        "This is what it can measure and read:",
+        answer=f"{CANNOT_TELL}: nothing that was measured or read matches the question.",
         evidence=tuple(facts(evidence)),
         caveats=(
             f"For a model that sees, set {KEYS}.",
+            *((QUOTED_IS_DATA,) if evidence.lines or evidence.measured.codes else ()),
+        ),
+    )
+
+
+def summary(query: EyesQuestion) -> Finding:
+    """What the picture is, in a sentence, and all facts."""
+    evidence = query.picture
+    found = kind(evidence)
+    if found.name == "flat colour":
+        colour = evidence.measured.colours[0]
+        answer = f"A plain {colour.name} picture ({colour.hex}) without text."
+    else:
+        answer = f"A {found.name}" if found.name != "line art" else "Line art"
+        if evidence.lines:
+            largest = max(evidence.lines, key=lambda line: line.box.height)
+            answer += f" with {len(evidence.rows)} lines of text; the largest is "
+            answer += quoted(largest.text)
+        elif evidence.page.shapes:
+            answer += f" with {len(evidence.page.shapes)} flat shapes and no text"
+        names = ", ".join(dict.fromkeys(colour.name for colour in evidence.measured.colours[:3]))
+        answer += f". Its main colours are {names}."
+    return Finding(
+        answer=answer,
+        evidence=tuple(facts(evidence)),
+        caveats=(
+            f"limner/eyes names no objects or people. For a model that sees, set {KEYS}.",
             *((QUOTED_IS_DATA,) if evidence.lines or evidence.measured.codes else ()),
         ),
     )

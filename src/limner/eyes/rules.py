@@ -1,4 +1,8 @@
-"""A question in plain English -> the answers that match it: one table, from top to bottom."""
+"""A question in plain English -> the answers that match it: one table, from top to bottom.
+
+What the picture shows comes first: a control, a shape, a label, a cell or a line that shares words
+with the question. Keywords about the file or its pixels answer only what is left.
+"""
 
 from __future__ import annotations
 
@@ -7,39 +11,82 @@ from collections.abc import Callable
 
 import msgspec
 
-from limner.eyes import measured, text
+from limner.eyes import appearance, lookup, measured, report, text
 from limner.eyes.evidence import Evidence, EyesQuestion, Finding
+from limner.eyes.words import content
+from limner.imaging.evidence.colour_names import COLOUR_WORDS
 
 # Only the beginning of a longer question counts.
 MAX_QUESTION_CHARS = 2000
 
-_COLOUR_WORDS = "|".join(sorted(measured.COLOUR_WORDS))
+_COLOUR_WORDS = "|".join(sorted(COLOUR_WORDS))
+# Words about the picture as such; a question with only these asks for nothing in it.
+_ABOUT_THE_PICTURE = (
+    *("file", "made", "created", "taken", "shot", "drawing", "graphic", "chart", "diagram"),
+    *("visual", "there's", "anything", "something", "detail", "details", "whole", "entire"),
+    *("page", "document", "window", "app", "website", "dialog", "slide", "poster", "article"),
+    *("code", "codes", "dark", "light", "mode", "theme", "line", "lines", "written", "writing"),
+    *("main", "dominant", "overall", "mostly", "mainly", "contain", "contains", "exist"),
+)
+
+Answerer = Callable[[EyesQuestion], Finding | None]
 
 
 class Rule(msgspec.Struct, frozen=True):
     """A pattern for questions, and the function that answers them.
 
-    ``needs_ocr`` means that the answer needs the text of the picture. A rule is skipped if one
-    named in ``unless`` matches too.
+    ``needs_ocr`` means that the answer needs the text of the picture. ``about_all`` means that the
+    rule only answers about the picture as a whole, so a word for a thing in it excludes the rule.
+    A rule is skipped if one named in ``unless`` matches too.
     """
 
     name: str
     words: re.Pattern[str]
-    answer: Callable[[EyesQuestion], Finding]
+    answer: Answerer
     needs_ocr: bool = False
+    about_all: bool = False
     unless: frozenset[str] = frozenset()
 
 
 def _rule(
     name: str,
     words: str,
-    answer: Callable[[EyesQuestion], Finding],
+    answer: Answerer,
     *,
     needs_ocr: bool = False,
+    about_all: bool = False,
     unless: tuple[str, ...] = (),
 ) -> Rule:
-    return Rule(name, re.compile(rf"\b(?:{words})\b"), answer, needs_ocr, frozenset(unless))
+    pattern = re.compile(rf"\b(?:{words})\b")
+    return Rule(name, pattern, answer, needs_ocr, about_all, frozenset(unless))
 
+
+# Questions about things in the picture. The first rule with an answer wins.
+THINGS = (
+    _rule("state", appearance.STATE.pattern, appearance.state),
+    _rule(
+        "contrast",
+        r"contrast|legib(?:le|ility)|readab(?:le|ility)|accessib\w+",
+        appearance.contrast,
+    ),
+    _rule(
+        "colour of a thing",
+        rf"colou?rs?|colou?red|^(?:is|are|does)\b.*\b(?:{_COLOUR_WORDS})",
+        appearance.colour_of,
+    ),
+    _rule("buttons", r"buttons?", appearance.buttons),
+    _rule("number", r"how many|number of|count", appearance.number_of),
+    _rule(
+        "problem",
+        r"errors?|wrong|problems?|fail(?:s|ed|ing|ure)?|issues?|warnings?",
+        appearance.problem,
+    ),
+    _rule(
+        "code language",
+        r"(?:programming|coding|which|what) language|language (?:is|of) (?:the|this) code",
+        appearance.code_language,
+    ),
+)
 
 RULES = (
     _rule(
@@ -54,11 +101,17 @@ RULES = (
         text.counts,
         needs_ocr=True,
     ),
-    _rule("background", r"backgrounds?|backdrop", measured.background),
+    _rule("background", r"backgrounds?|backdrop", measured.background, about_all=True),
     _rule(
         "brightness",
         r"bright(?:ness)?|(?:dark|light) (?:mode|theme|or)|(?:is|it|picture|image) (?:dark|light)",
         measured.brightness,
+        about_all=True,
+    ),
+    _rule(
+        "focus",
+        r"blurr?(?:y|ed)?|sharp(?:ness)?|(?:in|out of) focus|focus(?:s?ed)?",
+        measured.focus,
     ),
     _rule(
         "colours",
@@ -70,6 +123,7 @@ RULES = (
         "named colours",
         rf"^(?:is|are|was|does|do|has|have|can|any|how much)\b.*\b(?:{_COLOUR_WORDS})",
         measured.named_colours,
+        about_all=True,
         unless=("background", "transcript", "codes"),
     ),
     _rule(
@@ -81,7 +135,7 @@ RULES = (
         unless=(
             *("camera", "size", "file", "colours", "named colours", "background"),
             *("orientation", "counts", "search", "codes", "brightness", "heading"),
-            *("transcript", "labels"),
+            *("transcript", "describe", "focus"),
         ),
     ),
     _rule(
@@ -89,6 +143,7 @@ RULES = (
         r"dimensions?|resolution|aspect(?: ratio)?|proportions?|width|height|megapixels?|pixels"
         r"|how (?:big|large|wide|tall|high)|(?:what|image|picture|photo) size|size of (?!the file)",
         measured.size,
+        about_all=True,
     ),
     _rule(
         "file",
@@ -100,18 +155,21 @@ RULES = (
         "camera",
         r"camera|exif|metadata|gps|coordinates?|lens|taken|when was|where was|what software",
         measured.camera,
+        about_all=True,
     ),
     _rule(
         "orientation",
         r"orientation|rotated?|upside ?down|sideways|portrait or landscape|landscape or portrait"
         r"|upright",
         measured.orientation,
+        needs_ocr=True,
     ),
     _rule(
         "heading",
         r"titles?|headings?|headlines?|(?:largest|biggest) (?:text|words?|line)",
         text.heading,
         needs_ocr=True,
+        about_all=True,
         unless=("search",),
     ),
     _rule(
@@ -120,30 +178,39 @@ RULES = (
         r"|text (?:in|on|of)",
         text.transcript,
         needs_ocr=True,
+        about_all=True,
         unless=("search", "counts", "heading", "codes"),
     ),
-    # Things with text: a question about their colour does not ask for the text.
     _rule(
-        "labels",
-        r"texts?|writing|words?|letters?|captions?|messages?|labels?|buttons?|menus?|prices?"
-        r"|totals?|errors?|numbers?|sentences?|paragraphs?|document|page|spell(?:ed|ing)?|signs?",
-        text.transcript,
+        "describe",
+        r"what (?:do|can) you see|describe|description|what(?:'s| is) (?:this|it|that)"
+        r"|what(?:'s| is) (?:in|on) (?:it|this|the (?:picture|image|photo|screen(?:shot)?))"
+        r"|what does (?:it|this|the (?:picture|image|photo)) show|summar(?:y|i[sz]e)",
+        report.summary,
         needs_ocr=True,
-        unless=(
-            *("search", "counts", "heading", "codes", "transcript"),
-            *("colours", "named colours", "background"),
-        ),
+        about_all=True,
+        unless=("transcript", "kind"),
     ),
 )
 
 
 def matching(question: str) -> list[Rule]:
-    """The rules that match a question, in the order of the table."""
+    """The rules about the picture that match a question, in the order of the table."""
     fitting = [rule for rule in RULES if rule.words.search(question)]
     names = {rule.name for rule in fitting}
     if text.wanted_phrase(question) is not None:
         names.add("search")
-    return [rule for rule in fitting if not rule.unless & names]
+    things = _things(question, fitting)
+    return [rule for rule in fitting if not rule.unless & names and not (rule.about_all and things)]
+
+
+def _things(question: str, fitting: list[Rule]) -> list[str]:
+    """The words of a question that name something in the picture."""
+    for rule in fitting:
+        # The pattern of this rule spans the thing between "is" and the colour.
+        if rule.name != "named colours":
+            question = rule.words.sub(" ", question)
+    return content(question, besides=(*_ABOUT_THE_PICTURE, *COLOUR_WORDS))
 
 
 def needs_text(question: str) -> bool:
@@ -151,14 +218,32 @@ def needs_text(question: str) -> bool:
     normal = normalize(question)
     fitting = matching(normal)
     searches = text.wanted_phrase(normal) is not None
-    return searches or not fitting or any(rule.needs_ocr for rule in fitting)
+    things = _things(normal, [rule for rule in RULES if rule.words.search(normal)])
+    return searches or bool(things) or not fitting or any(rule.needs_ocr for rule in fitting)
 
 
 def findings(evidence: Evidence, question: str) -> list[Finding]:
-    """Every answer of the rules; none if only a real vision model could answer."""
+    """Every answer of the rules; none if nothing in the evidence matches."""
     query = EyesQuestion(picture=evidence, question=normalize(question))
-    found = text.search(query)
-    return [found] if found else [rule.answer(query) for rule in matching(query.question)]
+    if (found := text.search(query)) is not None:
+        return [found]
+    if evidence.no_text_reason is None and (found := _about_a_thing(query)) is not None:
+        return [found]
+    answers = (rule.answer(query) for rule in matching(query.question))
+    return [found for found in answers if found is not None]
+
+
+def _about_a_thing(query: EyesQuestion) -> Finding | None:
+    """The answer about something in the picture; None if the question names nothing in it."""
+    question = query.question
+    fitting = [rule for rule in RULES if rule.words.search(question)]
+    things = _things(question, fitting)
+    if any(rule.name in {"codes", "counts"} for rule in fitting):
+        return None
+    for rule in THINGS:
+        if rule.words.search(question) and (found := rule.answer(query)) is not None:
+            return found
+    return lookup.answer_from_text(query) if things else None
 
 
 def normalize(question: str) -> str:

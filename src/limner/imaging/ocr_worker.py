@@ -30,8 +30,8 @@ def prepare(limits: WorkerLimits) -> JobTable:  # noqa: ARG001 - every worker ha
 
     def ocr(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:  # noqa: ARG001 - every job has this signature
         del job["op"]
-        lines = recognizer.recognize(OcrPage(**job, rgb=payload))
-        return {}, json.dumps([msgspec.to_builtins(line) for line in lines]).encode()
+        reading = recognizer.read(OcrPage(**job, rgb=payload))
+        return {}, json.dumps(msgspec.to_builtins(reading)).encode()
 
     return {"ocr": ocr}
 

@@ -13,13 +13,13 @@ import threading
 import weakref
 from collections.abc import Callable, Collection, Mapping
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from limner.errors import CorruptImage, ImageError, LimnerError, MissingExtra
-from limner.imaging.evidence import Measurements, TextLine
+from limner.imaging.evidence import Measurements, PageReading
 from limner.imaging.evidence.record import INSTALL_OCR, has_ocr
 from limner.imaging.facts import Facts, MaskWay, Preview
 from limner.imaging.fit import FitRequest, Fitted, Region
@@ -197,8 +197,8 @@ class Imaging:
         """Whether OCR is installed and its worker is not running yet."""
         return has_ocr() and not self._ocr_workers.has_any
 
-    async def recognize_text(self, data: Source) -> tuple[TextLine, ...]:
-        """Run OCR over the picture and return its text in reading order, with the position.
+    async def read_page(self, data: Source) -> PageReading:
+        """Run OCR over the picture and return its text in reading order, with its layout.
 
         A separate worker runs the OCR models. It never sees the file, only its pixels. The first
         call starts it, in a second or two, and it stays.
@@ -212,7 +212,7 @@ class Imaging:
         page = await self._do("ocr_page", data)
         job = _RunningJob(self._ocr_workers, {**page.value, "op": "ocr"}, page.payload)
         reply = await self._run(job, self._ocr_threads)
-        return _decode(reply.payload, tuple[TextLine, ...])
+        return _decode(reply.payload, PageReading)
 
     async def read_manifest(self, data: Source, *, mime: str) -> Manifest:
         """Read the C2PA manifest of a picture, and check its signature.
@@ -236,11 +236,12 @@ class Imaging:
         width: int,
         height: int,
         assets: Mapping[str, Asset],
-        to: Literal["png", "svg"] = "png",
+        squares: int | None = None,
     ) -> bytes:
-        """Draw an SVG document as a PNG of exactly that size, or make an SVG that has no assets.
+        """Draw an SVG document as a PNG of exactly that size.
 
-        ``assets`` are all that the document and the scenes in it name.
+        ``assets`` are all that the document and the scenes in it name. ``squares`` is the number of
+        squares along the shorter side, if the picture consists of visible ones (pixel art).
 
         Raises:
             UnsafeSvg: the document contains something that is not allowed; the message says what to
@@ -248,11 +249,26 @@ class Imaging:
             CorruptImage: it is not an SVG document.
             ImageTooLarge: over a limit of size, count, memory or time.
         """
+        size = {"width": width, "height": height, "squares": squares}
+        return await self._draw_svg("render_svg", document, assets, **size)
+
+    async def resolve_svg(
+        self, document: str, *, width: int, height: int, assets: Mapping[str, Asset]
+    ) -> bytes:
+        """Make an SVG file of a document: checked, of that size, with the assets in it.
+
+        Raises:
+            ImageError: as `render_svg`.
+        """
+        size = {"width": width, "height": height}
+        return await self._draw_svg("resolve_svg", document, assets, **size)
+
+    async def _draw_svg(
+        self, op: str, document: str, assets: Mapping[str, Asset], **size: int | None
+    ) -> bytes:
         drawing = {"document": document, "assets": msgspec.to_builtins(dict(assets))}
-        payload = json.dumps(drawing).encode()
         try:
-            reply = await self._do("render_svg", payload, width=width, height=height, to=to)
-            return reply.payload
+            return (await self._do(op, json.dumps(drawing).encode(), **size)).payload
         except ImageError as error:
             error.untrusted = False  # the caller wrote the document that the message quotes
             raise

@@ -7,8 +7,8 @@ it. The packet also has the model, the prompt and limner's handle.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Literal
-from xml.sax.saxutils import escape, quoteattr, unescape
 
 import msgspec
 
@@ -25,7 +25,9 @@ _NAMESPACES = {
     "Iptc4xmpExt": "http://iptc.org/std/Iptc4xmpExt/2008-02-29/",
     "limner": "urn:limner:",
 }
-_QUOTES = {'"': "&quot;"}
+# The XML library would load an HTTP client.
+_TEXT = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_VALUE = {**_TEXT, '"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}
 _NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _PROMPT_START, _PROMPT_END = '<rdf:li xml:lang="x-default">', "</rdf:li>"
 
@@ -48,8 +50,8 @@ def build_packet(label: Label) -> bytes:
         "limner:handle": label.handle,
     }
     spaces = " ".join(f'xmlns:{name}="{url}"' for name, url in _NAMESPACES.items())
-    values = " ".join(f"{name}={_quoted(value)}" for name, value in fields.items())
-    prompt = escape(_NO_XML.sub(" ", label.prompt))
+    values = " ".join(f'{name}="{_escaped(value, _VALUE)}"' for name, value in fields.items())
+    prompt = _escaped(label.prompt, _TEXT)
     described = (
         f"<dc:description><rdf:Alt>{_PROMPT_START}{prompt}{_PROMPT_END}</rdf:Alt></dc:description>"
     )
@@ -75,19 +77,23 @@ def parse_packet(packet: bytes) -> Label | None:
         return None
     prompt = text.partition(_PROMPT_START)[2].partition(_PROMPT_END)[0]
     return Label(
-        prompt=unescape(prompt),
+        prompt=_unescaped(prompt),
         model=_field(text, "Iptc4xmpExt:AISystemUsed"),
         handle=handle,
         source_type=source_type,
     )
 
 
-def _quoted(value: str) -> str:
-    quoted = quoteattr(_NO_XML.sub(" ", value), _QUOTES)
-    return quoted if quoted.startswith('"') else f'"{quoted[1:-1]}"'
+def _escaped(text: str, entities: Mapping[str, str]) -> str:
+    return _NO_XML.sub(" ", text).translate(str.maketrans(dict(entities)))
+
+
+def _unescaped(text: str) -> str:
+    for character, entity in reversed(_VALUE.items()):  # the ampersand last
+        text = text.replace(entity, character)
+    return text
 
 
 def _field(text: str, name: str) -> str:
     found = re.search(rf'\b{name}="([^"]*)"', text)
-    names = {"&quot;": '"', "&#10;": "\n", "&#13;": "\r", "&#9;": "\t"}
-    return "" if found is None else unescape(found[1], names)
+    return "" if found is None else _unescaped(found[1])

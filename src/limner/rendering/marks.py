@@ -4,38 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Annotated, Literal
-
-import msgspec
-from msgspec import Meta
 
 from limner.errors import InputInvalid
+from limner.imaging.transform import Mark
 from limner.rendering.canvas import Canvas, closed, number
 from limner.rendering.colours import parse_colour, readable_on
 from limner.rendering.text import width
 
-DEFAULT_COLOUR = "#e5173f"
 _NUMBERS = {"box": 4, "arrow": 4, "point": 2}
 # Sizes in parts of the shorter edge of the picture, and the least of each in pixels.
 _STROKE, _MIN_STROKE = 0.005, 2.0
 _TEXT, _MIN_TEXT = 0.032, 13.0
 _MAX_DISC_CHARS = 2
-
-
-class Mark(msgspec.Struct, frozen=True, kw_only=True):
-    """Something drawn over a picture. ``at`` is in pixels of the original."""
-
-    shape: Literal["box", "arrow", "point"]
-    at: Annotated[
-        list[Annotated[int, Meta(ge=-100_000, le=100_000)]],
-        Meta(
-            description="box: x, y, width, height; arrow: from x, y to x, y; point: x, y.",
-            min_length=2,
-            max_length=4,
-        ),
-    ]
-    label: Annotated[str, Meta(max_length=80)] = ""
-    color: Annotated[str, Meta(max_length=40)] = DEFAULT_COLOUR
 
 
 def draw_marks(marks: Sequence[Mark], wide: int, high: int) -> str:

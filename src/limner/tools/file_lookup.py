@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from limner.errors import InputInvalid, ReachDenied
 from limner.tools.base import ToolContext
@@ -28,6 +27,7 @@ _VARIABLE = r"(?:^|/)(?:\$(?:\w+|\{[^}]*\})|%\w+%)"
 _DRIVE = r"[A-Za-z]:[\\/]"
 _QUOTES = "'\"`"
 _MAX_PATH_BYTES, _MAX_NAME_BYTES = 4_095, 255
+_OUTPUT_HINT = "Pictures are written to files: give the path of one."
 _SHOWN_CHARS = 80
 
 
@@ -73,7 +73,8 @@ def plain_path(text: str, *, field: str) -> str:
         raise InputInvalid("the path is too long", field=field, hint="Give the path of a file.")
     shown = repr(path[:_SHOWN_CHARS])
     if re.match(_URL, path) or path.lower().startswith("data:"):
-        hint = "Download it first, and give the path of the file."
+        is_input = field == "path"
+        hint = "Download it first, and give the path of the file." if is_input else _OUTPUT_HINT
         raise InputInvalid(f"{shown} is an address, not a path", field=field, hint=hint)
     if re.search(_VARIABLE, path):
         hint = "Variables in a path are not replaced: write the folder itself."
@@ -89,6 +90,8 @@ def _path_of_url(url: str) -> str:
         parts = urlsplit(url)
     except ValueError:
         return url
+    from urllib.request import url2pathname  # noqa: PLC0415 - loads an HTTP client
+
     return url2pathname(parts.path) if parts.netloc in ("", "localhost") else url
 
 

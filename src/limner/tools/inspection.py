@@ -132,7 +132,8 @@ class Inspection(msgspec.Struct, frozen=True, kw_only=True):
             ``image`` the handle, ``mimeType`` the type that was sent. ``width``, ``height``,
             ``part`` and ``scale`` say how the sent pixels map to the original, if the picture was
             fitted; ``tiles`` has the same for each tile. ``note`` says what is special. With
-            several pictures ``images`` has these facts for each. ``usage`` has the tokens,
+            several pictures ``images`` has these facts for each. ``answer`` is the short answer of
+            ``limner/eyes``, of at most 200 characters. ``usage`` has the tokens,
             ``stopped`` says that the answer was cut off, ``remembered`` that it was cached.
         cost_nano: what it cost, in nano-dollars.
         cost_source: how the cost is known.
@@ -277,7 +278,7 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
             return Inspection(
                 text=known,
                 value=_value(known, prompt.schema, found.model),
-                details={**_details(found.model, views), "remembered": True},
+                details={**_details(found.model, views, known), "remembered": True},
                 cost_nano=0,
                 cost_source="table",
             )
@@ -332,7 +333,7 @@ class Inspector(msgspec.Struct, frozen=True, kw_only=True):
         return Inspection(
             text=text,
             value=value,
-            details=_details(model, views, answer),
+            details=_details(model, views, text, answer),
             cost_nano=call.cost_nano,
             cost_source=call.cost_source,
         )
@@ -458,12 +459,25 @@ def _notice(found: FoundModel) -> dict[str, str]:
     return {"notice": f"{' '.join(unused)} {found.model.name} was asked."} if unused else {}
 
 
+def _short(model: KnownModel, text: str) -> dict[str, str]:
+    """The short answer, which limner's own model puts first in its text."""
+    if model.api != EMBEDDED:
+        return {}
+    from limner.eyes.model import short_answer  # noqa: PLC0415 - other models do not need it
+
+    found = short_answer(text)
+    return {} if found is None else {"answer": found}
+
+
 def _details(
-    model: KnownModel, views: Sequence[LoadedPicture], answer: Answer | None = None
+    model: KnownModel,
+    views: Sequence[LoadedPicture],
+    text: str,
+    answer: Answer | None = None,
 ) -> dict[str, Any]:
     """The three specified members first; of several pictures, each has its own in ``images``."""
     first, *others = [view.details for view in views]
-    details: dict[str, Any] = {"model": model.name, **first}
+    details: dict[str, Any] = {"model": model.name, **first, **_short(model, text)}
     if others:
         details["images"] = [first, *others]
     if answer is not None and answer.usage is not None:

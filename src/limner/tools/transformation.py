@@ -15,8 +15,7 @@ from msgspec.structs import replace
 from limner.content import Picture
 from limner.errors import InputInvalid
 from limner.imaging.formats import BY_MIME, OutputFormat
-from limner.imaging.transform import Flip, TransformRequest
-from limner.rendering.marks import Mark
+from limner.imaging.transform import Flip, Mark, TransformRequest
 from limner.tools.base import ToolContext
 from limner.tools.declaration import ImageText, PathText
 from limner.tools.in_flight import InFlight

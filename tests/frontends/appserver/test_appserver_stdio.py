@@ -339,3 +339,19 @@ def test_settings_may_stand_before_the_command_as_in_codex(
     tmp_path: Path, words: list[str], status: int, said: str
 ) -> None:
     assert overrides(tmp_path, *words) == (status, said)
+
+
+def test_a_thread_is_started_without_the_modules_that_only_a_turn_needs() -> None:
+    needless = {
+        "httpx2",
+        "yaml",
+        "limner.agent.loop",
+        "limner.money.ledger",
+        "limner.tools.registry",
+    }
+    code = (
+        "import sys, limner.frontends.appserver.server, limner.frontends.appserver.thread_opener; "
+        "print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert needless & set(done.stdout.split()) == set()

@@ -6,7 +6,6 @@ import uuid
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from limner.agent.compaction import is_too_long
 from limner.agent.leases import SESSION_IN_USE
 from limner.errors import (
     BudgetExceeded,
@@ -53,6 +52,8 @@ def turn_error(error: LimnerError) -> TurnError:
 
 
 def _info(error: LimnerError) -> ErrorInfo:
+    from limner.agent.compaction import is_too_long  # noqa: PLC0415 - few requests fail
+
     if isinstance(error, ProviderError) and is_too_long(error):
         return "contextWindowExceeded"
     if error.extras.get("broke_off"):

@@ -33,21 +33,24 @@ if TYPE_CHECKING:
 
 TOKEN_VARIABLE = "LIMNER_APP_SERVER_TOKEN"  # noqa: S105 - the name of a variable
 STDIO = "stdio://"
-# The response to `initialize` leaves first. The certificates are read when the first thread, for
-# which a client asks at once, has started.
+# The response to `initialize` leaves first, and most clients ask for a thread at once.
 WARM_AFTER_S, CERTIFICATES_AFTER_S = 0.005, 0.05
-# What the first thread needs, in steps of some 10 ms: the server reads messages between them.
+# What the first thread and its first turn need, in steps of some 10 ms: the server reads messages
+# between them, and answers those first.
 WARM_MODULES = (
     "limner.storage.database",
+    "limner.client",
+    "limner.frontends.appserver.threads",
+    "limner.frontends.appserver.thread_opener",
     "limner.money.ledger",
-    "ssl",
     "limner.net.http",
     "limner.pictures.take",
     "limner.providers.specs",
     "limner.agent.loop",
-    "limner.client",
-    "limner.frontends.appserver.threads",
-    "limner.frontends.appserver.thread_opener",
+    "limner.agent.conversation",
+    "limner.frontends.appserver.thread_tools",
+    "limner.frontends.appserver.turn_methods",
+    "limner.tools.built_in",
 )
 CLOSE_TIMEOUT_S = 1.5
 STDERR = 2
@@ -107,6 +110,9 @@ class Host:
         loop, modules = asyncio.get_running_loop(), iter(WARM_MODULES)
 
         def load_next() -> None:
+            if self.clients.are_waiting:
+                self._warming = loop.call_later(WARM_AFTER_S, load_next)
+                return
             module = next(modules, None)
             if module is None:
                 self._warming = loop.call_later(CERTIFICATES_AFTER_S, warm)

@@ -39,6 +39,11 @@ class Clients:
         self._clients.add(client)
         client.on_close(lambda: self._clients.discard(client))
 
+    @property
+    def are_waiting(self) -> bool:
+        """Whether one of them waits for a response."""
+        return any(client.unanswered for client in self._clients)
+
     def notify(self, notice: Notice, *, without: Collection[ClientConnection] = ()) -> None:
         """Send a notification to every client of the second protocol except for some."""
         others = self._clients.difference(without)

@@ -1,4 +1,8 @@
-"""One open thread: its conversation, its subscribers and its running turn."""
+"""One open thread: its conversation, its subscribers and its running turn.
+
+What only a turn needs is imported and built with the first turn: a client that starts a thread
+waits for nothing else.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +10,19 @@ import asyncio
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 from msgspec.structs import replace
 
-from limner.agent.conversation import Conversation
-from limner.agent.events import Event, TurnEnded
 from limner.agent.leases import Lease
 from limner.agent.session import Session
 from limner.agent.session_options import SessionOptions
 from limner.agent.sessions import new_id
 from limner.client import Limner
 from limner.errors import LimnerError
-from limner.frontends.appserver.inputs import ParsedInput
-from limner.frontends.appserver.notifications import TurnContext, TurnNotifications
 from limner.frontends.appserver.protocol.notifications import (
     ErrorNotification,
     ThreadStatusChangedNotification,
@@ -32,12 +32,19 @@ from limner.frontends.appserver.protocol.notifications import (
 from limner.frontends.appserver.protocol.threads import Idle, ThreadStatus
 from limner.frontends.appserver.rpc_errors import invalid_request, not_open, turn_error
 from limner.frontends.appserver.subscribers import Clients, Subscribers
-from limner.frontends.appserver.thread_history import HistoryContext
 from limner.frontends.appserver.thread_state import ThreadState
-from limner.frontends.appserver.thread_tools import ThreadTools
+from limner.frontends.appserver.tool_specs import names_for_model
 from limner.net.jsonrpc_peer import PendingRequests
 from limner.net.redaction import redact
 from limner.wires.items import Item
+
+if TYPE_CHECKING:
+    from limner.agent.conversation import Conversation
+    from limner.agent.events import Event, TurnEnded
+    from limner.frontends.appserver.inputs import ParsedInput
+    from limner.frontends.appserver.notifications import TurnContext, TurnNotifications
+    from limner.frontends.appserver.thread_history import HistoryContext
+    from limner.frontends.appserver.thread_tools import ThreadTools, ToolSetup
 
 NO_TOKENS = TokenUsageBreakdown(
     total_tokens=0,
@@ -121,21 +128,35 @@ class LiveThread:
         self._status: ThreadStatus = Idle()
         self._running: RunningTurn | None = None
         self._task: asyncio.Task[None] | None = None
-        self._tools = ThreadTools(
+        self._lease, self._pending = lease, pending
+
+    @cached_property
+    def _tools(self) -> ThreadTools:
+        from limner.frontends.appserver.thread_tools import ThreadTools  # noqa: PLC0415 - see above
+
+        return ThreadTools(
             self.id,
-            lim=lim,
+            lim=self._lim,
             subscribers=self.subscribers,
-            pending=pending,
+            pending=self._pending,
             running=self._running_notifications,
             interrupt=self.interrupt,
             on_found=self._save_found,
         )
-        self._setup = self._tools.setup(state)
-        conversations = lim.conversations
-        self._conversation = Conversation(
-            session,
-            lease=lease,
-            options=state.options,
+
+    @cached_property
+    def _setup(self) -> ToolSetup:
+        return self._tools.setup(self.state)
+
+    @cached_property
+    def _conversation(self) -> Conversation:
+        from limner.agent.conversation import Conversation  # noqa: PLC0415 - see above
+
+        conversations = self._lim.conversations
+        return Conversation(
+            self.session,
+            lease=self._lease,
+            options=self.state.options,
             cwd=self.cwd,
             tools=lambda: self._setup.registry,
             turn_configs=conversations.turn_configs,
@@ -162,8 +183,12 @@ class LiveThread:
     @property
     def history_context(self) -> HistoryContext:
         """What a reader of its history needs beside the items."""
+        from limner.frontends.appserver.thread_history import (  # noqa: PLC0415 - see above
+            HistoryContext,
+        )
+
         return HistoryContext(
-            tools=self._setup.named,
+            tools=names_for_model(self.state.tools),
             cwd=str(self.cwd),
             running=self.turn_id,
             failures=self.state.extras.failures,
@@ -178,7 +203,7 @@ class LiveThread:
             before.extras.tools_off,
         )
         if tools_changed:
-            self._setup = self._tools.setup(state)
+            vars(self).pop("_setup", None)
 
     async def start_turn(
         self,
@@ -258,9 +283,11 @@ class LiveThread:
 
     def interrupt(self) -> None:
         """Interrupt the running turn, if there is one."""
+        if self._running is None:
+            return
         if self._conversation.turn is not None:
             self._conversation.turn.interrupt()
-        elif self._running is not None and not self._running.notifications.has_started:
+        elif not self._running.notifications.has_started:
             # Its task has not taken its first step yet.
             asyncio.get_running_loop().call_soon(self.interrupt)
 
@@ -277,7 +304,7 @@ class LiveThread:
 
     async def release(self) -> None:
         """Let other processes write to it."""
-        await self._conversation.aclose()
+        await self._lease.release()
 
     def warn(self, *messages: str) -> None:
         """Send warnings to the subscribers."""
@@ -312,6 +339,10 @@ class LiveThread:
             self.turns_started += 1
             on_started(name)
             started.set_result(None)
+
+        from limner.frontends.appserver.notifications import (  # noqa: PLC0415 - see above
+            TurnNotifications,
+        )
 
         notifications = TurnNotifications(self._turn_context(), name, on_started=has_started)
         for one in inputs:
@@ -351,6 +382,8 @@ class LiveThread:
                 raise  # the turn has not started: the request that wants it gets the error
             # The outermost frame of a turn: the server goes on, and so may the thread.
             self._log(f"turn {turn_id} failed:\n{traceback.format_exc()}")
+            from limner.agent.events import TurnEnded  # noqa: PLC0415 - see above
+
             return TurnEnded(
                 turn_id=turn_id,
                 status="failed",
@@ -368,6 +401,8 @@ class LiveThread:
             self._log(f"the state of thread {self.id} could not be stored: {failure.message}")
 
     def _turn_context(self) -> TurnContext:
+        from limner.frontends.appserver.notifications import TurnContext  # noqa: PLC0415 - see above
+
         registry = self._setup.registry
         return TurnContext(
             thread_id=self.id,

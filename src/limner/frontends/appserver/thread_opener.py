@@ -1,19 +1,21 @@
-"""`thread/start`, `thread/resume` and `thread/fork` -> an open thread that the client sees."""
+"""`thread/start`, `thread/resume` and `thread/fork` -> an open thread that the client sees.
+
+What reads histories is imported by the functions that read one: the first `thread/start` of a
+server does not wait for it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from limner.agent.loop import INTERRUPTED
 from limner.agent.session import Session, SessionAbout
 from limner.agent.sessions import SESSION_EXISTS, new_id
 from limner.errors import InputInvalid
 from limner.frontends.appserver.connection import ClientConnection
 from limner.frontends.appserver.dispatch import RpcCall
-from limner.frontends.appserver.inputs import sift_history
 from limner.frontends.appserver.protocol import notifications
 from limner.frontends.appserver.protocol.threads import (
     Active,
@@ -28,12 +30,14 @@ from limner.frontends.appserver.protocol.threads import (
 from limner.frontends.appserver.protocol.turns import Turn
 from limner.frontends.appserver.rpc_errors import invalid_request
 from limner.frontends.appserver.thread import NO_TOKENS, LiveThread, UnfinishedTurn
-from limner.frontends.appserver.thread_history import ThreadHistory, read_turns
 from limner.frontends.appserver.thread_options import ResolvedOptions, resolve_options
 from limner.frontends.appserver.thread_state import ThreadState
 from limner.frontends.appserver.thread_views import opened_view
 from limner.frontends.appserver.threads import ThreadTable
 from limner.wires.items import Item, message, text_part
+
+if TYPE_CHECKING:
+    from limner.frontends.appserver.thread_history import ThreadHistory
 
 SOURCE = "the history of a client"
 
@@ -222,6 +226,8 @@ async def start_with_history(
     Raises:
         LimnerError: an item or a picture cannot be stored.
     """
+    from limner.frontends.appserver.inputs import sift_history  # noqa: PLC0415 - see above
+
     kept, problems = sift_history(history)
     entered = await threads.limner.ingress.items(kept, source=SOURCE)
     thread = await threads.create(resolved.state)
@@ -267,6 +273,8 @@ def _check_running(thread: LiveThread, params: ThreadResumeParams) -> None:
 
 async def _fork_end(session: Session, params: ThreadForkParams) -> int | None:
     """The number of the first item that is not copied; None if all are."""
+    from limner.frontends.appserver.thread_history import read_turns  # noqa: PLC0415 - see above
+
     turn_id = params.last_turn_id or params.before_turn_id
     if turn_id is None:
         return None
@@ -278,6 +286,9 @@ async def _fork_end(session: Session, params: ThreadForkParams) -> int | None:
 
 async def _close_last_turn(copy: Session) -> None:
     """Mark a turn as interrupted if it was running when it was copied: the copy does not run it."""
+    from limner.agent.loop import INTERRUPTED  # noqa: PLC0415 - see above
+    from limner.frontends.appserver.thread_history import read_turns  # noqa: PLC0415 - see above
+
     turns = await read_turns(copy)
     if turns and turns[-1].unanswered and not turns[-1].was_aborted:
         end = {**message("user", text_part(INTERRUPTED)), "id": new_id(), "turn_id": turns[-1].id}

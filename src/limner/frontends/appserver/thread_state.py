@@ -12,8 +12,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from limner.agent.conversation import OPTIONS_KEY
-from limner.agent.session_options import SessionOptions
+from limner.agent.session_options import OPTIONS_KEY, SessionOptions
 from limner.errors import InputInvalid
 from limner.frontends.appserver.protocol.accounts import ThreadGoal
 from limner.frontends.appserver.protocol.notifications import TokenUsageBreakdown

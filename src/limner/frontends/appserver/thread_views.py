@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from limner.agent.session import Session, SessionAbout
@@ -119,11 +120,9 @@ async def opened_view(
 
 def _policies(options: SessionOptions, lim: Limner) -> Mapping[str, Any]:
     """The approval policy and the sandbox of the next turn."""
-    try:
-        defaults = lim.conversations.turn_configs
-        personality = lim.personalities.get(options.personality or defaults.personality)
-        policy = options.approval or personality.approval or defaults.approval.policy
-        sandbox = options.sandbox or personality.sandbox or defaults.sandbox
-    except LimnerError:
-        policy, sandbox = lim.settings.approval.policy, lim.settings.agent.sandbox
+    policy, sandbox = lim.settings.approval.policy, lim.settings.agent.sandbox
+    with suppress(LimnerError):
+        personality = lim.personalities.get(options.personality or lim.settings.agent.personality)
+        policy = options.approval or personality.approval or policy
+        sandbox = options.sandbox or personality.sandbox or sandbox
     return {"approval_policy": shown_policy(policy), "sandbox": MODES[sandbox]}

@@ -7,18 +7,17 @@ import contextlib
 import time
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
+from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakValueDictionary
 
-from limner.agent.conversation import OPTIONS_KEY
 from limner.agent.leases import Lease
 from limner.agent.session import Session, SessionAbout
-from limner.agent.session_options import SessionOptions, parse_options
+from limner.agent.session_options import OPTIONS_KEY, SessionOptions, parse_options
 from limner.client import Limner
 from limner.errors import InputInvalid, LimnerError
 from limner.frontends.appserver.connection import ClientConnection
-from limner.frontends.appserver.inline_pictures import PictureInliner
 from limner.frontends.appserver.protocol.threads import Active
 from limner.frontends.appserver.rpc_errors import (
     check_id,
@@ -29,11 +28,13 @@ from limner.frontends.appserver.rpc_errors import (
 )
 from limner.frontends.appserver.subscribers import Clients
 from limner.frontends.appserver.thread import LiveThread, UnfinishedTurn
-from limner.frontends.appserver.thread_history import HistoryContext, ThreadHistory, read_turns
 from limner.frontends.appserver.thread_state import ThreadState
 from limner.frontends.appserver.tool_specs import names_for_model
 from limner.net.jsonrpc_peer import PendingRequests
 from limner.settings import Settings
+
+if TYPE_CHECKING:
+    from limner.frontends.appserver.thread_history import HistoryContext, ThreadHistory
 
 T = TypeVar("T")
 
@@ -54,7 +55,6 @@ class ThreadTable:
     Attributes:
         limner: stores the sessions.
         clients: every client of the server.
-        history: reads them for clients.
         live: the open threads, by id.
         defaults: the options of new threads, if the settings were changed since the start.
     """
@@ -70,11 +70,19 @@ class ThreadTable:
     ) -> None:
         self.limner, self._pending, self._log, self._idle_s = lim, pending, log, idle_s
         self.clients = clients
-        self.history = ThreadHistory(inliner=PictureInliner(pictures=lim.pictures))
         self.live: dict[str, LiveThread] = {}
         self.defaults = SessionOptions()
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._closing: set[asyncio.Future[None]] = set()
+
+    @cached_property
+    def history(self) -> ThreadHistory:
+        """Reads stored threads for clients."""
+        # A new thread has no history, and a client waits for it.
+        from limner.frontends.appserver.inline_pictures import PictureInliner  # noqa: PLC0415
+        from limner.frontends.appserver.thread_history import ThreadHistory  # noqa: PLC0415
+
+        return ThreadHistory(inliner=PictureInliner(pictures=self.limner.pictures))
 
     def new_state(self) -> ThreadState:
         """The state of a thread before a client asks for anything."""
@@ -152,6 +160,10 @@ class ThreadTable:
 
         Calls of limner's own tools are never repeated: they may have been paid for.
         """
+        from limner.frontends.appserver.thread_history import (  # noqa: PLC0415 - as in `history`
+            read_turns,
+        )
+
         turns_before, turns = thread.turns_started, await read_turns(thread.session)
         if thread.turn_id is not None or not turns or turns[-1].was_aborted:
             return None
@@ -187,6 +199,10 @@ class ThreadTable:
         """What a reader of a history needs beside the items; the thread may be open or not."""
         if (live := self.live.get(about.id)) is not None:
             return live.history_context
+        from limner.frontends.appserver.thread_history import (  # noqa: PLC0415 - as in `history`
+            HistoryContext,
+        )
+
         state = ThreadState.from_settings(about.settings)
         return HistoryContext(
             tools=names_for_model(state.tools),

@@ -13,7 +13,7 @@ from limner.frontends.cli.generate import HELPS
 from limner.frontends.cli.output import CommandResult
 from limner.frontends.cli.preview import show
 from limner.frontends.cli.terminal import Waiting, ask, wait_for
-from limner.rendering.marks import Mark
+from limner.imaging.transform import Mark
 from limner.tools.built_in.image_transform import as_value
 from limner.tools.transformation import TransformArguments
 

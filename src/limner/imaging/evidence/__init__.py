@@ -1,4 +1,4 @@
-"""Pixels -> measurements: size, colours, texture, codes, camera data and text.
+"""Pixels -> measurements: size, colours, texture, codes, camera data, text and layout.
 
 The host imports only the values of ``record``; all else runs inside a worker.
 """
@@ -7,9 +7,15 @@ from limner.imaging.evidence.record import (
     Box,
     Code,
     Colour,
+    Control,
     GpsPosition,
+    LabelledValue,
     Measurements,
     Origin,
+    PageReading,
+    Panel,
+    Shape,
+    Table,
     TextLine,
     Texture,
 )
@@ -18,9 +24,15 @@ __all__ = [
     "Box",
     "Code",
     "Colour",
+    "Control",
     "GpsPosition",
+    "LabelledValue",
     "Measurements",
     "Origin",
+    "PageReading",
+    "Panel",
+    "Shape",
+    "Table",
     "TextLine",
     "Texture",
 ]

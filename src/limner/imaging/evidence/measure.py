@@ -32,9 +32,6 @@ _DATE = re.compile(r"(\d{4}):(\d\d):(\d\d) (\d\d:\d\d:\d\d)")
 
 # OCR gets a whole 4K screen unchanged; larger pictures are scaled down to as many pixels.
 MAX_OCR_PIXELS = 9_000_000
-# OCR finds isolated small print, such as the numbers along an axis, better if it is enlarged.
-ENLARGED_PIXELS = 2_000_000
-MAX_ENLARGEMENT = 1.5
 
 Tags = dict[int, Any]
 
@@ -68,7 +65,7 @@ def measure(data: bytes, *, limits: WorkerLimits) -> Measurements:
 
 
 def make_ocr_page(data: bytes, *, limits: WorkerLimits) -> OcrPage:
-    """The upright picture on white, at the size that suits OCR.
+    """The upright picture on white; a very large one is scaled down for OCR.
 
     Raises:
         ImageError: as `measure`.
@@ -76,9 +73,9 @@ def make_ocr_page(data: bytes, *, limits: WorkerLimits) -> OcrPage:
     _, opened = open_picture(data, limits=limits)
     picture = convert_to_srgb(turn_upright(opened.image, opened.orientation))
     width, height = picture.size
-    wanted = ocr_size(width, height)
-    if wanted != picture.size:
-        picture = picture.resize(wanted, Image.Resampling.LANCZOS, reducing_gap=2.0)
+    size = ocr_size(width, height)
+    if size != picture.size:
+        picture = picture.resize(size, Image.Resampling.LANCZOS, reducing_gap=2.0)
     page = flatten_on_white(picture)
     return OcrPage(
         width=page.width,
@@ -90,13 +87,8 @@ def make_ocr_page(data: bytes, *, limits: WorkerLimits) -> OcrPage:
 
 
 def ocr_size(width: int, height: int) -> tuple[int, int]:
-    """The size at which OCR sees a picture: enlarged for small print, limited for large ones."""
-    pixels = width * height
-    scale = 1.0
-    if pixels > MAX_OCR_PIXELS:
-        scale = math.sqrt(MAX_OCR_PIXELS / pixels)
-    elif pixels < ENLARGED_PIXELS:
-        scale = min(MAX_ENLARGEMENT, math.sqrt(ENLARGED_PIXELS / pixels))
+    """The size at which the OCR worker gets a picture."""
+    scale = min(1.0, math.sqrt(MAX_OCR_PIXELS / (width * height)))
     return max(1, int(width * scale)), max(1, int(height * scale))
 
 

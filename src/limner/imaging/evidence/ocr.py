@@ -20,7 +20,8 @@ import msgspec
 from msgspec.structs import replace
 
 from limner.errors import ImageTooLarge
-from limner.imaging.evidence.record import Box, OcrPage, TextLine
+from limner.imaging.evidence.page import interpret, map_boxes, scaled
+from limner.imaging.evidence.record import Box, OcrPage, PageReading, TextLine
 from limner.imaging.limits import WorkerLimits
 
 # Two pieces are in one row if they share this much of the height of the taller one.
@@ -37,6 +38,11 @@ BAND_PIXELS = 4_000_000
 # A line that the edge of one band cuts is complete in the next.
 OVERLAP_ROWS = 256
 _MAX_THREADS = 4
+# OCR finds isolated small print, such as the numbers along an axis, better if it is enlarged.
+ENLARGED_PIXELS = 2_000_000
+MAX_ENLARGEMENT = 1.5
+# With fewer pieces of text no other direction is tried.
+_LEAST_PIECES = 3
 
 
 def load_libraries(limits: WorkerLimits) -> None:  # noqa: ARG001 - every worker has this signature
@@ -55,6 +61,7 @@ class TextRecognizer:
 
     def __init__(self) -> None:
         self._numpy: Any = import_module("numpy")
+        self._image: Any = import_module("PIL.Image")
         opencv: Any = import_module("cv2")
         # OpenCV would start threads at the first job, when the sandbox allows no new ones.
         opencv.setNumThreads(0)
@@ -65,39 +72,96 @@ class TextRecognizer:
         blank = self._numpy.full((64, 320, 3), 255, self._numpy.uint8)
         self._engine(blank)
         self._engine(blank, use_det=False)
+        self._warm_up()
 
-    def recognize(self, page: OcrPage) -> tuple[TextLine, ...]:
-        """The text of a picture in reading order; boxes are in pixels of the original."""
+    def _warm_up(self) -> None:
+        """Read a small page, since the libraries import some of their modules at first use."""
+        pixels = self._numpy.full((60, 200, 3), 255, self._numpy.uint8)
+        pixels[10:50, 10:90] = (200, 30, 30)
+        pixels[25:35, 20:80:4] = 255
+        rgb = pixels.tobytes()
+        page = OcrPage(width=200, height=60, original_width=200, original_height=60, rgb=rgb)
+        self.read(page)
+        box = Box(x=20, y=22, width=60, height=16)
+        interpret(pixels, [TextLine(text="OK", box=box, confidence=99, row=0)], turned=0)
+
+    def read(self, page: OcrPage) -> PageReading:
+        """The text of a picture in reading order, and what its layout means.
+
+        Boxes are in pixels of the original.
+        """
         pixels = self._numpy.frombuffer(page.rgb, self._numpy.uint8)
-        # The models were trained with blue first.
-        pixels = pixels.reshape(page.height, page.width, 3)[:, :, ::-1]
-        found = [
-            line
-            for band in bands(page.width, page.height)
-            for line in self._lines(pixels[band.start : band.stop], top=band.start)
-            if band.keep_from <= line.box.y + line.box.height / 2 < band.keep_to
-        ]
-        scale = (page.original_width / page.width, page.original_height / page.height)
-        lines = sort_into_rows(found[:MAX_LINES])
-        return tuple(replace(line, box=_scaled(line.box, *scale)) for line in lines)
+        pixels = pixels.reshape(page.height, page.width, 3)
+        scale = enlargement(page.width, page.height)
+        found, turned = self._upright(self._enlarged(page, pixels, scale))
+        lines = [replace(line, box=scaled(line.box, 1 / scale, 1 / scale)) for line in found]
+        upright = self._numpy.rot90(pixels, turned // 90)
+        reading = interpret(upright, sort_into_rows(lines[:MAX_LINES]), turned=turned)
+        return map_boxes(reading, page)
+
+    def _enlarged(self, page: OcrPage, pixels: Any, scale: float) -> Any:
+        if scale == 1:
+            return pixels
+        image = self._image.frombytes("RGB", (page.width, page.height), page.rgb)
+        size = int(page.width * scale), int(page.height * scale)
+        return self._numpy.asarray(image.resize(size, self._image.Resampling.LANCZOS))
+
+    def _upright(self, pixels: Any) -> tuple[list[TextLine], int]:
+        """The text, and by how many degrees it is turned clockwise.
+
+        Other directions are tried only if most lines stand upright or cannot be read.
+        """
+        lines, pieces, tall = self._try(pixels)
+        if pieces < _LEAST_PIECES or (2 * tall <= pieces and 5 * len(lines) >= 3 * pieces):
+            return lines, 0
+        best, turned = lines, 0
+        for degrees in (90, 270) if 2 * tall > pieces else (180,):
+            turn = self._numpy.rot90(pixels, degrees // 90)
+            other, _, still_tall = self._try(self._numpy.ascontiguousarray(turn))
+            if 2 * still_tall <= len(other) and _weight(other) > 1.2 * _weight(best):
+                best, turned = other, degrees
+        return best, turned
+
+    def _try(self, pixels: Any) -> tuple[list[TextLine], int, int]:
+        """The credible lines, the number of all pieces, and of those higher than wide."""
+        lines: list[TextLine] = []
+        pieces = tall = 0
+        height, width = pixels.shape[:2]
+        for band in bands(width, height):
+            for line in self._lines(pixels[band.start : band.stop], top=band.start):
+                if not band.keep_from <= line.box.y + line.box.height / 2 < band.keep_to:
+                    continue
+                pieces += 1
+                tall += line.box.height > 1.5 * line.box.width and len(line.text) > 1
+                if is_credible(line.text, line.confidence):
+                    lines.append(line)
+        return lines, pieces, tall
 
     def _lines(self, pixels: Any, *, top: int) -> Iterator[TextLine]:
         try:
-            result = self._engine(pixels, use_det=True)
+            # The models were trained with blue first.
+            result = self._engine(pixels[:, :, ::-1], use_det=True)
         except self._failures:
             # Their own message is a page of C++.
             raise ImageTooLarge("reading its text needs more memory than there is") from None
         if result.txts is None:
             return
         for corners, text, score in zip(result.boxes, result.txts, result.scores, strict=True):
-            confidence = math.floor(100 * score)
-            if is_credible(text, confidence):
-                yield TextLine(
-                    text=text.strip()[:MAX_LINE_CHARS],
-                    box=_box(corners, top=top),
-                    confidence=confidence,
-                    row=0,
-                )
+            yield TextLine(
+                text=text.strip()[:MAX_LINE_CHARS],
+                box=_box(corners, top=top),
+                confidence=math.floor(100 * score),
+                row=0,
+            )
+
+
+def enlargement(width: int, height: int) -> float:
+    """The factor by which OCR sees a small picture enlarged."""
+    return max(1.0, min(MAX_ENLARGEMENT, math.sqrt(ENLARGED_PIXELS / max(width * height, 1))))
+
+
+def _weight(lines: Iterable[TextLine]) -> int:
+    return sum(len(line.text) * line.confidence for line in lines)
 
 
 def _parameters() -> dict[str, Any]:
@@ -111,7 +175,8 @@ def _parameters() -> dict[str, Any]:
         "Global.use_cls": False,
         # `measure.make_ocr_page` has already chosen the size.
         "Global.max_side_len": 1 << 20,
-        "Global.text_score": LEAST_CONFIDENCE / 100,
+        # `is_credible` decides; how many pieces it rejects tells that the text is turned.
+        "Global.text_score": 0.0,
         # Small pictures are enlarged to this; more costs time and gives no better text.
         "Det.limit_side_len": 320,
         "Det.model_path": str(models / "PP-OCRv6_det_small.onnx"),
@@ -138,15 +203,6 @@ def _box(corners: Any, *, top: int) -> Box:
     left, upper = (max(0, math.floor(value)) for value in corners.min(axis=0))
     right, lower = (math.ceil(value) for value in corners.max(axis=0))
     return Box(x=left, y=upper + top, width=right - left, height=lower - upper)
-
-
-def _scaled(box: Box, across: float, down: float) -> Box:
-    return Box(
-        x=round(box.x * across),
-        y=round(box.y * down),
-        width=round(box.width * across),
-        height=round(box.height * down),
-    )
 
 
 class Band(msgspec.Struct, frozen=True):

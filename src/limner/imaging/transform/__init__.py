@@ -1,5 +1,5 @@
 """A picture -> the same picture cropped, turned, scaled, marked or smaller in bytes."""
 
-from limner.imaging.transform.request import Flip, Transformed, TransformRequest
+from limner.imaging.transform.request import Flip, Mark, Transformed, TransformRequest
 
-__all__ = ["Flip", "TransformRequest", "Transformed"]
+__all__ = ["Flip", "Mark", "TransformRequest", "Transformed"]

@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
 from limner.imaging.fit.request import Region
 from limner.imaging.formats import OutputFormat
 
 Flip = Literal["horizontal", "vertical"]
+_MARK_COLOUR = "#e5173f"
+
+
+class Mark(msgspec.Struct, frozen=True, kw_only=True):
+    """Something drawn over a picture. ``at`` is in pixels of the original."""
+
+    shape: Literal["box", "arrow", "point"]
+    at: Annotated[
+        list[Annotated[int, Meta(ge=-100_000, le=100_000)]],
+        Meta(
+            description="box: x, y, width, height; arrow: from x, y to x, y; point: x, y.",
+            min_length=2,
+            max_length=4,
+        ),
+    ]
+    label: Annotated[str, Meta(max_length=80)] = ""
+    color: Annotated[str, Meta(max_length=40)] = _MARK_COLOUR
 
 
 class TransformRequest(msgspec.Struct, frozen=True, kw_only=True):

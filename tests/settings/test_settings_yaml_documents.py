@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limner.errors import SettingsError
-from limner.settings.documents import parse_yaml
+from limner.settings.yaml_documents import parse_yaml
 
 FILE = Path("some.yaml")
 

@@ -1,0 +1,54 @@
+"""Pictures with questions -> how many ``limner/eyes`` answers right, wrong, or cannot tell.
+
+``python scripts/score_eyes.py [FOLDER …]`` asks every question of each FOLDER/questions.json and
+prints the short answer beside the pattern that it has to match. It exits with 1 if fewer than 85 %
+are right or if one answer is wrong.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+
+from limner.eyes import Eyes
+from limner.eyes.model import look, short_answer
+from limner.imaging.pool import Imaging
+
+HERE = Path(__file__).parents[1] / "tests" / "eyes" / "questions"
+LEAST_RIGHT = 0.85
+
+
+async def main() -> int:
+    folders = [Path(name) for name in sys.argv[1:]] or sorted(HERE.iterdir())
+    good = True
+    async with Imaging(workers=1) as imaging:
+        for folder in folders:
+            counts: Counter[str] = Counter()
+            async for verdict, line in ask(Eyes(imaging), folder):
+                counts[verdict] += 1
+                print(f"{verdict:12} {line}", flush=True)
+            print(f"{folder.name}: {dict(counts)}")
+            good &= counts["wrong"] == 0 and counts["right"] >= LEAST_RIGHT * counts.total()
+    return 0 if good else 1
+
+
+async def ask(eyes: Eyes, folder: Path):
+    """Each question of a folder with its verdict."""
+    for entry in json.loads((folder / "questions.json").read_text(encoding="utf-8")):
+        pictures = [(folder / name).read_bytes() for name in entry["pictures"]]
+        seen = [await eyes.gather(picture) for picture in pictures]
+        for asked in entry["questions"]:
+            short = short_answer(look(seen, asked["question"]))
+            verdict = "cannot tell" if short is None else "wrong"
+            if short is not None and re.search(asked["expected"], short, re.DOTALL):
+                verdict = "right"
+            name, question = entry["pictures"][0], asked["question"]
+            yield verdict, f"{name} | {question} | {short} | {asked['expected']}"
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main()))
