@@ -555,7 +555,11 @@ class Components:
             seed=request.seed,
         )
         png = await self.imaging.render_svg(
-            drawing.svg, width=request.width, height=request.height, assets=drawing.assets
+            drawing.svg,
+            width=request.width,
+            height=request.height,
+            assets=drawing.assets,
+            squares=drawing.squares,
         )
         return png, drawing.facts
 

@@ -230,11 +230,18 @@ class Imaging:
         return _decode((await self._run(job, self._threads)).payload, Manifest)
 
     async def render_svg(
-        self, document: str, *, width: int, height: int, assets: Mapping[str, Asset]
+        self,
+        document: str,
+        *,
+        width: int,
+        height: int,
+        assets: Mapping[str, Asset],
+        squares: int | None = None,
     ) -> bytes:
         """Draw an SVG document as a PNG of exactly that size.
 
-        ``assets`` are all that the document and the scenes in it name.
+        ``assets`` are all that the document and the scenes in it name. ``squares`` is the number of
+        squares along the shorter side, if the picture consists of visible ones (pixel art).
 
         Raises:
             UnsafeSvg: the document contains something that is not allowed; the message says what to
@@ -245,7 +252,8 @@ class Imaging:
         drawing = {"document": document, "assets": msgspec.to_builtins(dict(assets))}
         payload = json.dumps(drawing).encode()
         try:
-            return (await self._do("render_svg", payload, width=width, height=height)).payload
+            size = {"width": width, "height": height, "squares": squares}
+            return (await self._do("render_svg", payload, **size)).payload
         except ImageError as error:
             error.untrusted = False  # the caller wrote the document that the message quotes
             raise

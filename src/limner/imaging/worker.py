@@ -164,10 +164,13 @@ def _preview(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobRe
 def _render_svg(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:
     drawing = json.loads(payload)
     assets = {name: Asset(**asset) for name, asset in drawing["assets"].items()}
-    png = render(
-        drawing["document"], width=job["width"], height=job["height"], assets=assets, limits=limits
-    )
-    return {}, png
+    width, height = size = job["width"], job["height"]
+    squares = job.get("squares")
+    if squares:
+        scale = min(1.0, squares / min(size))
+        width, height = (max(round(side * scale), 1) for side in size)
+    png = render(drawing["document"], width=width, height=height, assets=assets, limits=limits)
+    return {}, pixels.enlarge_squares(png, size) if squares else png
 
 
 def _fit(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:
