@@ -1,12 +1,14 @@
-"""Two unpacked npm packages -> the picture pack in src/limner/illustrator/data.
+"""Three unpacked npm packages -> the picture pack in src/limner/illustrator/data.
 
 Needed only to renew the pack; the results are committed. Usage, from the repository root::
 
     npm pack @iconify-json/fluent-emoji@1.2.7 && npm pack emojibase-data@17.0.0
+    npm pack @iconify-json/noto@1.2.9
     # unpack each into a folder of its own, then
-    .venv/bin/python scripts/build_assets.py FLUENT_EMOJI_FOLDER EMOJIBASE_FOLDER
+    .venv/bin/python scripts/build_assets.py FLUENT_EMOJI_FOLDER EMOJIBASE_FOLDER NOTO_FOLDER
 
-It writes two files. ``pictures.xz`` is a row of xz streams of about forty drawings each, one
+It writes three files. ``words.xz`` has the names of the pictures in other languages, one language
+a line. ``pictures.xz`` is a row of xz streams of about forty drawings each, one
 drawing a line, so that reading one picture unpacks one stream. ``index.tsv`` has one line for
 each picture in the same order: name, title, group, box (the drawn part of the square, in
 hundredths: left top right bottom), its main colours, where its stream lies (offset and length),
@@ -30,7 +32,12 @@ from xml.etree import ElementTree as ET
 
 import resvg_py
 from own_pictures import OWN_PICTURES
+from own_things import OWN_THINGS
 from PIL import Image
+
+from limner.illustrator.people import PEOPLE
+from limner.illustrator.person_art import draw_person
+from limner.illustrator.words import word_set
 
 DATA = Path(__file__).resolve().parents[1] / "src" / "limner" / "illustrator" / "data"
 PICTURES_A_STREAM = 40
@@ -40,6 +47,18 @@ SKIN_TONES = ("-light", "-medium-light", "-medium", "-medium-dark", "-dark")
 HARD_ALPHA = "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 127 0"
 
 RENAMED = {"piata": "pinata"}
+# Pictures of Noto Emoji that the other set does not have, with their groups.
+FROM_NOTO = {
+    "harp": "musical-instrument",
+    "leafless-tree": "plant-other",
+    "lighthouse": "place-building",
+    "monarch-butterfly": "animal-bug",
+    "orca": "animal-marine",
+    "shovel": "tool",
+    "treasure-chest": "other-object",
+    "trombone": "musical-instrument",
+}
+LANGUAGES = word_set("da de es et fi fr hu it ja ko lt ms nb nl pl pt ru sv th uk vi zh")
 
 # Names of the icon set that differ from the title the same emoji has in emojibase.
 TITLES = {
@@ -211,7 +230,7 @@ def our_own(fluent: Path) -> Iterator[Picture]:
         return f'<g transform="translate({x} {y}) scale({scale:g})">{found[name][1]}</g>'
 
     asset = re.compile(r'<asset name="([^"]+)" x="([^"]+)" y="([^"]+)" size="([^"]+)"/>')
-    for own in OWN_PICTURES:
+    for own in (*OWN_PICTURES, *OWN_THINGS):
         yield Picture(
             name=own.name,
             title=own.title,
@@ -220,6 +239,54 @@ def our_own(fluent: Path) -> Iterator[Picture]:
             view_box="0 0 32 32",
             body=clean(own.name, asset.sub(place, own.body)),
         )
+
+
+def from_noto(noto: Path) -> Iterator[Picture]:
+    data = json.loads((noto / "icons.json").read_text(encoding="utf-8"))
+    for name, group in FROM_NOTO.items():
+        edge = data.get("width", 128)
+        yield Picture(
+            name=name,
+            title=name.replace("-", " "),
+            group=group,
+            tags=tuple(name.split("-")),
+            view_box=f"0 0 {edge} {edge}",
+            body=clean(name, data["icons"][name]["body"]),
+        )
+
+
+def people(known: set[str]) -> Iterator[Picture]:
+    """Whole people; the set has some of them as heads, and those stay."""
+    for name, person in PEOPLE.items():
+        if name not in known:
+            drawn = draw_person(person).asset
+            yield Picture(
+                name=name,
+                title=name.replace("-", " "),
+                group="person-role",
+                tags=(*name.split("-"), "person", "whole"),
+                view_box=drawn.view_box,
+                body=clean(name, drawn.body),
+            )
+
+
+def write_words(emojibase: Path, pictures: list[Picture]) -> None:
+    """The titles of the pictures in other languages: language, then word=title."""
+    rows = json.loads((emojibase / "en" / "data.json").read_text(encoding="utf-8"))
+    titles = {picture.title for picture in pictures}
+    english = {row["hexcode"]: row["label"] for row in rows if row["label"] in titles}
+    lines: list[str] = []
+    for language in sorted(LANGUAGES):
+        rows = json.loads((emojibase / language / "data.json").read_text(encoding="utf-8"))
+        words = {
+            row["label"].lower(): english[row["hexcode"]]
+            for row in rows
+            if row["hexcode"] in english and row["label"].lower() != english[row["hexcode"]]
+        }
+        named = (f"{word}={title}" for word, title in words.items() if "=" not in word)
+        lines.append("\t".join((language, *named)))
+    raw = ("\n".join(lines) + "\n").encode()
+    (DATA / "words.xz").write_bytes(lzma.compress(raw, preset=9 | lzma.PRESET_EXTREME))
 
 
 def rendered(picture: Picture) -> Image.Image:
@@ -310,11 +377,14 @@ def write(pictures: list[Picture]) -> None:
 
 
 def main() -> None:
-    if len(sys.argv) != 3:
-        sys.exit("usage: build_assets.py FLUENT_EMOJI_FOLDER EMOJIBASE_FOLDER")
-    fluent, emojibase = Path(sys.argv[1]), Path(sys.argv[2])
-    pictures = sorted([*from_set(fluent, emojibase), *our_own(fluent)], key=alike)
+    if len(sys.argv) != 4:
+        sys.exit("usage: build_assets.py FLUENT_EMOJI_FOLDER EMOJIBASE_FOLDER NOTO_FOLDER")
+    fluent, emojibase, noto = map(Path, sys.argv[1:])
+    found = [*from_set(fluent, emojibase), *our_own(fluent), *from_noto(noto)]
+    found += people({picture.name for picture in found})
+    pictures = sorted(found, key=alike)
     write(pictures)
+    write_words(emojibase, pictures)
     size = sum(path.stat().st_size for path in DATA.iterdir())
     print(f"{len(pictures)} pictures, {size:,} bytes in {DATA}")
 

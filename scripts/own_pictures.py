@@ -21,7 +21,8 @@ class OwnPicture:
     body: str
 
 
-def _shade(name: str, light: str, dark: str, *, sideways: bool = False) -> str:
+def fade(name: str, light: str, dark: str, *, sideways: bool = False) -> str:
+    """A gradient from a light colour to a dark one."""
     direction = 'x2="1" y2="0"' if sideways else 'x2="0" y2="1"'
     return (
         f'<linearGradient id="{name}" x1="0" y1="0" {direction}>'
@@ -46,7 +47,7 @@ def _sitting(
 ) -> OwnPicture:
     """An animal of which the set has the face only, sitting and looking at us."""
     body = (
-        f"<defs>{_shade('coat', coat, shade)}{_shade('belly', belly, belly)}</defs>"
+        f"<defs>{fade('coat', coat, shade)}{fade('belly', belly, belly)}</defs>"
         + tail.format(coat=shade, tip=tip)
         + '<ellipse cx="10.2" cy="25.8" rx="4.2" ry="4.6" fill="url(#coat)"/>'
         '<ellipse cx="21.8" cy="25.8" rx="4.2" ry="4.6" fill="url(#coat)"/>'
@@ -74,7 +75,7 @@ def _sitting(
 def _standing(head: str, *, shirt: str, shade: str, legs: str, shoes: str) -> OwnPicture:
     """A child of which the set has the face only, standing."""
     body = (
-        f"<defs>{_shade('shirt', shirt, shade)}{_shade('skin', '#FFCB3A', '#F0A800')}</defs>"
+        f"<defs>{fade('shirt', shirt, shade)}{fade('skin', '#FFCB3A', '#F0A800')}</defs>"
         f'<g fill="{legs}"><rect x="11.9" y="23" width="3.8" height="7.5" rx="1.2"/>'
         '<rect x="16.3" y="23" width="3.8" height="7.5" rx="1.2"/></g>'
         f'<g fill="{shoes}"><rect x="11" y="29" width="4.8" height="2.2" rx="1.1"/>'
@@ -100,8 +101,8 @@ _ROBOT = OwnPicture(
     group="face-costume",
     tags="robot,machine,android,standing,whole",
     body=(
-        f"<defs>{_shade('steel', '#E4DAF0', '#A898BE')}"
-        f"{_shade('dark', '#6E6390', '#463A66')}</defs>"
+        f"<defs>{fade('steel', '#E4DAF0', '#A898BE')}"
+        f"{fade('dark', '#6E6390', '#463A66')}</defs>"
         '<g fill="none" stroke="url(#dark)" stroke-width="1.8" stroke-linecap="round">'
         '<path d="M10 18.6c-2.8.6-4 2.6-4.2 5.2"/><path d="M22 18.6c2.8.6 4 2.6 4.2 5.2"/></g>'
         '<circle cx="5.8" cy="24.8" r="1.8" fill="#F92F60"/>'
@@ -124,7 +125,7 @@ _TABLE = OwnPicture(
     group="household",
     tags="desk,furniture,wood,dining",
     body=(
-        f"<defs>{_shade('top', '#D9A066', '#B97B45')}{_shade('leg', '#A86D3B', '#7C4A26')}</defs>"
+        f"<defs>{fade('top', '#D9A066', '#B97B45')}{fade('leg', '#A86D3B', '#7C4A26')}</defs>"
         '<path fill="url(#leg)" d="M4 17h3.2l-.7 13.5H4.3zM24.8 17H28l-.3 13.5h-2.2z"/>'
         '<rect x="3" y="16" width="26" height="3.2" rx="0.6" fill="#8A5630"/>'
         '<rect x="1" y="13.5" width="30" height="3.4" rx="1.4" fill="url(#top)"/>'
@@ -138,7 +139,7 @@ _BENCH = OwnPicture(
     group="household",
     tags="seat,furniture,park,wood",
     body=(
-        f"<defs>{_shade('slat', '#CC8B50', '#A5683A')}</defs>"
+        f"<defs>{fade('slat', '#CC8B50', '#A5683A')}</defs>"
         '<g fill="#4A4454"><rect x="4" y="12" width="1.8" height="18" rx="0.6"/>'
         '<rect x="26.2" y="12" width="1.8" height="18" rx="0.6"/>'
         '<rect x="4" y="22.5" width="24" height="1.4"/></g>'
@@ -154,8 +155,8 @@ _STREET_LAMP = OwnPicture(
     group="light-video",
     tags="lamp post,lantern,light,street",
     body=(
-        f"<defs>{_shade('glass', '#FFF3B8', '#FFC83D')}"
-        f"{_shade('iron', '#5A5568', '#332E40')}</defs>"
+        f"<defs>{fade('glass', '#FFF3B8', '#FFC83D')}"
+        f"{fade('iron', '#5A5568', '#332E40')}</defs>"
         '<circle cx="16" cy="6.5" r="6.4" fill="#FFE58A" fill-opacity="0.35"/>'
         '<path fill="url(#iron)" d="M15.2 10h1.6l.4 17h-2.4zM13 27h6l1 4h-8z"/>'
         '<path fill="url(#glass)" d="M12.8 3.5h6.4l-1.3 6.5h-3.8z"/>'
@@ -169,8 +170,8 @@ _HOT_AIR_BALLOON = OwnPicture(
     group="transport-air",
     tags="aerostat,flight,sky,travel,balloon",
     body=(
-        f"<defs>{_shade('red', '#FF6B5B', '#D8263F')}{_shade('gold', '#FFE066', '#F5A623')}"
-        f"{_shade('wicker', '#C88A4B', '#8A5428')}</defs>"
+        f"<defs>{fade('red', '#FF6B5B', '#D8263F')}{fade('gold', '#FFE066', '#F5A623')}"
+        f"{fade('wicker', '#C88A4B', '#8A5428')}</defs>"
         '<path fill="url(#red)" d="M16 1c6.5 0 11 4.6 11 10.4c0 5.2-5 9.2-7.6 13h-6.8'
         'c-2.6-3.8-7.6-7.8-7.6-13C5 5.6 9.5 1 16 1z"/>'
         '<path fill="url(#gold)" d="M16 1c3.8 0 6.3 4.6 6.3 10.4c0 5-2.6 9.2-4 13h-4.6'
@@ -191,8 +192,8 @@ _SIGNBOARD = OwnPicture(
     group="other-object",
     tags="sign,notice,board,wood,blank",
     body=(
-        f"<defs>{_shade('post', '#A86D3B', '#7C4A26')}"
-        f"{_shade('board', '#F3D9AE', '#DDB57C')}</defs>"
+        f"<defs>{fade('post', '#A86D3B', '#7C4A26')}"
+        f"{fade('board', '#F3D9AE', '#DDB57C')}</defs>"
         '<path fill="url(#post)" d="M6 16h2.6v15H6zM23.4 16H26v15h-2.6z"/>'
         '<rect x="1" y="3" width="30" height="15.4" rx="1.4" fill="#8A5630"/>'
         '<rect x="2" y="4" width="28" height="13.4" rx="0.8" fill="url(#board)"/>'
@@ -249,7 +250,7 @@ _BOOKSHELF = OwnPicture(
     group="household",
     tags="bookcase,books,furniture,library,shelf",
     body=(
-        f"<defs>{_shade('wood', '#9A6237', '#6B3F20', sideways=True)}</defs>"
+        f"<defs>{fade('wood', '#9A6237', '#6B3F20', sideways=True)}</defs>"
         '<rect x="2" y="1" width="28" height="30" rx="0.8" fill="url(#wood)"/>'
         '<rect x="4" y="2.6" width="24" height="26.6" fill="#3C2415"/>'
         + "".join(_row_of_books(y, offset) for offset, y in enumerate((9.4, 16.2, 23.0, 29.2)))

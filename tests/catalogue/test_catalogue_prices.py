@@ -27,6 +27,7 @@ from limner.catalogue.prices import (
     PriceRequest,
     PriceRule,
     Quote,
+    cost_of_dollars,
 )
 from limner.catalogue.sizes import Size, parse_size
 
@@ -270,3 +271,15 @@ def test_a_report_that_cannot_be_trusted_has_no_price(report: object) -> None:
 def test_a_model_that_is_not_priced_by_tokens_has_no_price_by_usage(provider: str) -> None:
     model: ImageModel = image_models(provider)[0]
     assert cost_of_usage(model, usage()) is None
+
+
+@pytest.mark.parametrize("usd", [None, "0.1", True, -0.01, 1e12, float("nan"), float("inf")])
+def test_a_reported_amount_that_is_no_price_is_no_cost(usd: object) -> None:
+    assert cost_of_dollars(usd) is None
+
+
+@pytest.mark.parametrize(
+    ("usd", "nano"), [(0, 0), (0.003, 3_000_000), (2, 2_000_000_000), (1e-10, 1)]
+)
+def test_a_reported_amount_is_rounded_up_to_a_nano_dollar(usd: float, nano: int) -> None:
+    assert cost_of_dollars(usd) == nano

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 from eyes_samples import DIALOG
 
+from limner.errors import UserError
 from limner.eyes.evidence import Evidence
 from limner.eyes.model import look, short_answer
+from limner.eyes.schema import fill
 from limner.eyes.words import alike, content, stem
 from limner.imaging.evidence import (
     Box,
@@ -194,3 +198,47 @@ def test_words_are_compared_without_their_endings() -> None:
     assert content("What is the price of the desk lamp?") == ["pric", "desk", "lamp"]
     assert alike("invoice", "invoce")
     assert not alike("1042", "1043")
+
+
+INVOICE = {
+    "type": "object",
+    "properties": {
+        "total": {"type": "number"},
+        "fullName": {"type": "string"},
+        "newUsers": {"type": "integer"},
+        "wi-fi": {"type": "boolean"},
+        "colour_of_the_sea": {"type": ["string", "null"]},
+        "orders": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"customer": {"type": "string"}, "total": {"type": "number"}},
+            },
+        },
+    },
+    "required": ["total", "fullName"],
+}
+
+
+def test_a_schema_is_filled_with_what_was_read() -> None:
+    assert json.loads(fill(INVOICE, [Evidence(measured=DIALOG, page=SHOP)])) == {
+        "total": 837.0,
+        "fullName": "Priya Natarajan",
+        "newUsers": 1384,
+        "wi-fi": True,
+        "colour_of_the_sea": None,
+        "orders": [
+            {"customer": "Maria Lopez", "total": 120.0},
+            {"customer": "Wei Zhang", "total": 310.25},
+            {"customer": "Ada Byron", "total": 9.0},
+        ],
+    }
+
+
+def test_a_required_value_that_was_not_read_is_an_error() -> None:
+    schema = {"type": "object", "properties": {"ship": {"type": "string"}}, "required": ["ship"]}
+    with pytest.raises(UserError) as caught:
+        fill(schema, [Evidence(measured=DIALOG, page=SHOP)])
+    assert caught.value.message == (
+        "limner/eyes cannot fill in 'ship': it was not read in the picture."
+    )

@@ -54,14 +54,17 @@ def test_the_facts_of_a_prompt_account_for_every_word() -> None:
 
 
 def test_what_is_only_similar_or_missing_is_said_in_one_line() -> None:
-    facts = drawing("two penguins beside a gramophone in the jungle in a thunderstorm").facts
+    facts = drawing("two penguins and a poodle beside a gramophone in the jungle").facts
     assert facts == {
-        "account": ("Approximated: jungle (forest), thunderstorm (rain). Left out: gramophone."),
-        "matched": [{"words": "penguins", "asset": "penguin", "count": 2, "colour": None}],
+        "account": "Approximated: poodle (dog), jungle (forest). Left out: gramophone.",
+        "matched": [
+            {"words": "penguins", "asset": "penguin", "count": 2, "colour": None},
+            {"words": "poodle", "asset": "dog", "count": 1, "colour": None},
+        ],
         "drawn": ["two penguins"],
-        "approximated": ["jungle (forest)", "thunderstorm (rain)"],
+        "approximated": ["poodle (dog)", "jungle (forest)"],
         "left_out": ["gramophone"],
-        "background": "forest, rain",
+        "background": "forest",
         "text": [],
         "note": NOTE,
     }
@@ -100,8 +103,9 @@ def test_a_crowd_is_thinned_out_fairly() -> None:
 
 
 def test_a_colour_the_picture_has_already_changes_nothing() -> None:
-    assert ' color="' not in drawing("a red car").svg
-    assert ' color="#2a72d8"' in drawing("a blue car").svg
+    red, blue = (drawing(f"a {colour} car").assets["automobile"] for colour in ("red", "blue"))
+    assert red == assets.get("automobile")
+    assert blue != red
 
 
 def test_small_things_indoors_stand_on_a_table() -> None:
@@ -167,9 +171,9 @@ def test_other_sizes_are_refused(width: int, height: int) -> None:
 
 
 def test_what_is_half_known_is_drawn() -> None:
-    facts = drawing("a pelican riding a bicycle").facts
+    facts = drawing("a zorgblat riding a bicycle").facts
     assert [one["asset"] for one in facts["matched"]] == ["bicycle"]
-    assert facts["left_out"] == ["pelican", "riding"]
+    assert facts["left_out"] == ["zorgblat", "riding"]
 
 
 def test_a_prompt_of_which_nothing_is_known_becomes_a_card_that_says_so() -> None:
@@ -228,11 +232,15 @@ def test_a_document_may_name_a_scene_as_its_background() -> None:
     assert "bookshelf" in made.assets
 
 
+# The help of the tool names the most frequent scenes only.
+FURTHER_SCENES = ("spring", "summer", "wheat field", "bamboo forest", "cliff", "bathroom", "storm")
+
+
 @pytest.mark.parametrize("name", [*PLACES, *HOURS, *WEATHERS])
 def test_every_word_that_the_help_names_is_a_scene(name: str) -> None:
     made = draw(prompt="", svg=f'<svg><scene name="{name}"/></svg>', width=64, height=32, seed=None)
     assert made.facts["missing_scenes"] == []
-    assert name in ("spring", "summer") or name in SVG_HELP
+    assert name in FURTHER_SCENES or name in SVG_HELP
 
 
 def test_a_picture_that_does_not_exist_is_a_labelled_frame_and_reported() -> None:
@@ -262,7 +270,7 @@ def test_everyday_words_name_pictures(word: str, name: str | None) -> None:
 
 def test_a_document_may_not_ask_for_the_whole_pack() -> None:
     document = "".join(f'<asset name="{name}"/>' for name in assets.names())
-    with pytest.raises(InputInvalid, match="1610 different pictures; at most 200"):
+    with pytest.raises(InputInvalid, match="1639 different pictures; at most 200"):
         draw(prompt="", svg=f"<svg>{document}</svg>", width=64, height=64, seed=None)
 
 

@@ -169,6 +169,13 @@ async def test_a_picture_that_is_taken_in_again_is_young_again(lim: Limner) -> N
     assert await lim.pictures.original(picture) == data
 
 
+async def test_a_young_row_keeps_a_file_that_looks_old(lim: Limner) -> None:
+    picture = await take(lim, unique())
+    os.utime(lim.pictures.path(picture), (0, 0))
+    assert await lim.garbage.collect() == msgspec.structs.replace(NOTHING, young=1)
+    assert files(lim) == {picture.handle}
+
+
 async def test_a_young_picture_keeps_its_ancestors(lim: Limner) -> None:
     source = await take(lim, unique())
     await age(lim)
@@ -370,6 +377,27 @@ async def test_a_reference_that_appears_while_pictures_are_removed_keeps_its_pic
     assert len(named) >= 4
     assert files(lim) == await handles(lim) == named
     assert freed.pictures == freed.files == 100 - len(named)
+
+
+async def test_a_few_pictures_are_removed_at_a_time_and_forms_go_together(lim: Limner) -> None:
+    picture = await take(lim, unique())
+
+    def pair(tx: Transaction) -> None:
+        connection = tx._connection  # pyright: ignore[reportPrivateUsage]
+        cursor = connection.execute("SELECT * FROM pictures")
+        row = dict(zip([name for name, *_ in cursor.description], cursor.fetchone(), strict=True))
+        for number in range(1, 28):
+            parent = picture.handle if number == 1 else handle_of(bytes([number - 1]))
+            copy = row | {"handle": handle_of(bytes([number]))}
+            copy["parent"] = parent if number % 2 else None
+            places = ", ".join("?" * len(copy))
+            connection.execute(f"INSERT INTO pictures VALUES ({places})", [*copy.values()])
+
+    await lim.store.write(pair)
+    await age(lim)
+    done: list[tuple[int, int]] = []
+    freed = await lim.garbage.collect(progress=lambda *numbers: done.append(numbers))
+    assert (freed.pictures, done) == (28, [(26, 28), (28, 28)])
 
 
 async def test_a_dry_run_tells_and_removes_nothing(lim: Limner) -> None:

@@ -57,7 +57,7 @@ title: Login
     assert parse_mermaid(source) == (
         Diagram(
             nodes=[
-                DiagramNode(id="A", label="Start", shape="round"),
+                DiagramNode(id="A", label="Start", shape="round", color="#00ff00"),
                 DiagramNode(id="B", label="Check\nlogin"),
                 DiagramNode(id="C", label="Valid (now)?", shape="diamond"),
                 DiagramNode(id="D"),
@@ -87,7 +87,7 @@ title: Login
             direction="right",
             title="Login",
         ),
-        ["Ignored: classDef, style."],
+        [],
     )
 
 
@@ -264,3 +264,15 @@ def test_every_text_is_parsed_or_refused(header: str, parts: list[str], spaced: 
 def test_a_hostile_source_takes_no_time(source: str) -> None:
     with pytest.raises(InputInvalid, match=r"line|too large"):
         parse_mermaid(source)
+
+
+def test_the_fills_of_classes_and_styles_colour_the_nodes() -> None:
+    diagram, notes = parse_mermaid(
+        "flowchart TD\n A --> B:::good --> C --> D\n classDef good fill:#bbf7d0,stroke:#000\n"
+        " class C good\n style A fill:#f00\n style D stroke:#000\n"
+    )
+    assert isinstance(diagram, Diagram)
+    nodes = [node for node in diagram.nodes if isinstance(node, DiagramNode)]
+    colours = {node.id: node.color for node in nodes}
+    assert colours == {"A": "#ff0000", "B": "#bbf7d0", "C": "#bbf7d0", "D": None}
+    assert notes == ["Ignored: style."]

@@ -15,6 +15,7 @@ import pytest
 from msgspec.structs import replace
 
 from limner.agent.sessions import Sessions
+from limner.storage import owners
 from limner.storage.owners import (
     EXPIRES_S,
     UNKNOWN,
@@ -139,6 +140,20 @@ async def test_a_lease_is_renewed_only_while_its_owner_holds_something(tmp_path:
     assert second_ms >= first_ms
     await lease.release()
     assert await renew(store) is False
+    await store.aclose()
+
+
+async def test_a_thread_renews_the_lease_while_something_is_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(owners, "BEAT_S", 0.005)
+    store = Store(tmp_path / "limner.db")
+    sessions = Sessions(store=store, clock=lambda: datetime.now(UTC))
+    await sessions.hold((await sessions.create(cwd="/")).id)
+    first = await beats(store)
+    while await beats(store) == first:  # the time limit of the tests ends it
+        pass
+    assert [owner for owner, _ in await beats(store)] == [store.owner.id]
     await store.aclose()
 
 

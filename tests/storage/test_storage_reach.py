@@ -299,6 +299,18 @@ def test_the_environment_file_of_a_project_is_not_read(world: World, name: str) 
         assert reach.resolve_read(f"x{name}.png", cwd=world.project)
 
 
+@pytest.mark.parametrize("name", [".git", ".GIT. ", ".claude", ".env.local"])
+def test_a_closed_name_is_refused_to_models_alone(world: World, name: str) -> None:
+    path, model = world.project / name / "fox.png", Reach.for_model(cwd=world.project)
+    assert "is closed to models" in refused(model, path, cwd=world.project).message
+    assert Reach.for_person().resolve_write(path, cwd=world.project) == path
+    if not name.startswith(".env"):
+        assert model.resolve_read(path, cwd=world.project) == path
+    # A user who works in such a folder has opened it.
+    inside = Reach.for_model(cwd=path.parent)
+    assert inside.resolve_write("fox.png", cwd=path.parent) == path
+
+
 def test_blobs_settings_and_trust_may_be_read_but_not_written(world: World) -> None:
     person, own = Reach.for_person(), world.limner
     for place in (own / "blobs" / "ab" / "cd", own / "config.toml", own / "trusted" / "x.json"):

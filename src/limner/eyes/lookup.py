@@ -196,8 +196,8 @@ def _cells(picture: Evidence, question: str) -> Iterator[Match]:
         rows = _rows(body, wanted)
         for index, used in rows:
             row = table.rows[index]
-            if len(rows) > 1 and len(used) < len(set(wanted)):
-                continue
+            if len(rows) > 1:
+                continue  # several rows fit equally well, so each would be a guess
             targets = [n for n in columns if row[n] and not hits(used, row[n])]
             targets = targets or _targets(row, used, question)
             if not targets:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 
-from limner.errors import ImageError, MissingExtra, ModelTimeout, UserError
+from limner.errors import ImageError, MissingExtra, ModelTimeout
 from limner.eyes.differences import ASKS, answer_difference
 from limner.eyes.evidence import Evidence, Finding
 from limner.eyes.quotes import MARK
-from limner.eyes.report import CANNOT_TELL, KEYS, report
+from limner.eyes.report import CANNOT_TELL, report
 from limner.eyes.rules import findings, needs_text, normalize
+from limner.eyes.schema import fill
 from limner.imaging.pool import Imaging, Source
 from limner.wires.base import Answer, Prompt
 
@@ -43,22 +44,24 @@ class EyesModel:
         """Answer from what can be measured.
 
         Raises:
-            UserError: the prompt has a schema, which this model cannot follow.
+            UserError: the prompt has a schema, and a required value was not read.
             ImageError: a picture cannot be decoded.
             ModelTimeout: it did not finish in ``timeout_s``.
         """
-        if prompt.schema is not None:
-            raise UserError(
-                f"{NAME} cannot follow a schema.", code="MODEL_CANNOT", hint=f"Set {KEYS}."
-            )
         sources = [picture.data for picture in prompt.pictures.values()]
         try:
             async with asyncio.timeout(timeout_s):
-                text = await self._eyes.see(sources, _question(prompt))
+                text = await self._answer(prompt, sources)
         except TimeoutError:
             raise ModelTimeout(f"{NAME} did not finish in {timeout_s:g} s") from None
         on_text(text)
         return Answer(text=text, stop="end", model=NAME)
+
+    async def _answer(self, prompt: Prompt, sources: Sequence[Source]) -> str:
+        if prompt.schema is None:
+            return await self._eyes.see(sources, _question(prompt))
+        seen = [await self._eyes.gather(source) for source in sources]
+        return fill(prompt.schema, seen)
 
 
 def _question(prompt: Prompt) -> str:

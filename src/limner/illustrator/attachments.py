@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from limner.illustrator import figures
 from limner.illustrator.assets import AssetInfo
+from limner.illustrator.person_art import Figure
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,6 +25,8 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     nearness: int = 0
     colour: str | None = None
     mirrored: bool = False
+    figure: Figure | None = None
+    painted: tuple[tuple[str, str], ...] = ()
 
     @property
     def drawn(self) -> tuple[float, float, float, float]:
@@ -47,6 +50,10 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     def height(self) -> float:
         """How tall the drawn part is."""
         return (self.info.box[3] - self.info.box[1]) * self.size
+
+    def on_square(self, point: tuple[float, float]) -> tuple[float, float]:
+        """A point of the square, by fractions of it."""
+        return self.left + point[0] * self.size, self.top + point[1] * self.size
 
     def point(self, across: float, down: float) -> tuple[float, float]:
         """A point of the drawn part, by fractions of its width and height."""
@@ -89,10 +96,24 @@ def _on(part: Part, parent: Part, slot: Slot) -> Part:
     room = parent.width * (0.8 if slot.of > 1 else 1.1)
     size = min(part.size, room / slot.of, parent.height * (0.85 if astride else 1.3))
     x, y = parent.point(across - 0.5 + slot.across(0.75), down)
+    if part.figure is not None and part.figure.seat < part.figure.box[3]:
+        size = min(
+            part.size, parent.height * (0.9 if parent.info.group.startswith("transport") else 1.5)
+        )
+        below = (part.figure.box[3] - part.figure.seat) * size
+        nearer = -1 if astride else 1
+        return _put(part, parent, size=size, foot=(x, y + below), nearer=nearer)
     if astride:
         # A rider is a little lower, so that seat and saddle meet.
         return _put(part, parent, size=size, foot=(x, y + size * 0.1), nearer=-1)
     return _put(part, parent, size=size, foot=(x, y), nearer=1)
+
+
+def _on_shoulder(part: Part, parent: Part, slot: Slot) -> Part:
+    if parent.figure is None:
+        return _on(part, parent, slot)
+    size = min(part.size, parent.height * 0.34)
+    return _put(part, parent, size=size, foot=parent.point(0.98, 0.5), nearer=1)
 
 
 def _in(part: Part, parent: Part, slot: Slot) -> Part:
@@ -113,7 +134,7 @@ def _above(part: Part, parent: Part, slot: Slot) -> Part:
 
 
 def _behind(part: Part, parent: Part, slot: Slot) -> Part:
-    foot = parent.point(0.78 + 0.5 * slot.nth / slot.of, 0.9)
+    foot = parent.point(1.1 + 0.5 * slot.nth / slot.of, 0.97)
     return _put(part, parent, size=part.size, foot=foot, nearer=-1)
 
 
@@ -123,7 +144,18 @@ def _in_front(part: Part, parent: Part, slot: Slot) -> Part:
     return _put(part, parent, size=size, foot=(x, y + size * 0.12), nearer=1)
 
 
+def _played(part: Part, parent: Part, slot: Slot) -> Part:
+    """A ball lies at the feet, an instrument stands in front."""
+    ball = part.info.group in ("sport", "game")
+    size = min(part.size, parent.height * (0.3 if ball else 0.62))
+    side = -0.06 if figures.looks_left(parent.info) else 1.05
+    x, y = parent.point((side if ball else 0.5) + 0.3 * (slot.nth - (slot.of - 1) / 2), 1.0)
+    return _put(part, parent, size=size, foot=(x, y + size * 0.06), nearer=1)
+
+
 def _held(part: Part, parent: Part, slot: Slot) -> Part:
+    if parent.figure is not None:
+        return _in_hand(part, parent, parent.figure, slot)
     sideways = figures.looks_left(parent.info)
     if part.info.name in figures.HELD_HIGH:
         size = min(part.size, parent.height * 0.8)
@@ -136,8 +168,30 @@ def _held(part: Part, parent: Part, slot: Slot) -> Part:
     return _put(part, parent, size=size, foot=foot, nearer=1)
 
 
+def _in_hand(part: Part, parent: Part, figure: Figure, slot: Slot) -> Part:
+    x, y = parent.on_square(figure.hand)
+    if part.info.name in figures.HELD_HIGH:
+        size = min(part.size, parent.height * 0.75)
+        return _put(part, parent, size=size, foot=(x + size * 0.1, y), nearer=-1)
+    size = min(part.size, parent.height * 0.42)
+    if part.info.name in figures.WIELDED:
+        return _put(part, parent, size=size, foot=(x + size * 0.3, y + size * 0.15), nearer=1)
+    middle = (part.info.box[3] - part.info.box[1]) * size / 2
+    foot = (x + size * 0.5 * slot.nth, y + middle)
+    return _put(part, parent, size=size, foot=foot, nearer=1)
+
+
 def _worn(part: Part, parent: Part, slot: Slot) -> Part:
     """A hat goes on the head, glasses on the eyes, other things on the chest, one above another."""
+    if parent.figure is not None and part.info.name in figures.HATS:
+        top = parent.on_square(parent.figure.head)
+        return _put(
+            part,
+            parent,
+            size=parent.width * 0.85,
+            foot=(top[0], top[1] + parent.height * 0.07),
+            nearer=1,
+        )
     sideways = figures.looks_left(parent.info)
     head = 0.2 if sideways else 0.42 if parent.info.name.endswith("-sitting") else 0.5
     if part.info.name in figures.HATS:
@@ -153,11 +207,13 @@ def _worn(part: Part, parent: Part, slot: Slot) -> Part:
 _PLACERS: Mapping[str, Callable[[Part, Part, Slot], Part]] = {
     "on": _on,
     "riding": _on,
+    "shoulder": _on_shoulder,
     "in": _in,
     "under": _under,
     "above": _above,
     "behind": _behind,
     "front": _in_front,
     "holding": _held,
+    "playing": _played,
     "wearing": _worn,
 }

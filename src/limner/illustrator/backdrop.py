@@ -53,7 +53,7 @@ def draw_foreground(canvas: Canvas, scene: Scene) -> None:
     if scene.paper is not None or not scene.places or scene.has("space", "moon", "underwater"):
         return
     indoors = scene.has(*INDOORS)
-    if "rain" in scene.weather and not indoors:
+    if scene.weather & {"rain", "storm"} and not indoors:
         sky.draw_rain(canvas)
     if "snowfall" in scene.weather and not indoors:
         sky.draw_snowfall(canvas)
@@ -64,11 +64,20 @@ def draw_foreground(canvas: Canvas, scene: Scene) -> None:
 def _indoors(canvas: Canvas, scene: Scene) -> BackdropFrame:
     room = next(place for place in scene.places if place in INDOORS)
     floor = 0.66 * canvas.height
-    other_backdrops.draw_room(canvas, other_backdrops.ROOMS[room], hour=scene.hour, floor=floor)
+    other_backdrops.draw_room(
+        canvas, other_backdrops.ROOMS[room], hour=scene.hour, floor=floor, outside=_outside(scene)
+    )
     return BackdropFrame(
         air=(0.06 * canvas.height, 0.4 * canvas.height),
         ground=(0.72 * canvas.height, 0.95 * canvas.height),
     )
+
+
+def _outside(scene: Scene) -> str:
+    """The weather in the window of a room."""
+    if scene.has("snow") or "snowfall" in scene.weather:
+        return "snow"
+    return "rain" if scene.weather & {"rain", "storm"} else ""
 
 
 def _space(canvas: Canvas, scene: Scene) -> BackdropFrame:
@@ -88,8 +97,10 @@ def _outdoors(canvas: Canvas, scene: Scene, *, orb: bool, standing: bool) -> Bac
     light = _light(scene)
     height = canvas.height
     horizon = height * (0.5 if scene.has("sea", "beach", "lake") else 0.6)
-    open_view = not scene.has("mountains", "city", "street", "forest")
+    open_view = not scene.has("mountains", "city", "street", "forest", "bamboo forest")
     sun = sky.draw_sky(canvas, light, horizon=horizon, orb=orb, open_view=open_view)
+    if "storm" in scene.weather:
+        sky.draw_storm(canvas, bottom=horizon)
     if "aurora" in scene.weather:
         sky.draw_aurora(canvas, bottom=horizon)
     _draw_cloud_cover(canvas, scene, light, bottom=horizon)
@@ -100,7 +111,9 @@ def _outdoors(canvas: Canvas, scene: Scene, *, orb: bool, standing: bool) -> Bac
     before = len(canvas.shapes)
     _draw_far(canvas, scene, light, horizon=horizon)
     far = canvas.shapes[before:]
-    if scene.has("sea", "beach"):
+    if scene.has("cliff"):
+        frame = _cliff(canvas, light, horizon=horizon)
+    elif scene.has("sea", "beach"):
         dry = standing or scene.has("beach")
         frame = _sea(canvas, light, horizon=horizon, dry=dry, sun=sun if open_view else None)
     elif scene.has("lake"):
@@ -117,14 +130,14 @@ def _light(scene: Scene) -> Light:
 
 
 def _draw_cloud_cover(canvas: Canvas, scene: Scene, light: Light, *, bottom: float) -> None:
-    heavy = bool(scene.weather & {"clouds", "rain"}) or scene.has("sky")
+    heavy = bool(scene.weather & {"clouds", "rain", "storm"}) or scene.has("sky")
     if scene.places == ("sky",):
         sky.draw_clouds(canvas, light, bottom=canvas.height * 1.3, count=9, opacity=0.9)
     elif heavy:
         sky.draw_clouds(canvas, light, bottom=bottom, count=7, opacity=0.9)
     elif not light.stars:
         sky.draw_clouds(canvas, light, bottom=bottom, count=3, opacity=0.75)
-    if "rain" in scene.weather:
+    if scene.weather & {"rain", "storm"}:
         canvas.rect(0, 0, canvas.width, canvas.height, "#4c5a70", opacity="0.3")
 
 
@@ -136,6 +149,8 @@ def _draw_far(canvas: Canvas, scene: Scene, light: Light, *, horizon: float) -> 
         )
     if scene.has("city", "street"):
         land.draw_skyline(canvas, light, foot=horizon, height=0.42 * height)
+    if scene.has("bamboo forest"):
+        land.draw_bamboo(canvas, light, foot=horizon)
     if scene.has("forest"):
         leaves = "#b8702e" if "autumn" in scene.weather else "#2f6b45"
         land.draw_forest(canvas, light, foot=horizon, height=0.36 * height, colour=leaves)
@@ -157,6 +172,13 @@ def _sea(
         ground=(0.76 * height, 0.94 * height),
         water=(horizon + 0.06 * height, shore - (0.02 if dry else 0.06) * height),
     )
+
+
+def _cliff(canvas: Canvas, light: Light, *, horizon: float) -> BackdropFrame:
+    height = canvas.height
+    land.draw_water(canvas, light, top=horizon, bottom=height, colour=_SEA, sun=None)
+    land.draw_cliff(canvas, light, top=0.66 * height)
+    return BackdropFrame(air=(0.06 * height, 0.4 * height), ground=(0.68 * height, 0.72 * height))
 
 
 def _lake(
@@ -182,7 +204,9 @@ def _ground(canvas: Canvas, scene: Scene, light: Light, *, horizon: float) -> Ba
         land.draw_street(canvas, light, top=horizon)
     else:
         land.draw_hills(canvas, light, top=horizon, colours=_turf(scene))
-        if not scene.has("snow"):
+        if scene.has("wheat field"):
+            land.draw_ears(canvas, light, top=0.66 * height)
+        elif not scene.has("snow"):
             flowers = "autumn" not in scene.weather
             land.draw_tufts(canvas, light, top=0.76 * height, blossoms=flowers)
     return BackdropFrame(air=(0.06 * height, 0.42 * height), ground=(0.72 * height, 0.94 * height))
@@ -191,4 +215,6 @@ def _ground(canvas: Canvas, scene: Scene, light: Light, *, horizon: float) -> Ba
 def _turf(scene: Scene) -> tuple[str, str, str]:
     if scene.has("snow"):
         return land.SNOW
+    if scene.has("wheat field"):
+        return land.GRASS["wheat"]
     return land.GRASS["autumn" if "autumn" in scene.weather else "summer"]

@@ -3,42 +3,75 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 
+import msgspec
 from msgspec.structs import replace
 
-from limner.illustrator import assets, figures, grammar
+from limner.illustrator import assets, figures, grammar, styles
 from limner.illustrator.assets import AssetInfo
 from limner.illustrator.attachments import Part
 from limner.illustrator.backdrop import draw_backdrop, draw_foreground
 from limner.illustrator.groups import group
+from limner.illustrator.palette import recolour, recolour_part
 from limner.illustrator.placement import Placed, place
 from limner.illustrator.prompt_parser import ParsedPrompt, Relation, Subject
 from limner.illustrator.scenes import HOUR_OF, INDOORS, Scene, usual_place
+from limner.imaging.svg import Asset
 from limner.rendering.canvas import Canvas, number
 
 SIGN = "signboard"
+_TABLES = ("table", "laid-table")
+_WATERS = frozenset({"sea", "beach", "lake", *INDOORS})
+_FALLING = frozenset({"rain", "storm", "snowfall", "fog"})
 _MAX_SIGN_LINES = 6
 _ASSET_NAME = re.compile(r'<asset name="([^"]+)"')
 
 
-def compose(parsed: ParsedPrompt, *, width: int, height: int, random: Random) -> tuple[str, Scene]:
+class Composition(msgspec.Struct, frozen=True):
+    """A drawn document, its scene, and the pictures that were made for it alone."""
+
+    document: str
+    scene: Scene
+    drawings: Mapping[str, Asset]
+
+
+def compose(parsed: ParsedPrompt, *, width: int, height: int, random: Random) -> Composition:
     """Draw the scene, the things in it and the light over them."""
     things = _with_sign(parsed)
     infos = [assets.info(thing.asset) for thing in things]
     scene = complete_scene(parsed.scene, things)
+    if parsed.style in styles.INKS:
+        scene = replace(scene, paper=styles.INKS[parsed.style][1], places=())
+    if scene.has(*INDOORS):
+        # The wall has a window.
+        things = _without(things, "window")
     things = _with_table(things, scene)
     canvas = Canvas(width=width, height=height, random=random)
     dry = any(not figures.flies(info) and not figures.swims(info) for info in infos)
-    frame = draw_backdrop(canvas, scene, orb=not any(map(figures.is_orb, infos)), standing=dry)
+    frame = draw_backdrop(canvas, scene, orb=_has_orb(scene, infos), standing=dry)
     placed = place(group(things), frame, width=width, height=height, random=random)
+    drawings: dict[str, Asset] = {}
     for one in sorted(placed, key=lambda one: (one.grounded, one.y)):
-        _draw(canvas, one, texts=parsed.texts)
+        _draw(canvas, one, drawings, texts=parsed.texts)
         if one.wet:
             _draw_foam(canvas, one)
     draw_foreground(canvas, scene)
-    return canvas.document(), scene
+    if parsed.style in styles.INKS:
+        drawings = {name: styles.as_lines(one, parsed.style) for name, one in drawings.items()}
+    elif parsed.style in styles.MATRICES:
+        matrix = f'<feColorMatrix type="matrix" values="{styles.MATRICES[parsed.style]}"/>'
+        grading = canvas.define(
+            f'<filter id="{{id}}" x="0" y="0" width="1" height="1">{matrix}</filter>'
+        )
+        canvas.shapes = [f'<g filter="{grading}">{"".join(canvas.shapes)}</g>']
+    return Composition(canvas.document(), scene, drawings)
+
+
+def _has_orb(scene: Scene, infos: list[AssetInfo]) -> bool:
+    """Whether the sky shows a sun or moon of its own."""
+    return not scene.weather & {"rain", "storm"} and not any(map(figures.is_orb, infos))
 
 
 def used_assets(document: str) -> list[str]:
@@ -53,14 +86,30 @@ def _with_sign(parsed: ParsedPrompt) -> list[Subject]:
     return things
 
 
+def _without(things: list[Subject], name: str) -> list[Subject]:
+    """The things without those of a name, with their relations."""
+    kept = [place for place, thing in enumerate(things) if thing.asset != name]
+    places = {old: new for new, old in enumerate(kept)}
+    return [
+        replace(
+            thing,
+            relation=Relation(thing.relation.kind, places[thing.relation.to])
+            if thing.relation is not None and thing.relation.to in places
+            else None,
+        )
+        for thing in (things[place] for place in kept)
+    ]
+
+
 def _with_table(things: list[Subject], scene: Scene) -> list[Subject]:
     """Put small things on a table if the scene is indoors."""
     loose = [
         place
         for place, thing in enumerate(things)
-        if thing.relation is None and figures.is_tabletop(assets.info(thing.asset))
+        if (thing.relation is None or thing.relation.kind == "between")
+        and figures.is_tabletop(assets.info(thing.asset))
     ]
-    tables = [place for place, thing in enumerate(things) if thing.asset == "table"]
+    tables = [place for place, thing in enumerate(things) if thing.asset in _TABLES]
     if not loose or not scene.has(*INDOORS) or any(things[table].relation for table in tables):
         return things
     table = tables[0] if tables else len(things)
@@ -79,9 +128,15 @@ def complete_scene(requested: Scene, things: list[Subject]) -> Scene:
     places = requested.places
     if requested.paper is None and (not places or _needs_ground(places, infos)):
         found = usual_place((info.name, info.group) for info in infos)
+        if found in INDOORS and requested.weather & _FALLING:
+            found = "meadow"
         if found is None and (places or requested.hour or requested.weather or hours):
             found = "meadow"
         places = tuple(dict.fromkeys((*places, found))) if found else places
+    if "snowfall" in requested.weather and places and not set(places) & INDOORS:
+        places = tuple(dict.fromkeys((*places, "snow")))
+    if any(thing.asset == "stone-bridge" for thing in things) and not set(places) & _WATERS:
+        places = (*places, "lake")
     if hour == "dawn" and set(places) & INDOORS:
         hour = "day"
     return replace(requested, places=places, hour=hour)
@@ -92,7 +147,9 @@ def _needs_ground(places: tuple[str, ...], infos: list[AssetInfo]) -> bool:
     return places == ("sky",) and not all(figures.flies(info) for info in infos)
 
 
-def _draw(canvas: Canvas, placed: Placed, *, texts: Sequence[str]) -> None:
+def _draw(
+    canvas: Canvas, placed: Placed, drawings: dict[str, Asset], *, texts: Sequence[str]
+) -> None:
     if placed.grounded:
         left, _, right, bottom = placed.group.parts[0].drawn
         half = (right - left) / 2 * placed.scale
@@ -100,7 +157,7 @@ def _draw(canvas: Canvas, placed: Placed, *, texts: Sequence[str]) -> None:
         shadow = canvas.glow("#000000", "#000000", opacities=(0.38, 0))
         canvas.ellipse(middle, placed.y + bottom * placed.scale, half * 1.08, half * 0.16, shadow)
     for part in placed.parts():
-        _draw_part(canvas, part)
+        _draw_part(canvas, part, drawings)
         if part.info.name == SIGN and texts:
             _draw_lettering(canvas, part, texts)
 
@@ -121,18 +178,36 @@ def _draw_foam(canvas: Canvas, placed: Placed) -> None:
         canvas.line(data, "#ffffff", max(tall * 0.008, 0.5), opacity="0.5")
 
 
-def _draw_part(canvas: Canvas, part: Part) -> None:
-    look = ' flip="horizontal"' if part.mirrored else ""
-    if part.colour is not None and not _has_colour(part, part.colour):
-        look += f' color="{grammar.COLOURS[part.colour]}"'
+def _draw_part(canvas: Canvas, part: Part, drawings: dict[str, Asset]) -> None:
+    flip = ' flip="horizontal"' if part.mirrored else ""
     canvas.add(
-        f'<asset name="{part.info.name}" x="{number(part.left)}" y="{number(part.top)}" '
-        f'size="{number(part.size)}"{look}/>'
+        f'<asset name="{_drawing(part, drawings)}" x="{number(part.left)}" y="{number(part.top)}" '
+        f'size="{number(part.size)}"{flip}/>'
     )
 
 
+def _drawing(part: Part, drawings: dict[str, Asset]) -> str:
+    """The name of the picture of a part, in its own look if it has one."""
+    name = part.info.name
+    if part.figure is not None:
+        made = part.figure.asset
+    else:
+        made = assets.get(name)
+        if part.colour is not None and not _has_colour(part, part.colour):
+            body = recolour(made.body, part.info.colours, grammar.COLOURS[part.colour])
+            made = replace(made, body=body)
+        for part_name, colour in part.painted:
+            made = replace(made, body=recolour_part(made.body, name, part_name, colour))
+    number_of = 2
+    while drawings.setdefault(name, made) != made:
+        name, number_of = f"{part.info.name}-{number_of}", number_of + 1
+    return name
+
+
 def _has_colour(part: Part, colour: str) -> bool:
-    return grammar.BASIC_COLOUR.get(colour, colour) in part.info.colours
+    basic = grammar.BASIC_COLOUR.get(colour, colour)
+    # The blacks of the pack are a dark violet.
+    return basic in part.info.colours and basic != "black"
 
 
 def _draw_lettering(canvas: Canvas, part: Part, texts: Sequence[str]) -> None:

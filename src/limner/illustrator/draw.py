@@ -22,6 +22,7 @@ from limner.illustrator.grammar import named_genres
 from limner.illustrator.other_backdrops import draw_plain_paper
 from limner.illustrator.prompt_parser import STATES, ParsedPrompt, parse_prompt
 from limner.illustrator.scenes import HOURS, PLACES, Scene
+from limner.illustrator.styles import SQUARES
 from limner.illustrator.vocabulary import find_asset
 from limner.imaging.svg import Asset, mentioned_assets, mentioned_scenes, scene_key
 from limner.rendering.canvas import Canvas, number
@@ -40,11 +41,15 @@ _MAX_LISTED_WORDS = 12
 
 
 class Illustration(msgspec.Struct, frozen=True, kw_only=True):
-    """An SVG document, the pictures its ``asset`` elements name, and facts about it in JSON."""
+    """An SVG document, the pictures its ``asset`` elements name, and facts about it in JSON.
+
+    ``squares`` is the number of squares along the shorter side of pixel art.
+    """
 
     svg: str
     assets: Mapping[str, Asset]
     facts: Mapping[str, Any]
+    squares: int | None = None
 
 
 def draw(
@@ -138,7 +143,7 @@ def _from_prompt(prompt: str, width: int, height: int, seed: int | None) -> Illu
     # A prompt may contain lone surrogates, which a seed as text cannot.
     start = f"{prompt}\n{seed}".encode(errors="surrogatepass")
     random = Random(start)  # noqa: S311 - arranges pictures, the same way every time
-    document, scene = compose(parsed, width=width, height=height, random=random)
+    made = compose(parsed, width=width, height=height, random=random)
     matched = [
         {
             "words": thing.words,
@@ -148,10 +153,12 @@ def _from_prompt(prompt: str, width: int, height: int, seed: int | None) -> Illu
         }
         for thing in parsed.things
     ]
+    ready = [name for name in used_assets(made.document) if name not in made.drawings]
     return Illustration(
-        svg=document,
-        assets={name: assets.get(name) for name in used_assets(document)},
-        facts=_facts(matched=matched, background=scene.name, parsed=parsed),
+        svg=made.document,
+        assets={**made.drawings, **{name: assets.get(name) for name in ready}},
+        facts=_facts(matched=matched, background=made.scene.name, parsed=parsed),
+        squares=SQUARES if parsed.style == "pixel" else None,
     )
 
 

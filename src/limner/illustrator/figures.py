@@ -16,7 +16,7 @@ _GROUP_SIZES = {
     "animal-bird": 0.3,
     "animal-bug": 0.17,
     "animal-mammal": 0.42,
-    "animal-marine": 0.34,
+    "animal-marine": 0.3,
     "animal-reptile": 0.38,
     "drink": 0.2,
     "face-costume": 0.36,
@@ -67,11 +67,11 @@ _SIZES = {
     "circus-tent": 0.8,
     "couch-and-lamp": 0.6,
     "cow": 0.52,
-    "deciduous-tree": 0.74,
+    "deciduous-tree": 0.8,
     "dog": 0.38,
     "door": 0.58,
     "dragon": 0.62,
-    "elephant": 0.66,
+    "elephant": 0.72,
     "evergreen-tree": 0.74,
     "feather": 0.14,
     "ferris-wheel": 0.86,
@@ -113,9 +113,32 @@ _SIZES = {
     "t-rex": 0.66,
     "table": 0.58,
     "tiger": 0.46,
+    "tractor": 0.62,
+    "soccer-ball": 0.14,
+    "tennis": 0.24,
+    "lighthouse": 0.86,
+    "stone-bridge": 0.9,
+    "double-decker-bus": 0.66,
+    "taxi": 0.44,
+    "rug": 0.5,
+    "fireplace": 0.62,
+    "floor-lamp": 0.56,
+    "fence": 0.42,
+    "bamboo": 0.66,
+    "cheese-wheel": 0.3,
+    "knight": 0.5,
+    "laid-table": 0.9,
+    "drum": 0.24,
+    "coral": 0.3,
+    "fish": 0.16,
+    "tropical-fish": 0.16,
+    "school": 0.8,
+    "hospital": 0.84,
+    "window": 0.34,
+    "puzzle-piece": 0.26,
     "toothbrush": 0.16,
     "unicorn": 0.44,
-    "whale": 0.54,
+    "whale": 0.6,
     "spouting-whale": 0.54,
     "zebra": 0.54,
 }
@@ -143,6 +166,7 @@ _IN_WATER = frozenset(
         "swan",
     }
 )
+_ON_THE_SEABED = word_set("coral spiral-shell crab lobster treasure-chest anchor")
 _ON_THE_SHORE = frozenset({"crab", "seal", "spiral-shell"})
 _ORBS = frozenset(
     {"sun", "sun-with-face", "full-moon", "crescent-moon", "full-moon-face", "sun-behind-cloud"}
@@ -180,7 +204,16 @@ SURFACES = {
     "rocket": (0.3, 0.5),
     "dragon": (0.5, 0.6),
     "desert-island": (0.75, 0.5),
+    "tractor": (0.62, 0.62),
+    "rug": (0.7, 0.5),
+    "laid-table": (0.16, 0.5),
+    "books": (0.06, 0.5),
+    "stone-bridge": (0.2, 0.5),
+    "elephant": (0.16, 0.6),
+    "castle": (0.3, 0.5),
 }
+# Things on which a person sits.
+SEATS = word_set("bench chair couch-and-lamp bed rock wood sled seat")
 _MOUNT_SURFACE = (0.34, 0.6)
 _PLAIN_SURFACE = (0.08, 0.5)
 
@@ -195,11 +228,19 @@ _TABLETOP_GROUPS = word_set(
 _TABLETOP_NAMES = frozenset({"alarm-clock", "mantelpiece-clock", "potted-plant", "hourglass-done"})
 _ON_THE_FLOOR = frozenset({"christmas-tree", "street-lamp", "jack-o-lantern"})
 
+_IN_THE_BACK = word_set(
+    """
+    deciduous-tree evergreen-tree palm-tree leafless-tree castle bookshelf fireplace floor-lamp
+    stone-bridge bamboo couch-and-lamp bed ferris-wheel circus-tent fence street-lamp
+    """
+)
+
 HATS = word_set(
     "top-hat womans-hat billed-cap crown graduation-cap military-helmet rescue-workers-helmet"
 )
 EYEWEAR = frozenset({"glasses", "sunglasses", "goggles"})
 HELD_HIGH = frozenset({"balloon", "kite", "umbrella", "white-flag", "black-flag", "parachute"})
+WIELDED = word_set("tennis dagger hammer axe magic-wand pick bow-and-arrow")
 READABLE = frozenset({"open-book", "newspaper", "scroll", "page-facing-up"})
 CONTAINERS = word_set(
     """
@@ -214,6 +255,16 @@ CONTAINERS = word_set(
 def size(info: AssetInfo) -> float:
     """The edge of a picture's square as a fraction of the canvas's shorter side."""
     return _SIZES.get(info.name, _GROUP_SIZES.get(info.group, _DEFAULT_SIZE))
+
+
+def carries_all(info: AssetInfo) -> bool:
+    """Whether all things that are named before it are on it, as on a table."""
+    return info.name == "stone-bridge" or (info.group == "household" and info.name != "rug")
+
+
+def stands_behind(info: AssetInfo) -> bool:
+    """Whether a thing stands in the back, behind people and animals."""
+    return info.name in _IN_THE_BACK or info.group in ("place-building", "place-religious")
 
 
 def flies(info: AssetInfo) -> bool:
@@ -231,6 +282,11 @@ def is_tabletop(info: AssetInfo) -> bool:
 def is_orb(info: AssetInfo) -> bool:
     """Whether a thing is the sun or the moon; a sky has only one of them."""
     return info.name in _ORBS
+
+
+def lies_on_seabed(info: AssetInfo) -> bool:
+    """Whether a thing under water is on the ground."""
+    return info.name in _ON_THE_SEABED
 
 
 def swims(info: AssetInfo) -> bool:

@@ -116,7 +116,11 @@ RELATIONS = {
     "atop": "on",
     "upon": "on",
     "onto": "on",
+    "on the shoulder of": "shoulder",
     "sitting on": "on",
+    "sits on": "on",
+    "sleeping on": "on",
+    "sleeping under": "under",
     "standing on": "on",
     "riding": "riding",
     "riding on": "riding",
@@ -151,9 +155,22 @@ RELATIONS = {
     "reading": "holding",
     "reads": "holding",
     "eating": "holding",
+    "planting": "holding",
+    "flying a": "holding",
+    "hitting": "playing",
+    "fighting": "facing",
+    "chasing": "facing",
+    "looking at": "facing",
+    "watching": "facing",
+    "talking to": "facing",
+    "crossing": "on",
+    "leaning against": "beside",
     "eats": "holding",
     "drinking": "holding",
-    "playing": "holding",
+    "playing": "playing",
+    "playing with": "playing",
+    "plays with": "playing",
+    "plays": "playing",
     "using": "holding",
     "wearing": "wearing",
     "wears": "wearing",
@@ -171,7 +188,8 @@ STOP_WORDS = word_set(
     containing contains full view please draw make create generate give me i want need can you us we
     side left right top bottom middle center centre foreground background front back edge
     distance horizon day time o s t d et al him them they he she what how both only own same
-    called named says saying reads written text words word ing
+    called named says saying reads written text words word ing feeling concept idea symbol after
+    stack pile outside showing
     """
 )
 
@@ -194,8 +212,32 @@ LIGHT_VERBS = word_set(
     """
 )
 
+# Verbs that the scene shows if it has one of these words.
+_WATER = word_set("water lake pond river sea ocean pool underwater")
+SHOWN_BY_SCENE = {
+    "swimming": _WATER,
+    "swims": _WATER,
+    "sailing": _WATER,
+    "sails": _WATER,
+    "reflected": _WATER,
+    "reflection": _WATER,
+    "launching": frozenset({"rocket"}),
+}
+
 # Words that put a thing in the air.
-ALOFT_WORDS = frozenset({"flying", "flies", "soaring", "soars", "hovering", "hovers", "floating"})
+ALOFT_WORDS = frozenset(
+    {
+        "launching",
+        "launches",
+        "flying",
+        "flies",
+        "soaring",
+        "soars",
+        "hovering",
+        "hovers",
+        "floating",
+    }
+)
 
 # A colour word that is a thing if no noun follows it.
 COLOUR_AS_THING = {"orange": "tangerine"}
@@ -239,9 +281,9 @@ STYLE_WORDS = word_set(
 OTHER_THINGS = word_set(
     """
     ant man, bat man, bird cage, black widow, book worm, car wash, cat fish, cat woman, chess board,
-    coffee machine, coffee table, cow boy, cow girl, dog house, dragon fly, dragon fruit,
-    fire place, gold fish, green house, guinea fowl, ice rink, iron man, killer bee, light house,
-    mountain lion, mouse pad, pool table, prairie dog, red panda, sea horse, sea lion, sea urchin,
+    coffee machine, coffee table, cow girl, dog house, dragon fly, dragon fruit,
+    gold fish, green house, guinea fowl, ice rink, iron man, killer bee,
+    mountain lion, mouse pad, pool table, prairie dog, sea horse, sea urchin,
     shoe box, snow globe, spider man, star fish, star fruit, star wars, sun dial, sword fish,
     tree house, water fall, wind mill, wonder woman
     """,

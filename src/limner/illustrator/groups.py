@@ -11,8 +11,10 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from limner.illustrator import assets, figures
+from limner.illustrator import assets, figures, people
 from limner.illustrator.attachments import Part, Slot, attach
+from limner.illustrator.people import Person
+from limner.illustrator.person_art import draw_person
 from limner.illustrator.prompt_parser import Relation, Subject
 
 MAX_FIGURES = 24
@@ -39,7 +41,11 @@ class Group(msgspec.Struct, frozen=True):
         """The mirrored group; only pictures that look to the left are mirrored themselves."""
         return Group(
             tuple(
-                replace(part, left=-part.left - part.size, mirrored=figures.looks_left(part.info))
+                replace(
+                    part,
+                    left=-part.left - part.size,
+                    mirrored=part.figure is not None or figures.looks_left(part.info),
+                )
                 for part in self.parts
             ),
             aloft=self.aloft,
@@ -51,8 +57,11 @@ def group(things: Sequence[Subject]) -> list[Group]:
     counts = _fair_counts(things)
     groups: list[Group] = []
     for place in _roots(things):
-        one = Group((_stand(things[place]),), aloft=_is_aloft(things[place]))
-        groups += _with_attached([one] * counts[place], things, place, counts)
+        aloft = _is_aloft(things[place])
+        copies = [
+            Group((_stand(things, place, nth=nth),), aloft=aloft) for nth in range(counts[place])
+        ]
+        groups += _with_attached(copies, things, place, counts)
     return groups
 
 
@@ -95,17 +104,42 @@ def _fair_counts(things: Sequence[Subject]) -> list[int]:
     return counts
 
 
-def _stand(thing: Subject) -> Part:
-    info = assets.info(thing.asset)
+def _stand(things: Sequence[Subject], place: int, *, nth: int = 0) -> Part:
+    thing = things[place]
+    info, figure = assets.info(thing.asset), None
     size = figures.size(info) * thing.scale
+    if thing.person is not None:
+        person = _posed(things, place, thing.person)
+        figure = draw_person(people.vary(person, nth))
+        info = replace(info, box=figure.box)
+        size = person.size * thing.scale
     left, _, right, bottom = info.box
     return Part(
         info=info,
         left=-(left + right) / 2 * size,
         top=-bottom * size,
         size=size,
-        colour=thing.colour,
+        colour=None if figure else thing.colour,
+        figure=figure,
+        painted=thing.parts,
     )
+
+
+def _posed(things: Sequence[Subject], place: int, person: Person) -> Person:
+    """A person in the pose that their relations need: seated on a bench, with bent arms."""
+    relation = _effective_relation(things, place)
+    if relation is not None and (
+        relation.kind == "riding"
+        or (relation.kind == "on" and things[relation.to].asset in figures.SEATS)
+    ):
+        person = replace(person, pose="sitting")
+    kinds = {kind: things[tied] for tied, kind in _attached_to(things, place)}
+    held = kinds.get("holding")
+    if held is not None:
+        high = held.asset in figures.HELD_HIGH | figures.WIELDED
+        return replace(person, pose="waving") if high else replace(person, arms=2)
+    ball = "playing" in kinds and person.pose == "standing"
+    return replace(person, pose="running") if ball else person
 
 
 def _with_attached(
@@ -132,7 +166,9 @@ def _attached(
     things: Sequence[Subject], place: int, parent: Part, *, kind: str, slot: Slot
 ) -> Iterator[Part]:
     """A thing on its parent, and the things attached to it."""
-    part = attach(_stand(things[place]), parent, kind=kind, slot=slot)
+    part = attach(_stand(things, place, nth=slot.nth), parent, kind=kind, slot=slot)
     yield part
     for tied, how in _attached_to(things, place):
-        yield from _attached(things, tied, part, kind=how, slot=Slot())
+        # One ball is for one of the children.
+        if slot.nth < things[tied].count or how == "wearing":
+            yield from _attached(things, tied, part, kind=how, slot=Slot())

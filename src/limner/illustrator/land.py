@@ -5,7 +5,11 @@ from __future__ import annotations
 from limner.illustrator.sky import Light
 from limner.rendering.canvas import Canvas, Point, closed, flowing, mix, number
 
-GRASS = {"summer": ("#9fd06a", "#6fb54a", "#4c9a3c"), "autumn": ("#e0b45a", "#c98f3e", "#a86f30")}
+GRASS = {
+    "summer": ("#9fd06a", "#6fb54a", "#4c9a3c"),
+    "autumn": ("#e0b45a", "#c98f3e", "#a86f30"),
+    "wheat": ("#f0d27a", "#e6bd52", "#d9a63a"),
+}
 SNOW = ("#f4f9ff", "#e2edf8", "#ffffff")
 SAND = ("#f6dfa8", "#efcf8c", "#e3bb74")
 
@@ -105,6 +109,52 @@ def draw_tufts(canvas: Canvas, light: Light, *, top: float, blossoms: bool) -> N
         if blossoms and canvas.random.random() < 0.4:
             petal = canvas.random.choice(("#ffffff", "#ffd84d", "#ff8fb1", "#c9a6ff"))
             canvas.ellipse(x, y - size, size * 0.28, size * 0.28, light.on(petal))
+
+
+def draw_ears(canvas: Canvas, light: Light, *, top: float) -> None:
+    """Ears of wheat, larger in front."""
+    for row in range(7):
+        y = top + (canvas.height * 1.04 - top) * (row + 1) / 7
+        size = canvas.unit * (0.03 + 0.012 * row)
+        for place in range(int(canvas.width / (size * 0.7)) + 1):
+            x = (place + canvas.random.uniform(-0.3, 0.3)) * size * 0.7
+            lean = canvas.random.uniform(-0.15, 0.15) * size
+            stalk = f"M{number(x)} {number(y)}l{number(lean)} {number(-size)}"
+            canvas.line(stalk, light.on("#c9952f"), max(size * 0.06, 0.4))
+            canvas.ellipse(x + lean, y - size, size * 0.09, size * 0.3, light.on("#f3cf62"))
+
+
+def draw_bamboo(canvas: Canvas, light: Light, *, foot: float) -> None:
+    """Rows of bamboo stalks from the ground to the top of the picture."""
+    for distance, count, wide in ((0.85, 26, 0.012), (0.5, 17, 0.018), (0.15, 10, 0.026)):
+        shade = light.far("#5fa544", distance)
+        for place in range(count + 1):
+            x = canvas.width * (place + canvas.random.uniform(-0.35, 0.35)) / count
+            width, low = canvas.unit * wide, foot + (1 - distance) * canvas.height * 0.06
+            canvas.rect(x, 0, width, low, shade)
+            y = canvas.random.uniform(0, 0.08) * canvas.height
+            while y < low:
+                dark = mix(shade, "#173a12", 0.4)
+                canvas.rect(x - width * 0.08, y, width * 1.16, width * 0.22, dark)
+                y += canvas.height * 0.09
+
+
+def draw_cliff(canvas: Canvas, light: Light, *, top: float) -> None:
+    """A high rock above the sea, with grass on it."""
+    width, height = canvas.width, canvas.height
+    edge = [(0.16, 0.0), (0.13, 0.1), (0.2, 0.16), (0.15, 0.26), (0.22, 0.34), (0.17, 0.5)]
+    left = [(width * x, top + y * height) for x, y in edge]
+    right = [(width * (1 - x * 0.7), top + y * height) for x, y in reversed(edge)]
+    rock = canvas.fade(light.on("#a08a78"), light.on("#5c4d45"))
+    canvas.path(closed([*left, *right]), rock)
+    for share in (0.3, 0.5, 0.68):
+        x = width * share
+        crack = f"M{number(x)} {number(top + height * 0.05)}l{number(width * 0.03)} "
+        crack += f"{number(height * 0.08)}l{number(-width * 0.02)} {number(height * 0.1)}"
+        canvas.line(crack, light.on("#4a3d37"), canvas.unit * 0.005, opacity="0.6")
+    rim = [(width * 0.14, top), (width * 0.5, top - height * 0.03), (width * 0.91, top)]
+    low = [(width * 0.9, top + height * 0.06), (width * 0.15, top + height * 0.06)]
+    canvas.path(closed([*rim, *low]), light.on("#6fa552"))
 
 
 def draw_forest(

@@ -99,6 +99,7 @@ ROOMS = {
     "room": Room(wall="#f1dfc6", floor="#b9824f"),
     "bedroom": Room(wall="#d9d3ec", floor="#b58a63"),
     "living room": Room(wall="#e9dccb", floor="#a9744a", furniture="pictures"),
+    "bathroom": Room(wall="#cfe8ee", floor="#dfe6ea"),
     "kitchen": Room(wall="#e3efe6", floor="#c9b59a", furniture="counter"),
     "library": Room(wall="#7a5638", floor="#8a5a34", furniture="bookshelves"),
     "office": Room(wall="#dfe6ee", floor="#8f939c"),
@@ -107,7 +108,7 @@ ROOMS = {
 }
 
 
-def draw_room(canvas: Canvas, room: Room, *, hour: str, floor: float) -> None:
+def draw_room(canvas: Canvas, room: Room, *, hour: str, floor: float, outside: str = "") -> None:
     """The wall with its furniture, then the floor in front of it."""
     light = LIGHTS["day"] if hour == "day" else LIGHTS["dusk"]
     wall, ground = mix(room.wall, light.shade, light.shade_share * 0.5), room.floor
@@ -116,7 +117,7 @@ def draw_room(canvas: Canvas, room: Room, *, hour: str, floor: float) -> None:
     if room.furniture == "bookshelves":
         _draw_shelves(canvas, floor=floor)
     else:
-        _draw_window(canvas, LIGHTS[hour], floor=floor)
+        _draw_window(canvas, LIGHTS[hour], floor=floor, outside=outside)
     if room.furniture == "counter":
         _draw_counter(canvas, floor=floor)
     elif room.furniture == "blackboard":
@@ -147,13 +148,15 @@ def _draw_planks(canvas: Canvas, colour: str, *, floor: float) -> None:
         canvas.line(data, colour, max(canvas.unit * 0.0022, 0.4), opacity="0.45")
 
 
-def _draw_window(canvas: Canvas, light: Light, *, floor: float) -> None:
+def _draw_window(canvas: Canvas, light: Light, *, floor: float, outside: str) -> None:
     width, tall = canvas.unit * 0.3, min(canvas.unit * 0.34, floor * 0.6)
     x, y = canvas.width * 0.72 - width / 2, floor * 0.16
     edge = canvas.unit * 0.014
     canvas.rect(x - edge, y - edge, width + 2 * edge, tall + 2 * edge, "#fbf6ec")
     canvas.rect(x, y, width, tall, canvas.fade(*light.sky))
-    if light.stars:
+    if outside:
+        _draw_outside(canvas, (x, y, width, tall), outside)
+    elif light.stars:
         for _ in range(14):
             radius = canvas.unit * 0.0016
             canvas.ellipse(
@@ -166,6 +169,21 @@ def _draw_window(canvas: Canvas, light: Light, *, floor: float) -> None:
     canvas.rect(x + width / 2 - edge / 3, y, edge * 0.66, tall, "#fbf6ec")
     canvas.rect(x, y + tall / 2 - edge / 3, width, edge * 0.66, "#fbf6ec")
     canvas.rect(x - edge * 2, y + tall + edge, width + 4 * edge, edge * 1.2, "#efe5d2")
+
+
+def _draw_outside(canvas: Canvas, box: tuple[float, float, float, float], weather: str) -> None:
+    """Snow or rain behind the panes of a window."""
+    x, y, width, tall = box
+    canvas.rect(x, y, width, tall, "#8fa3bf" if weather == "rain" else "#b9cbe2", opacity="0.7")
+    if weather == "snow":
+        canvas.rect(x, y + tall * 0.72, width, tall * 0.28, "#f5f9ff")
+    for _ in range(34):
+        left, top = x + width * canvas.random.random(), y + tall * canvas.random.random() * 0.9
+        if weather == "snow":
+            canvas.ellipse(left, top, canvas.unit * 0.004, canvas.unit * 0.004, "#ffffff")
+        else:
+            drop = f"M{number(left)} {number(top)}v{number(tall * 0.08)}"
+            canvas.line(drop, "#e6f0ff", canvas.unit * 0.0025)
 
 
 def _draw_shelves(canvas: Canvas, *, floor: float) -> None:

@@ -53,7 +53,14 @@ def place(
     """Give every group a place where it covers no other group in its row."""
     field = _Field(left=0, width=width, height=height, random=random)
     if frame.afloat:
-        return field.afloat(groups, frame)
+        low = [one for one in groups if figures.lies_on_seabed(one.parts[0].info)]
+        floating = [one for one in groups if one not in low]
+        if not low or not floating or frame.ground[0] < 0.85 * height:
+            return field.afloat(groups, frame)
+        # Things on the ground must not hide what swims.
+        water, seabed = replace(field, width=width * 0.7), replace(field, left=width * 0.7)
+        seabed = replace(seabed, width=width * 0.3)
+        return water.afloat(floating, frame) + seabed.in_rows(low, *frame.ground)
     flying = [group for group in groups if group.aloft]
     grounded = [group for group in groups if not group.aloft]
     swimming = [group for group in grounded if frame.water and _swims(group)]
@@ -174,13 +181,22 @@ class _Field(msgspec.Struct, frozen=True, kw_only=True):
         return placed
 
     def _rows(self, groups: Sequence[Group]) -> list[list[Group]]:
-        """One row, or for many groups the taller half behind the smaller half."""
+        """One row; or buildings, trees and furniture behind the rest; or the taller half behind."""
+        back = [group for group in groups if figures.stands_behind(group.parts[0].info)]
+        front = [group for group in groups if group not in back]
+        if back and front and _taller(back, front):
+            return [back, front]
         wide = sum(group.bounds[2] - group.bounds[0] for group in groups) * self.unit
         if len(groups) < _ROW_OF or wide < 1.1 * self.width:
             return [list(groups)]
         by_height = sorted(groups, key=lambda group: group.bounds[1])
         half = len(groups) // 2
         return [by_height[:half], by_height[half:]]
+
+
+def _taller(back: Sequence[Group], front: Sequence[Group]) -> bool:
+    """Whether everything in the back can be seen above what is in front."""
+    return min(-group.bounds[1] for group in back) > 1.1 * max(-one.bounds[1] for one in front)
 
 
 def _zoom_to_show(front: Sequence[Group], back: Sequence[Group], *, gap: float) -> float:

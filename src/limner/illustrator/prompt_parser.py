@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import msgspec
 from msgspec.structs import replace
 
-from limner.illustrator import assets, grammar, scenes, vocabulary
+from limner.illustrator import assets, figures, grammar, people, scenes, styles, vocabulary
+from limner.illustrator.palette import PARTS
+from limner.illustrator.people import PEOPLE, Person
 from limner.illustrator.scenes import Scene
 from limner.illustrator.words import singular, split
 
@@ -17,8 +19,8 @@ MAX_THINGS = 12
 _PLAIN_WORDS = frozenset({"plain", "simple", "blank", "solid"})
 _BACKGROUND_WORDS = frozenset({"background", "backdrop"})
 # With these, the thing after the word belongs to the thing before it; with others, vice versa.
-_BELONGS_TO_SUBJECT = frozenset({"holding", "wearing"})
-_LOOSE = frozenset({"beside"})
+_BELONGS_TO_SUBJECT = frozenset({"holding", "wearing", "playing"})
+_LOOSE = frozenset({"beside", "facing"})
 
 
 class Relation(msgspec.Struct, frozen=True):
@@ -38,6 +40,8 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     scale: float = 1.0
     aloft: bool = False
     relation: Relation | None = None
+    person: Person | None = None
+    parts: tuple[tuple[str, str], ...] = ()
 
 
 State = Literal["drawn", "approximated", "left out"]
@@ -71,6 +75,7 @@ class ParsedPrompt(msgspec.Struct, frozen=True, kw_only=True):
     scene: Scene
     texts: tuple[str, ...]
     uses: tuple[WordUse, ...]
+    style: str = ""
 
     @property
     def is_known(self) -> bool:
@@ -103,6 +108,11 @@ def parse_prompt(prompt: str) -> ParsedPrompt:
     parts = split(prompt)
     parser = _Parser(words=parts.words)
     parser.run()
+    missed = sum(len(use.words.split()) for use in parser.uses if use.state == "left out")
+    if missed * 2 > len(parts.words):
+        parser = _translated(parts.words, len(parts.words) - missed) or parser
+    if not parser.things:
+        parser = _with_ideas(parser) or parser
     texts = parts.quoted
     quoted = [WordUse(words=text, state="drawn", shown="a sign") for text in texts]
     return ParsedPrompt(
@@ -110,7 +120,38 @@ def parse_prompt(prompt: str) -> ParsedPrompt:
         scene=parser.scene(),
         texts=texts,
         uses=(*parser.uses, *quoted),
+        style=parser.drawn_style,
     )
+
+
+def _translated(words: Sequence[str], known: int) -> _Parser | None:
+    """The parser of a prompt in another language; None if it is in none of those we know."""
+    from limner.illustrator.languages import to_english  # noqa: PLC0415 - loaded on first use
+
+    english = to_english(words, known=known)
+    if english is None:
+        return None
+    parser = _Parser(words=english)
+    parser.run()
+    return parser
+
+
+def _with_ideas(parser: _Parser) -> _Parser | None:
+    """The prompt with scenes for the ideas in it; None if it names no idea."""
+    missed = {word for use in parser.uses if use.state == "left out" for word in use.words.split()}
+    ideas = [word for word in parser.words if word in missed and word in scenes.IDEAS]
+    if not ideas:
+        return None
+    scene = split(", ".join(scenes.IDEAS[idea] for idea in ideas)).words
+    shown = _Parser(words=scene)
+    shown.run()
+    rest = [word for word in parser.words if word not in ideas]
+    whole = _Parser(words=(*scene, ",", *rest))
+    whole.run()
+    whole.uses[: len(shown.uses)] = [
+        WordUse(words=idea, state="approximated", shown=scenes.IDEAS[idea]) for idea in ideas
+    ]
+    return whole
 
 
 @cache
@@ -136,6 +177,7 @@ class _Parser(msgspec.Struct):
     hour: str | None = None
     paper: str | None = None
     alone: bool = False
+    drawn_style: str = ""
     count: int | None = None
     colour: str | None = None
     scale: float = 1.0
@@ -143,6 +185,9 @@ class _Parser(msgspec.Struct):
     relation_words: str = ""
     negated: bool = False
     aloft: bool = False
+    # What the next person looks like, and the words that say so.
+    look: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
+    look_words: list[str] = msgspec.field(default_factory=list[str])
     # Numbers, colours and sizes before their noun.
     modifiers: list[str] = msgspec.field(default_factory=list[str])
     # Things named one after another: all of "a dog and a cat on a sofa" are on it.
@@ -171,13 +216,22 @@ class _Parser(msgspec.Struct):
         for length in range(min(_longest(), len(self.words) - self.at), 0, -1):
             phrase = tuple(self.words[self.at : self.at + length])
             text = " ".join(phrase)
-            if text in grammar.STYLE_PHRASES:
+            if text in styles.STYLE_OF:
+                self.drawn_style = styles.STYLE_OF[text]
+                self._note(text, "drawn", self.drawn_style)
+            elif text in grammar.STYLE_PHRASES:
                 self._note(text, "left out")
             elif text in grammar.RELATIONS:
                 self._drop_modifiers()
                 self.relation, self.relation_words = grammar.RELATIONS[text], text
+                if phrase[0] == "sleeping":
+                    self._sleep(text)
+                elif phrase[0] in grammar.ALOFT_WORDS and self.relation == "above" and self.things:
+                    self.things[-1] = replace(self.things[-1], aloft=True)
             elif text in grammar.OTHER_THINGS:
                 self._miss(text)
+            elif self._take_look(text) or self._take_part(text):
+                pass
             elif not (self._take_scene(phrase) or self._take_thing(phrase)):
                 continue
             return length
@@ -211,7 +265,9 @@ class _Parser(msgspec.Struct):
         if self._leave_out(phrase):
             return True
         words = " ".join(phrase)
-        if self.things and assets.info(name).group in vocabulary.BODY_PARTS:
+        if words == "ball" and any(thing.asset == "tennis" for thing in self.things):
+            self._note("ball", "drawn", "tennis")
+        elif self.things and assets.info(name).group in vocabulary.BODY_PARTS:
             self._note(self._whole(words), "left out")
         else:
             plural = phrase not in vocabulary.phrases() and singular(phrase[-1]) != phrase[-1]
@@ -225,10 +281,83 @@ class _Parser(msgspec.Struct):
                     colour=self.colour,
                     scale=self.scale,
                     aloft=self.aloft,
+                    person=self._new_person(name),
                 )
             )
+            self._equip(words)
         self._clear()
         return True
+
+    def _equip(self, words: str) -> None:
+        """Give a person what belongs to the role: a player has a racket."""
+        tool = people.EQUIPMENT.get(singular(words))
+        if tool and len(self.things) < MAX_THINGS and self.things[-1].count == 1:
+            held = Relation("holding", len(self.things) - 1)
+            self.things.append(Subject(asset=tool, words=tool, relation=held))
+
+    def _new_person(self, name: str) -> Person | None:
+        """The person of a name, with the look of the words before it."""
+        person = PEOPLE.get(name)
+        state: State = "left out" if person is None else "drawn"
+        for word in self.look_words:
+            self._note(word, state)
+        look = dict(self.look)
+        if self.colour in people.HAIR_COLOURS and name != "robot":
+            look.setdefault("top_colour", grammar.COLOURS[self.colour])
+        self.look.clear()
+        self.look_words.clear()
+        return None if person is None else replace(person, **look)
+
+    def _take_look(self, text: str) -> bool:
+        """Words for hair, beard, glasses, clothes, mood or pose of the person they are about."""
+        look = _look(text, self.colour)
+        if look is None:
+            return False
+        place = self._person_before()
+        wanted = text in people.HAIR_STYLES and self.words[self.at + 1 : self.at + 2] != ("hair",)
+        if wanted or (place is None and text not in people.MOODS and "hair" not in look):
+            return False
+        whole, before = self._whole(text), self.words[self.at - 1] if self.at else ""
+        if place is not None and (self.relation or self._just_named(before) or "pose" in look):
+            self.things[place] = self._with_look(place, {**self.look, **look})
+            near = text in people.NEAR_POSES
+            for word in (*self.look_words, whole):
+                self._note(word, "approximated" if near else "drawn", look.get("pose", ""))
+            self.look.clear()
+            self.look_words.clear()
+        else:
+            self.look |= look
+            self.look_words.append(whole)
+        self.count, self.colour, self.scale = None, None, 1.0
+        self.modifiers.clear()
+        return True
+
+    def _take_part(self, text: str) -> bool:
+        """A part of the last thing: the door of a house is painted, not drawn beside it."""
+        place = next((at for at, one in enumerate(self.things) if one.asset in PARTS), None)
+        if place is None or singular(text) not in PARTS[self.things[place].asset]:
+            return False
+        thing, part = self.things[place], singular(text)
+        if self.colour is not None and PARTS[thing.asset][part]:
+            painted = (part, grammar.COLOURS[self.colour])
+            self.things[place] = replace(thing, parts=(*thing.parts, painted))
+        fixed = self.modifiers and not PARTS[thing.asset][part]
+        self._note(self._whole(text), "approximated" if fixed else "drawn", thing.asset)
+        self._clear()
+        return True
+
+    def _with_look(self, place: int, look: Mapping[str, Any]) -> Subject:
+        thing = self.things[place]
+        person = thing.person or Person()
+        return replace(thing, person=replace(person, **look))
+
+    def _person_before(self) -> int | None:
+        """The person that words after a noun are about."""
+        last = len(self.things) - 1
+        for place in (last, self._subject(last)) if self.things else ():
+            if self.things[place].person is not None:
+                return place
+        return None
 
     def _picture(self, phrase: tuple[str, ...]) -> str | None:
         known = vocabulary.phrases()
@@ -244,7 +373,8 @@ class _Parser(msgspec.Struct):
             self._note(thing.words, "left out")
             return
         if relation is not None and self.relation_words != "with":
-            self._note(self.relation_words, "drawn" if place else "left out")
+            near = "approximated" if relation == "facing" else "drawn"
+            self._note(self.relation_words, near if place else "left out")
         self.things.append(thing)
         if relation is None or relation in _LOOSE or place == 0:
             self.joined.append(place)
@@ -253,11 +383,16 @@ class _Parser(msgspec.Struct):
         if relation in _BELONGS_TO_SUBJECT:
             self.things[place] = replace(thing, relation=Relation(relation, subject))
             return
-        furniture = relation == "on" and assets.info(thing.asset).group == "household"
-        for one in {subject, *self.joined} if furniture else {subject}:
+        shared = relation == "on" and figures.carries_all(assets.info(thing.asset))
+        for one in {subject, *self._movable()} if shared else {subject}:
             if self.things[one].relation is None:
                 self.things[one] = replace(self.things[one], relation=Relation(relation, place))
         self.joined = [place]
+
+    def _movable(self) -> list[int]:
+        """The things named one after another that are no furniture themselves."""
+        infos = {one: assets.info(self.things[one].asset) for one in self.joined}
+        return [one for one, info in infos.items() if not figures.stands_behind(info)]
 
     def _subject(self, last: int) -> int:
         """The thing that a further phrase is about: the holder, not the held thing."""
@@ -273,6 +408,10 @@ class _Parser(msgspec.Struct):
             self.negated = True
         elif word in grammar.ALOFT_WORDS:
             self._lift()
+        elif word == "sleeping":
+            self._sleep(word)
+        elif word in grammar.SHOWN_BY_SCENE and grammar.SHOWN_BY_SCENE[word] & set(self.words):
+            self._note(word, "drawn")
         elif not (self._take_modifier(word) or self._take_manner(word)):
             self._miss(word)
         return 1
@@ -334,6 +473,16 @@ class _Parser(msgspec.Struct):
         else:
             self.aloft = True
 
+    def _sleep(self, text: str) -> None:
+        """Show the last thing asleep, if the pack has such a picture."""
+        name = f"{self.things[-1].asset}-sleeping" if self.things else ""
+        if name in assets.names():
+            self.things[-1] = replace(self.things[-1], asset=name)
+            if text == "sleeping":
+                self._note(text, "drawn")
+        else:
+            self._note("sleeping", "left out")
+
     def _take_modifier(self, word: str) -> bool:
         if word in grammar.NUMBERS:
             self.count = grammar.NUMBERS[word]
@@ -394,9 +543,40 @@ class _Parser(msgspec.Struct):
         self.modifiers.clear()
 
     def _clear(self) -> None:
+        for word in self.look_words:
+            self._note(word, "left out")
+        self.look.clear()
+        self.look_words.clear()
         self.count, self.colour, self.scale, self.relation = None, None, 1.0, None
         self.negated, self.aloft = False, False
         self.modifiers.clear()
+
+
+def _look(text: str, colour: str | None) -> dict[str, Any] | None:
+    """What a word says about the look of a person; None if it says nothing."""
+    look: dict[str, Any] | None = None
+    paint = grammar.COLOURS[colour] if colour else None
+    if text in people.HAIR_WORDS or text in people.HAIR_STYLES:
+        hair = people.HAIR_WORDS.get(text) or people.HAIR_STYLES.get(text)
+        look = {"hair": hair} if hair else {}
+        if colour:
+            look["hair_colour"] = people.HAIR_COLOURS.get(colour, paint)
+    elif text in people.HAIR_COLOURS and text not in grammar.COLOURS:
+        look = {"hair_colour": people.HAIR_COLOURS[text]}
+    elif text in people.BEARDS:
+        look = {"beard": people.HAIR_COLOURS.get(colour or "", paint or "#6b4226")}
+    elif text in people.GLASSES:
+        look = {"glasses": True}
+    elif text in people.CLOTHES:
+        top = people.CLOTHES[text]
+        look = {"top": top} if top else {}
+        if paint:
+            look["top_colour" if top else "legs_colour"] = paint
+    elif text in people.POSES:
+        look = {"pose": people.POSES[text]}
+    elif text in people.MOODS:
+        look = {"sad": people.MOODS[text]}
+    return look
 
 
 def _is_scene(phrase: tuple[str, ...]) -> bool:

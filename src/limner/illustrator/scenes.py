@@ -12,12 +12,16 @@ PLACES = {
     "sea": "sea, ocean, waves, open sea, high seas",
     "lake": "lake, pond, ~river, ~lagoon, ~bay, ~fjord, waterside, lakeside, water",
     "mountains": "mountain, mountains, alps, peak, peaks, mountainside, mountain range, ~summit, "
-    "snowy mountain, snow-capped mountain, snow capped mountains, ~cliff, ~valley",
+    "snowy mountain, snow-capped mountain, snow capped mountains, ~valley",
     "forest": "forest, woods, woodland, ~jungle, ~rainforest, ~rain forest, pine forest, trees",
     "meadow": "meadow, field, grass, grassland, lawn, park, ~garden, ~farm, countryside, hill, "
-    "hills, hillside, ~prairie, pasture, ~backyard, ~yard, nature, outdoors, ~savanna, ~savannah, "
+    "hills, hillside, ~prairie, pasture, ~backyard, ~yard, nature, outdoors, "
     "wildflowers, grassy field, grassy hill",
-    "city": "city, skyline, cityscape, downtown, skyscrapers, skyscraper, city skyline, "
+    "wheat field": "wheat field, field of wheat, cornfield, golden field, ~savanna, ~savannah",
+    "bamboo forest": "bamboo forest, bamboo grove",
+    "cliff": "cliff, cliffs, cliff top, clifftop",
+    "city": "city, ~london, ~paris, ~berlin, ~rome, "
+    "skyline, cityscape, downtown, skyscrapers, skyscraper, city skyline, "
     "metropolis, ~new york, ~tokyo, urban",
     "street": "street, road, sidewalk, pavement, city street, ~highway, crosswalk",
     "desert": "desert, dunes, sahara, sand dunes, sand dune, dune",
@@ -25,18 +29,19 @@ PLACES = {
     "south pole, ~iceberg, tundra, snowy field, snowy landscape, wintry, snowfield",
     "space": "space, outer space, galaxy, cosmos, universe, nebula, milky way, starfield, orbit, "
     "deep space",
-    "moon": "on the moon, moon surface, lunar surface, surface of the moon",
+    "moon": "on the moon, from the moon, moon surface, lunar surface, surface of the moon",
     "sky": "sky, skies, blue sky, clouds, above the clouds, in the clouds, in the air, mid air, "
     "cloudy sky",
     "underwater": "underwater, under water, under the sea, under the ocean, seabed, ocean floor, "
     "coral reef, reef, deep sea, sea floor, ~aquarium, beneath the waves",
     "room": "room, interior, indoors, indoor, inside a house, wall, floor, living space, ~workshop",
     "bedroom": "bedroom, bed room",
+    "bathroom": "bathroom, bath room",
     "living room": "living room, lounge, livingroom, parlor, parlour",
     "kitchen": "kitchen",
     "library": "library, bookshop, bookstore, study room",
     "office": "office, workplace, ~laboratory, ~lab, home office",
-    "classroom": "classroom, schoolroom",
+    "classroom": "classroom, schoolroom, blackboard, chalkboard",
     "cafe": "cafe, café, coffee shop, coffeehouse, ~restaurant, ~diner, coffee house",
 }
 HOURS = {
@@ -48,7 +53,8 @@ HOURS = {
     "night sky, stars, dark night, stargazing, night time, nocturnal",
 }
 WEATHERS = {
-    "rain": "rain, rainy, raining, ~storm, ~stormy, ~thunderstorm, drizzle, rainstorm, rainy day",
+    "rain": "rain, rainy, raining, drizzle, rainstorm, rainy day",
+    "storm": "storm, stormy, thunderstorm, thunder, lightning storm",
     "snowfall": "snowing, snowfall, snowstorm, blizzard, falling snow, snowflakes",
     "fog": "fog, foggy, mist, misty, haze, hazy",
     "clouds": "cloudy, overcast",
@@ -57,8 +63,50 @@ WEATHERS = {
     "spring": "spring, springtime",
     "summer": "summer, summertime, summery",
 }
+# Ideas that no picture shows -> the words of a scene for them.
+IDEAS: Mapping[str, str] = {
+    "freedom": "two birds flying over the sea at sunset",
+    "liberty": "two birds flying over the sea at sunset",
+    "teamwork": "three people holding three puzzle pieces",
+    "cooperation": "three people holding three puzzle pieces",
+    "hope": "a seedling under a rainbow",
+    "peace": "a dove flying over a meadow",
+    "love": "a man and a woman with a heart",
+    "friendship": "two children with a heart in a meadow",
+    "success": "a trophy on a mountain",
+    "growth": "a seedling, a plant and a tree in a meadow",
+    "innovation": "a lightbulb and a rocket",
+    "creativity": "a lightbulb and an artist palette",
+    "knowledge": "books and a lightbulb in a library",
+    "education": "a teacher and two children in a classroom",
+    "justice": "a balance scale in a library",
+    "loneliness": "a man sitting on a bench in the rain",
+    "happiness": "a girl with a balloon in a sunny meadow",
+    "adventure": "a compass, a map and a tent in the mountains",
+    "power": "a lion on a mountain",
+    "speed": "a racing car on a road",
+    "health": "an apple and a heart",
+    "wealth": "a money bag and gold coins",
+    "time": "an hourglass",
+    "travel": "a suitcase and an airplane in the sky",
+    "nature": "a tree, a deer and a rabbit in a meadow",
+    "strength": "an elephant",
+    "courage": "a lion",
+    "security": "a shield and a padlock",
+    "celebration": "a birthday cake with balloons",
+}
 INDOORS = frozenset(
-    {"room", "bedroom", "living room", "kitchen", "library", "office", "classroom", "cafe"}
+    {
+        "room",
+        "bedroom",
+        "bathroom",
+        "living room",
+        "kitchen",
+        "library",
+        "office",
+        "classroom",
+        "cafe",
+    }
 )
 
 # The place of a thing if the prompt names none; the first thing with a place decides. Pictures come
@@ -89,6 +137,7 @@ USUAL_PLACES: Mapping[str, str] = {
     "spiral-shell": "beach",
     "desert-island": "sea",
     "person-surfing": "sea",
+    "bench": "meadow",
     "bed": "bedroom",
     "couch-and-lamp": "living room",
     "chair": "room",
@@ -114,7 +163,22 @@ USUAL_PLACES: Mapping[str, str] = {
     "transport-water": "sea",
     "transport-ground": "street",
     "food-prepared": "room",
+    "food-sweet": "room",
+    "drink": "room",
     "household": "room",
+    "cook": "kitchen",
+    "teacher": "classroom",
+    "office-worker": "office",
+    "technologist": "office",
+    "lighthouse": "sea",
+    "fence": "meadow",
+    "bamboo": "bamboo forest",
+    "stone-bridge": "lake",
+    "fireplace": "living room",
+    "bathtub": "bathroom",
+    "person": "meadow",
+    "person-role": "meadow",
+    "person-fantasy": "meadow",
     "person-activity": "meadow",
     "person-sport": "meadow",
 }

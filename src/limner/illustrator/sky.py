@@ -176,6 +176,21 @@ def draw_clouds(canvas: Canvas, light: Light, *, bottom: float, count: int, opac
         canvas.add("</g>")
 
 
+def draw_storm(canvas: Canvas, *, bottom: float) -> None:
+    """A dark sky with two flashes of lightning."""
+    canvas.rect(0, 0, canvas.width, bottom, canvas.fade("#10131f", "#10131f", opacities=(0.6, 0.1)))
+    for place, tall in ((0.24, 0.8), (0.8, 0.62)):
+        x, step = canvas.width * place, canvas.unit * 0.045
+        y = bottom * 0.08
+        data = f"M{number(x)} {number(y)}"
+        while y < bottom * tall:
+            y += step * canvas.random.uniform(1.2, 2.2)
+            x += step * canvas.random.choice((-1.1, 0.9))
+            data += f"L{number(x)} {number(y)}"
+        canvas.line(data, "#dfe8ff", canvas.unit * 0.022, opacity="0.3")
+        canvas.line(data, "#fffbe0", canvas.unit * 0.007)
+
+
 def draw_aurora(canvas: Canvas, *, bottom: float) -> None:
     """Curtains of green and violet light."""
     for colour, top in (("#53f0a8", 0.16), ("#7d7bff", 0.3), ("#46e0c8", 0.42)):

@@ -26,6 +26,7 @@ from limner.imaging.orientation import (
     upright_size,
 )
 
+_SQUARE_COLOURS = 48
 _BELOW_HALF = [255] * 128 + [0] * 128
 _HALF_AND_MORE = [0] * 128 + [255] * 128
 
@@ -182,4 +183,14 @@ def _encode_mask(marked: Image.Image, way: MaskWay) -> bytes:
         opaque = Image.new("RGBA", marked.size, "black")
         opaque.putalpha(ImageChops.invert(marked))
         opaque.save(out, "PNG")
+    return out.getvalue()
+
+
+def enlarge_squares(png: bytes, size: tuple[int, int]) -> bytes:
+    """A small drawing of our own with few colours, each pixel enlarged to a square."""
+    with Image.open(BytesIO(png), formats=["PNG"]) as drawn:
+        few = drawn.convert("RGB").quantize(_SQUARE_COLOURS, dither=Image.Dither.NONE)
+        large = few.convert("RGB").resize(size, Image.Resampling.NEAREST)
+    out = BytesIO()
+    large.save(out, "PNG")
     return out.getvalue()

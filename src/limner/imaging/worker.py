@@ -35,7 +35,7 @@ from limner.imaging.sandbox import (
     wait_for_job,
 )
 from limner.imaging.svg import Asset
-from limner.imaging.svg.renderer import render
+from limner.imaging.svg.renderer import render, resolve
 from limner.imaging.transform import TransformRequest
 from limner.imaging.transform.steps import transform
 
@@ -164,10 +164,20 @@ def _preview(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobRe
 def _render_svg(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:
     drawing = json.loads(payload)
     assets = {name: Asset(**asset) for name, asset in drawing["assets"].items()}
-    png = render(
-        drawing["document"], width=job["width"], height=job["height"], assets=assets, limits=limits
-    )
-    return {}, png
+    width, height = size = job["width"], job["height"]
+    squares = job.get("squares")
+    if squares:
+        scale = min(1.0, squares / min(size))
+        width, height = (max(round(side * scale), 1) for side in size)
+    png = render(drawing["document"], width=width, height=height, assets=assets, limits=limits)
+    return {}, pixels.enlarge_squares(png, size) if squares else png
+
+
+def _resolve_svg(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:
+    drawing = json.loads(payload)
+    assets = {name: Asset(**asset) for name, asset in drawing["assets"].items()}
+    size = {"width": job["width"], "height": job["height"]}
+    return {}, resolve(drawing["document"], **size, assets=assets, limits=limits).encode()
 
 
 def _fit(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:
@@ -208,6 +218,7 @@ JOBS: JobTable = {
     "convert": _convert,
     "preview": _preview,
     "render_svg": _render_svg,
+    "resolve_svg": _resolve_svg,
     "fit": _fit,
     "transform": _transform,
     "mask": _mask,

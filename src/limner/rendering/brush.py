@@ -76,6 +76,7 @@ class Style(msgspec.Struct, frozen=True, kw_only=True):
     theme: Theme
     base: float
     font: FontStyle = "sans"
+    align: Align = "start"
     ink: str
 
     def pixels(self, size: TextSize | float) -> float:

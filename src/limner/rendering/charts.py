@@ -9,7 +9,7 @@ import msgspec
 
 from limner.errors import InputInvalid
 from limner.rendering.brush import Brush, Rect, format_number, is_attached
-from limner.rendering.canvas import closed, mix, number
+from limner.rendering.canvas import Point, closed, mix, number
 from limner.rendering.colours import parse_colour, readable_on
 from limner.rendering.elements import (
     AreaChart,
@@ -331,6 +331,7 @@ def _draw_lines(chart: Chart, data: ChartData, brush: Brush, plot: Rect, scale: 
     base = brush.style.base
     band = plot.width / max(len(data.labels), 1)
     labelled = chart.show_values and len(data.values) <= _MAX_LABELLED_POINTS
+    lines: list[list[tuple[float, float, float]]] = []
     for row in data.rows:
         points = [
             (plot.x + band * (place + 0.5), _y(plot, scale, value), value)
@@ -344,16 +345,46 @@ def _draw_lines(chart: Chart, data: ChartData, brush: Brush, plot: Rect, scale: 
             brush.canvas.path(closed(around), row.color, fill_opacity="0.28")
         data_path = "M" + "L".join(f"{number(x)} {number(y)}" for x, y, _ in points)
         brush.canvas.line(data_path, row.color, base * 0.2, stroke_linejoin="round")
-        for place, (x, y, value) in enumerate(points):
+        for x, y, _ in points:
             brush.canvas.ellipse(x, y, base * 0.3, base * 0.3, row.color)
-            if labelled:
-                # Below a point that is lower than its neighbours, the line does not cross the text.
-                near = [
-                    points[other][1] for other in (place - 1, place + 1) if 0 <= other < len(points)
-                ]
-                is_low = bool(near) and all(y > other + base * 0.2 for other in near)
-                at = y + base * 0.95 if is_low else y - base * 0.95
-                brush.line(x, at, _text(chart, value), "small", bold=True)
+        lines.append(points)
+    if labelled:
+        _label_lines(chart, lines, brush, plot)
+
+
+def _label_lines(
+    chart: Chart, lines: Sequence[Sequence[tuple[float, float, float]]], brush: Brush, plot: Rect
+) -> None:
+    """Write the value of each point above or below it, where it covers no other label or point."""
+    base = brush.style.base
+    taken = [Rect(x - 1, y - base * 0.3, 2, base * 0.6) for points in lines for x, y, _ in points]
+    # On the white around a line, an edge in white keeps the line out of the text.
+    edge = 0.0 if isinstance(chart, AreaChart) else base * 0.2
+    for points in lines:
+        for place, (x, y, value) in enumerate(points):
+            # Below a point that is lower than its neighbours, the line does not cross the text.
+            near = [points[one][1] for one in (place - 1, place + 1) if 0 <= one < len(points)]
+            is_low = bool(near) and all(y > other + base * 0.2 for other in near)
+            text = _text(chart, value)
+            wide = brush.width(text, "small", bold=True)
+            middles = [y + base * 0.95, y - base * 0.95]
+            middles = [at for at in middles if at + base * 0.4 < plot.bottom] or middles
+            rects = [Rect(x - wide / 2, at - base * 0.35, wide, base * 0.7) for at in middles]
+            if not is_low:
+                rects.reverse()
+            free = (one for one in rects if not any(_overlap(one, other) for other in taken))
+            label = next(free, rects[0])
+            taken.append(label)
+            brush.line(
+                *label.middle,
+                text,
+                "small",
+                bold=True,
+                paint_order="stroke",
+                stroke=brush.style.theme.background,
+                stroke_width=number(edge),
+                stroke_linejoin="round",
+            )
 
 
 def _draw_horizontal(chart: BarChart, data: ChartData, brush: Brush, box: Rect) -> None:
@@ -420,6 +451,9 @@ def _draw_scatter(chart: ScatterPlot, data: ChartData, brush: Brush, box: Rect) 
         text = format_number(tick)
         brush.line(x, plot.bottom + base * 0.8, text, "small", color=brush.style.theme.muted)
     labelled = chart.show_values and len(points) <= _MAX_LABELLED_POINTS
+    places = [(plot.x + plot.width * across.share(x), _y(plot, scale, y)) for x, y in points]
+    radius = base * 0.42
+    taken = [Rect(x - radius, y - radius, 2 * radius, 2 * radius) for x, y in places]
     for row in data.rows:
         for x_value, y_value in row.points:
             x = plot.x + plot.width * across.share(x_value)
@@ -427,15 +461,31 @@ def _draw_scatter(chart: ScatterPlot, data: ChartData, brush: Brush, box: Rect) 
             brush.canvas.ellipse(x, y, base * 0.42, base * 0.42, row.color, fill_opacity="0.85")
             if labelled:
                 text = f"{format_number(x_value)}, {_text(chart, y_value)}"
-                end = x + base + brush.width(text, "small") > box.right
-                side: tuple[float, str] = (-0.7, "end") if end else (0.7, "start")
-                brush.line(
-                    x + base * side[0],
-                    y - base * 0.7,
-                    text,
-                    "small",
-                    align="end" if end else "start",
-                )
+                label = _free_place((x, y), brush.width(text, "small"), base, box, taken)
+                taken.append(label)
+                brush.line(*label.middle, text, "small")
+
+
+def _free_place(point: Point, wide: float, base: float, box: Rect, taken: Sequence[Rect]) -> Rect:
+    """The first place around a point where its label covers nothing else, or else the first."""
+    (x, y), gap, high = point, base * 0.55, base * 0.95
+    lefts = (x + gap, x - gap - wide)
+    tops = (y - gap - high * 0.7, y - high / 2, y + gap - high * 0.3)
+    middle = (x - wide / 2, y - gap - high), (x - wide / 2, y + gap)
+    corners = [(left, top) for left in lefts for top in tops]
+    places = [Rect(left, top, wide, high) for left, top in (*corners, *middle)]
+    inside = [one for one in places if box.x <= one.x and one.right <= box.right] or places
+    free = (one for one in inside if not any(_overlap(one, other) for other in taken))
+    return next(free, inside[0])
+
+
+def _overlap(one: Rect, other: Rect) -> bool:
+    return (
+        one.x < other.right
+        and other.x < one.right
+        and one.y < other.bottom
+        and other.y < one.bottom
+    )
 
 
 def _spread(values: Sequence[float]) -> tuple[float, float]:

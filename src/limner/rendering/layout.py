@@ -14,6 +14,7 @@ from limner.rendering.elements import (
     AreaChart,
     AssetPicture,
     BarChart,
+    Button,
     Card,
     Chart,
     ColumnBox,
@@ -149,6 +150,8 @@ def ground_colours(container: Container) -> list[str]:
 
 def _draw_children(container: Container, brush: Brush, box: Rect, *, justify: str) -> None:
     children = container.children
+    if container.align is not None:
+        brush = brush.with_style(align=container.align)
     gap = _gap(container, brush)
     heights = [_least_height(child, brush, box.width) for child in children]
     spare = box.height - sum(heights) - gap * max(len(children) - 1, 0)
@@ -197,7 +200,7 @@ def _row_widths(row: RowBox, brush: Brush, width: float) -> list[float]:
     room = width - _gap(row, brush) * max(len(row.children) - 1, 0)
     fixed: list[float | None] = []
     for child in row.children:
-        keeps = child.width is not None or (_is_compact(child) and child.grow is None)
+        keeps = child.width is not None or (_keeps_own_width(child, row) and child.grow is None)
         fixed.append(measure(child, brush, room)[0] if keeps else None)
     if None not in fixed and any(isinstance(child, Spacer) for child in row.children):
         fixed = [
@@ -225,11 +228,27 @@ def _widths_of_texts(
     if not all(isinstance(child, TextBlock) for child in texts) or fixed.count(None) != len(texts):
         return fixed
     needs = [measure(child, brush, left)[0] for child in texts]
-    spare = left - sum(needs)
-    if not texts or spare < 0 or max(needs) <= left / len(texts):
+    if not texts or max(needs) <= left / len(texts):
         return fixed
-    widths = iter(need + spare / len(texts) for need in needs)
+    # If not all have room, one word cannot be broken, and several can.
+    words = [isinstance(one, TextBlock) and " " not in one.text.strip() for one in texts]
+    keeps = [True] * len(texts) if sum(needs) <= left else words
+    spare = left - sum(need for need, keep in zip(needs, keeps, strict=True) if keep)
+    if spare <= 0 or not any(keeps):
+        return fixed
+    share = spare / (len(texts) if all(keeps) else keeps.count(False))
+    widths = iter(
+        (need + (share if all(keeps) else 0.0)) if keep else share
+        for need, keep in zip(needs, keeps, strict=True)
+    )
     return [next(widths) if wide is None else wide for wide in fixed]
+
+
+def _keeps_own_width(child: DocumentElement, row: RowBox) -> bool:
+    """Whether an element keeps its width; buttons beside other things do, buttons alone share."""
+    if isinstance(child, Button):
+        return not all(isinstance(one, Button) for one in row.children)
+    return _is_compact(child)
 
 
 def _is_compact(child: DocumentElement) -> bool:
@@ -258,7 +277,11 @@ def _draw_row(row: RowBox, brush: Brush, box: Rect) -> None:
     share = {"start": 0.0, "center": 0.5, "end": 1.0}[row.align or "start"]
     x = inner.x + max(inner.width - used, 0) * share
     for child, wide in zip(row.children, widths, strict=True):
-        draw(child, brush, Rect(x, inner.y, wide, inner.height))
+        spare = inner.height - _least_height(child, brush, wide)
+        # A column that does not fill the row is placed in it as the row is aligned.
+        is_placed = row.align is not None and type(child) is ColumnBox and not _weight(child)
+        down = max(spare, 0) * share if is_placed else 0.0
+        draw(child, brush, Rect(x, inner.y + down, wide, inner.height - down))
         x += wide + _gap(row, brush)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from limner.errors import InputInvalid
+from limner.rendering.colours import parse_colour
 from limner.rendering.diagram_source import GraphBuilder
 from limner.rendering.elements import MAX_NODES, Diagram
 from limner.rendering.mermaid_lines import MermaidSource, plain_text
@@ -16,7 +18,8 @@ _DIRECTIONS: dict[str, Any] = {
     "RL": "left",
     "BT": "up",
 }
-_IGNORED = ("classDef", "class", "style", "linkStyle", "click", "accTitle:", "accDescr:")
+_FILL = re.compile(r"(?:^|[\s,])fill\s*:\s*([#\w]+)")
+_IGNORED = ("linkStyle", "click", "accTitle:", "accDescr:")
 _SPLIT = re.compile(r'#\w{1,10};|;|"[^"]*"')
 _MAX_DEPTH, _MAX_ROWS = 20, 60
 _BLANKS = re.compile(r"\s*")
@@ -59,6 +62,7 @@ def parse_flowchart(lines: MermaidSource) -> Diagram:
     for line in lines:
         for statement in _statements(line):
             _flow_statement(statement, graph, lines)
+    _paint(graph, lines)
     return _finish(graph, lines, _FLOW_HINT)
 
 
@@ -85,6 +89,8 @@ def _flow_statement(text: str, graph: GraphBuilder, lines: MermaidSource) -> Non
     word, _, rest = text.partition(" ")
     if word in _IGNORED or word == "direction":
         lines.ignored[word.rstrip(":")] = None
+    elif word in ("classDef", "class", "style"):
+        _take_style(word, rest, lines)
     elif word == "subgraph":
         name = _ID.match(rest.strip())
         after = rest.strip()[name.end() :].strip() if name else ""
@@ -98,6 +104,32 @@ def _flow_statement(text: str, graph: GraphBuilder, lines: MermaidSource) -> Non
         graph.open_groups.pop()
     else:
         _Chain(text, graph, lines).parse()
+
+
+def _take_style(word: str, rest: str, lines: MermaidSource) -> None:
+    """Remember the fill of a class or a node, or the class of some nodes."""
+    names, _, value = rest.strip().partition(" ")
+    fill = _FILL.search(value)
+    for name in filter(None, names.split(",")):
+        if word == "class":
+            lines.classes[name] = value.strip()
+        elif fill is None:
+            lines.ignored[word] = None
+        else:
+            lines.fills[f"{word} {name}"] = fill[1]
+
+
+def _paint(graph: GraphBuilder, lines: MermaidSource) -> None:
+    """Give the nodes the fills of their styles and classes."""
+    for name in list(graph.nodes):
+        kind = lines.classes.get(name, "default")
+        fill = lines.fills.get(f"style {name}") or lines.fills.get(f"classDef {kind}")
+        if fill is None:
+            continue
+        try:
+            graph.add_node(name, color=parse_colour(fill))
+        except InputInvalid:
+            lines.ignored[f"the colour {fill[:40]}"] = None
 
 
 class _Chain:
@@ -157,7 +189,7 @@ class _Chain:
         if self.text.startswith(":::", self.at):
             style = _ID.match(self.text, self.at + 3)
             self.at = style.end() if style else self.at + 3
-            self.lines.ignored["class"] = None
+            self.lines.classes[name[0]] = style[0] if style else ""
         self.graph.add_node(name[0], **fields)
         return name[0]
 
@@ -311,7 +343,6 @@ def _class_line(graph: GraphBuilder, line: str, lines: MermaidSource) -> None:
     parts = [cards[0], plain_text(label), cards[1]]
     if kind.startswith(("<", "*", "o")) and kind != "<-->":
         names.reverse()
-        parts.reverse()
     text = " ".join(part for part in parts if part)
     signs = (arrow for sign, arrow in _CLASS_ARROWS if sign in kind)
     graph.add_edge(*names, label=text, dashed=".." in kind, arrow=next(signs, "none"))

@@ -23,6 +23,9 @@ class MermaidSource:
         self.indent = 0
         self.title = ""
         self.ignored: dict[str, None] = {}
+        # The fills of classes and nodes, and the classes of nodes.
+        self.fills: dict[str, str] = {}
+        self.classes: dict[str, str] = {}
         self.remarks: dict[str, None] = {}
         self._rest = iter(enumerate(source.split("\n"), 1))
         self.header = next(iter(self), "")

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from limner.errors import InputInvalid
 from limner.rendering.brush import Brush, Rect, format_number
 from limner.rendering.canvas import mix, number
-from limner.rendering.colours import parse_colour, readable_on
+from limner.rendering.colours import contrast, parse_colour, readable_on
 from limner.rendering.elements import (
     AssetPicture,
     Badge,
@@ -46,6 +46,9 @@ class Drawing(NamedTuple):
     compact: bool = False
 
 
+_BUTTON_CONTRAST = 3.0
+
+
 def _measure_text(element: TextBlock, brush: Brush, max_width: float) -> Extent:
     text = _wrapped(element, _in_font(element, brush), max_width)
     return text.width, text.height
@@ -56,7 +59,7 @@ def _draw_text(element: TextBlock, brush: Brush, box: Rect) -> None:
     brush.lines(
         box,
         _wrapped(element, brush, box.width),
-        align=element.align or "start",
+        align=element.align or brush.style.align,
         color=parse_colour(element.color) if element.color else None,
         bold=_is_bold(element),
         italic=element.italic,
@@ -130,7 +133,9 @@ def _draw_button(element: Button, brush: Brush, box: Rect) -> None:
     color = parse_colour(element.color) if element.color else theme.accent
     if element.disabled:
         color = mix(color, theme.background, 0.65)
-    ink = color if element.outline else readable_on(color)
+    # Bold white is what people expect on a button, if it can be read.
+    light = contrast("#ffffff", color) >= _BUTTON_CONTRAST
+    ink = color if element.outline else "#ffffff" if light else readable_on(color)
     fill = "none" if element.outline else color
     high = min(box.height, brush.style.base * 2.9)
     box = Rect(box.x, box.middle[1] - high / 2, box.width, high)

@@ -1,0 +1,208 @@
+"""Words for a person -> how the person looks: role, hair, beard, glasses, clothes and pose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+from msgspec.structs import replace
+
+from limner.illustrator.words import word_set
+
+
+class Person(msgspec.Struct, frozen=True, kw_only=True):
+    """A whole person to draw.
+
+    ``hair``, ``top``, ``hat`` and ``pose`` name a drawing in ``person_art``; colours are
+    ``#rrggbb``. ``arms`` is the number of arms that are bent, to hold something.
+    """
+
+    hair: str = "short"
+    hair_colour: str = "#6b4226"
+    beard: str | None = None
+    glasses: bool = False
+    top: str = "shirt"
+    top_colour: str = "#3f7fd9"
+    legs_colour: str = "#3d4a6b"
+    hat: str | None = None
+    size: float = 0.5
+    pose: str = "standing"
+    arms: int = 0
+    sad: bool = False
+
+
+_GREY, _WHITE, _BLACK, _BLOND, _RED = "#b9bcc6", "#f1f2f6", "#33303d", "#e9b84a", "#c9502a"
+_MAN = Person()
+_WOMAN = Person(hair="long", top_colour="#d9457c", legs_colour="#4a3d6b")
+_CHILD = Person(hair_colour=_BLOND, top_colour="#49b05a", size=0.4)
+
+# Picture -> its look. The first words of a comment are no names: each key is a picture's name.
+PEOPLE: Mapping[str, Person] = {
+    "man-standing": _MAN,
+    "woman-standing": _WOMAN,
+    "person-standing": replace(_MAN, top_colour="#e0832f"),
+    "old-man": Person(hair="sides", hair_colour=_GREY, top_colour="#7d6a58", glasses=False),
+    "old-woman": replace(_WOMAN, hair="bun", hair_colour=_GREY, top="dress", top_colour="#8a6ab0"),
+    "boy-standing": replace(_CHILD, hair_colour="#6b4226", top_colour="#3f8fd9"),
+    "girl-standing": replace(_CHILD, hair="tails", top="dress", top_colour="#ee6c9a"),
+    "child-standing": _CHILD,
+    "baby": Person(hair="bald", top="robe", top_colour="#9fd0ee", size=0.26),
+    "artist": replace(_WOMAN, hat="beret", top="apron", top_colour="#e8dfd0"),
+    "astronaut": Person(hat="space", top="space", top_colour="#eef1f7", legs_colour="#dfe4ee"),
+    "construction-worker": Person(top="vest", top_colour="#f08a24", hat="hardhat"),
+    "cook": Person(top="coat", top_colour="#fbfbfd", legs_colour="#5a6072", hat="toque"),
+    "cowboy": Person(top="vest", top_colour="#8a5634", hat="straw", legs_colour="#3f5f9a"),
+    "dancer": replace(_WOMAN, top="dress", top_colour="#d9263f", arms=0, pose="waving"),
+    "detective": Person(top="coat", top_colour="#a98a5c", hat="brim", legs_colour="#5c4a38"),
+    "doctor": Person(top="coat", top_colour="#fbfbfd", legs_colour="#4a7a9a", glasses=True),
+    "factory-worker": Person(top="overall", top_colour="#5b7fb5", hat="hardhat"),
+    "farmer": Person(top="overall", top_colour="#4a74b8", hat="straw", legs_colour="#4a74b8"),
+    "firefighter": Person(top="vest", top_colour="#c23a2a", hat="fire", legs_colour="#4a3a34"),
+    "health-worker": Person(top="coat", top_colour="#fbfbfd", legs_colour="#4a7a9a"),
+    "judge": Person(top="robe", top_colour="#35303f", hair="sides", hair_colour=_WHITE),
+    "knight": Person(top="armour", top_colour="#b4bccb", legs_colour="#8f98ab", hat="helmet"),
+    "mechanic": Person(top="overall", top_colour="#3f6fb0", hat="cap", legs_colour="#3f6fb0"),
+    "ninja": Person(top="shirt", top_colour="#2f2d3a", legs_colour="#2f2d3a", hat="hood"),
+    "nurse": replace(
+        _WOMAN, hair="bun", top="tunic", top_colour="#7cc4de", legs_colour="#7cc4de", hat="nurse"
+    ),
+    "office-worker": Person(top="suit", top_colour="#46506a", legs_colour="#46506a"),
+    "person-with-crown": Person(
+        top="robe", top_colour="#a8243c", hat="crown", beard="#6b4226", hair_colour="#6b4226"
+    ),
+    "pilot": Person(top="suit", top_colour="#2f3f66", hat="cap", legs_colour="#2f3f66"),
+    "pirate": Person(top="vest", top_colour="#8a2f3a", hat="pirate", beard="#33303d"),
+    "player": Person(top="shirt", top_colour="#f4f6fa", legs_colour="#f4f6fa", pose="waving"),
+    "police-officer": Person(top="suit", top_colour="#2f4f8f", hat="cap", legs_colour="#2a3a66"),
+    "prince": Person(top="robe", top_colour="#4a5fc0", hat="crown", hair_colour=_BLOND),
+    "princess": replace(_WOMAN, top="dress", top_colour="#f08ac0", hat="crown", hair_colour=_BLOND),
+    "scientist": replace(_WOMAN, top="coat", top_colour="#fbfbfd", glasses=True),
+    "singer": replace(_WOMAN, top="dress", top_colour="#7a4fd0", hair_colour=_RED),
+    "student": Person(top="shirt", top_colour="#e0a52a", hat="board", size=0.46),
+    "teacher": replace(_WOMAN, top="suit", top_colour="#4f8a6a", glasses=True, hair="bob"),
+    "technologist": Person(top="shirt", top_colour="#4a5568", glasses=True, hair_colour=_BLACK),
+    "waiter": Person(top="suit", top_colour="#2f2d3a", legs_colour="#2f2d3a", hair_colour=_BLACK),
+    "wizard": Person(
+        top="robe", top_colour="#5a46b0", hat="pointed", beard=_WHITE, hair_colour=_WHITE
+    ),
+}
+
+# Words for a person -> what the person holds if the prompt names nothing else.
+EQUIPMENT = {"tennis player": "tennis", "knight": "dagger"}
+
+# Words for a look that change the person before them. A colour before the word is its colour.
+HAIR_WORDS = {
+    "hair": None,
+    "haired": None,
+    "bald": "bald",
+    "ponytail": "tails",
+    "pigtails": "tails",
+    "braids": "tails",
+    "bun": "bun",
+    "curls": "curly",
+}
+HAIR_STYLES = {"curly": "curly", "long": "long", "short": "short"}
+BEARDS = frozenset({"beard", "bearded", "moustache", "mustache"})
+GLASSES = frozenset({"glasses", "spectacles", "eyeglasses"})
+HAIR_COLOURS = {
+    "blond": _BLOND,
+    "blonde": _BLOND,
+    "ginger": _RED,
+    "red": _RED,
+    "redhead": _RED,
+    "brunette": "#6b4226",
+    "brown": "#6b4226",
+    "black": _BLACK,
+    "white": _WHITE,
+    "grey": _GREY,
+    "gray": _GREY,
+}
+# Word -> the drawing of the clothes on the upper body; "" are clothes for the legs.
+CLOTHES = {
+    "dress": "dress",
+    "gown": "dress",
+    "shirt": "shirt",
+    "t-shirt": "shirt",
+    "tshirt": "shirt",
+    "sweater": "shirt",
+    "pullover": "shirt",
+    "hoodie": "shirt",
+    "jacket": "coat",
+    "coat": "coat",
+    "raincoat": "coat",
+    "lab coat": "coat",
+    "suit": "suit",
+    "apron": "apron",
+    "robe": "robe",
+    "overalls": "overall",
+    "uniform": "suit",
+    "armour": "armour",
+    "armor": "armour",
+    "trousers": "",
+    "pants": "",
+    "jeans": "",
+    "shorts": "",
+    "skirt": "",
+}
+POSES = {
+    "sitting": "sitting",
+    "sits": "sitting",
+    "seated": "sitting",
+    "standing": "standing",
+    "stands": "standing",
+    "walking": "walking",
+    "walks": "walking",
+    "strolling": "walking",
+    "hiking": "walking",
+    "running": "running",
+    "runs": "running",
+    "jogging": "running",
+    "racing": "running",
+    "waving": "waving",
+    "waves": "waving",
+    "dancing": "waving",
+    "dances": "waving",
+    "jumping": "waving",
+    "cheering": "waving",
+    "singing": "waving",
+    "hitting": "waving",
+    "throwing": "waving",
+    "catching": "waving",
+    "fighting": "waving",
+    "talking": "standing",
+    "building": "standing",
+    "playing": "running",
+    "plays": "running",
+}
+# Poses that only come near the verb.
+NEAR_POSES = word_set(
+    "talking building dancing dances jumping singing hitting throwing catching fighting playing "
+    "plays"
+)
+MOODS = {
+    "smiling": False,
+    "smiles": False,
+    "happy": False,
+    "laughing": False,
+    "cheerful": False,
+    "sad": True,
+    "lonely": True,
+    "crying": True,
+    "angry": True,
+    "unhappy": True,
+}
+
+_VARIED = (
+    ("#3f8fd9", "#33303d"),
+    ("#e0832f", "#6b4226"),
+    ("#8a5fd0", "#c9502a"),
+    ("#d9457c", "#e9b84a"),
+)
+
+
+def vary(person: Person, nth: int) -> Person:
+    """The nth of several people of a kind: other colours of plain clothes and hair."""
+    if nth == 0 or person.top not in ("shirt", "dress"):
+        return person
+    top, hair = _VARIED[(nth - 1) % len(_VARIED)]
+    return replace(person, top_colour=top, hair_colour=hair)
