@@ -26,7 +26,7 @@ from limner.tools.built_in.image_render import RenderAnswer
 from limner.tools.built_in.image_transform import TransformAnswer
 from limner.tools.built_in.inspect_image import InspectionAnswer
 from limner.tools.declaration import arguments_of
-from limner.tools.drawing_arguments import CallerOptions, OutputOptions
+from limner.tools.drawing_arguments import CallerOptions
 from limner.tools.generation_tool import DrawingAnswer
 from limner.tools.image_fit import FitAnswer, FitArguments
 from limner.tools.inspection import InspectRequest
@@ -99,7 +99,7 @@ CALLS = (
         keywords=options.RenderOptions,
         tool="image_render",
         command="render",
-        kinds=(RenderArguments, OutputOptions),
+        kinds=(RenderArguments,),
         words=("source",),
         reasons={"help": "`--help-on` of the command; for a program there is the guide"},
     ),

@@ -12,7 +12,7 @@ import msgspec
 from limner.tools.built_in.image_edit import EditArguments
 from limner.tools.built_in.image_generate import GenerateArguments
 from limner.tools.declaration import Argument, arguments_of
-from limner.tools.drawing_arguments import CallerOptions, OutputOptions
+from limner.tools.drawing_arguments import CallerOptions
 from limner.tools.inspection import InspectRequest
 from limner.tools.regions import RegionArgument
 from limner.tools.rendering import RenderArguments
@@ -56,7 +56,7 @@ class CallHooks(TypedDict, total=False):
 CLASSES: Mapping[str, tuple[str, tuple[type[msgspec.Struct], ...], set[str]]] = {
     "GenerateOptions": ("generate", (GenerateArguments, CallerOptions), {"prompt", "n"}),
     "EditOptions": ("edit", (EditArguments, CallerOptions), {"image", "prompt", "n"}),
-    "RenderOptions": ("render", (RenderArguments, OutputOptions), {"source", "help"}),
+    "RenderOptions": ("render", (RenderArguments,), {"source", "help"}),
     "TransformOptions": ("transform", (TransformArguments,), {"image"}),
     "InspectOptions": ("inspect", (InspectRequest,), {"path", "question"}),
 }

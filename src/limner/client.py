@@ -339,16 +339,13 @@ class Limner:
             LimnerError: the source is wrong, or it cannot be saved.
             TypeError: there is no such option.
         """
-        from limner.tools.drawing_arguments import OutputOptions
         from limner.tools.rendering import RenderArguments
 
         text = source if isinstance(source, str) else msgspec.json.encode(source).decode()
         given = {"source": text, **options}
-        _refuse_unknown("render", given, RenderArguments, OutputOptions)
+        _refuse_unknown("render", given, RenderArguments)
         return await self.rendering.render(
-            _read(RenderArguments, given),
-            self.person(**_hooks(given)),
-            output_format=_read(OutputOptions, given).output_format,
+            _read(RenderArguments, given), self.person(**_hooks(given))
         )
 
     async def transform(

@@ -193,9 +193,9 @@ class Components:
     def imaging(self) -> Imaging:
         """The workers that decode and encode pictures."""
         from limner.imaging.pool import Imaging
-        from limner.rendering.sources import WORKER
+        from limner.imaging.process import RENDERING_WORKER
 
-        return Imaging(accept=self.settings.images.accept, program=WORKER)
+        return Imaging(accept=self.settings.images.accept, program=RENDERING_WORKER)
 
     @part
     def pictures(self) -> Pictures:
@@ -312,7 +312,7 @@ class Components:
         """Renders sources as pictures."""
         from limner.tools.rendering import SourceRenderer
 
-        return SourceRenderer(compile=self._compile, generator=self.drawing)
+        return SourceRenderer(compile=self._compile, resolve=self._resolve, generator=self.drawing)
 
     @part
     def models(self) -> Registry:
@@ -562,6 +562,13 @@ class Components:
             squares=drawing.squares,
         )
         return png, drawing.facts
+
+    async def _resolve(self, source: CompiledSource) -> bytes:
+        size = {"width": source.width, "height": source.height}
+        drawing = await asyncio.to_thread(
+            illustrator.illustrate, prompt="", svg=source.svg, seed=None, **size
+        )
+        return await self.imaging.resolve_svg(drawing.svg, assets=drawing.assets, **size)
 
 
 def _caps(settings: Settings, budget_usd: Decimal | float | str | None) -> Caps:

@@ -63,6 +63,6 @@ async def pixels(imaging: Imaging, prompt: str, size: str) -> bytes:
 async def test_every_text_and_number_of_a_prompt_is_read_from_its_pixels(
     imaging: Imaging, size: str, prompt: str, texts: str
 ) -> None:
-    lines = await imaging.recognize_text(await pixels(imaging, prompt, size))
+    page = await imaging.read_page(await pixels(imaging, prompt, size))
     expected = [text.strip() for text in texts.split(" | ") if text.strip()]
-    assert missing(expected, [line.text for line in lines]) == []
+    assert missing(expected, [line.text for line in page.lines]) == []

@@ -12,6 +12,7 @@ from limner.tools.built_in.image_edit import IMAGE_EDIT
 from limner.tools.built_in.image_generate import IMAGE_GENERATE
 from limner.tools.built_in.image_recall import IMAGE_RECALL
 from limner.tools.built_in.image_render import IMAGE_RENDER
+from limner.tools.built_in.image_transform import IMAGE_TRANSFORM
 from limner.tools.built_in.inspect_image import INSPECT_IMAGE
 from limner.wires import items
 from limner.wires.base import Prompt, ToolOffer
@@ -22,6 +23,7 @@ TOOLS = (
     IMAGE_GENERATE,
     IMAGE_EDIT,
     IMAGE_RENDER,
+    IMAGE_TRANSFORM,
     INSPECT_IMAGE,
     IMAGE_RECALL,
     ASSET_SEARCH,

@@ -210,11 +210,31 @@ def test_what_a_service_drew_or_a_file_holds_is_edited() -> None:
     painted = turn("a red robot", ROBOT, provider="openai-image")
     edit = {"image": ROBOT, "prompt": "make it wider", "size": "16:9"}
     assert said("make it wider", after=painted) == ("image_edit", edit)
-    words = "remove the background of cat.png"
+    words = "sharpen cat.png"
     assert said(words, after=ONE) == ("image_edit", {"image": "cat.png", "prompt": words})
-    assert said("rotate it", after=ONE) == ("image_edit", {"image": ROBOT, "prompt": "rotate it"})
     attached = ("image_edit", {"image": PHOTO, "prompt": "make it blue"})
     assert said("make it blue", PHOTO) == attached
+
+
+@pytest.mark.parametrize(
+    ("words", "arguments"),
+    [
+        ("rotate it", {"rotate": 90}),
+        ("rotate it by 45 degrees to the left", {"rotate": -45}),
+        ("turn it upside down", {"rotate": 180}),
+        ("mirror it", {"flip": "horizontal"}),
+        ("flip it vertically", {"flip": "vertical"}),
+        ("crop it to a square", {"crop": {"x": 0, "y": 0, "width": 1024, "height": 1024}}),
+        ("crop it to 300x200", {"crop": {"x": 362, "y": 412, "width": 300, "height": 200}}),
+        ("crop it at 10, 20, 30, 40", {"crop": {"x": 10, "y": 20, "width": 30, "height": 40}}),
+        ("compress it to 200 kB", {"max_bytes": "200kb"}),
+        ("convert it to webp", {"format": "webp"}),
+        ("save it as a jpg", {"format": "jpeg"}),
+        ("remove the background", {"cut_out": True}),
+    ],
+)
+def test_changes_of_pixels_need_no_model(words: str, arguments: dict[str, object]) -> None:
+    assert said(words, after=ONE) == ("image_transform", {"image": ROBOT, **arguments})
 
 
 def test_a_picture_in_the_message_is_what_the_message_is_about() -> None:
@@ -282,6 +302,7 @@ def test_what_no_rule_knows_is_answered_with_what_to_type(words: str) -> None:
         "- render",
         "- look",
         "- compare",
+        "- transform",
         "- edit a file, with a service that can",
         "- show again",
         "- find ready-made pictures",

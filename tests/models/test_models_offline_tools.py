@@ -101,7 +101,12 @@ async def test_draw_look_wider_compare_and_a_change_that_takes_a_service(tmp_pat
         assert told == f"Here it is again: picture {robot['image'][:12]} (1024 x 1024)."
 
         ((rotated,), told) = await talk.say("rotate it")
-        assert (rotated.name, rotated.domain_code) == ("image_edit", "PROVIDER_CANNOT")
+        assert (rotated.name, rotated.ok) == ("image_transform", True)
+        assert value_of(rotated)["original"] == robot["image"]
+        assert value_of(rotated)["path"] in told
+
+        ((sharpened,), told) = await talk.say("sharpen it")
+        assert (sharpened.name, sharpened.domain_code) == ("image_edit", "PROVIDER_CANNOT")
         assert told.startswith("That did not work: ")
         assert "OPENAI_API_KEY" in told
 
@@ -111,4 +116,4 @@ async def test_draw_look_wider_compare_and_a_change_that_takes_a_service(tmp_pat
         assert told.endswith(value_of(results[1])["text"])
 
         call_ids = [item["call_id"] for item in talk.history if item["type"] == "function_call"]
-        assert len(call_ids) == len(set(call_ids)) == 8
+        assert len(call_ids) == len(set(call_ids)) == 9

@@ -13,10 +13,10 @@ from tests.servers.components import needs
 
 from limner.errors import InputInvalid, MissingExtra
 from limner.imaging.pool import Imaging
+from limner.imaging.process import RENDERING_WORKER
 from limner.rendering.help import help_text
 from limner.rendering.sources import (
     FORMATS,
-    WORKER,
     CompiledSource,
     Size,
     SourceFormat,
@@ -37,7 +37,7 @@ engines = [needs("typst", "vl_convert"), pytest.mark.slow, pytest.mark.asyncio(l
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def imaging() -> AsyncIterator[Imaging]:
-    async with Imaging(workers=1, program=WORKER) as pool:
+    async with Imaging(workers=1, program=RENDERING_WORKER) as pool:
         yield pool
 
 
@@ -81,7 +81,7 @@ async def test_a_missing_engine_is_an_error_with_the_command(
     module: str, source: str, extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
-    async with Imaging(workers=1, program=WORKER) as imaging:
+    async with Imaging(workers=1, program=RENDERING_WORKER) as imaging:
         with pytest.raises(MissingExtra) as caught:
             await drawn(source, imaging)
     assert caught.value.hint == f"pip install 'limner[{extra}]'"

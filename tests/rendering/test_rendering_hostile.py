@@ -12,8 +12,8 @@ from tests.servers.components import needs
 from limner.errors import ImageTooLarge, InputInvalid, UnsafeSvg
 from limner.imaging.limits import WorkerLimits
 from limner.imaging.pool import Imaging
-from limner.imaging.process import WorkerProcess
-from limner.rendering.sources import WORKER, compile_source
+from limner.imaging.process import RENDERING_WORKER, WorkerProcess
+from limner.rendering.sources import compile_source
 
 LIMITS = WorkerLimits(cpu_s=2, timeout_s=120)
 AT_A_LIMIT = ("took more than", "needs more than")
@@ -33,7 +33,7 @@ async def verdict_on(hostile: HostileSource, imaging: Imaging) -> Verdict:
 
 
 async def verdicts_on(sources: Iterable[HostileSource]) -> dict[str, Verdict]:
-    async with Imaging(workers=1, limits=LIMITS, program=WORKER) as imaging:
+    async with Imaging(workers=1, limits=LIMITS, program=RENDERING_WORKER) as imaging:
         found: dict[str, Verdict] = {
             str(hostile): await verdict_on(hostile, imaging) for hostile in sources
         }

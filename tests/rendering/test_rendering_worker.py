@@ -9,7 +9,8 @@ import pytest
 from limner.errors import ImageTooLarge, InputInvalid
 from limner.imaging.limits import WorkerLimits
 from limner.imaging.pool import Imaging
-from limner.rendering.sources import WORKER, CompiledSource, SourceFormat, compile_source
+from limner.imaging.process import RENDERING_WORKER
+from limner.rendering.sources import CompiledSource, SourceFormat, compile_source
 
 CHART = '{"type": "bar", "labels": ["Q1"], "values": [12]}'
 LARGE_GRAPH = "digraph {" + ";".join(f"a{i % 290} -> a{i * 7919 % 290}" for i in range(1100)) + "}"
@@ -22,7 +23,7 @@ async def compiled(
 
 
 async def test_an_error_of_a_compiler_arrives_with_its_hint_and_field() -> None:
-    async with Imaging(workers=1, program=WORKER) as imaging:
+    async with Imaging(workers=1, program=RENDERING_WORKER) as imaging:
         with pytest.raises(InputInvalid) as caught:
             await compiled('{"type": "bars"}', imaging)
         assert caught.value.message == "Invalid value 'bars' - at `$.type`"
@@ -39,7 +40,7 @@ async def test_an_error_of_a_compiler_arrives_with_its_hint_and_field() -> None:
 
 async def test_a_source_that_takes_too_long_is_stopped_with_a_hint() -> None:
     limits = WorkerLimits(timeout_s=0.05)
-    async with Imaging(workers=1, limits=limits, program=WORKER) as imaging:
+    async with Imaging(workers=1, limits=limits, program=RENDERING_WORKER) as imaging:
         with pytest.raises(ImageTooLarge) as caught:
             await compiled(LARGE_GRAPH, imaging)
     assert caught.value.message == "the document took more than 0.05 s"
@@ -47,7 +48,7 @@ async def test_a_source_that_takes_too_long_is_stopped_with_a_hint() -> None:
 
 
 async def test_a_cancelled_compilation_ends_its_worker() -> None:
-    async with Imaging(workers=1, program=WORKER) as imaging:
+    async with Imaging(workers=1, program=RENDERING_WORKER) as imaging:
         await imaging.ready()
         call = asyncio.create_task(compiled(LARGE_GRAPH, imaging))
         await asyncio.sleep(0)

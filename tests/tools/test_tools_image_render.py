@@ -67,6 +67,30 @@ async def test_a_program_may_pass_a_dictionary(lim: Limner, tmp_path: Path) -> N
     assert (str(drawn.dimensions), drawn.image.mime) == ("1024x768", "image/webp")
 
 
+async def test_svg_out_is_one_file_that_draws_the_same_picture(lim: Limner, tmp_path: Path) -> None:
+    source = (
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 600 300">'
+        '<asset name="moon" x="0" y="0" size="99"/><text y="200">a</text></svg>'
+    )
+    drawn = await lim.render(source, output_path=tmp_path / "night.svg")
+    text = drawn.path.read_text(encoding="utf-8")
+    assert (drawn.path.name, drawn.image.mime) == ("night.svg", "image/png")
+    assert text.startswith('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 600 300"')
+    assert ("<asset" in text, "font-family=\"'Inter', sans-serif\"" in text) == (False, True)
+    assert [*tmp_path.iterdir()] == [drawn.path]
+    again = await lim.render(text)
+    assert again.image.handle == drawn.image.handle
+    chosen = await lim.render(SALES, output_format="svg")
+    assert (chosen.path.suffix, chosen.path.read_bytes()[:4]) == (".svg", b"<svg")
+
+
+async def test_the_name_of_the_file_chooses_its_format(lim: Limner, tmp_path: Path) -> None:
+    drawn = await lim.render(SALES, output_path=tmp_path / "sales.webp")
+    assert drawn.image.mime == "image/webp"
+    with pytest.raises(InputInvalid, match=r"sales\.svg' says svg"):
+        await lim.render(SALES, output_path=tmp_path / "sales.svg", output_format="png")
+
+
 async def test_svg_keeps_its_size_and_everyday_words_find_pictures(lim: Limner) -> None:
     drawn = await lim.render(
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 600 315">'

@@ -249,11 +249,26 @@ class Imaging:
             CorruptImage: it is not an SVG document.
             ImageTooLarge: over a limit of size, count, memory or time.
         """
+        size = {"width": width, "height": height, "squares": squares}
+        return await self._draw_svg("render_svg", document, assets, **size)
+
+    async def resolve_svg(
+        self, document: str, *, width: int, height: int, assets: Mapping[str, Asset]
+    ) -> bytes:
+        """Make an SVG file of a document: checked, of that size, with the assets in it.
+
+        Raises:
+            ImageError: as `render_svg`.
+        """
+        size = {"width": width, "height": height}
+        return await self._draw_svg("resolve_svg", document, assets, **size)
+
+    async def _draw_svg(
+        self, op: str, document: str, assets: Mapping[str, Asset], **size: int | None
+    ) -> bytes:
         drawing = {"document": document, "assets": msgspec.to_builtins(dict(assets))}
-        payload = json.dumps(drawing).encode()
         try:
-            size = {"width": width, "height": height, "squares": squares}
-            return (await self._do("render_svg", payload, **size)).payload
+            return (await self._do(op, json.dumps(drawing).encode(), **size)).payload
         except ImageError as error:
             error.untrusted = False  # the caller wrote the document that the message quotes
             raise

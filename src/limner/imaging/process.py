@@ -35,9 +35,10 @@ from limner.imaging.limits import Protections, WorkerLimits
 if sys.platform == "linux":
     import fcntl
 
-# The programs of this package that a worker process may run: one decodes and draws, one runs OCR,
-# and one reads C2PA manifests.
+# The programs that a worker process may run: one decodes and draws, one does that and also compiles
+# sources, one runs OCR, and one reads C2PA manifests.
 WORKER = "limner.imaging.worker"
+RENDERING_WORKER = "limner.rendering.worker"
 OCR_WORKER = "limner.imaging.ocr_worker"
 C2PA_WORKER = "limner.imaging.c2pa_worker"
 

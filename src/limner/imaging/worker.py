@@ -35,7 +35,7 @@ from limner.imaging.sandbox import (
     wait_for_job,
 )
 from limner.imaging.svg import Asset
-from limner.imaging.svg.renderer import render
+from limner.imaging.svg.renderer import render, resolve
 from limner.imaging.transform import TransformRequest
 from limner.imaging.transform.steps import transform
 
@@ -173,6 +173,13 @@ def _render_svg(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> Jo
     return {}, pixels.enlarge_squares(png, size) if squares else png
 
 
+def _resolve_svg(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:
+    drawing = json.loads(payload)
+    assets = {name: Asset(**asset) for name, asset in drawing["assets"].items()}
+    size = {"width": job["width"], "height": job["height"]}
+    return {}, resolve(drawing["document"], **size, assets=assets, limits=limits).encode()
+
+
 def _fit(job: dict[str, Any], payload: bytes, limits: WorkerLimits) -> JobReply:
     fields: dict[str, Any] = job["request"]
     fields["formats"] = tuple(fields["formats"])
@@ -211,6 +218,7 @@ JOBS: JobTable = {
     "convert": _convert,
     "preview": _preview,
     "render_svg": _render_svg,
+    "resolve_svg": _resolve_svg,
     "fit": _fit,
     "transform": _transform,
     "mask": _mask,

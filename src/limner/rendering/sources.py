@@ -15,6 +15,7 @@ import msgspec
 
 from limner.errors import CorruptImage, ImageError, ImageTooLarge, InputInvalid, MissingExtra
 from limner.imaging.limits import WorkerLimits
+from limner.imaging.process import RENDERING_WORKER
 
 # Every list of tools loads this module, and few programs render anything.
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 SourceFormat = Literal["limner", "svg", "dot", "mermaid", "vega-lite", "typst"]
 Size = tuple[int, int]
 
-WORKER = "limner.rendering.worker"
 MAX_SOURCE_BYTES = 1_000_000
 _MERMAID = re.compile(
     r"(?:---|flowchart|graph|sequenceDiagram|classDiagram|stateDiagram|pie|timeline|mindmap)\b"
@@ -64,7 +64,7 @@ class FormatSpec(msgspec.Struct, frozen=True, kw_only=True):
     starts: str
     looks: Callable[[str], bool]
     compile: Callable[[str, Size | None, WorkerLimits], RenderedDocument]
-    program: str = WORKER
+    program: str = RENDERING_WORKER
     extra: str | None = None
     package: str = "limner"
     topic: str = "formats"

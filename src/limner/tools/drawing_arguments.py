@@ -118,8 +118,8 @@ class DrawingArguments(DrawingOptions, frozen=True, kw_only=True):
 _ONLY_CALLER = "the user or the program decides it, not the model"
 
 
-class OutputOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a program or a person can say about the file, and a model cannot."""
+class CallerOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What a program or a person can ask for besides, and a model cannot."""
 
     output_format: (
         Annotated[
@@ -132,11 +132,6 @@ class OutputOptions(msgspec.Struct, frozen=True, kw_only=True):
         ]
         | None
     ) = None
-
-
-class CallerOptions(OutputOptions, frozen=True, kw_only=True):
-    """What a program or a person can ask for besides, and a model cannot."""
-
     fallback: (
         Annotated[
             tuple[str, ...],
@@ -177,6 +172,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
         provider: who draws, or ``auto``.
         fallback: who draws instead, one after the other, after failures that cost nothing.
         output_format: what to save it as; the picture as it came is kept too.
+        document: the SVG that is written to the file in place of the picture.
         partial_pictures: how many unfinished pictures to show on the way.
     """
 
@@ -188,6 +184,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     provider: str
     fallback: tuple[str, ...] = ()
     output_format: OutputFormat = "png"
+    document: bytes | None = None
     partial_pictures: int = 0
 
 

@@ -112,17 +112,16 @@ class RenderOptions(CallHooks, total=False):
     Attributes:
         source_format: What the source is written in. By default its start decides.
         size: WIDTHxHEIGHT in pixels. By default the document decides.
-        output_path: File path to save the PNG. Default: a new file in limner's folder.
+        output_path: File path to save it. Default: a new file in limner's folder.
+        output_format: The format of the file. By default its name decides, else png.
         overwrite: Replace an existing file at output_path.
-        output_format: The format of the file, by default png. The picture as the provider sent it
-            is kept too.
     """
 
     source_format: Literal["limner", "svg", "dot", "mermaid", "vega-lite", "typst"] | None
     size: str | None
     output_path: str | Path | None
+    output_format: Literal["png", "jpeg", "webp", "svg"] | None
     overwrite: bool | None
-    output_format: Literal["png", "jpeg", "webp"] | None
 
 
 class TransformOptions(CallHooks, total=False):

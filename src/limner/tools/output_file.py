@@ -52,11 +52,12 @@ class OutputBytes(msgspec.Struct, frozen=True, kw_only=True):
 
     picture: Picture
     source: Source
+    is_svg: bool = False
 
     @property
     def suffix(self) -> str:
         """The suffix of the file."""
-        return SUFFIXES[self.picture.mime]
+        return ".svg" if self.is_svg else SUFFIXES[self.picture.mime]
 
     @property
     def size_bytes(self) -> int:
@@ -75,7 +76,8 @@ Write = Callable[[OutputBytes], Path]
 
 
 class GeneratedImage(msgspec.Struct, frozen=True, kw_only=True):
-    """A picture that is drawn, paid for and saved. ``image`` is the picture in the file.
+    """A picture that is drawn, paid for and saved. ``image`` is the picture in the file, as PNG if
+    the file is SVG.
 
     It is ``untrusted`` if it was drawn from a picture from outside, whose text may be in it.
     """
@@ -152,7 +154,7 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
             to=plan.output_format,
             cover=size if plan.choice.model.fit_to_size else None,
         )
-        output = await asyncio.to_thread(self.output_bytes, image, service, request)
+        output = await asyncio.to_thread(self.output_bytes, image, service, request, plan.document)
         path = await asyncio.to_thread(write, output)
         await call.record_path(path)
         extras: dict[str, Any] = dict(receipt.extras)
@@ -172,14 +174,22 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
             untrusted=plan.untrusted,
         )
 
-    def output_bytes(self, picture: Picture, service: str, request: ImageRequest) -> OutputBytes:
-        """The bytes to write to the file of a picture.
+    def output_bytes(
+        self,
+        picture: Picture,
+        service: str,
+        request: ImageRequest,
+        document: bytes | None = None,
+    ) -> OutputBytes:
+        """The bytes to write to the file of a picture, or of the SVG that it was drawn from.
 
-        They have a label, unless there is a C2PA manifest, which signs every byte.
+        A picture gets a label, unless there is a C2PA manifest, which signs every byte.
 
         Raises:
             StorageError: the bytes of the picture are gone or damaged.
         """
+        if document is not None:
+            return OutputBytes(picture=picture, source=document, is_svg=True)
         path = self.pictures.checked_path(picture)
         if not self.metadata or _has_manifest(path):
             return OutputBytes(picture=picture, source=path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from pathlib import PurePath
 from typing import Annotated, ClassVar, Literal
 
 import msgspec
@@ -12,19 +13,23 @@ from msgspec.structs import replace
 from limner.catalogue.images import Size
 from limner.catalogue.sizes import parse_size
 from limner.errors import InputInvalid
-from limner.imaging.formats import OutputFormat
 from limner.rendering.sources import CompiledSource, SourceFormat
 from limner.tools.arguments import is_blank
 from limner.tools.base import ToolContext
 from limner.tools.built_in.image_generate import GenerateArguments
 from limner.tools.declaration import PathText
-from limner.tools.drawing_arguments import CallerOptions, DrawingDefaults, order_for
+from limner.tools.drawing_arguments import DrawingDefaults, order_for
 from limner.tools.generation import ImageGenerator
 from limner.tools.output_file import GeneratedImage
+from limner.tools.output_target import format_of
 
 Compile = Callable[[str, SourceFormat | None, Size | None], Awaitable[CompiledSource]]
 """Compiles the text of a source, in a format or the one it looks like, at a size or its own."""
 
+Resolve = Callable[[CompiledSource], Awaitable[bytes]]
+"""Makes an SVG file of a compiled source, with the ready-made pictures in it."""
+
+FileFormat = Literal["png", "jpeg", "webp", "svg"]
 HelpTopic = Literal["charts", "diagrams", "pages", "svg", "formats"]
 _MAX_DESCRIBED_CHARS = 200
 
@@ -56,8 +61,18 @@ class RenderArguments(msgspec.Struct, frozen=True, kw_only=True):
         Annotated[
             PathText,
             Meta(
-                description="File path to save the PNG. Default: a new file in limner's folder.",
+                description="File path to save it. Default: a new file in limner's folder.",
                 extra={"flag": "--out", "metavar": "PATH"},
+            ),
+        ]
+        | None
+    ) = None
+    output_format: (
+        Annotated[
+            FileFormat,
+            Meta(
+                description="The format of the file. By default its name decides, else png.",
+                extra={"flag": "--format"},
             ),
         ]
         | None
@@ -76,15 +91,10 @@ class SourceRenderer(msgspec.Struct, frozen=True, kw_only=True):
     """Renders sources: compiles them to SVG, and draws that as every other picture."""
 
     compile: Compile
+    resolve: Resolve
     generator: ImageGenerator
 
-    async def render(
-        self,
-        arguments: RenderArguments,
-        context: ToolContext,
-        *,
-        output_format: OutputFormat | None = None,
-    ) -> GeneratedImage:
+    async def render(self, arguments: RenderArguments, context: ToolContext) -> GeneratedImage:
         """Draw a source and save it.
 
         Raises:
@@ -97,6 +107,7 @@ class SourceRenderer(msgspec.Struct, frozen=True, kw_only=True):
                 field="source",
                 hint='For example {"type": "bar", "labels": ["Q1"], "values": [12]}.',
             )
+        file_format = _file_format(arguments)
         size = None if arguments.size is None else parse_size(arguments.size)
         compiled = await self.compile(arguments.source, arguments.source_format, size)
         drawing = GenerateArguments(
@@ -106,11 +117,28 @@ class SourceRenderer(msgspec.Struct, frozen=True, kw_only=True):
             output_path=arguments.output_path,
             overwrite=arguments.overwrite,
         )
-        options = CallerOptions(output_format=output_format)
-        order = replace(order_for(drawing, DrawingDefaults(), options), tool=arguments.tool)
+        order = replace(order_for(drawing, DrawingDefaults()), tool=arguments.tool)
+        if file_format == "svg":
+            order = replace(order, document=await self.resolve(compiled))
+        else:
+            order = replace(order, output_format=file_format)
         drawn = await self.generator.draw(order, context)
         notes = [*compiled.notes, *_asset_notes(drawn)]
         return replace(drawn, extras={"source_format": compiled.format, "notes": notes})
+
+
+def _file_format(arguments: RenderArguments) -> FileFormat:
+    """The format that is asked for, or else the one that the file's name ends with."""
+    path = PurePath(arguments.output_path or "")
+    named: FileFormat | None = "svg" if path.suffix.lower() == ".svg" else format_of(str(path))
+    chosen = arguments.output_format
+    if chosen and named and chosen != named:
+        raise InputInvalid(
+            f"output_format is {chosen}, and the name {path.name!r} says {named}",
+            field="output_format",
+            hint="Leave out the format, or give the file another name.",
+        )
+    return chosen or named or "png"
 
 
 def _description(compiled: CompiledSource, source: str) -> str:

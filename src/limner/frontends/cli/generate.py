@@ -40,7 +40,6 @@ examples:
 with a key:
   limner generate "a sticker of a robot" --background transparent
 """
-# The format that the name of a file asks for.
 HELPS = {
     "output_path": "where to save the picture; default: a new file in limner's folder",
     "overwrite": "replace an existing file",

@@ -8,18 +8,18 @@ from typing import get_args
 from limner.client import Limner
 from limner.errors import UserError
 from limner.frontends.cli.arguments import add_flags, read_flags
-from limner.frontends.cli.generate import HELPS, decode_text, output_format_of, read_file
+from limner.frontends.cli.generate import HELPS, decode_text, read_file
 from limner.frontends.cli.output import CommandResult
 from limner.frontends.cli.preview import show, shows_pictures
 from limner.frontends.cli.terminal import Waiting, ask, wait_for
 from limner.tools.built_in.image_render import as_value
-from limner.tools.drawing_arguments import OutputOptions
 from limner.tools.rendering import HelpTopic, RenderArguments
 
 EXAMPLE = """\
 examples:
   limner render sales.json --out sales.png
   limner render poster.svg --size 1024x1792
+  limner render flow.mmd --out flow.svg
   echo '{"type": "pie", "values": {"tea": 3, "coffee": 5}}' | limner render -
   limner render --help-on charts          how to write charts
 """
@@ -31,7 +31,6 @@ def configure(parser: ArgumentParser) -> None:
         "source", nargs="?", metavar="FILE", help="the document; - reads it from standard input"
     )
     add_flags(parser, RenderArguments, without=("source", "help"), helps=HELPS)
-    add_flags(parser, OutputOptions, helps=HELPS)
     topics = ",".join(get_args(HelpTopic))
     parser.add_argument(
         "--help-on", dest="topic", metavar=f"{{{topics}}}", help="say how to write one of these"
@@ -47,16 +46,12 @@ def run(args: Namespace) -> CommandResult:
         raise UserError("give a document", hint="For example: limner render sales.json")
     text = decode_text(read_file(args.source), "the document")
     arguments = read_flags(RenderArguments, args, source=text)
-    options = read_flags(OutputOptions, args)
-    output_format = output_format_of(arguments.output_path, options.output_format)
 
     async def work() -> CommandResult:
         waiting = Waiting()
         async with Limner() as lim:
             async with waiting.shown():
-                drawn = await lim.rendering.render(
-                    arguments, lim.person(ask=ask), output_format=output_format
-                )
+                drawn = await lim.rendering.render(arguments, lim.person(ask=ask))
             if args.show or (shows_pictures() and not args.json):
                 await show(drawn.image, lim)
         value = as_value(drawn)

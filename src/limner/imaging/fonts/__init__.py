@@ -16,6 +16,7 @@ class FontFiles(NamedTuple):
     family: str
     regular: str
     bold: str
+    generic: str
     others: tuple[str, ...] = ()
 
     @property
@@ -23,12 +24,19 @@ class FontFiles(NamedTuple):
         """The paths of all files, each once."""
         return [str(FOLDER / name) for name in dict.fromkeys(self[1:3] + self.others)]
 
+    @property
+    def css(self) -> str:
+        """The family and what a viewer without it takes instead, as CSS writes it."""
+        return f"'{self.family}', {self.generic}"
+
 
 FONTS: Mapping[FontStyle, FontFiles] = {
-    "sans": FontFiles("Inter", "Inter-Regular.ttf", "Inter-Bold.ttf"),
-    "serif": FontFiles("Lora", "Lora-Regular.ttf", "Lora-Bold.ttf", ("Lora-Italic.ttf",)),
-    "mono": FontFiles("JetBrains Mono", "JetBrainsMono-Regular.ttf", "JetBrainsMono-Bold.ttf"),
-    "hand": FontFiles("Caveat", "Caveat-Bold.ttf", "Caveat-Bold.ttf"),
+    "sans": FontFiles("Inter", "Inter-Regular.ttf", "Inter-Bold.ttf", "sans-serif"),
+    "serif": FontFiles("Lora", "Lora-Regular.ttf", "Lora-Bold.ttf", "serif", ("Lora-Italic.ttf",)),
+    "mono": FontFiles(
+        "JetBrains Mono", "JetBrainsMono-Regular.ttf", "JetBrainsMono-Bold.ttf", "monospace"
+    ),
+    "hand": FontFiles("Caveat", "Caveat-Bold.ttf", "Caveat-Bold.ttf", "cursive"),
 }
 
 # Names of fonts that documents often ask for, by the bundled font that looks most alike.

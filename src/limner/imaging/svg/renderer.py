@@ -66,12 +66,26 @@ def render(
         ImageTooLarge: the document or the picture is over a limit.
         CorruptImage: it is not an SVG document that can be drawn.
     """
+    return _draw(resolve(document, width=width, height=height, assets=assets, limits=limits))
+
+
+def resolve(
+    document: str, *, width: int, height: int, assets: Mapping[str, Asset], limits: WorkerLimits
+) -> str:
+    """An untrusted document as SVG that any viewer can draw: checked, of a size, without assets.
+
+    Text stays text. It names the bundled font, and what a viewer takes that does not have it.
+
+    Raises:
+        ImageError: as `render`.
+    """
     edge = limits.max_svg_edge
     if not (1 <= width <= edge and 1 <= height <= edge):
         raise ImageTooLarge(f"{width}x{height}: a drawing may be 1 to {edge} pixels on each side")
     root = _parse_and_check(document, assets, limits)
+    root.attributes.setdefault("font-family", FONTS["sans"].css)
     _set_size(root, width=width, height=height)
-    return _draw(root.to_text())
+    return root.to_text()
 
 
 def render_at_natural_size(document: str, limits: WorkerLimits) -> bytes:
@@ -131,7 +145,7 @@ def _use_bundled_fonts(root: Element) -> None:
     for element in root.elements():
         own = element.attributes
         if "font-family" in own:
-            own["font-family"] = FONTS[style_for(own["font-family"])].family
+            own["font-family"] = FONTS[style_for(own["font-family"])].css
         if "style" in own:
             own["style"] = _with_bundled_fonts(own["style"])
         if element.tag == "style":
@@ -179,7 +193,7 @@ def _around_size(words: list[str]) -> tuple[list[str], str, list[str]]:
 
 
 def _bundled_rule(found: re.Match[str]) -> str:
-    return f"font-family: '{FONTS[style_for(found[1])].family}'"
+    return f"font-family: {FONTS[style_for(found[1])].css}"
 
 
 def _set_size(root: Element, *, width: int, height: int) -> None:
@@ -200,11 +214,11 @@ def _set_size(root: Element, *, width: int, height: int) -> None:
 
 
 def _fills(box: tuple[float, float], *, width: int, height: int) -> bool:
-    """Whether a drawing has the shape of the picture, but for what rounding has changed.
+    """Whether a drawing has almost the shape of the picture: rounding has changed it.
 
     Scaled in proportion, it would leave a transparent seam at two edges.
     """
-    return abs(width * box[1] / (height * box[0]) - 1) < _MAX_STRETCH
+    return 0 < abs(width * box[1] / (height * box[0]) - 1) < _MAX_STRETCH
 
 
 def _draw(text: str) -> bytes:

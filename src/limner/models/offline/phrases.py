@@ -228,6 +228,10 @@ VARIANTS = re.compile(
     r"(?:variant|variation|version|option|alternative)s?"
     r"(?: of (?:it|this|that|the \w+))?$"
 )
+TRANSFORM = re.compile(
+    r"(?:rotate|turn|flip|mirror|crop|compress|shrink|save|get|make|reduce|convert|export|cut|"
+    r"remove|erase|delete)\b"
+)
 PIXELS = re.compile(
     r"(?:crop|rotate|flip|mirror|blur|sharpen|brighten|darken|lighten|retouch|upscale|cut out|"
     r"denoise|straighten)\b"

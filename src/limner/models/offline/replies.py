@@ -17,6 +17,7 @@ from limner.models.offline.transcript import (
     RECALL,
     RENDER,
     SEARCH,
+    TRANSFORM,
     PastAction,
     drawn_in,
 )
@@ -26,7 +27,6 @@ IS_A_RULE = f"(This is {NAME}: rules, not a language model.)"
 KEY = "OPENAI_API_KEY"
 MAX_LISTED_TOOLS = 12
 CANNOT_SEE = "limner/eyes cannot see objects"
-TO_CROP = "To cut a part out of a file, type: limner fit FILE --region X,Y,WIDTH,HEIGHT --out PART"
 A_REAL_MODEL = f"For a model that understands, set {KEY}, or store it: limner keys set {KEY}"
 
 # What each tool is good for, with an example.
@@ -41,7 +41,8 @@ _ABILITIES: Mapping[str, Sequence[str]] = {
         'look: "what does it say?", "which colours are in photo.png?"',
         'compare: "compare a.png and b.png"',
     ),
-    EDIT: ('edit a file, with a service that can: "remove the background of photo.png"',),
+    TRANSFORM: ('transform: "rotate it", "crop it to 300x200", "compress it to 200 kB"',),
+    EDIT: ('edit a file, with a service that can: "put a hat on the dog in photo.png"',),
     RECALL: ('show again: "show the first one again"',),
     SEARCH: ('find ready-made pictures: "search icons for coffee"',),
 }
@@ -77,7 +78,7 @@ def report(deed: PastAction, *, redrawn: bool, album: Album) -> str:
     """What a tool did; ``redrawn`` if the picture is another version of an earlier one."""
     if not deed.ok:
         return _failure(deed)
-    if deed.tool in (GENERATE, EDIT, RENDER) and "path" in deed.value:
+    if deed.tool in (GENERATE, EDIT, RENDER, TRANSFORM) and "path" in deed.value:
         return _drawn(deed, redrawn=redrawn and deed.tool == GENERATE)
     if deed.tool == RECALL:
         handle, size = str(deed.value.get("image", "")), _size(deed.value)
@@ -123,8 +124,6 @@ def _failure(deed: PastAction) -> str:
         sentences.append(_sentence(told["hint"]))
     if told.get("billed"):
         sentences.append(f"It cost {_cost(told.get('cost_usd'))}.")
-    if deed.tool == EDIT and "crop" in str(deed.arguments.get("prompt", "")).lower():
-        sentences.append(TO_CROP)
     return " ".join(sentences)
 
 

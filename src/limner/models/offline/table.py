@@ -31,7 +31,9 @@ from limner.models.offline.transcript import (
     RECALL,
     RENDER,
     SEARCH,
+    TRANSFORM,
 )
+from limner.models.offline.transforms import read_transform
 
 WHAT_IS_IT = "What is in this picture?"
 NOTHING_YET = "There is no picture in this conversation yet. Draw one, or name a file."
@@ -295,6 +297,19 @@ def _fragment(message: OfflineMessage) -> Step | None:
     return _changed(message, words=message.plain)
 
 
+def _transform(message: OfflineMessage) -> Step | None:
+    """A change of pixels that needs no model."""
+    picture = message.pictures[0] if message.pictures else None
+    found = read_transform(message.low, None if picture is None else picture.size)
+    if found is None or TRANSFORM not in message.tools:
+        return None
+    if picture is None:
+        return NOTHING_YET
+    return OfflineCall(
+        tool=TRANSFORM, arguments={"image": picture.lasting, **found, **_output(message)}
+    )
+
+
 def _edit_pixels(message: OfflineMessage) -> Step | None:
     if not message.pictures:
         return NOTHING_YET
@@ -375,6 +390,7 @@ RULES: Sequence[OfflineRule] = (
     OfflineRule("show again", phrases.SHOW, _show),
     OfflineRule("again", phrases.AGAIN, _again),
     OfflineRule("variants", phrases.VARIANTS, _again),
+    OfflineRule("transform", phrases.TRANSFORM, _transform),
     OfflineRule("pixels", phrases.PIXELS, _edit_pixels),
     OfflineRule("reshape", _ANY, _reshape),
     OfflineRule("change", phrases.CHANGE, _change),

@@ -28,8 +28,8 @@ from limner.wires.item_views import (
 )
 
 GENERATE, EDIT, INSPECT, RECALL = "image_generate", "image_edit", "inspect_image", "image_recall"
-RENDER, SEARCH = "image_render", "asset_search"
-OWN_TOOLS = frozenset({GENERATE, EDIT, INSPECT, RECALL, RENDER, SEARCH})
+RENDER, SEARCH, TRANSFORM = "image_render", "asset_search", "image_transform"
+OWN_TOOLS = frozenset({GENERATE, EDIT, INSPECT, RECALL, RENDER, SEARCH, TRANSFORM})
 ILLUSTRATOR = "illustrator"
 """The provider that draws from words and cannot change a picture."""
 
@@ -189,7 +189,7 @@ def _shown(deed: PastAction) -> tuple[AlbumPicture, ...]:
         others: object = deed.arguments.get("paths")
         names = [deed.arguments.get("path"), *_list(others)]
         return tuple(called(name) for name in names if isinstance(name, str) and name)
-    if deed.tool not in (GENERATE, EDIT, RECALL, RENDER):
+    if deed.tool not in (GENERATE, EDIT, RECALL, RENDER, TRANSFORM):
         return ()
     made = (_made(one, deed) for one in drawn_in(deed.value))
     return tuple(picture for picture in made if picture.source)
@@ -206,14 +206,14 @@ def _made(one: Mapping[str, Any], deed: PastAction) -> AlbumPicture:
     size: object = one.get("dimensions")
     sides = cast("dict[str, object]", size) if isinstance(size, dict) else {}
     width, height = sides.get("width"), sides.get("height")
-    cost = one.get("cost_usd", 0.0 if deed.tool == RENDER else None)
+    cost = one.get("cost_usd", 0.0 if deed.tool in (RENDER, TRANSFORM) else None)
     return AlbumPicture(
         handle=_string(one.get("image")),
         path=_string(one.get("path")),
         size=(width, height) if isinstance(width, int) and isinstance(height, int) else None,
         order=deed.arguments if deed.tool == GENERATE else None,
         provider=_string(deed.value.get("provider")),
-        # A document is always free, and its value has no price.
+        # A document and a transformed picture are always free, and their values have no price.
         cost_usd=float(cost) if isinstance(cost, int | float) else None,
     )
 
