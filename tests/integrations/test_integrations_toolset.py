@@ -134,7 +134,8 @@ import limner.integrations.toolset
 
 class Nothing:
     def find_spec(self, name, path=None, target=None):
-        if not name.startswith("limner"):
+        first = name.partition(".")[0]
+        if first != "limner" and first not in sys.stdlib_module_names:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Nothing())

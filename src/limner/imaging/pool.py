@@ -13,7 +13,7 @@ import threading
 import weakref
 from collections.abc import Callable, Collection, Mapping
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -37,8 +37,10 @@ from limner.imaging.process import (
 )
 from limner.imaging.provenance import INSTALL_C2PA, Manifest, has_c2pa
 from limner.imaging.svg import Asset
-from limner.imaging.transform import Transformed, TransformRequest
 from limner.thread_pool import ThreadPool
+
+if TYPE_CHECKING:
+    from limner.imaging.transform import Transformed, TransformRequest
 
 T = TypeVar("T")
 # Bytes, or a function that loads them: a job that waits for a free worker then holds no memory.
@@ -157,6 +159,8 @@ class Imaging:
             InputInvalid: a part lies outside the picture.
             ImageTooLarge: the result is over a limit, or does not fit into its bytes.
         """
+        from limner.imaging.transform import Transformed  # noqa: PLC0415 - loaded on first use
+
         reply = await self._do("transform", data, request=msgspec.to_builtins(request))
         return _value(reply, Transformed), reply.payload
 

@@ -27,8 +27,8 @@ from limner.money.records import (
     Spend,
     SpendLine,
     SpendSums,
+    UsageRow,
 )
-from limner.money.usage_exports import UsageRow
 from limner.storage.owners import delete_ended, is_alive, owner_in
 from limner.storage.store import Row, Store, Transaction
 

@@ -209,3 +209,24 @@ class Spend(msgspec.Struct, frozen=True, kw_only=True):
             "next": self.next_session,
             "recent": [row.as_json() for row in self.recent],
         }
+
+
+class UsageRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of the ledger, as far as an export can contradict it."""
+
+    id: int
+    day: str
+    created_ms: int
+    provider: str
+    state: State
+    quoted_nano: int
+    cost_nano: int
+    job_id: str | None
+    remote_id: str | None
+
+    @property
+    def counted_nano(self) -> int:
+        """What the ledger counts for it."""
+        if self.state == "settled":
+            return self.cost_nano
+        return self.quoted_nano if self.state == "unknown" else 0

@@ -19,7 +19,7 @@ import msgspec
 
 from limner.errors import NANO_PER_USD, UserError
 from limner.json_shapes import as_list, as_object
-from limner.money.records import State
+from limner.money.records import UsageRow
 
 OPENAI = frozenset({"openai", "openai-dalle", "openai-image"})
 REPLICATE = frozenset({"replicate", "replicate-flux"})
@@ -30,27 +30,6 @@ RUNNING = frozenset({"starting", "processing"})
 
 # The start of a period, an amount and its currency, as an export has them.
 _Cost: TypeAlias = tuple[Any, Any, Any]
-
-
-class UsageRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A row of the ledger, as far as an export can contradict it."""
-
-    id: int
-    day: str
-    created_ms: int
-    provider: str
-    state: State
-    quoted_nano: int
-    cost_nano: int
-    job_id: str | None
-    remote_id: str | None
-
-    @property
-    def counted_nano(self) -> int:
-        """What the ledger counts for it."""
-        if self.state == "settled":
-            return self.cost_nano
-        return self.quoted_nano if self.state == "unknown" else 0
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

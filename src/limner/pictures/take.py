@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -24,7 +24,6 @@ from limner.imaging.facts import MaskWay
 from limner.imaging.fit import FIT_VERSION, FitRequest, Fitted, Region
 from limner.imaging.formats import BY_NAME, OutputFormat
 from limner.imaging.pool import Imaging
-from limner.imaging.transform import TransformRequest
 from limner.pictures.labels import own_handle
 from limner.pictures.lineage import (
     Lineage,
@@ -38,6 +37,9 @@ from limner.storage.files import open_plain
 from limner.storage.incoming_files import IncomingFile
 from limner.storage.os_errors import disk_errors
 from limner.storage.store import Store, Transaction
+
+if TYPE_CHECKING:
+    from limner.imaging.transform import TransformRequest
 
 MAX_PICTURE_BYTES = 64 * 1024 * 1024
 # A request needs the fits of the previous one again: this many are found without the database.
