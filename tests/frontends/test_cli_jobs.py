@@ -179,6 +179,22 @@ async def test_only_a_job_that_is_open_is_closed(
     )
 
 
+def test_a_job_whose_picture_is_stored_cannot_be_forgotten(
+    cli: CommandLine, openai: OpenAIServer
+) -> None:
+    cli.studio.connect(openai)
+    cli.run("generate", "a fox", "--provider", "openai-image")
+    # As if the process had died before it wrote the file.
+    with closing(sqlite3.connect(cli.studio.home / "limner.db")) as database, database:
+        database.execute("UPDATE ledger SET path = NULL, owner = 'ended'")
+    (job,) = cli.run("jobs", "list", "--json").json["jobs"]
+    assert cli.run("jobs", "forget", job["id"]) == Done(
+        status=2,
+        err=f"limner: The picture of {job['id']} is paid for and stored.\n"
+        f"  `limner jobs recover {job['id']}` writes its file.\n",
+    )
+
+
 def test_forgetting_a_job_deletes_its_bytes(cli: CommandLine, openai: OpenAIServer) -> None:
     cli.studio.connect(openai)
     openai.picture = b"no picture"
