@@ -36,6 +36,7 @@ COSTS = "start_time,amount_value,amount_currency\n1794700800,0,usd\n"
 FILES = {
     "sales.json": '{"type": "bar", "labels": ["Q1", "Q2"], "values": [12, 18]}',
     "poster.svg": '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><circle r="5"/></svg>',
+    "flow.mmd": "flowchart TD\n a --> b",
     "prompt.txt": "a fox",
     "request.txt": "draw a fox",
     "receipt.json": '{"type": "object"}',

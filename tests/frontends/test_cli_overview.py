@@ -53,7 +53,7 @@ def test_every_command_has_a_help_text_with_an_example(cli: CommandLine) -> None
     for command, done in zip(COMMANDS, helped, strict=True):
         assert (done.status, done.err) == (0, "")
         usage, description, *_ = done.out.split("\n\n")
-        assert usage.startswith(f"usage: limner {command} [-h] ")
+        assert usage.startswith(f"usage: limner {command} [-h]")
         assert re.fullmatch(r"[A-Z].*\.", description, re.DOTALL)
         assert "--json" in done.out
         assert re.search(rf"\n(?:examples|with a key):\n  limner {command}", done.out)

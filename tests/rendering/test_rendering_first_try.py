@@ -18,7 +18,6 @@ FOLDER = Path(__file__).with_name("first_try")
 DOCUMENTS = sorted(FOLDER.glob("documents*/*"))
 # Replaced fonts are told in the notes too; they lose nothing.
 NOTES = {
-    "svg-02-night-game-scene": "No ready-made picture is named 'treasure chest'",
     "diagram-02-oauth-login": "Blocks such as loop and alt are drawn as notes across all actors.",
     "diagram-03-build-graph": "Ignored: color of edges.",
 }

@@ -89,8 +89,11 @@ def main() -> int:
         del sys.argv[0]
         runpy.run_path(program, run_name="__main__")
         return 0
+    from limner import __file__ as package
     from limner.frontends.cli.main import main as run
 
+    # As `python -m limner` sets it.
+    sys.argv[0] = str(Path(package).with_name("__main__.py"))
     return run()
 
 

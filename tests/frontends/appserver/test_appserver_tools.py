@@ -229,7 +229,7 @@ async def test_a_deferred_tool_is_found_called_and_remembered(stage: Stage) -> N
     async with stage.piped() as client:
         await client.request("thread/resume", threadId=thread)
         await client.turn(thread, "again")
-    offered = [[tool["name"] for tool in body["tools"]][6:] for body in stage.bodies]
+    offered = [[tool["name"] for tool in body["tools"]][7:] for body in stage.bodies]
     found = ["ui__screenshot", "tool_search"]
     assert offered == [["tool_search"], found, found, found]
     search, shot = stage.outputs()
