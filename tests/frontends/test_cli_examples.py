@@ -19,11 +19,11 @@ ROOT = Path(__file__).parents[2]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 GUARD_S = 120.0
 WITH_KEY = "with a key:"
-# These go on until the user stops them, need a terminal, Codex, an extra or a job that was
-# interrupted; other tests run them.
+# These go on until the user stops them, need a terminal, Codex, an extra, an installed entry or
+# a job that was interrupted; other tests run them.
 ELSEWHERE = re.compile(
     r"limner (?:chat(?: --resume| \"[^\"]*\"(?: --budget 0\.50)?)?|codex\b.*"
-    r"|mcp(?: --http .*)?|app-server(?: --listen .*)?|jobs .*job_1f0c.*|COMMAND --help"
+    r"|mcp(?: --http .*| doctor \S+)?|app-server(?: --listen .*)?|jobs .*job_1f0c.*|COMMAND --help"
     r"|fit report\.pdf.*|generate .*--provider atelier.*)"
     r"|.*--config .* app-server|LIMNER_MCP_TOKEN.*"
 )
