@@ -55,6 +55,7 @@ class Conversation:
         return (await self.client.until(f"{EVENT}task_complete"))["msg"]
 
 
+@pytest.mark.slow
 async def test_a_client_of_the_first_protocol_does_all_that_it_did(stage: Stage) -> None:
     async with stage.piped(experimental=False, name="old_client") as client:
         made = await client.request("newConversation", dynamicTools=[function("shot")])

@@ -126,6 +126,7 @@ async def test_a_look_that_does_not_count_its_tokens_costs_no_more_than_was_rese
     assert looked.cost_nano <= 0.10 * NANO
 
 
+@pytest.mark.slow
 async def test_scopes_are_capped_one_by_one_and_go_on_in_the_next_program(
     studio: Studio, openai: OpenAIServer
 ) -> None:

@@ -97,6 +97,7 @@ def result_of(told: list[RemoteEvent]) -> TurnResult:
     return told[-1]
 
 
+@pytest.mark.slow
 async def test_a_paid_call_outlives_the_server_and_is_paid_once(
     side: Side, model: TalkingServer, studio: Studio, openai: OpenAIServer
 ) -> None:

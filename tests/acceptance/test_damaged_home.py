@@ -159,6 +159,7 @@ async def test_a_damaged_picture_is_not_sent_and_drawing_it_again_heals_it(
         assert (await lim.repairer.scrub()).damaged == ()
 
 
+@pytest.mark.slow
 async def test_a_repair_restores_bytes_from_the_files_that_limner_wrote(studio: Studio) -> None:
     await fill(studio)
     lost, rotten, _ = sorted(PAID)
@@ -183,6 +184,7 @@ async def test_a_repaired_picture_counts_as_one_from_outside(studio: Studio) -> 
         assert await lim.pictures.drawn_here([handle]) is False
 
 
+@pytest.mark.slow
 async def test_a_backup_restores_the_whole_home(studio: Studio, tmp_path: Path) -> None:
     await fill(studio)
     steps: list[tuple[int, int]] = []

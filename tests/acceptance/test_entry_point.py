@@ -91,6 +91,7 @@ async def test_an_installed_provider_is_listed_with_its_model(installed: Studio)
     assert "brush-1" in str(rows[0])
 
 
+@pytest.mark.slow
 async def test_an_installed_provider_draws_by_name_and_is_priced_and_settled(
     installed: Studio,
 ) -> None:

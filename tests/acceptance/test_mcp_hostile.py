@@ -255,6 +255,7 @@ async def test_beyond_this_machine_a_caller_needs_the_token(studio: Studio) -> N
     assert answers == [401, 401, 401, 200, 421]
 
 
+@pytest.mark.slow
 async def test_a_client_with_the_token_draws(studio: Studio, tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text(f"{SECRET}\n")

@@ -124,6 +124,7 @@ async def test_a_second_picture_of_the_same_words_is_drawn_once_the_first_was_de
     assert len(openai.sent("generate")) == 2
 
 
+@pytest.mark.slow
 async def test_a_call_that_is_given_up_before_anything_was_sent_costs_nothing(
     studio: Studio, openai: OpenAIServer
 ) -> None:

@@ -101,6 +101,7 @@ async def test_a_tool_of_another_package_is_listed_and_called_over_mcp(
     assert json.loads(spent.content[0].text)["total_usd"] == 0.0
 
 
+@pytest.mark.slow
 async def test_a_tool_of_another_package_is_offered_and_run_in_an_app_server_turn(
     tmp_path: Path,
 ) -> None:

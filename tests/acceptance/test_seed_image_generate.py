@@ -382,6 +382,7 @@ async def test_example_hd_portrait_with_explicit_provider(
 # Known limitations: lifted
 
 
+@pytest.mark.slow
 async def test_limitation_cloud_only_is_lifted_by_the_embedded_illustrator(
     studio: Studio,
 ) -> None:
@@ -420,6 +421,7 @@ async def test_limitation_png_only_whatever_the_extension(
     assert on_disk(answer) == ("PNG", (1024, 1024))
 
 
+@pytest.mark.slow
 async def test_limitation_flux_polls(studio: Studio, replicate: ReplicateServer) -> None:
     replicate.looks = 2
     value(await studio.connect(replicate).call(prompt="a fox"))

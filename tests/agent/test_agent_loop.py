@@ -337,6 +337,7 @@ async def test_compaction_on_request_follows_its_own_prompt(at: Talk) -> None:
     assert "Sum it up in one word." in at.asked[-1]
 
 
+@pytest.mark.slow
 async def test_a_cap_of_five_cents_holds_when_forty_pictures_are_wanted_at_once(
     openai: Talk,
 ) -> None:

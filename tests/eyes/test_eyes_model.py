@@ -220,6 +220,7 @@ def circle() -> bytes:
     return png(image)
 
 
+@pytest.mark.slow
 async def test_the_colour_of_a_shape_is_that_of_its_pixels(eyes: Eyes) -> None:
     assert (await eyes.see([circle()], "What colour is the circle?")).startswith(
         "Answer: red (#ff0000)\n\nKey evidence:\n- The circle at x 100, y 50 (101 x 101).\n"

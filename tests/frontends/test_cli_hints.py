@@ -72,6 +72,7 @@ def parse(command: str) -> None:
             raise
 
 
+@pytest.mark.slow
 def test_the_texts_name_commands() -> None:
     quoted = {"jobs recover x", "jobs settle ID --cost USD", "doctor --repair"}
     assert quoted <= {*named_commands(QUOTED)}

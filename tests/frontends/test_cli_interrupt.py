@@ -40,6 +40,7 @@ async def test_interrupting_a_request_that_cannot_be_called_off_tells_what_it_ma
     assert cli.run("spend", "--json").json["unknown_usd"] == 0.013515
 
 
+@pytest.mark.slow
 async def test_an_interruption_is_one_json_object_too(
     cli: CommandLine, openai: OpenAIServer
 ) -> None:

@@ -14,6 +14,7 @@ from limner.testing.servers.openai_server import OpenAIServer
 STORED = Done(status=0, err="OPENAI_API_KEY is stored for this user.\n")
 
 
+@pytest.mark.slow
 def test_a_key_from_a_pipe_is_stored_for_its_owner_alone_and_used(
     cli: CommandLine, openai: OpenAIServer
 ) -> None:

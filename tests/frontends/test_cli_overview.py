@@ -78,6 +78,7 @@ def test_an_unknown_command_is_told_in_the_words_of_every_failure(cli: CommandLi
     assert cli.run("genrate").err.splitlines()[1] == "  Did you mean: limner generate"
 
 
+@pytest.mark.slow
 def test_help_is_wrapped_at_the_width_of_the_terminal(cli: CommandLine) -> None:
     for words in ([], ["doctor"], ["generate"]):
         help_text = cli.run(*words, "--help", env={"COLUMNS": "60"}).out

@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+import pytest
 from tests.frontends.cli_process import CommandLine, Done
 
 from limner.testing.servers.replicate_server import ReplicateServer
@@ -22,6 +23,7 @@ def test_the_example_of_the_guide_is_true(cli: CommandLine) -> None:
     assert cli.run(*words) == Done(status=1, out=lines[0], err=lines[1])
 
 
+@pytest.mark.slow
 def test_predictions_are_compared_by_id(cli: CommandLine, replicate: ReplicateServer) -> None:
     cli.studio.connect(replicate)
     cli.run("generate", "a fox", "--provider", "replicate-flux")

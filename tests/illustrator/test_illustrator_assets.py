@@ -89,6 +89,7 @@ def test_an_unknown_name_is_refused_with_the_nearest_ones() -> None:
     }
 
 
+@pytest.mark.slow
 @given(st.text(max_size=80))
 def test_property_any_words_can_be_searched(words: str) -> None:
     hits = assets.search(words, limit=5)

@@ -117,6 +117,7 @@ def test_only_text_with_enough_confidence_is_repeated(
     assert is_credible(text, confidence) is credible
 
 
+@pytest.mark.slow
 async def test_text_has_its_position_in_the_original(imaging: Imaging) -> None:
     first, second = (await imaging.read_page(page("Total $199.99", "Paid in full"))).lines
     assert (first.text, first.row) == ("Total $199.99", 0)

@@ -227,6 +227,7 @@ def test_a_bomb_of_256_megapixels_is_refused_from_its_header(engine: Engine) -> 
 # Parts of a picture
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["PNG", "JPEG"])
 def test_a_region_comes_from_the_original_at_full_detail(engine: Engine, kind: str) -> None:
     image = Image.new("RGB", (6000, 4000), "white")

@@ -163,6 +163,7 @@ async def test_an_animation_becomes_its_first_frame(imaging: Imaging) -> None:
 sides = st.integers(8, 120)
 
 
+@pytest.mark.slow
 @sample(60)
 @given(data=st.data(), size=st.tuples(sides, sides), cover=st.tuples(sides, sides))
 async def test_property_cover_scales_both_ways_alike_and_crops_from_the_centre(

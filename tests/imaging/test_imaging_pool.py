@@ -180,6 +180,7 @@ async def test_a_source_that_cannot_be_loaded_harms_no_worker(alone: Lone) -> No
     assert alone.pid in worker_pids()
 
 
+@pytest.mark.slow
 async def test_a_job_over_the_time_limit_is_stopped() -> None:
     async with lone(WorkerLimits(timeout_s=1)) as alone:
         task = await alone.frozen_job()
@@ -275,6 +276,7 @@ async def test_closing_ends_the_workers_and_every_call(alone: Lone) -> None:
     await alone.pool.aclose()
 
 
+@pytest.mark.slow
 async def test_a_garbage_collected_pool_leaves_no_process_behind() -> None:
     before = worker_pids()
     pool = Imaging(workers=1)

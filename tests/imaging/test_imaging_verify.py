@@ -156,6 +156,7 @@ async def test_a_full_hundred_megapixels_decode(imaging: Imaging) -> None:
     assert facts == Facts(mime="image/png", width=10_000, height=10_000, frames=1)
 
 
+@pytest.mark.slow
 async def test_hostile_pixel_data_that_inflates_without_end_is_harmless(imaging: Imaging) -> None:
     facts = await imaging.verify(png(8, 8, pixels=bytes(200_000_000)))
     assert facts == Facts(mime="image/png", width=8, height=8, frames=1)

@@ -191,6 +191,7 @@ async def test_a_rate_limit_passes_and_the_whole_form_is_sent_again(
     assert first == second
 
 
+@pytest.mark.slow
 async def test_pictures_are_held_once_however_large_they_are(
     tmp_path: Path, connect: Callable[..., Connection]
 ) -> None:

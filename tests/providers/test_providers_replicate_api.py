@@ -117,6 +117,7 @@ async def test_giving_up_before_the_id_is_known_waits_for_it(
     assert giving.desk.withdrawn == 1
 
 
+@pytest.mark.slow
 async def test_giving_up_where_the_id_never_comes_finds_the_prediction_by_its_seed(
     replicate_server: ReplicateServer, connect: Callable[..., Connection]
 ) -> None:

@@ -98,6 +98,7 @@ def label_boxes(graph: Graph, layout: GraphLayout) -> list[Rect]:
     ]
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(25, 3_000))
 @given(graphs())
 def test_no_two_boxes_or_labels_overlap_and_all_are_within_the_drawing(graph: Graph) -> None:

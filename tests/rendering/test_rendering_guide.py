@@ -30,6 +30,7 @@ def test_the_guide_shows_documents_of_five_formats() -> None:
     assert kinds == {"json", "mermaid", "svg", "typst", "vega-lite", *OTHERS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "source"), DOCUMENTS)
 async def test_a_document_of_the_guide_is_rendered(kind: str, source: str, tmp_path: Path) -> None:
     async with Limner(env={"HOME": str(tmp_path)}, cwd=tmp_path) as lim:
@@ -38,6 +39,7 @@ async def test_a_document_of_the_guide_is_rendered(kind: str, source: str, tmp_p
     assert drawn.extras == {"source_format": "limner" if kind == "json" else kind, "notes": font}
 
 
+@pytest.mark.slow
 def test_the_python_of_the_guide_runs(tmp_path: Path) -> None:
     [code] = re.findall(r"^```python\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)
     done = subprocess.run(

@@ -44,6 +44,7 @@ async def verdicts_on(sources: Iterable[HostileSource]) -> dict[str, Verdict]:
     return found
 
 
+@pytest.mark.slow
 async def test_hostile_sources_of_the_default_install_do_no_harm() -> None:
     expected = {str(hostile): hostile.verdict for hostile in DEFAULT_INSTALL}
     assert await verdicts_on(DEFAULT_INSTALL) == expected

@@ -63,6 +63,7 @@ LAUGHS = "a: &a [x,x,x,x,x,x,x,x]\n" + "\n".join(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -77,6 +77,7 @@ def attacked_for(seconds: float, folder: Path) -> None:
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="the attack needs renameat2")
 
 
+@pytest.mark.slow
 @LINUX
 def test_an_attacker_who_swaps_folders_for_symlinks_gets_nothing(tmp_path: Path) -> None:
     attacked_for(1, tmp_path.resolve())

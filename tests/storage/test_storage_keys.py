@@ -139,6 +139,7 @@ VALUES = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(NAMES, VALUES, min_size=1, max_size=5))
 @settings(max_examples=100, suppress_health_check=SHARED_FIXTURE)
 def test_property_every_legal_key_survives_the_round_trip(

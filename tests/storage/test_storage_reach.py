@@ -449,6 +449,7 @@ def _landing(path: Path) -> Path | None:
         os.close(fd)
 
 
+@pytest.mark.slow
 @given(
     start=st.sampled_from(["", "~/project/", "~/", "./", "PROJECT/", "OUTSIDE/", "/"]),
     parts=st.lists(PARTS, min_size=1, max_size=7),
@@ -490,6 +491,7 @@ PLAIN = st.text(
 ).filter(lambda name: name.strip() and not name.startswith("~") and name not in (".", ".."))
 
 
+@pytest.mark.slow
 @given(parts=st.lists(PLAIN, min_size=1, max_size=4))
 @settings(suppress_health_check=SHARED_FIXTURE)
 def test_property_plain_names_under_the_cwd_are_always_allowed(

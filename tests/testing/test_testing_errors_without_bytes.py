@@ -109,6 +109,7 @@ async def test_no_error_of_a_call_shows_the_bytes_it_was_given(
                 assert len(str(error)) <= MAX_CHARS, (form, str(error)[:500])
 
 
+@pytest.mark.slow
 @given(
     # A shorter text could be a path, which errors show up to 400 characters.
     size=st.integers(min_value=1_000, max_value=2_000),

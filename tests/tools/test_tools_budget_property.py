@@ -4,6 +4,7 @@ import json
 import re
 from typing import Any
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.fuzz import examples
@@ -70,6 +71,7 @@ def _has_no_mark(before: Any, after: Any) -> bool:
     return not (isinstance(last, str) and re.fullmatch(r"… \[[\d,]+ items? cut\]", last))
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(25))
 @given(values, limits)
 def test_the_text_always_parses_and_keeps_within_the_limit(
@@ -82,6 +84,7 @@ def test_the_text_always_parses_and_keeps_within_the_limit(
     assert (cut > 0) == (text != to_json(value))
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(25))
 @given(values, limits)
 def test_the_number_of_characters_cut_is_exact(value: dict[str, Any], limit: int) -> None:
@@ -142,6 +145,7 @@ results = st.builds(success, values, contents) | st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(25))
 @given(
     st.lists(st.tuples(results, st.integers(2, 1_500)), min_size=1, max_size=5),

@@ -30,6 +30,7 @@ def calls(tmp_path: Path) -> InFlight:
     return InFlight(tmp_path / "home" / "path-locks")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_closed", [True, False])
 def test_closing_leaves_a_call_whose_loop_is_gone(calls: InFlight, is_closed: bool) -> None:
     loop = asyncio.new_event_loop()

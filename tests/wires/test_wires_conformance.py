@@ -365,6 +365,7 @@ def _answered(item: dict[str, Any]) -> list[dict[str, Any]]:
     return [one | item | {"name": "t"}, two] if kind == item["type"] else [one, item]
 
 
+@pytest.mark.slow
 @every_wire
 @few
 @given(drawn=histories)

@@ -13,6 +13,8 @@ from tests.servers.scripted import calls, says
 
 from limner.testing.servers.openai_server import OpenAIServer
 
+pytestmark = pytest.mark.slow
+
 SPENDING = "item/commandExecution/requestApproval"
 WRITING = "item/fileChange/requestApproval"
 PAID = ("image_generate", '{"prompt": "a fox", "provider": "openai-image"}')

@@ -247,6 +247,7 @@ LATER_THAN_THE_SDK = {
 }
 
 
+@pytest.mark.slow
 @needs("openai_codex")
 @pytest.mark.parametrize("name", [n for n in RESULTS if n != "ConfigReadResponse"])
 def test_the_official_sdk_reads_a_result(name: str) -> None:

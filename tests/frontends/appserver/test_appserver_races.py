@@ -32,6 +32,8 @@ from limner.net.jsonrpc import RpcError
 from limner.testing.servers.http_server import Gate
 from limner.wires.items import message, text_part
 
+pytestmark = pytest.mark.slow
+
 
 async def _words(thread: LiveThread) -> None:
     """Something to say in a thread, so that it is one."""
@@ -171,7 +173,6 @@ async def test_calls_that_another_resume_saw_to_are_not_made_again(studio: Studi
     await hall.aclose()
 
 
-@pytest.mark.slow
 async def test_a_client_that_saw_a_running_turn_is_notified_if_it_cannot_continue(
     stage: Stage,
 ) -> None:

@@ -68,6 +68,7 @@ async def test_a_thread_goes_on_in_another_process_with_its_tools_and_pictures(
     assert [len(output) for output in stage.outputs()] == [1, len("again")]
 
 
+@pytest.mark.slow
 async def test_a_client_that_leaves_finds_its_thread_running_and_the_call_waiting(
     stage: Stage,
 ) -> None:
@@ -141,6 +142,7 @@ async def test_after_a_crash_the_calls_of_clients_are_asked_again_and_the_turn_g
     assert stage.outputs()[:2] == ["ONE", "TWO"]
 
 
+@pytest.mark.slow
 async def test_what_may_have_been_paid_for_is_never_done_again(stage: Stage) -> None:
     gate = Gate()
     stage.script(calls(("image_generate", '{"prompt": "a fox"}')), says("Done", gate=gate))

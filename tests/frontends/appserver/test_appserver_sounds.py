@@ -19,6 +19,8 @@ from limner.frontends.appserver.thread_history import HistoryContext, ThreadHist
 from limner.frontends.appserver.thread_state import ThreadState
 from limner.testing.servers.openai_server import error_reply
 
+pytestmark = pytest.mark.slow
+
 PIXELS = f"data:image/png;base64,{base64.b64encode(picture(64, 48)).decode()}"
 WAV = b"RIFF\x04\0\0\0WAVE"
 SOUND = f"data:audio/wav;base64,{base64.b64encode(WAV).decode()}"

@@ -119,6 +119,7 @@ def test_a_file_can_be_the_input(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["id"] == 1
 
 
+@pytest.mark.slow
 def test_the_end_of_the_input_is_the_end_in_good_order(tmp_path: Path) -> None:
     with piped(tmp_path) as client:
         client.greet()
@@ -231,6 +232,7 @@ def test_the_server_asks_and_waits_for_the_answer(tmp_path: Path) -> None:
     assert "limner: an answer to 0, which is not expected, is ignored\n" in said
 
 
+@pytest.mark.slow
 def test_a_picture_of_30_megabytes_goes_both_ways(tmp_path: Path) -> None:
     picture = "A" * 30_000_000
     with piped(tmp_path) as client:
@@ -264,6 +266,7 @@ def test_a_client_that_does_not_read_is_cut_off_before_the_memory_is_full(tmp_pa
         assert client.server.process.wait(GUARD_S) == 1
 
 
+@pytest.mark.slow
 def test_a_log_that_is_not_read_stops_nothing(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [*PROBE, "stdio://"],

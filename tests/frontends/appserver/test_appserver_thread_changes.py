@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.servers.appserver_process import Stage
 from tests.servers.scripted import says
+
+pytestmark = pytest.mark.slow
 
 UNKNOWN = "00000000-0000-7000-8000-000000000000"
 

@@ -188,6 +188,7 @@ async def test_config_that_can_never_hold_begins_no_thread(stage: Stage) -> None
     ]
 
 
+@pytest.mark.slow
 async def test_threads_are_listed_sorted_sifted_and_page_by_page(stage: Stage) -> None:
     (stage.cwd / "below").mkdir()
     async with stage.piped() as client:

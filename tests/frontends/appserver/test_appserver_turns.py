@@ -439,6 +439,7 @@ async def _ended(client: Client, thread: str) -> Any:
     return told["turn"]
 
 
+@pytest.mark.slow
 async def test_an_answer_that_breaks_off_is_asked_for_again_and_its_price_is_unknown(
     stage: Stage,
 ) -> None:
@@ -480,6 +481,7 @@ async def test_a_context_that_overflows_inside_the_stream_is_compacted(stage: St
     assert len(client.items("contextCompaction")) == 1
 
 
+@pytest.mark.slow
 async def test_clients_hear_that_a_rate_limit_is_waited_for(stage: Stage) -> None:
     limited = error_reply(429, "Slow down", headers={"retry-after-ms": "1"})
     stage.script(limited, says("ok"))

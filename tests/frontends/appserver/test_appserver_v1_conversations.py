@@ -20,6 +20,8 @@ from limner.testing.servers.http_server import Gate
 from limner.testing.servers.model_server import StreamError
 from limner.testing.servers.replicate_server import ReplicateServer
 
+pytestmark = pytest.mark.slow
+
 EVENT = "codex/event/"
 COUNTED = {
     "input_tokens": 1200,
@@ -371,7 +373,6 @@ def painter(stage: Stage) -> Iterator[ReplicateServer]:
 ARGUMENTS = '{"prompt":"a fox","provider":"replicate-flux"}'
 
 
-@pytest.mark.slow
 @pytest.mark.invalid_answers
 async def test_paying_is_asked_in_the_old_words_and_answered_in_them(
     stage: Stage, painter: ReplicateServer
@@ -406,7 +407,6 @@ async def test_paying_is_asked_in_the_old_words_and_answered_in_them(
     assert [Path(path).is_file() for path in drawn if path] == [True, True]
 
 
-@pytest.mark.slow
 async def test_writing_outside_is_asked_in_the_old_words(stage: Stage) -> None:
     target = stage.folder / "outside.png"
     arguments = json.dumps({"prompt": "a fox", "output_path": str(target)})
@@ -474,7 +474,6 @@ def test_every_method_event_and_question_is_on_the_reference_page() -> None:
     assert [name for name in named if f"| `{name}` |" not in text] == []
 
 
-@pytest.mark.slow
 async def test_the_rest_of_the_first_protocol_is_served(stage: Stage) -> None:
     del stage.env["LIMNER_MODEL_ROLES_DEFAULT"]
     async with stage.piped() as client:

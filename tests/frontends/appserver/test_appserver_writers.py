@@ -98,6 +98,7 @@ async def test_a_chat_reads_which_process_has_its_session(stage: Stage) -> None:
     assert len(stage.bodies) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("item", "problem"),
     [

@@ -60,6 +60,7 @@ async def reserved(money: Money) -> Reservation:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(25))
 @given(st.dictionaries(st.text(), JSON), st.randoms())
 def test_the_order_of_arguments_makes_no_other_call(arguments: dict[str, Any], chance: Any) -> None:

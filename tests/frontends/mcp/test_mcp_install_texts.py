@@ -41,6 +41,7 @@ def test_a_json_file_is_its_old_self_again_after_install_and_uninstall(text: str
         assert without_entry(config_json, installed, JSON, before=None) == text
 
 
+@pytest.mark.slow
 @thorough
 @given(json_files("mcpServers", servers={OURS: as_json(ENTRY)}))
 @example(f'{{"mcpServers":{{"a":null,// b\n"limner":{as_json(ENTRY)} /* c\n d */ ,\n}}}}')
@@ -53,6 +54,7 @@ def test_a_json_entry_is_taken_out_wherever_it_stands_and_nothing_else_is(text: 
     assert left in [around, *(around[:at] + around[at + 1 :] for at in commas)]
 
 
+@pytest.mark.slow
 @thorough
 @given(json_files("mcpServers", servers={OURS: as_json(ENTRY)}))
 def test_a_json_entry_is_brought_up_to_date_in_place(text: str) -> None:

@@ -102,6 +102,7 @@ async def test_a_picture_is_sent_in_the_smallest_form_that_the_client_takes(
     assert Image.open(io.BytesIO(sent)).size == (1024, 1024)
 
 
+@pytest.mark.slow
 async def test_a_large_picture_is_sent_smaller_(lim: Limner) -> None:
     picture = await taken(lim, encoded(noise(2600, 1300)))
     assert picture.size_bytes > MAX_BYTES
@@ -126,6 +127,7 @@ async def test_a_moving_picture_stands_still(lim: Limner) -> None:
     assert mime in {"image/png", "image/jpeg", "image/webp"}
 
 
+@pytest.mark.slow
 async def test_a_set_of_pictures_shares_the_room_of_one(lim: Limner) -> None:
     pictures = [await taken(lim, encoded(noise(900 + n, 700))) for n in range(4)]
     sent = shown(await results(lim).write(answer(*pictures), ANY))

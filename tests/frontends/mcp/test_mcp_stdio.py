@@ -94,6 +94,7 @@ async def test_a_session_has_the_revision_of_its_client_or_the_latest(
     assert {*result["capabilities"]} == {"tools", "resources"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("revision", SESSION_REVISIONS)
 async def test_a_result_has_only_what_the_revision_has(studio: Studio, revision: str) -> None:
     async with talking(studio) as talk:

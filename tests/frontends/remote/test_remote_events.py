@@ -9,6 +9,8 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import limner
 from limner import Agent, Limner, TextDelta, ToolFinished, ToolStarted, TurnEnded
 from limner.agent.events import TurnEvent, UsageUpdated
@@ -39,6 +41,7 @@ async def follow(events: AsyncGenerator[TurnEvent]) -> dict[str, Any]:
     return shown
 
 
+@pytest.mark.slow
 async def test_a_program_can_swap_an_agent_for_a_thread(tmp_path: Path, lim: Limner) -> None:
     words = "draw a fox in the snow"
     async with Agent(lim, model=MODEL, cwd=tmp_path) as agent:
