@@ -228,8 +228,8 @@ def test_what_a_service_drew_or_a_file_holds_is_edited() -> None:
         ("crop it to 300x200", {"crop": {"x": 362, "y": 412, "width": 300, "height": 200}}),
         ("crop it at 10, 20, 30, 40", {"crop": {"x": 10, "y": 20, "width": 30, "height": 40}}),
         ("compress it to 200 kB", {"max_bytes": "200kb"}),
-        ("convert it to webp", {"format": "webp"}),
-        ("save it as a jpg", {"format": "jpeg"}),
+        ("convert it to webp", {"output_format": "webp"}),
+        ("save it as a jpg", {"output_format": "jpeg"}),
         ("remove the background", {"cut_out": True}),
     ],
 )

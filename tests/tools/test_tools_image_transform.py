@@ -42,7 +42,7 @@ async def call(lim: Limner, **arguments: object) -> ToolResult:
 
 async def test_a_model_gets_the_new_picture_and_its_facts(lim: Limner) -> None:
     drawn = await lim.render({"type": "pie", "values": [1, 2]}, size="400x300")
-    result = await call(lim, image=drawn.image.handle, resize="50%", format="webp")
+    result = await call(lim, image=drawn.image.handle, resize="50%", output_format="webp")
     value = json.loads(result.value)
     [picture] = result.content
     assert isinstance(picture, limner.Picture)
@@ -82,9 +82,9 @@ async def test_a_picture_from_outside_stays_untrusted(lim: Limner, screen: Path)
             "arrow: at needs 4 numbers, and has 2",
         ),
         (
-            {"format": "png", "output_path": "a.webp"},
-            "format",
-            "format is png, and output_path names a webp file",
+            {"output_format": "png", "output_path": "a.webp"},
+            "output_format",
+            "output_format is png, and output_path names a webp file",
         ),
     ],
 )

@@ -28,6 +28,17 @@ PathText = Annotated[str, Meta(extra={"path": True})]
 ImageText = Annotated[str, Meta(extra={"image": True})]
 """A picture: its file path or its handle. Python callers may give any `ImageInput`."""
 
+OutputPath = Annotated[
+    PathText,
+    Meta(
+        description="File path to save it. Default: a new file in limner's folder.",
+        extra={"flag": "--out", "metavar": "PATH"},
+    ),
+]
+"""Where the file of a new picture goes."""
+
+Overwrite = Annotated[bool, Meta(description="Replace an existing file at output_path.")]
+
 Handle = Annotated[str, Meta(description="The handle of the picture.")]
 
 _TYPES: Mapping[type, str] = {str: "string", int: "integer"}

@@ -15,7 +15,7 @@ from limner.imaging.formats import OutputFormat
 from limner.pictures.request import DrawingOptions
 from limner.providers.choice import AUTO
 from limner.tools.arguments import is_blank
-from limner.tools.declaration import PathText
+from limner.tools.declaration import Overwrite, PathText
 
 MAX_COUNT = 10
 
@@ -74,7 +74,7 @@ class DrawingArguments(DrawingOptions, frozen=True, kw_only=True):
         ]
         | None
     ) = None
-    overwrite: Annotated[bool, Meta(description="Replace an existing file at output_path.")] = False
+    overwrite: Overwrite = False
     n: Annotated[
         int,
         Meta(

@@ -138,7 +138,7 @@ class TransformOptions(CallHooks, total=False):
         blur: Parts to make unreadable, in pixels of the original.
         marks: Boxes, arrows and numbered points to draw over it.
         max_bytes: Compress to at most this size, as 200kB or 1.5MB.
-        format: png, jpeg or webp. Default: by output_path, else as the original.
+        output_format: png, jpeg or webp. Default: by output_path, else as the original.
         output_path: File path to save it. Default: a new file in limner's folder.
         overwrite: Replace an existing file at output_path.
     """
@@ -153,7 +153,7 @@ class TransformOptions(CallHooks, total=False):
     blur: Sequence[Region] | None
     marks: Sequence[Mark] | None
     max_bytes: str | None
-    format: Literal["png", "jpeg", "webp"] | None
+    output_format: Literal["png", "jpeg", "webp"] | None
     output_path: str | Path | None
     overwrite: bool | None
 

@@ -17,7 +17,7 @@ from limner.rendering.sources import CompiledSource, SourceFormat
 from limner.tools.arguments import is_blank
 from limner.tools.base import ToolContext
 from limner.tools.built_in.image_generate import GenerateArguments
-from limner.tools.declaration import PathText
+from limner.tools.declaration import OutputPath, Overwrite
 from limner.tools.drawing_arguments import DrawingDefaults, order_for
 from limner.tools.generation import ImageGenerator
 from limner.tools.output_file import GeneratedImage
@@ -57,16 +57,7 @@ class RenderArguments(msgspec.Struct, frozen=True, kw_only=True):
         ]
         | None
     ) = None
-    output_path: (
-        Annotated[
-            PathText,
-            Meta(
-                description="File path to save it. Default: a new file in limner's folder.",
-                extra={"flag": "--out", "metavar": "PATH"},
-            ),
-        ]
-        | None
-    ) = None
+    output_path: OutputPath | None = None
     output_format: (
         Annotated[
             FileFormat,
@@ -77,7 +68,7 @@ class RenderArguments(msgspec.Struct, frozen=True, kw_only=True):
         ]
         | None
     ) = None
-    overwrite: Annotated[bool, Meta(description="Replace an existing file at output_path.")] = False
+    overwrite: Overwrite = False
     help: (
         Annotated[
             HelpTopic,

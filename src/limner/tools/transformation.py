@@ -17,7 +17,7 @@ from limner.errors import InputInvalid
 from limner.imaging.formats import BY_MIME, OutputFormat
 from limner.imaging.transform import Flip, Mark, TransformRequest
 from limner.tools.base import ToolContext
-from limner.tools.declaration import ImageText, PathText
+from limner.tools.declaration import ImageText, OutputPath, Overwrite
 from limner.tools.in_flight import InFlight
 from limner.tools.output_file import OutputWriter
 from limner.tools.output_target import OutputTarget, OutputTargets, format_of
@@ -105,24 +105,18 @@ class TransformArguments(msgspec.Struct, frozen=True, kw_only=True):
         ]
         | None
     ) = None
-    format: (
+    output_format: (
         Annotated[
             OutputFormat,
-            Meta(description="png, jpeg or webp. Default: by output_path, else as the original."),
-        ]
-        | None
-    ) = None
-    output_path: (
-        Annotated[
-            PathText,
             Meta(
-                description="File path to save it. Default: a new file in limner's folder.",
-                extra={"flag": "--out", "metavar": "PATH"},
+                description="png, jpeg or webp. Default: by output_path, else as the original.",
+                extra={"flag": "--format"},
             ),
         ]
         | None
     ) = None
-    overwrite: Annotated[bool, Meta(description="Replace an existing file at output_path.")] = False
+    output_path: OutputPath | None = None
+    overwrite: Overwrite = False
 
 
 class TransformedImage(msgspec.Struct, frozen=True, kw_only=True):
@@ -213,10 +207,13 @@ def _steps(arguments: TransformArguments) -> dict[str, Any]:
     }
     if arguments.max_bytes is not None:
         steps["max_bytes"] = _byte_count(arguments.max_bytes)
-    if not (any(steps.values()) or arguments.marks or arguments.format or arguments.output_path):
+    if not (
+        any(steps.values()) or arguments.marks or arguments.output_format or arguments.output_path
+    ):
         raise InputInvalid(
             "there is nothing to do",
-            hint="Give crop, resize, rotate, flip, pad, cut_out, blur, marks, max_bytes or format.",
+            hint="Give crop, resize, rotate, flip, pad, cut_out, blur, marks, max_bytes or "
+            "output_format.",
         )
     if arguments.background is not None:
         steps["background"] = parse_colour(arguments.background, field="background")
@@ -236,13 +233,13 @@ def _request(
 
 def _format(arguments: TransformArguments, original: Picture) -> OutputFormat:
     named = None if arguments.output_path is None else format_of(arguments.output_path)
-    if arguments.format is not None:
-        if named not in (None, arguments.format):
+    if arguments.output_format is not None:
+        if named not in (None, arguments.output_format):
             raise InputInvalid(
-                f"format is {arguments.format}, and output_path names a {named} file",
-                field="format",
+                f"output_format is {arguments.output_format}, and output_path names a {named} file",
+                field="output_format",
             )
-        return arguments.format
+        return arguments.output_format
     if named is not None:
         return named
     own = BY_MIME[original.mime].name

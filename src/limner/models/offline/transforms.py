@@ -53,7 +53,7 @@ def _compress(found: re.Match[str], _: Size | None) -> Arguments:
 
 
 def _convert(found: re.Match[str], _: Size | None) -> Arguments:
-    return {"format": {"jpg": "jpeg"}.get(found["format"], found["format"])}
+    return {"output_format": {"jpg": "jpeg"}.get(found["format"], found["format"])}
 
 
 def _cut_out(_found: re.Match[str], _size: Size | None) -> Arguments:
