@@ -134,6 +134,8 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
             "seed": request.seed if plan.choice.model.seeds else None,
             "parents": plan.parents,
         }
+        if receipt.scene is not None:
+            lineage["scene"] = receipt.scene
         if plan.is_marked or plan.parents:
             lineage["untrusted"] = plan.is_marked
         try:
@@ -154,7 +156,9 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
             to=plan.output_format,
             cover=size if plan.choice.model.fit_to_size else None,
         )
-        output = await asyncio.to_thread(self.output_bytes, image, service, request, plan.document)
+        output = await asyncio.to_thread(
+            self.output_bytes, image, service, request, plan.document, receipt.scene
+        )
         path = await asyncio.to_thread(write, output)
         await call.record_path(path)
         extras: dict[str, Any] = dict(receipt.extras)
@@ -180,6 +184,7 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
         service: str,
         request: ImageRequest,
         document: bytes | None = None,
+        scene: Mapping[str, object] | None = None,
     ) -> OutputBytes:
         """The bytes to write to the file of a picture, or of the SVG that it was drawn from.
 
@@ -203,6 +208,7 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
             model=f"{service}/{request.model}",
             handle=picture.handle,
             source_type=source_type,
+            scene="" if scene is None else msgspec.json.encode(scene).decode(),
         )
         with disk_errors(doing="read", path=path):
             return OutputBytes(picture=picture, source=labelled(path, label, picture.mime))
