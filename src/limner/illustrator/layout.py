@@ -11,8 +11,8 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from limner.illustrator.backdrop import BackdropFrame
+from limner.illustrator.parsed_prompt import Subject
 from limner.illustrator.placement import Placed
-from limner.illustrator.prompt_parser import Subject
 from limner.illustrator.scenes import Scene
 
 Box = tuple[float, float, float, float]
