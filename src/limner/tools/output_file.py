@@ -126,18 +126,6 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
         """
         await call.deliver(receipt.cost_nano, receipt.cost_source)
         request, service = plan.request, plan.choice.spec.name
-        lineage: dict[str, Any] = {
-            "provider": service,
-            "model": request.model,
-            "prompt": request.prompt,
-            # A model without seeds did not get the one that limner chose.
-            "seed": request.seed if plan.choice.model.seeds else None,
-            "parents": plan.parents,
-        }
-        if receipt.scene is not None:
-            lineage["scene"] = receipt.scene
-        if plan.is_marked or plan.parents:
-            lineage["untrusted"] = plan.is_marked
         try:
             master = await self.pictures.verify(file)
         except ImageError as error:
@@ -148,7 +136,7 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
         await call.settle(
             master.handle,
             stored_at=self.pictures.path(master),
-            also=lambda tx: self.pictures.record(tx, master, lineage=lineage),
+            also=lambda tx: self.pictures.record(tx, master, lineage=_lineage(plan, receipt)),
         )
         size = (request.width, request.height)
         image = await self.pictures.convert(
@@ -284,6 +272,24 @@ class OutputWriter(msgspec.Struct, frozen=True, kw_only=True):
                 if is_late_enough and _contains(file, output.picture):
                     return file
         return self.write_or_rename(target, output)
+
+
+def _lineage(plan: Plan, receipt: Receipt) -> dict[str, Any]:
+    """What is recorded about the origin of a picture."""
+    request = plan.request
+    lineage: dict[str, Any] = {
+        "provider": plan.choice.spec.name,
+        "model": request.model,
+        "prompt": request.prompt,
+        # A model without seeds did not get the one that limner chose.
+        "seed": request.seed if plan.choice.model.seeds else None,
+        "parents": plan.parents,
+    }
+    if receipt.scene is not None:
+        lineage["scene"] = receipt.scene
+    if plan.is_marked or plan.parents:
+        lineage["untrusted"] = plan.is_marked
+    return lineage
 
 
 def _handle_in(path: Path) -> str | None:
