@@ -69,8 +69,8 @@ class Vendor:
         self.api: BatchApi = batch_api(name, self.model().service)
 
     def connection(self) -> Connection:
-        async def illustrate(_: ImageRequest) -> tuple[bytes, dict[str, Any]]:
-            return b"", {}
+        async def illustrate(_: ImageRequest) -> tuple[bytes, dict[str, Any], None]:
+            return b"", {}, None
 
         return Connection(
             http=self._http.client(),
