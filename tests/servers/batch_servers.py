@@ -149,6 +149,10 @@ class BatchServer(LocalServer):
         pieces = [piece for piece in server.answer(seen).pieces if isinstance(piece, bytes)]
         return json.loads(b"".join(pieces))
 
+    @abstractmethod
+    def on_results(self, seen: ReceivedRequest) -> Reply:
+        """The reply with the results."""
+
     @property
     @abstractmethod
     def base_url(self) -> str:
