@@ -167,9 +167,11 @@ def fates(*named: Fate) -> Callable[[Any], Fate]:
     """The fate of each question by its number."""
 
     def fate(body: Any) -> Fate:
-        text, found = json.dumps(body), list[Fate]()
-        found += [one for at, one in enumerate(named) if f"Question {at}" in text]
-        return found[0] if found else "ok"
+        text = json.dumps(body)
+        for number, named_fate in enumerate(named):
+            if f"Question {number}" in text:
+                return named_fate
+        return "ok"
 
     return fate
 
