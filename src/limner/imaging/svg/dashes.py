@@ -1,4 +1,4 @@
-"""Dashes in parts of ``pathLength`` -> dashes in units of the drawing; resvg does not scale them."""
+"""Dashes in parts of ``pathLength`` -> dashes in units of the drawing; resvg leaves them as is."""
 
 from __future__ import annotations
 
