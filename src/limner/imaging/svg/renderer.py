@@ -13,6 +13,7 @@ from limner.imaging.fonts import CJK, FONTS, cjk_family, cjk_font, style_for
 from limner.imaging.limits import WorkerLimits
 from limner.imaging.svg import Asset, rules
 from limner.imaging.svg.assets import place_assets
+from limner.imaging.svg.dashes import scale_dashes
 from limner.imaging.svg.parser import SVG_NAMESPACE, Element, parse
 
 # The longer edge of a document without a size, and the longest that is allowed.
@@ -137,6 +138,7 @@ def _parse_and_check(document: str, assets: Mapping[str, Asset], limits: WorkerL
     root = parse(document, limits)
     place_assets(root, assets, limits)
     _use_bundled_fonts(root)
+    scale_dashes(root)
     check_expansion(root, limits)
     return root
 
