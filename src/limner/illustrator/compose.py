@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from limner.illustrator import assets, figures, grammar, styles
 from limner.illustrator.assets import AssetInfo
 from limner.illustrator.attachments import Part
-from limner.illustrator.backdrop import draw_backdrop, draw_foreground
+from limner.illustrator.backdrop import draw_backdrop, draw_foreground, find_frame
 from limner.illustrator.groups import group
 from limner.illustrator.palette import recolour, recolour_part
 from limner.illustrator.parsed_prompt import ParsedPrompt, Relation, Subject
@@ -50,8 +50,10 @@ def compose(parsed: ParsedPrompt, *, width: int, height: int, random: Random) ->
     things = _with_table(things, scene)
     canvas = Canvas(width=width, height=height, random=random)
     dry = any(not figures.flies(info) and not figures.swims(info) for info in infos)
-    frame = draw_backdrop(canvas, scene, orb=_has_orb(scene, infos), standing=dry)
+    frame = find_frame(scene, height=height, standing=dry)
     placed = place(group(things), frame, width=width, height=height, random=random)
+    boxes = [one.box for one in placed]
+    draw_backdrop(canvas, scene, orb=_has_orb(scene, infos), standing=dry, taken=boxes)
     drawings: dict[str, Asset] = {}
     for one in sorted(placed, key=lambda one: (one.grounded, one.y)):
         _draw(canvas, one, drawings, texts=parsed.texts)
@@ -106,7 +108,9 @@ def _with_table(things: list[Subject], scene: Scene) -> list[Subject]:
     loose = [
         place
         for place, thing in enumerate(things)
-        if (thing.relation is None or thing.relation.kind == "between")
+        if thing.relation is None
+        and not thing.depth
+        and thing.position not in ("left", "right")
         and figures.is_tabletop(assets.info(thing.asset))
     ]
     tables = [place for place, thing in enumerate(things) if thing.asset in _TABLES]

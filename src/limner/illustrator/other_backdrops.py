@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from limner.illustrator.sky import LIGHTS, Light, draw_stars
@@ -87,6 +89,9 @@ def draw_plain_paper(canvas: Canvas, colour: str) -> None:
     )
 
 
+Box = tuple[float, float, float, float]
+
+
 class Room(msgspec.Struct, frozen=True, kw_only=True):
     """A wall, a floor and the furniture along the wall."""
 
@@ -108,23 +113,38 @@ ROOMS = {
 }
 
 
-def draw_room(canvas: Canvas, room: Room, *, hour: str, floor: float, outside: str = "") -> None:
-    """The wall with its furniture, then the floor in front of it."""
+def draw_room(
+    canvas: Canvas,
+    room: Room,
+    *,
+    hour: str,
+    floor: float,
+    outside: str = "",
+    taken: Sequence[Box] = (),
+) -> None:
+    """The wall with its furniture, then the floor in front of it.
+
+    The window is where the boxes ``taken`` hide it least.
+    """
     light = LIGHTS["day"] if hour == "day" else LIGHTS["dusk"]
     wall, ground = mix(room.wall, light.shade, light.shade_share * 0.5), room.floor
     # The wall continues behind the floor, so that no gap shows between them.
     canvas.rect(0, 0, canvas.width, floor + 2, canvas.fade(mix(wall, "#ffffff", 0.14), wall))
+    free = canvas.width / 2
     if room.furniture == "bookshelves":
         _draw_shelves(canvas, floor=floor)
     else:
-        _draw_window(canvas, LIGHTS[hour], floor=floor, outside=outside)
+        board = (0.08, 0.5) if room.furniture == "blackboard" else (0.0, 0.0)
+        free = _free_place(canvas, taken, floor=floor, board=board)
+        _draw_window(canvas, LIGHTS[hour], x=free, floor=floor, outside=outside)
     if room.furniture == "counter":
         _draw_counter(canvas, floor=floor)
     elif room.furniture == "blackboard":
         _draw_board(canvas, floor=floor)
     elif room.furniture == "pictures":
         size = canvas.unit * 0.2
-        canvas.add(_asset("framed-picture", canvas.width * 0.1, floor * 0.2, size))
+        left = 0.1 if free > canvas.width / 2 else 0.8
+        canvas.add(_asset("framed-picture", canvas.width * left, floor * 0.14, size))
     elif room.furniture == "lamps":
         _draw_lamps(canvas)
     ground = mix(ground, light.shade, light.shade_share * 0.5)
@@ -148,9 +168,24 @@ def _draw_planks(canvas: Canvas, colour: str, *, floor: float) -> None:
         canvas.line(data, colour, max(canvas.unit * 0.0022, 0.4), opacity="0.45")
 
 
-def _draw_window(canvas: Canvas, light: Light, *, floor: float, outside: str) -> None:
+def _free_place(
+    canvas: Canvas, taken: Sequence[Box], *, floor: float, board: tuple[float, float]
+) -> float:
+    """The middle of the window, where the things of the picture hide it least."""
+    half, low = canvas.unit * 0.17, floor * 0.16 + min(canvas.unit * 0.34, floor * 0.6)
+    walls = [(left, right) for left, top, right, _ in taken if top < low]
+    walls.append((board[0] * canvas.width, board[1] * canvas.width))
+
+    def hidden(x: float) -> float:
+        return sum(max(min(right, x + half) - max(left, x - half), 0) for left, right in walls)
+
+    places = [canvas.width * share for share in (0.72, 0.28, 0.84, 0.16, 0.5, 0.62, 0.38)]
+    return min(places, key=hidden)
+
+
+def _draw_window(canvas: Canvas, light: Light, *, x: float, floor: float, outside: str) -> None:
     width, tall = canvas.unit * 0.3, min(canvas.unit * 0.34, floor * 0.6)
-    x, y = canvas.width * 0.72 - width / 2, floor * 0.16
+    x, y = x - width / 2, floor * 0.16
     edge = canvas.unit * 0.014
     canvas.rect(x - edge, y - edge, width + 2 * edge, tall + 2 * edge, "#fbf6ec")
     canvas.rect(x, y, width, tall, canvas.fade(*light.sky))
