@@ -7,12 +7,17 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import replace
 
-from limner.illustrator import land, other_backdrops, sky
+from limner.illustrator import land, other_backdrops, rooms, scenery, sky
 from limner.illustrator.scenes import INDOORS, Scene
 from limner.illustrator.sky import LIGHTS, Light
 from limner.rendering.canvas import Canvas, mix
 
 _SEA = "#1b86c0"
+# Places with something high in front of the horizon.
+_HIGH = frozenset(
+    {"mountains", "city", "street", "forest", "bamboo forest", "jungle", "park", "garden"}
+)
+_COASTS = frozenset({"sea", "beach", "harbour"})
 # Where the near bank of a lake begins, if something stands on it and if not.
 _BANK, _FAR_BANK = 0.76, 0.9
 
@@ -37,7 +42,7 @@ _FRAMES: Sequence[tuple[frozenset[str], BackdropFrame]] = (
     (frozenset({"space"}), BackdropFrame(air=(0.06, 0.94), ground=(0.6, 0.8), afloat=True)),
     (frozenset({"underwater"}), BackdropFrame(air=(0.06, 0.88), ground=(0.88, 0.97), afloat=True)),
     (frozenset({"cliff"}), BackdropFrame(air=(0.06, 0.4), ground=(0.68, 0.72))),
-    (frozenset({"sea", "beach"}), BackdropFrame(air=(0.06, 0.42), ground=(0.76, 0.94))),
+    (_COASTS, BackdropFrame(air=(0.06, 0.42), ground=(0.76, 0.94))),
     (frozenset({"lake"}), BackdropFrame(air=(0.05, 0.4), ground=(_BANK + 0.05, 0.95))),
 )
 _PAPER = BackdropFrame(air=(0.06, 0.5), ground=(0.74, 0.84))
@@ -54,7 +59,7 @@ def find_frame(scene: Scene, *, height: int, standing: bool) -> BackdropFrame:
         found = _SKY
     elif found.afloat or scene.has(*INDOORS, "moon", "cliff"):
         pass
-    elif scene.has("sea", "beach"):
+    elif scene.has(*_COASTS):
         shore = _shore(scene, standing=standing)
         found = replace(found, water=(0.56, shore - (0.02 if shore < 1 else 0.06)))
     elif scene.has("lake"):
@@ -82,17 +87,19 @@ def draw_backdrop(
     *,
     orb: bool,
     standing: bool,
-    taken: Sequence[tuple[float, float, float, float]] = (),
+    taken: Sequence[rooms.Box] = (),
+    furnished: bool = False,
 ) -> None:
     """Draw the scene.
 
     ``orb`` means that the sky may have a sun or moon, ``standing`` that something needs dry
-    ground. ``taken`` are the boxes of things, which should not hide the window of a room.
+    ground. ``taken`` are the boxes of things, which should not hide the window of a room; a
+    ``furnished`` room gets no further furniture.
     """
     if scene.paper is not None or not scene.places:
         other_backdrops.draw_plain_paper(canvas, scene.paper or "#eef1f6")
     elif scene.has(*INDOORS):
-        _draw_indoors(canvas, scene, taken)
+        _draw_indoors(canvas, scene, taken, furnished=furnished)
     elif scene.has("space", "moon"):
         other_backdrops.draw_space(canvas)
         if scene.has("moon"):
@@ -117,16 +124,17 @@ def draw_foreground(canvas: Canvas, scene: Scene) -> None:
 
 
 def _draw_indoors(
-    canvas: Canvas, scene: Scene, taken: Sequence[tuple[float, float, float, float]]
+    canvas: Canvas, scene: Scene, taken: Sequence[rooms.Box], *, furnished: bool
 ) -> None:
     room = next(place for place in scene.places if place in INDOORS)
-    other_backdrops.draw_room(
+    rooms.draw_room(
         canvas,
-        other_backdrops.ROOMS[room],
+        rooms.ROOMS[room],
         hour=scene.hour,
         floor=0.66 * canvas.height,
         outside=_outside(scene),
         taken=taken,
+        furnished=furnished,
     )
 
 
@@ -140,8 +148,8 @@ def _outside(scene: Scene) -> str:
 def _draw_outdoors(canvas: Canvas, scene: Scene, *, orb: bool, standing: bool) -> None:
     light = _light(scene)
     height = canvas.height
-    horizon = height * (0.5 if scene.has("sea", "beach", "lake") else 0.6)
-    open_view = not scene.has("mountains", "city", "street", "forest", "bamboo forest")
+    horizon = height * (0.5 if scene.has(*_COASTS, "lake") else 0.6)
+    open_view = not scene.has(*_HIGH)
     sun = sky.draw_sky(canvas, light, horizon=horizon, orb=orb, open_view=open_view)
     if "storm" in scene.weather:
         sky.draw_storm(canvas, bottom=horizon)
@@ -156,7 +164,7 @@ def _draw_outdoors(canvas: Canvas, scene: Scene, *, orb: bool, standing: bool) -
     if scene.has("cliff"):
         land.draw_water(canvas, light, top=horizon, bottom=height, colour=_SEA, sun=None)
         land.draw_cliff(canvas, light, top=0.66 * height)
-    elif scene.has("sea", "beach"):
+    elif scene.has(*_COASTS):
         path = sun if open_view else None
         shore = _shore(scene, standing=standing) * height
         land.draw_water(canvas, light, top=horizon, bottom=shore + 2, colour=_SEA, sun=path)
@@ -166,8 +174,19 @@ def _draw_outdoors(canvas: Canvas, scene: Scene, *, orb: bool, standing: bool) -
         _draw_lake(canvas, scene, light, far, horizon=horizon, standing=standing)
     else:
         _draw_ground(canvas, scene, light, horizon=horizon)
+    _draw_middle(canvas, scene, light, horizon=horizon)
     if "fog" in scene.weather:
         sky.draw_fog(canvas, light, horizon=horizon)
+
+
+def _draw_middle(canvas: Canvas, scene: Scene, light: Light, *, horizon: float) -> None:
+    """What stands between the horizon and the foreground."""
+    coast = scene.has(*_COASTS, "lake", "cliff")
+    autumn = "autumn" in scene.weather
+    for place in scene.places:
+        shown = "harbour" if coast and place == "village" else place
+        if shown == "harbour" or not coast:
+            scenery.draw_scenery(canvas, shown, light, horizon=horizon, autumn=autumn)
 
 
 def _light(scene: Scene) -> Light:
@@ -222,7 +241,7 @@ def _draw_ground(canvas: Canvas, scene: Scene, light: Light, *, horizon: float) 
         land.draw_hills(canvas, light, top=horizon, colours=_turf(scene))
         if scene.has("wheat field"):
             land.draw_ears(canvas, light, top=0.66 * canvas.height)
-        elif not scene.has("snow"):
+        elif not scene.has("snow", "savanna"):
             flowers = "autumn" not in scene.weather
             land.draw_tufts(canvas, light, top=0.76 * canvas.height, blossoms=flowers)
 
@@ -230,6 +249,6 @@ def _draw_ground(canvas: Canvas, scene: Scene, light: Light, *, horizon: float) 
 def _turf(scene: Scene) -> tuple[str, str, str]:
     if scene.has("snow"):
         return land.SNOW
-    if scene.has("wheat field"):
+    if scene.has("wheat field", "savanna"):
         return land.GRASS["wheat"]
     return land.GRASS["autumn" if "autumn" in scene.weather else "summer"]

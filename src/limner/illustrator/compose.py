@@ -26,6 +26,8 @@ _TABLES = ("table", "laid-table")
 _WATERS = frozenset({"sea", "beach", "lake", *INDOORS})
 _FALLING = frozenset({"rain", "storm", "snowfall", "fog"})
 _MAX_SIGN_LINES = 6
+# A room with more things gets no furniture of its own.
+_ROOMY = 2
 _ASSET_NAME = re.compile(r'<asset name="([^"]+)"')
 
 
@@ -53,7 +55,14 @@ def compose(parsed: ParsedPrompt, *, width: int, height: int, random: Random) ->
     frame = find_frame(scene, height=height, standing=dry)
     placed = place(group(things), frame, width=width, height=height, random=random)
     boxes = [one.box for one in placed]
-    draw_backdrop(canvas, scene, orb=_has_orb(scene, infos), standing=dry, taken=boxes)
+    draw_backdrop(
+        canvas,
+        scene,
+        orb=_has_orb(scene, infos),
+        standing=dry,
+        taken=boxes,
+        furnished=len(placed) > _ROOMY or any(map(_is_furniture, things)),
+    )
     drawings: dict[str, Asset] = {}
     for one in sorted(placed, key=lambda one: (one.grounded, one.y)):
         _draw(canvas, one, drawings, texts=parsed.texts)
@@ -69,6 +78,10 @@ def compose(parsed: ParsedPrompt, *, width: int, height: int, random: Random) ->
         )
         canvas.shapes = [f'<g filter="{grading}">{"".join(canvas.shapes)}</g>']
     return Composition(canvas.document(), scene, drawings)
+
+
+def _is_furniture(thing: Subject) -> bool:
+    return thing.asset in _TABLES or figures.stands_behind(assets.info(thing.asset))
 
 
 def _has_orb(scene: Scene, infos: list[AssetInfo]) -> bool:
