@@ -35,9 +35,7 @@ def picture(prompt: str, size: tuple[int, int]) -> tuple[Image.Image, str, float
     shown = tuple(round(edge * CELL / max(size)) for edge in size)
     share = min(1.0, made.squares / min(size)) if made.squares else max(shown) / max(size)
     wide, tall = (max(1, round(edge * share)) for edge in size)
-    png = render(
-        made.svg, width=wide, height=tall, assets=dict(made.assets), limits=WorkerLimits()
-    )
+    png = render(made.svg, width=wide, height=tall, assets=dict(made.assets), limits=WorkerLimits())
     if made.squares:
         png = enlarge_squares(png, (shown[0], shown[1]))
     spent = time.process_time() - start
@@ -47,7 +45,8 @@ def picture(prompt: str, size: tuple[int, int]) -> tuple[Image.Image, str, float
 def main() -> None:
     """Draw the sheet."""
     table, target, *numbers = sys.argv[1:]
-    rows = list(csv.DictReader(Path(table).open(encoding="utf-8"), delimiter="\t"))
+    lines = Path(table).read_text(encoding="utf-8").splitlines()
+    rows = list(csv.DictReader(lines, delimiter="\t"))
     chosen = [int(one) for one in numbers] or list(range(1, len(rows) + 1))
     down = -(-len(chosen) // COLUMNS)
     step = CELL + GAP
@@ -67,7 +66,9 @@ def main() -> None:
         print(f"{number}. {row['prompt']}\n   {account or 'all drawn'}")
     sheet.save(target, quality=QUALITY, method=6)
     middle = sorted(times)[len(times) // 2]
-    print(f"{target}: {Path(target).stat().st_size:,} bytes, median {middle:.2f} s of CPU a picture")
+    print(
+        f"{target}: {Path(target).stat().st_size:,} bytes, median {middle:.2f} s of CPU a picture"
+    )
 
 
 if __name__ == "__main__":
