@@ -23,12 +23,18 @@ MAX_FIGURES = 24
 
 
 class Group(msgspec.Struct, frozen=True):
-    """Pictures with fixed places relative to each other; the first one stands or flies."""
+    """Pictures with fixed places relative to each other; the first one stands or flies.
+
+    It is the copy ``nth`` of the thing with the index ``thing``.
+    """
 
     parts: tuple[Part, ...]
     aloft: bool = False
     position: Position = ""
     depth: Depth = ""
+    thing: int = 0
+    nth: int = 0
+    is_mirrored: bool = False
 
     @property
     def bounds(self) -> tuple[float, float, float, float]:
@@ -43,17 +49,15 @@ class Group(msgspec.Struct, frozen=True):
 
     def mirrored(self) -> Group:
         """The mirrored group; only pictures that look to the left are mirrored themselves."""
-        return replace(
-            self,
-            parts=tuple(
-                replace(
-                    part,
-                    left=-part.left - part.size,
-                    mirrored=part.figure is not None or figures.looks_left(part.info),
-                )
-                for part in self.parts
-            ),
+        parts = tuple(
+            replace(
+                part,
+                left=-part.left - part.size,
+                mirrored=part.figure is not None or figures.looks_left(part.info),
+            )
+            for part in self.parts
         )
+        return replace(self, parts=parts, is_mirrored=True)
 
 
 def group(things: Sequence[Subject]) -> list[Group]:
@@ -64,7 +68,8 @@ def group(things: Sequence[Subject]) -> list[Group]:
         thing = things[place]
         empty = Group((), _is_aloft(thing), thing.position, thing.depth)
         copies = [
-            replace(empty, parts=(_stand(things, place, nth=nth),)) for nth in range(counts[place])
+            replace(empty, parts=(_stand(things, place, nth=nth),), thing=place, nth=nth)
+            for nth in range(counts[place])
         ]
         groups += _with_attached(copies, things, place, counts)
     return groups
