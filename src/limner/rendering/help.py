@@ -37,7 +37,7 @@ height. Places: beach, sea, harbour, lake, cliff, mountains, forest, bamboo fore
 meadow, garden, park, farm, wheat field, village, graveyard, savanna, city, street, desert, snow, \
 space, moon, sky, underwater, room, bedroom, living room, bathroom, kitchen, library, office, \
 classroom, cafe, stage. Hours: day, dawn, sunset, dusk, night. Weather: rain, storm, snowfall, \
-aurora, spring, summer, autumn."""
+fog, clouds, aurora, spring, summer, autumn."""
 
 
 def help_text(topic: str) -> str:
