@@ -308,69 +308,46 @@ def _draw_palm(canvas: Canvas, x: float, foot: float, tall: float, shade: str) -
 
 
 def _draw_shops(canvas: Canvas, light: Light, horizon: float, _: tuple[str, ...]) -> None:
-    """A row of houses with shops, in front of the towers."""
-    dark = light.shade_share > 0.3
-    foot, x, nth = horizon + 1.0, -canvas.unit * 0.02, 0
+    """A row of houses with shops and lamps, in front of the towers."""
+    x, nth = -canvas.unit * 0.02, 0
     while x < canvas.width:
         wide = canvas.unit * canvas.random.uniform(0.2, 0.28)
-        tall = canvas.unit * canvas.random.uniform(0.26, 0.36)
-        wall = light.on(_WALLS[nth % len(_WALLS)])
-        canvas.rect(
-            x, foot - tall, wide * 0.99, tall, canvas.fade(wall, mix(wall, "#3a2a3a", 0.12))
-        )
-        canvas.rect(
-            x - wide * 0.01,
-            foot - tall - wide * 0.03,
-            wide * 1.01,
-            wide * 0.06,
-            mix(wall, "#3a2a3a", 0.35),
-        )
-        pane = "#ffd98a" if dark else light.on("#bfe0f2")
-        for column in range(3):
-            canvas.rect(
-                x + wide * (0.12 + 0.29 * column),
-                foot - tall * 0.86,
-                wide * 0.17,
-                tall * 0.26,
-                pane,
-            )
-        canvas.rect(x + wide * 0.08, foot - tall * 0.38, wide * 0.54, tall * 0.34, pane)
-        canvas.rect(
-            x + wide * 0.7, foot - tall * 0.4, wide * 0.2, tall * 0.4, mix(wall, "#3a1f18", 0.6)
-        )
-        awning = light.on(_AWNINGS[nth % len(_AWNINGS)])
-        for stripe in range(6):
-            left = x + wide * (0.04 + 0.62 / 6 * stripe)
-            paint = awning if stripe % 2 == 0 else light.on("#f7f1e4")
-            canvas.path(
-                closed(
-                    [
-                        (left, foot - tall * 0.5),
-                        (left + wide * 0.105, foot - tall * 0.5),
-                        (left + wide * 0.105, foot - tall * 0.36),
-                        (left, foot - tall * 0.36),
-                    ]
-                ),
-                paint,
-            )
+        _draw_shop(canvas, light, x, horizon + 1, wide, nth)
         x, nth = x + wide, nth + 1
     for place in (0.16, 0.5, 0.84):
-        lamp = canvas.width * place
-        canvas.rect(
-            lamp - canvas.unit * 0.004,
-            horizon - canvas.unit * 0.2,
-            canvas.unit * 0.008,
-            canvas.unit * 0.24,
-            "#3a3a46",
-        )
-        if dark:
-            halo = canvas.glow("#ffe2a0", "#ffe2a0", opacities=(0.7, 0))
-            canvas.ellipse(
-                lamp, horizon - canvas.unit * 0.21, canvas.unit * 0.09, canvas.unit * 0.09, halo
-            )
-        canvas.ellipse(
-            lamp, horizon - canvas.unit * 0.21, canvas.unit * 0.016, canvas.unit * 0.02, "#ffedb8"
-        )
+        _draw_lamp(canvas, canvas.width * place, horizon, is_lit=_is_dark(light))
+
+
+def _is_dark(light: Light) -> bool:
+    return light.shade_share > 0.3
+
+
+def _draw_shop(canvas: Canvas, light: Light, x: float, foot: float, wide: float, nth: int) -> None:
+    tall = canvas.unit * canvas.random.uniform(0.26, 0.36)
+    wall = light.on(_WALLS[nth % len(_WALLS)])
+    shade = mix(wall, "#3a2a3a", 0.35)
+    canvas.rect(x, foot - tall, wide * 0.99, tall, canvas.fade(wall, mix(wall, "#3a2a3a", 0.12)))
+    canvas.rect(x - wide * 0.01, foot - tall - wide * 0.03, wide * 1.01, wide * 0.06, shade)
+    pane = "#ffd98a" if _is_dark(light) else light.on("#bfe0f2")
+    for column in range(3):
+        left = x + wide * (0.12 + 0.29 * column)
+        canvas.rect(left, foot - tall * 0.86, wide * 0.17, tall * 0.26, pane)
+    canvas.rect(x + wide * 0.08, foot - tall * 0.38, wide * 0.54, tall * 0.34, pane)
+    door = mix(wall, "#3a1f18", 0.6)
+    canvas.rect(x + wide * 0.7, foot - tall * 0.4, wide * 0.2, tall * 0.4, door)
+    for stripe in range(6):
+        left = x + wide * (0.04 + 0.62 / 6 * stripe)
+        paint = "#f7f1e4" if stripe % 2 else _AWNINGS[nth % len(_AWNINGS)]
+        canvas.rect(left, foot - tall * 0.5, wide * 0.105, tall * 0.14, light.on(paint))
+
+
+def _draw_lamp(canvas: Canvas, x: float, foot: float, *, is_lit: bool) -> None:
+    unit = canvas.unit
+    canvas.rect(x - unit * 0.004, foot - unit * 0.2, unit * 0.008, unit * 0.24, "#3a3a46")
+    if is_lit:
+        halo = canvas.glow("#ffe2a0", "#ffe2a0", opacities=(0.7, 0))
+        canvas.ellipse(x, foot - unit * 0.21, unit * 0.09, unit * 0.09, halo)
+    canvas.ellipse(x, foot - unit * 0.21, unit * 0.016, unit * 0.02, "#ffedb8")
 
 
 def _draw_graveyard(canvas: Canvas, light: Light, horizon: float, _: tuple[str, ...]) -> None:
