@@ -312,7 +312,7 @@ def _draw_shops(canvas: Canvas, light: Light, horizon: float, _: tuple[str, ...]
     x, nth = -canvas.unit * 0.02, 0
     while x < canvas.width:
         wide = canvas.unit * canvas.random.uniform(0.2, 0.28)
-        _draw_shop(canvas, light, x, horizon + 1, wide, nth)
+        _draw_shop(canvas, light, x, horizon + 1, wide, nth=nth)
         x, nth = x + wide, nth + 1
     for place in (0.16, 0.5, 0.84):
         _draw_lamp(canvas, canvas.width * place, horizon, is_lit=_is_dark(light))
@@ -322,7 +322,9 @@ def _is_dark(light: Light) -> bool:
     return light.shade_share > 0.3
 
 
-def _draw_shop(canvas: Canvas, light: Light, x: float, foot: float, wide: float, nth: int) -> None:
+def _draw_shop(
+    canvas: Canvas, light: Light, x: float, foot: float, wide: float, *, nth: int
+) -> None:
     tall = canvas.unit * canvas.random.uniform(0.26, 0.36)
     wall = light.on(_WALLS[nth % len(_WALLS)])
     shade = mix(wall, "#3a2a3a", 0.35)
