@@ -75,8 +75,8 @@ def test_text_becomes_smaller_until_everything_fits_and_then_the_author_is_told(
 
 
 def test_a_character_that_no_font_has_is_reported() -> None:
-    assert drawn({**SALES, "title": "森林 Ж λ"}).notes == (
-        "No bundled font has these characters: 森林",
+    assert drawn({**SALES, "title": "ไทย Ж λ"}).notes == (
+        "No bundled font has these characters: ไทย",
     )
     assert missing_characters("Aé Ж λ → √") == ""
 
