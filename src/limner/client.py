@@ -391,7 +391,7 @@ class Limner:
         rows: str | Path | Sequence[Mapping[str, Any]],
         *,
         budget_usd: Decimal | float | str | None = None,
-        rates: Sequence[str] = (),
+        rate: Sequence[str] = (),
         on_status: Callable[[BatchStatus], None] = lambda _: None,
         ask: Callable[[Question], Awaitable[bool]] = answer_no,
     ) -> BatchStatus:
@@ -403,7 +403,7 @@ class Limner:
         Args:
             rows: the path of a manifest (JSONL, CSV, Parquet), or the rows themselves.
             budget_usd: the most that all rows may cost; the default is the sum of their quotes.
-            rates: requests a minute to a provider, as ``openai=50/min``.
+            rate: requests a minute to providers, each as ``openai=50/min``.
             on_status: gets the state of the batch every second.
             ask: decides about the price, if there is no budget and the settings say so.
 
@@ -419,7 +419,7 @@ class Limner:
             await asyncio.to_thread(manifest_of, rows, resolve=resolve),
             self.person(ask=ask),
             budget_nano=budget_nano,
-            rates=rates,
+            rates=rate,
             approved=budget_nano is not None,
         )
         return await self.batches.run(batch, on_status=on_status)

@@ -120,3 +120,17 @@ async def test_a_cancelled_batch_runs_no_row_until_it_is_resumed(
     assert (await lim.batches.run(batch)).counts == BatchCounts(waiting=2)
     status = await lim.batches.run(await lim.batches.reopen(batch.id))
     assert status.counts == BatchCounts(done=2)
+
+
+async def test_a_manifest_cannot_write_where_a_model_may_not(lim: Limner) -> None:
+    code = lim.cwd / "main.py"
+    code.write_text("print()\n")
+    rows = [
+        {"key": "code", "prompt": "a fox", "output_path": "main.py", "overwrite": True},
+        {"key": "git", "prompt": "a fox", "output_path": ".git/config"},
+    ]
+    status = await lim.batch(rows, budget_usd=1)
+    assert status.counts == BatchCounts(failed=2)
+    errors = [json.loads(row.error or "")["code"] for row in await results(lim, status.batch.id)]
+    assert errors == ["OUTPUT_PATH_DENIED"] * 2
+    assert code.read_text() == "print()\n"

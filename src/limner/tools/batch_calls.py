@@ -31,14 +31,17 @@ _APPROVED = ApprovalPolicy(policy="never", above_nano=0)
 
 
 class RowCaller(msgspec.Struct, frozen=True, kw_only=True):
-    """The folder, the reach and the history of the one whose calls the rows are."""
+    """The folder, the reach and the history of the one whose calls the rows are.
+
+    A manifest is data. If a user names one, its rows may read and write as a model with full access
+    does: pictures only, and none of the files that are closed to models.
+    """
 
     cwd: str
     read: tuple[str, ...] = ()
     write: tuple[str, ...] = ()
     anywhere: bool = False
     read_only: bool = False
-    by_person: bool = False
     has_read_untrusted: bool = False
 
     @classmethod
@@ -51,7 +54,6 @@ class RowCaller(msgspec.Struct, frozen=True, kw_only=True):
             write=tuple(map(str, reach.write)),
             anywhere=reach.anywhere,
             read_only=reach.read_only,
-            by_person=reach.by_person,
             has_read_untrusted=context.has_read_untrusted,
         )
 
@@ -63,7 +65,7 @@ class RowCaller(msgspec.Struct, frozen=True, kw_only=True):
             write=tuple(map(Path, self.write)),
             anywhere=self.anywhere,
             read_only=self.read_only,
-            by_person=self.by_person,
+            by_person=False,
         )
         return ToolContext(
             cwd=Path(self.cwd), reach=reach, has_read_untrusted=self.has_read_untrusted

@@ -92,6 +92,7 @@ class Batches(msgspec.Struct, frozen=True, kw_only=True):
         ``on_row`` gets the number of rows that are checked.
         """
         rows, quoted_nano, problems, wrong = 0, 0, list[tuple[str, str]](), 0
+        context = RowCaller.of(context).context(context.reach)
         seen: set[bytes] = set()
         for group in _groups(manifest.rows(), QUOTED_AT_ONCE):
             found = await asyncio.gather(*(self._quote(row, context, seen) for row in group))
