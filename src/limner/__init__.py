@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from limner.agent.session_export import ExportedSession
     from limner.agent.session_import import ImportedSession
     from limner.agents import Agent
+    from limner.batches.records import Batch, BatchCounts, BatchStatus
     from limner.blocking import (
         BlockingPicture,
+        batch,
         edit,
         fit,
         generate,
@@ -89,6 +91,9 @@ _HOMES = {
     "AnySize": "limner.catalogue.sizes",
     "ApprovalPolicy": "limner.tools.base",
     "ApprovalRequest": "limner.frontends.remote.approvals",
+    "Batch": "limner.batches.records",
+    "BatchCounts": "limner.batches.records",
+    "BatchStatus": "limner.batches.records",
     "BlockingPicture": "limner.blocking",
     "Choice": "limner.providers.choice",
     "Client": "limner.frontends.remote.client",
@@ -169,6 +174,7 @@ _HOMES = {
     "codex_thread": "limner.frontends.codex",
     "connect": "limner.frontends.remote.client",
     "create_image_tools": "limner.client",
+    "batch": "limner.blocking",
     "edit": "limner.blocking",
     "fit": "limner.blocking",
     "generate": "limner.blocking",
@@ -187,6 +193,9 @@ __all__ = [
     "AnySize",
     "ApprovalPolicy",
     "ApprovalRequest",
+    "Batch",
+    "BatchCounts",
+    "BatchStatus",
     "BlockingPicture",
     "Choice",
     "Client",
@@ -264,6 +273,7 @@ __all__ = [
     "TurnStarted",
     "Usage",
     "UsageUpdated",
+    "batch",
     "codex_thread",
     "connect",
     "create_image_tools",

@@ -41,7 +41,7 @@ from limner.wires.base import HANDLE_URL
 if TYPE_CHECKING:
     from limner.agent.session_export import ExportedSession
     from limner.agent.session_import import ImportedSession
-    from limner.batch.records import BatchStatus
+    from limner.batches.records import BatchStatus
     from limner.imaging.fit import Region
     from limner.money.records import JobRow, Spend
     from limner.pictures.fitting import FittedImage
@@ -388,7 +388,7 @@ class Limner:
 
     async def batch(
         self,
-        rows: str | Path | Sequence[Mapping[str, Any]],
+        rows: str | Path | Sequence[Mapping[str, object]],
         *,
         budget_usd: Decimal | float | str | None = None,
         rate: Sequence[str] = (),
@@ -699,7 +699,7 @@ class Limner:
     def _order(self, arguments: DrawingArguments, options: CallerOptions | None) -> Order:
         from limner.tools.drawing_arguments import NO_OPTIONS, order_for
 
-        return order_for(arguments, self.components.tool_parts.defaults, options or NO_OPTIONS)
+        return order_for(arguments, self.components.drawing_defaults, options or NO_OPTIONS)
 
 
 def handle_of(picture: str | Picture | GeneratedImage) -> str:

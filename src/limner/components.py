@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from limner.storage.incoming_files import Incoming
     from limner.tools.batches import Batches
     from limner.tools.built_in import ToolParts
+    from limner.tools.drawing_arguments import DrawingDefaults
     from limner.tools.generation import ImageGenerator
     from limner.tools.handles import Handles
     from limner.tools.inspection import Inspector
@@ -365,18 +366,24 @@ class Components:
         )
 
     @part
-    def tool_parts(self) -> ToolParts:
-        """What the built-in tools work with."""
-        from limner.tools.built_in import ToolParts
+    def drawing_defaults(self) -> DrawingDefaults:
+        """Who draws if a call does not say."""
         from limner.tools.drawing_arguments import DrawingDefaults
 
         images = self.settings.images
+        return DrawingDefaults(provider=images.provider, fallback=images.fallback)
+
+    @part
+    def tool_parts(self) -> ToolParts:
+        """What the built-in tools work with."""
+        from limner.tools.built_in import ToolParts
+
         return ToolParts(
             generator=self.drawing,
             inspector=self.looking,
             renderer=self.rendering,
             transformer=self.transforming,
-            defaults=DrawingDefaults(provider=images.provider, fallback=images.fallback),
+            defaults=self.drawing_defaults,
             pictures=self.pictures,
             handles=self.handles,
         )
@@ -396,8 +403,8 @@ class Components:
     @part
     def batches(self) -> Batches:
         """Runs batches of tool calls."""
-        from limner.batch.queue import BatchQueue
-        from limner.batch.runner import BatchRunner, RowCalls
+        from limner.batches.queue import BatchQueue
+        from limner.batches.runner import BatchRunner, RowCalls
         from limner.storage.reach import Reach
         from limner.tools.batch_calls import BatchCalls
         from limner.tools.batches import Batches

@@ -6,7 +6,7 @@ import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -82,6 +82,9 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
         on_sending: is called before a paid request is sent.
         terms: what the call pays for, if it must not be paid twice.
     """
+
+    # Not for programs.
+    _internal: ClassVar = frozenset({"terms"})
 
     session_id: str | None = None
     call_id: str | None = None

@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from limner.batch.manifest import ManifestRow
-from limner.batch.queue import CheckedRow, checked
-from limner.batch.records import Batch, ClaimedRow, RowOutcome
+from limner.batches.manifest import ManifestRow
+from limner.batches.queue import CheckedRow, checked
+from limner.batches.records import Batch, ClaimedRow, RowOutcome
 from limner.content import Picture
-from limner.errors import InputInvalid, LimnerError, UserError
+from limner.errors import InputInvalid, LimnerError
 from limner.money.ledger import Money, PaymentTerms
 from limner.money.records import KeyedPayment
 from limner.storage.reach import Reach
@@ -175,7 +175,7 @@ class BatchCalls(msgspec.Struct, frozen=True, kw_only=True):
 
 def _lost(payment: KeyedPayment) -> LimnerError:
     may = "was billed" if payment.state == "settled" else "may have been billed"
-    error = UserError(
+    error = LimnerError(
         f"The row was interrupted after its request was sent; it {may}, and its result cannot be "
         "fetched",
         code=JOB_LOST,

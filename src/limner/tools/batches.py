@@ -11,11 +11,11 @@ from typing import Any
 
 import msgspec
 
-from limner.batch.manifest import ManifestRow, digest_of, read_rows, rows_of
-from limner.batch.queue import BatchQueue
-from limner.batch.rates import parse_rates
-from limner.batch.records import Batch, BatchStatus
-from limner.batch.runner import BatchRunner
+from limner.batches.manifest import ManifestRow, digest_of, read_rows, rows_of
+from limner.batches.queue import BatchQueue
+from limner.batches.rates import parse_rates
+from limner.batches.records import Batch, BatchStatus
+from limner.batches.runner import BatchRunner
 from limner.dollars import usd_to_nano
 from limner.errors import NANO_PER_USD, InputInvalid, LimnerError, UserError
 from limner.tools.base import ApprovalPolicy, ToolContext
@@ -28,7 +28,7 @@ SHOWN_PROBLEMS = 20
 OnStatus = Callable[[BatchStatus], None]
 
 
-class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+class BatchManifest(msgspec.Struct, frozen=True, kw_only=True):
     """Rows with a name and a digest; ``rows`` reads them from the start each time."""
 
     name: str
@@ -36,7 +36,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     rows: Callable[[], Iterator[ManifestRow]]
 
     @classmethod
-    def of_file(cls, path: Path) -> Manifest:
+    def of_file(cls, path: Path) -> BatchManifest:
         """The manifest in a file.
 
         Raises:
@@ -45,7 +45,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         return cls(name=str(path), digest=digest_of(path), rows=lambda: read_rows(path))
 
     @classmethod
-    def of_rows(cls, rows: Sequence[Mapping[str, Any]]) -> Manifest:
+    def of_rows(cls, rows: Sequence[Mapping[str, Any]]) -> BatchManifest:
         """A manifest of objects; the same objects have the same name."""
         text = msgspec.json.encode(rows, order="deterministic")
         digest = hashlib.sha256(text).hexdigest()
@@ -61,7 +61,7 @@ class BatchPlan(msgspec.Struct, frozen=True, kw_only=True):
     wrong: int
     problems: tuple[tuple[str, str], ...] = ()
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """What ``limner batch plan --json`` prints."""
         return {
             "manifest": self.manifest,
@@ -82,7 +82,7 @@ class Batches(msgspec.Struct, frozen=True, kw_only=True):
 
     async def plan(
         self,
-        manifest: Manifest,
+        manifest: BatchManifest,
         context: ToolContext,
         *,
         on_row: Callable[[int], None] = lambda _: None,
@@ -115,7 +115,7 @@ class Batches(msgspec.Struct, frozen=True, kw_only=True):
 
     async def open(
         self,
-        manifest: Manifest,
+        manifest: BatchManifest,
         context: ToolContext,
         *,
         budget_nano: int | None,
@@ -181,7 +181,7 @@ class Batches(msgspec.Struct, frozen=True, kw_only=True):
                 caller=batch.caller,
             )
         if (path := Path(batch.name)).is_file():
-            manifest = Manifest.of_file(path)
+            manifest = BatchManifest.of_file(path)
             checked = (self.calls.check(row) for row in manifest.rows())
             batch = await self.queue.load(batch, checked, digest=manifest.digest)
         return batch if batch.state == "open" else await self.queue.set_state(batch, "open")
@@ -241,17 +241,17 @@ def budget_of(usd: Any) -> int | None:
 
 def manifest_of(
     given: str | Path | Sequence[Mapping[str, Any]], *, resolve: Callable[[str | Path], Path]
-) -> Manifest:
+) -> BatchManifest:
     """The manifest that a program named or passed.
 
     Raises:
         UserError: the file cannot be read, or the rows are none.
     """
     if isinstance(given, str | Path):
-        return Manifest.of_file(resolve(given))
+        return BatchManifest.of_file(resolve(given))
     if not given:
         raise UserError("A batch needs at least one row.")
-    return Manifest.of_rows(given)
+    return BatchManifest.of_rows(given)
 
 
 def _groups(rows: Iterable[ManifestRow], size: int) -> Iterator[list[ManifestRow]]:

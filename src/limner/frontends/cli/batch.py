@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from limner.batch.records import Batch, BatchStatus
+from limner.batches.records import Batch, BatchStatus
 from limner.client import Limner
 from limner.dollars import format_usd
 from limner.errors import LimnerError, UserError
@@ -21,7 +21,7 @@ from limner.frontends.cli.arguments import add_budget_flag
 from limner.frontends.cli.output import CommandResult
 from limner.frontends.cli.terminal import Waiting, ask, wait_for
 from limner.pictures.request import Progress
-from limner.tools.batches import BatchPlan, Manifest, budget_of
+from limner.tools.batches import BatchManifest, BatchPlan, budget_of
 
 EXAMPLE = """\
 examples:
@@ -196,8 +196,8 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def _manifest(lim: Limner, path: str) -> Manifest:
-    return Manifest.of_file(lim.person().reach.resolve_read(path, cwd=lim.cwd))
+def _manifest(lim: Limner, path: str) -> BatchManifest:
+    return BatchManifest.of_file(lim.person().reach.resolve_read(path, cwd=lim.cwd))
 
 
 def _name(lim: Limner, given: str) -> str:

@@ -67,7 +67,7 @@ class RowResult(msgspec.Struct, frozen=True, kw_only=True):
     result: str | None
     error: str | None
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """The row with its arguments, its result or its error, and its cost in dollars."""
         return {
             "key": self.row_key,
@@ -143,7 +143,7 @@ class BatchStatus(msgspec.Struct, frozen=True, kw_only=True):
         is_done = self.batch.state == "open" and self.counts.ended == self.counts.rows
         return "done" if is_done else self.batch.state
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """What ``limner batch status --json`` prints, without the rows."""
         return {
             "batch": self.batch.id,

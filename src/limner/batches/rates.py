@@ -21,7 +21,7 @@ _RATE = re.compile(r"([\w.-]+)=(\d{1,6})/([a-z]+)")
 _CATCH_UP_US = 250_000
 
 
-class Rate(msgspec.Struct, frozen=True, kw_only=True):
+class RequestRate(msgspec.Struct, frozen=True, kw_only=True):
     """So many requests in so many seconds."""
 
     requests: int
@@ -33,28 +33,28 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True):
         return self.per_s * 1_000_000 // self.requests
 
 
-def parse_rates(texts: Sequence[str]) -> dict[str, Rate]:
+def parse_rates(texts: Sequence[str]) -> dict[str, RequestRate]:
     """Rates such as ``openai=50/min``, by the name of the provider.
 
     Raises:
         InputInvalid: one is written differently.
     """
-    rates: dict[str, Rate] = {}
+    rates: dict[str, RequestRate] = {}
     for text in texts:
         found = _RATE.fullmatch(text.strip().lower())
         if found is None or found[3] not in _UNITS_S or int(found[2]) == 0:
             raise InputInvalid(f"{text!r} is not a rate; write it as openai=50/min", field="rate")
-        rates[found[1]] = Rate(requests=int(found[2]), per_s=_UNITS_S[found[3]])
+        rates[found[1]] = RequestRate(requests=int(found[2]), per_s=_UNITS_S[found[3]])
     return rates
 
 
-def rate_of(provider: str, rates: Mapping[str, Rate]) -> Rate | None:
+def rate_of(provider: str, rates: Mapping[str, RequestRate]) -> RequestRate | None:
     """The rate of a provider; ``openai`` is also that of ``openai-image``."""
     names = (name for name in rates if provider == name or provider.startswith(f"{name}-"))
     return rates.get(max(names, key=len, default=""))
 
 
-def take(tx: Transaction, bucket: str, *, rate: Rate | None, now_us: int) -> None:
+def take(tx: Transaction, bucket: str, *, rate: RequestRate | None, now_us: int) -> None:
     """Count one request, if the bucket admits it now.
 
     Raises:

@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
-from limner.batch.manifest import ManifestRow
-from limner.batch.records import (
+from limner.batches.manifest import ManifestRow
+from limner.batches.records import (
     Batch,
     BatchCounts,
     ClaimedRow,

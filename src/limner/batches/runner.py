@@ -17,9 +17,9 @@ from functools import partial
 
 import msgspec
 
-from limner.batch import rates
-from limner.batch.queue import BatchQueue
-from limner.batch.records import Batch, BatchStatus, ClaimedRow, RowOutcome
+from limner.batches import rates
+from limner.batches.queue import BatchQueue
+from limner.batches.records import Batch, BatchStatus, ClaimedRow, RowOutcome
 from limner.errors import (
     BudgetExceeded,
     Cancelled,
@@ -39,7 +39,7 @@ FIRST_PAUSE_S = 1.0
 LOOK_EVERY_S = 1.0
 REPORT_EVERY_S = 1.0
 
-logger = logging.getLogger("limner.batch")
+logger = logging.getLogger("limner.batches")
 
 
 class RowCalls(msgspec.Struct, frozen=True, kw_only=True):

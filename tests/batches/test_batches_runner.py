@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.batch.conftest import drawings, write_manifest
+from tests.batches.conftest import drawings, write_manifest
 
 from limner import Limner
-from limner.batch.records import BatchCounts, RowResult
+from limner.batches.records import BatchCounts, RowResult
 from limner.errors import InputInvalid
 from limner.testing import FakeServices
-from limner.tools.batches import Manifest
+from limner.tools.batches import BatchManifest
 
 
 async def results(lim: Limner, name: str | Path) -> list[RowResult]:
@@ -68,7 +68,7 @@ async def test_a_batch_stops_at_its_budget_and_goes_on_with_a_larger_one(
     services: FakeServices, lim: Limner
 ) -> None:
     rows = drawings(6)
-    plan = await lim.batches.plan(Manifest.of_rows(rows), lim.person())
+    plan = await lim.batches.plan(BatchManifest.of_rows(rows), lim.person())
     one_usd = plan.quoted_nano / 6 / 1e9
     status = await lim.batch(rows, budget_usd=one_usd * 3.5)
     assert status.spent_nano <= status.batch.budget_nano
@@ -114,7 +114,7 @@ async def test_a_cancelled_batch_runs_no_row_until_it_is_resumed(
     services: FakeServices, lim: Limner
 ) -> None:
     batch = await lim.batches.open(
-        Manifest.of_rows(drawings(2)), lim.person(), budget_nano=10**9, approved=True
+        BatchManifest.of_rows(drawings(2)), lim.person(), budget_nano=10**9, approved=True
     )
     assert (await lim.batches.cancel(batch.id)).state == "cancelled"
     assert (await lim.batches.run(batch)).counts == BatchCounts(waiting=2)
