@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from limner.agent.session_export import ExportedSession
     from limner.agent.session_import import ImportedSession
     from limner.batches.records import BatchStatus
+    from limner.eyes.evidence import Evidence
     from limner.imaging.fit import Region
     from limner.money.records import JobRow, Spend
     from limner.pictures.fitting import FittedImage
@@ -176,6 +177,7 @@ class Limner:
     drawing = _forward(Components.drawing)
     rendering = _forward(Components.rendering)
     transforming = _forward(Components.transforming)
+    eyes = _forward(Components.eyes)
     exporting = _forward(Components.exporting)
     fitting = _forward(Components.fitting)
     garbage = _forward(Components.garbage)
@@ -423,6 +425,15 @@ class Limner:
             approved=budget_nano is not None,
         )
         return await self.batches.run(batch, on_status=on_status)
+
+    async def evidence(self, image: ImageInput) -> Evidence:
+        """Everything that limner measures and reads in a picture, without asking a model.
+
+        Raises:
+            LimnerError: as `fit`.
+        """
+        picture = await self.take(image)
+        return await self.eyes.gather(await self.pictures.original(picture))
 
     async def fit(
         self,
