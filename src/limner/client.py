@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import (
     TYPE_CHECKING,
     Any,
+    Literal,
     ParamSpec,
     Self,
     TypeVar,
@@ -394,6 +395,7 @@ class Limner:
         *,
         budget_usd: Decimal | float | str | None = None,
         rate: Sequence[str] = (),
+        lane: Literal["now", "cheap"] | None = None,
         on_status: Callable[[BatchStatus], None] = lambda _: None,
         ask: Callable[[Question], Awaitable[bool]] = answer_no,
     ) -> BatchStatus:
@@ -406,6 +408,8 @@ class Limner:
             rows: the path of a manifest (JSONL, CSV, Parquet), or the rows themselves.
             budget_usd: the most that all rows may cost; the default is the sum of their quotes.
             rate: requests a minute to providers, each as ``openai=50/min``.
+            lane: ``cheap`` for the vendors' batch APIs: half the price, within 24 hours. If the
+                call is cancelled, the vendors go on, and the next call collects the results.
             on_status: gets the state of the batch every second.
             ask: decides about the price, if there is no budget and the settings say so.
 
@@ -422,6 +426,7 @@ class Limner:
             self.person(ask=ask),
             budget_nano=budget_nano,
             rates=rate,
+            lane=lane,
             approved=budget_nano is not None,
         )
         return await self.batches.run(batch, on_status=on_status)

@@ -22,7 +22,7 @@ from typing import Any
 
 import msgspec
 
-from limner.batches.queue import BatchQueue
+from limner.batches.queue import BatchQueue, remote_batch
 from limner.batches.records import Batch, BatchStatus, ClaimedRow, RemoteBatch, RowOutcome
 from limner.batches.remote_api import (
     BatchApi,
@@ -35,15 +35,14 @@ from limner.batches.remote_api import (
 )
 from limner.content import Discreet
 from limner.errors import (
-    BudgetExceeded,
     LimnerError,
     ProviderBadRequest,
     ProviderError,
     ProviderRateLimited,
     ProviderUnavailable,
 )
-from limner.money.ledger import Money, PaymentTerms, new_job_id
-from limner.money.records import KeyedPayment, Purchase, Reservation
+from limner.money.ledger import Money, PaymentTerms, Purchase, new_job_id
+from limner.money.records import KeyedPayment, Reservation
 from limner.net.clock import Clock
 from limner.net.service import Service
 from limner.storage.owners import is_alive, owner_in
@@ -130,6 +129,7 @@ class CheapLane(msgspec.Struct, frozen=True, kw_only=True):
 
         If the caller is cancelled, the vendors go on, and a later run collects the results.
         """
+        await self.money.conclude_dead_calls()
         if resume:
             await self.queue.retry(batch)
         run = _LaneRun(self, batch, on_status=on_status)
@@ -199,7 +199,7 @@ class _LaneRun:
         return await self._lane.status(self._batch, stopped=self._stopped)
 
     async def cancel(self) -> None:
-        for remote in await self._remote():
+        for remote in await self._queue.remote_batches(self._batch):
             if remote.remote_id is not None:
                 await self._api(remote).cancel(remote.remote_id)
 
@@ -208,9 +208,7 @@ class _LaneRun:
     async def _take_interrupted(self, *, uncertain: bool) -> None:
         """Find out what became of rows whose process ended before they were sent."""
         claimed = await self._queue.claim_interrupted(self._batch, uncertain=uncertain)
-        rows = await self._store.read(
-            lambda tx: tx.all("remote_row_keys", batch_id=self._batch.id)
-        )
+        rows = await self._store.read(lambda tx: tx.all("remote_row_keys", batch_id=self._batch.id))
         at_vendors = {row["row_key"] for row in rows}
         for row in claimed:
             if row.row_key in at_vendors:
@@ -246,13 +244,12 @@ class _LaneRun:
     async def _prepare(self, row: ClaimedRow) -> None:
         try:
             call = await self._calls.prepare(self._batch, row, self._terms(row))
-            request = None if isinstance(call, RowOutcome) else call.build()
         except LimnerError as error:
-            call, request = RowOutcome(error=error.as_json()), None
-        if isinstance(call, RowOutcome) or request is None:
-            assert isinstance(call, RowOutcome)
+            call = RowOutcome(error=error.as_json())
+        if isinstance(call, RowOutcome):
             await self._queue.end(self._batch, row.row_key, call)
             return
+        request = call.build()
         name = (call.api, call.provider, call.model, request.path, row.tool)
         group = self._groups.setdefault(name, _Group(call=call, path=request.path))
         group.add(row, call, request)
@@ -308,15 +305,9 @@ class _LaneRun:
             )
             for row, call in zip(group.rows, group.quotes, strict=True)
         ]
-        reserved: list[Reservation] = []
-        try:
-            reserved, refusal = await self._money.reserve_many(
-                purchases,
-                session_id=self._batch.id,
-                session_cap_nano=self._batch.budget_nano,
-            )
-        except BudgetExceeded as error:
-            refusal = error
+        reserved, refusal = await self._money.reserve_many(
+            purchases, session_id=self._batch.id, session_cap_nano=self._batch.budget_nano
+        )
         if refusal is not None:
             self._stopped = f"{refusal.message}. {refusal.hint or ''}".strip()
         left = [row.row_key for row in group.rows[len(reserved) :]]
@@ -368,7 +359,7 @@ class _LaneRun:
         *,
         tag: str | None = None,
     ) -> None:
-        """Nothing was bought: release everything, and let the rows wait, or fail with the reason."""
+        """Nothing was bought: release everything; the rows wait, or fail with the reason."""
         code = error.code if isinstance(error, LimnerError) else type(error).__name__
         for reservation, row in zip(reserved, group.rows, strict=False):
             await self._money.release(reservation, error_code=code)
@@ -393,13 +384,16 @@ class _LaneRun:
                     continue
                 if row["owner"] != me:
                     tx.run(
-                        "remote_batch_take", id=row["id"], ended=row["owner"], owner=me,
+                        "remote_batch_take",
+                        id=row["id"],
+                        ended=row["owner"],
+                        owner=me,
                         now_ms=now_ms,
                     )
                     self._store.owner.claim(tx)
                 rows = {"id": row["id"], "batch_id": self._batch.id, "owner": me}
                 tx.run("remote_rows_take", now_ms=now_ms, **rows)
-                taken.append(_remote(row))
+                taken.append(remote_batch(row))
             return taken
 
         return await self._store.write(work)
@@ -527,18 +521,12 @@ class _LaneRun:
         left = [row.row_key for group in self._groups.values() for row in group.rows]
         await self._queue.let_go(self._batch, left)
 
-    async def _remote(self) -> list[RemoteBatch]:
-        rows = await self._store.read(
-            lambda tx: tx.all("remote_batches_of", batch_id=self._batch.id)
-        )
-        return [_remote(row) for row in rows]
-
     async def _rows(self, remote: RemoteBatch) -> list[Row]:
         place = {"id": remote.id, "batch_id": self._batch.id}
         return await self._store.read(lambda tx: tx.all("remote_rows", **place))
 
     async def _is_busy(self) -> bool:
-        if await self._remote():
+        if await self._queue.remote_batches(self._batch):
             return True
         counts = await self._queue.counts(self._batch)
         batch = await self._queue.get(self._batch.id)
@@ -561,10 +549,6 @@ class _LaneRun:
 
     def _now_ms(self) -> int:
         return int(self._queue.clock().timestamp() * 1000)
-
-
-def _remote(row: Row) -> RemoteBatch:
-    return RemoteBatch(**{name: row[name] for name in RemoteBatch.__struct_fields__})
 
 
 def _claimed(row: Row) -> ClaimedRow:
