@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from dataclasses import replace as replace_cell
 from importlib import import_module
 from itertools import groupby
+from statistics import median
 from typing import Any
 
 from msgspec.structs import replace
@@ -27,8 +28,8 @@ _LEAST_LINES = 3
 _NARROWEST, _WIDEST = 0.28, 0.75
 # Between two letters of the grid is at most this part of the ink that is elsewhere.
 _MOST_INK_BETWEEN = 0.5
-# Blanks between two pieces of one row.
-_GAP = 3
+# From one piece of a row to the next are more columns than this.
+_GAP = 2
 _LEAST_INK = 0.35
 # How much two cells with the same letter are alike; by how much more another letter has to be.
 # Ink that OCR did not find has to be even more alike.
@@ -150,7 +151,10 @@ def _without_neighbours(ink: Any) -> Any:
     height = ink.shape[0]
     _, labels, stats, _ = cv.connectedComponentsWithStats(mask, connectivity=8)
     tops, heights = stats[:, 1], stats[:, 3]
-    cut = ((tops == 0) | (tops + heights == height)) & (heights < 0.3 * height)
+    at_edge = (tops == 0) | (tops + heights == height)
+    # The underscore of the row above is a thin line right below the upper edge.
+    above = (tops <= 2) & (heights <= 2)
+    cut = (at_edge & (heights < 0.3 * height)) | above
     cut[0] = False
     return np.where(cut[labels], 0, ink)
 
@@ -166,7 +170,6 @@ def _within(ink: Any, row: Sequence[TextLine]) -> Any:
 
 def _find_grid(rows: Sequence[Sequence[TextLine]], inks: Sequence[Any]) -> _Grid | None:
     """The grid of the most lines; None if the font is not monospaced."""
-    np = _np()
     samples = [
         (piece, ink, _tight(ink, piece))
         for row, ink in zip(rows, inks, strict=True)
@@ -180,9 +183,9 @@ def _find_grid(rows: Sequence[Sequence[TextLine]], inks: Sequence[Any]) -> _Grid
     ]
     if len(widths) < _LEAST_LINES:
         return None
-    middle = float(np.median(widths))
+    middle = median(widths)
     near = [one for one in widths if abs(one / middle - 1) <= 0.05]
-    height = float(np.median([piece.box.height for piece, _, _ in samples]))
+    height = median(piece.box.height for piece, _, _ in samples)
     if 2 * len(near) < len(widths) or not _NARROWEST <= middle / height <= _WIDEST:
         return None
     chosen = [
@@ -190,7 +193,7 @@ def _find_grid(rows: Sequence[Sequence[TextLine]], inks: Sequence[Any]) -> _Grid
         for piece, ink, span in samples
         if abs((span[1] - span[0]) / (len(piece.text) - 0.2) / middle - 1) <= 0.05
     ]
-    return _fit([_profile(*one) for one in chosen], float(np.median(near)))
+    return _fit([_profile(*one) for one in chosen], median(near))
 
 
 def _tight(ink: Any, piece: TextLine) -> tuple[int, int]:
@@ -243,7 +246,7 @@ def _is_on(ink: Any, grid: _Grid) -> bool:
     edges = edges[(edges >= xs[0]) & (edges <= xs[-1])]
     inside = float(columns[xs[0] : xs[-1] + 1].mean())
     # A line across the whole cell, as "_" or "=", has ink between the letters too.
-    return not len(edges) or float(np.median(columns[edges])) <= 0.6 * inside
+    return not len(edges) or median(columns[edges].tolist()) <= 0.6 * inside
 
 
 def _cells(
@@ -316,8 +319,7 @@ def _read(row: _Row, templates: _Templates) -> list[tuple[int, str]] | None:
 
 def _without_specks(row: _Row, templates: _Templates) -> dict[int, _Cell]:
     """The cells of a row without faint ones that look like no letter, if there are too many."""
-    np = _np()
-    usual = float(np.median([cell.look.sum() for cell in row.cells.values()] or [0.0]))
+    usual = median([float(cell.look.sum()) for cell in row.cells.values()] or [0.0])
     more = sum(cell.seen for cell in row.cells.values()) - len(row.letters)
     faint = [
         column
