@@ -83,8 +83,6 @@ async def main() -> int:
             for fine, what in checked:
                 if not fine:
                     print(f"    {what}")
-            if False:
-                print("\n".join(seen.rows))
     print(f"all: {right} of {total}")
     return 0 if right == total else 1
 

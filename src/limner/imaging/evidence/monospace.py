@@ -153,7 +153,7 @@ def _without_neighbours(ink: Any) -> Any:
     tops, heights = stats[:, 1], stats[:, 3]
     at_edge = (tops == 0) | (tops + heights == height)
     # The underscore of the row above is a thin line right below the upper edge.
-    above = (tops <= 2) & (heights <= 2)
+    above = (heights <= 3) & (tops + heights <= 0.25 * height)
     cut = (at_edge & (heights < 0.3 * height)) | above
     cut[0] = False
     return np.where(cut[labels], 0, ink)
