@@ -1,22 +1,14 @@
-"""The evidence of the pages of a browser -> how many of their known facts it has, and what is wrong.
-
-``python -m tests.eyes.page_facts [NAME …]`` measures each screenshot of the folder ``pages`` and
-prints the facts that are missing or were invented.
-"""
+"""The evidence of a page of a browser -> which of its known facts it has, and which it invents."""
 
 from __future__ import annotations
 
-import asyncio
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from limner.eyes import Eyes
 from limner.eyes.evidence import Evidence
 from limner.imaging.evidence.layout import to_number
-from limner.imaging.pool import Imaging
 
 PAGES = Path(__file__).parent / "pages"
 EXPECTED: dict[str, dict[str, Any]] = json.loads((PAGES / "expected.json").read_text("utf-8"))
@@ -69,23 +61,3 @@ def _texts(seen: Evidence, expected: dict[str, Any]) -> Iterator[tuple[bool, str
         place = pages.find(text, at)
         yield place >= 0, f"in order: {text!r}"
         at = max(at, place)
-
-
-async def main() -> int:
-    right = total = 0
-    async with Imaging(workers=1) as imaging:
-        for name in sys.argv[1:] or EXPECTED:
-            seen = await Eyes(imaging).gather((PAGES / f"{name}.png").read_bytes())
-            checked = list(facts(seen, EXPECTED[name]))
-            good = sum(fine for fine, _ in checked)
-            right, total = right + good, total + len(checked)
-            print(f"{name}: {good} of {len(checked)}", flush=True)
-            for fine, what in checked:
-                if not fine:
-                    print(f"    {what}")
-    print(f"all: {right} of {total}")
-    return 0 if right == total else 1
-
-
-if __name__ == "__main__":
-    sys.exit(asyncio.run(main()))

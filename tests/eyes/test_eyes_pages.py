@@ -11,10 +11,11 @@ from limner.imaging.pool import Imaging
 pytestmark = pytest.mark.slow
 
 
-async def test_every_known_fact_of_the_pages_is_found_and_none_is_invented() -> None:
+async def test_every_known_fact_of_the_pages_is_found_and_none_is_invented(
+    imaging: Imaging,
+) -> None:
     wrong: list[tuple[str, str]] = []
-    async with Imaging(workers=1) as imaging:
-        for name, expected in EXPECTED.items():
-            seen = await Eyes(imaging).gather((PAGES / f"{name}.png").read_bytes())
-            wrong += [(name, what) for fine, what in facts(seen, expected) if not fine]
+    for name, expected in EXPECTED.items():
+        seen = await Eyes(imaging).gather((PAGES / f"{name}.png").read_bytes())
+        wrong += [(name, what) for fine, what in facts(seen, expected) if not fine]
     assert wrong == []
