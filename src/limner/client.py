@@ -177,6 +177,7 @@ class Limner:
     transforming = _forward(Components.transforming)
     exporting = _forward(Components.exporting)
     fitting = _forward(Components.fitting)
+    gallery = _forward(Components.gallery)
     garbage = _forward(Components.garbage)
     repairer = _forward(Components.repairer)
     handles = _forward(Components.handles)
@@ -195,6 +196,7 @@ class Limner:
     showing = _forward(Components.showing)
     specs = _forward(Components.specs)
     store = _forward(Components.store)
+    thumbnails = _forward(Components.thumbnails)
 
     @overload
     async def generate(
