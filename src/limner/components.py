@@ -20,6 +20,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
 
+import msgspec
 from msgspec.structs import replace
 
 from limner import illustrator
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from limner.agent.session_import import SessionImporter
     from limner.agent.sessions import Sessions
     from limner.catalogue.images import Size
+    from limner.eyes.model import Eyes
     from limner.imaging.pool import Imaging
     from limner.models.base import Model
     from limner.models.registry import KnownModel, Registry
@@ -331,6 +333,13 @@ class Components:
         return SourceRenderer(compile=self._compile, resolve=self._resolve, generator=self.drawing)
 
     @part
+    def eyes(self) -> Eyes:
+        """Measures pictures, and answers from what it measured."""
+        from limner.eyes.model import Eyes
+
+        return Eyes(self.imaging)
+
+    @part
     def models(self) -> Registry:
         """The models that talk and look."""
         from limner.models.registry import Registry
@@ -531,13 +540,13 @@ class Components:
         )
 
     def _model(self, model: KnownModel, *, kind: str) -> Model:
-        from limner import eyes
+        from limner.eyes.model import EyesModel
         from limner.models import offline
         from limner.models.registry import EYES, OFFLINE
         from limner.models.remote import RemoteModel
 
         if model.name == EYES:
-            return eyes.EyesModel(eyes.Eyes(self.imaging))
+            return EyesModel(self.eyes)
         if model.name == OFFLINE:
             return offline.OfflineModel()
         key = self.models.key(model) or ""
@@ -561,7 +570,9 @@ class Components:
 
         return await compile_source(source, kind=kind, size=size, imaging=self.imaging)
 
-    async def _illustrate(self, request: ImageRequest) -> tuple[bytes, Mapping[str, Any]]:
+    async def _illustrate(
+        self, request: ImageRequest
+    ) -> tuple[bytes, Mapping[str, object], Mapping[str, object] | None]:
         drawing = await asyncio.to_thread(
             illustrator.illustrate,
             prompt=request.prompt,
@@ -577,7 +588,7 @@ class Components:
             assets=drawing.assets,
             squares=drawing.squares,
         )
-        return png, drawing.facts
+        return png, drawing.facts, drawing.kept and msgspec.to_builtins(drawing.kept)
 
     async def _resolve(self, source: CompiledSource) -> bytes:
         size = {"width": source.width, "height": source.height}
