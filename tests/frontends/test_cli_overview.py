@@ -43,6 +43,7 @@ def test_only_commands_that_exist_are_listed() -> None:
         "trust",
         "keys",
         "doctor",
+        "studio",
         "demo",
     ]
 
